@@ -1,0 +1,109 @@
+"""Arrays of any array-API library, and the few row operations the formulas share.
+
+Shape letters, everywhere: B runs in lockstep, N candidates, D variables, C constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
+
+
+def namespace(x: Array) -> Any:
+    """The array-API functions of the library that x belongs to."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np
+    if hasattr(x, "__array_namespace__"):
+        return x.__array_namespace__()
+    from array_api_compat import array_namespace  # torch; comes with the train extra
+
+    return array_namespace(x)
+
+
+def asarray_like(value: Any, x: Array) -> Array:
+    """A float64 constant in the library and on the device of x."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return np.asarray(value, dtype=np.float64)
+    xp = namespace(x)
+    return xp.asarray(np.asarray(value, dtype=np.float64), dtype=xp.float64, device=x.device)
+
+
+class Constants:
+    """The fixed numbers of a formula, moved to each array library and device once."""
+
+    def __init__(self, **arrays: np.ndarray) -> None:
+        self._numpy = {k: np.asarray(v, dtype=np.float64) for k, v in arrays.items()}
+        self._moved: dict[tuple[str, str], dict[str, Array]] = {}
+
+    def on(self, x: Array) -> dict[str, Array]:
+        """The numbers as arrays of x's library, on x's device."""
+        if isinstance(x, (np.ndarray, np.generic)):
+            return self._numpy
+        where = (type(x).__module__, str(x.device))
+        if where not in self._moved:
+            self._moved[where] = {k: asarray_like(v, x) for k, v in self._numpy.items()}
+        return self._moved[where]
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """The same numbers as a NumPy array in host memory."""
+    if isinstance(x, np.ndarray):
+        return x
+    if hasattr(x, "detach"):  # torch, possibly on a GPU
+        return x.detach().cpu().numpy()
+    return np.asarray(x)
+
+
+def columns(items: Sequence[Array] | Array, like: Array) -> Array:
+    """Stack values of shape [...] to [..., n]; an array passes, an empty list gives [..., 0]."""
+    if not isinstance(items, (list, tuple)):
+        return items
+    xp = namespace(like)
+    if not items:
+        return xp.zeros((*like.shape, 0), dtype=like.dtype, device=like.device)
+    return xp.stack(list(items), axis=-1)
+
+
+def rows(x: Array, index: Array) -> Array:
+    """Row index[b, k] of each run: x [B, N, ...], index [B, K] -> [B, K, ...]."""
+    xp = namespace(x)
+    runs, count = x.shape[0], x.shape[1]
+    flat = xp.reshape(x, (runs * count, *x.shape[2:]))
+    if runs > 1:
+        index = index + count * xp.arange(runs, dtype=index.dtype, device=index.device)[:, None]
+    picked = xp.take(flat, xp.reshape(index, (-1,)), axis=0)
+    return xp.reshape(picked, (runs, -1, *x.shape[2:]))
+
+
+def ordered_sum(x: Array) -> Array:
+    """Sum over the last axis from left to right: columns of zeros never change the last bit."""
+    if x.shape[-1] == 0:
+        return namespace(x).zeros(x.shape[:-1], dtype=x.dtype, device=x.device)
+    if isinstance(x, np.ndarray):
+        return np.add.accumulate(x, axis=-1)[..., -1]
+    return namespace(x).cumulative_sum(x, axis=-1)[..., -1]
+
+
+def masked_mean(x: Array, keep: Array, axis: int = -1) -> Array:
+    """Mean of the kept entries; 0 where none is kept."""
+    xp = namespace(x)
+    weight = xp.astype(keep, x.dtype)
+    count = xp.sum(weight, axis=axis)
+    total = xp.sum(xp.where(keep, x, 0.0), axis=axis)
+    return total / xp.where(count > 0, count, 1.0)
+
+
+def masked_max(x: Array, keep: Array, axis: int = -1) -> Array:
+    """Largest kept entry; -inf where none is kept."""
+    xp = namespace(x)
+    return xp.max(xp.where(keep, x, -xp.inf), axis=axis)
+
+
+def masked_min(x: Array, keep: Array, axis: int = -1) -> Array:
+    """Least kept entry; inf where none is kept."""
+    xp = namespace(x)
+    return xp.min(xp.where(keep, x, xp.inf), axis=axis)

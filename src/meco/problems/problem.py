@@ -1,0 +1,119 @@
+"""A problem is a formula and its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import Array, columns, namespace
+from meco.errors import InvalidInput
+
+# x [..., D] -> f [...], the inequalities g <= 0 and the equalities h == 0, each a list or an array [..., n]
+Formula = Callable[[Array], tuple[Array, Any, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise f(x) in a box, subject to g(x) <= 0 and h(x) = 0 (paper eq. 1).
+
+    The formula works for any leading shape and any array library, so one point [D],
+    a population [N, D] and runs in lockstep [B, N, D] agree.
+    """
+
+    name: str
+    lower: np.ndarray  # [D]
+    upper: np.ndarray  # [D]
+    n_ineq: int
+    n_eq: int
+    formula: Formula
+    title: str = ""
+    source: str = ""
+    best_known: float | None = None
+    known_x: np.ndarray | None = None  # a feasible good point
+    integrality: np.ndarray | None = None  # [D] bool; None when every variable is continuous
+    variables: tuple[str, ...] = ()  # names with units, e.g. "weld thickness (in)"
+    constraint_names: tuple[str, ...] = ()  # inequalities first
+    ineq_tol: float = 0.0  # feasible means every g <= ineq_tol
+    eq_tol: float = 1e-4  # and every |h| <= eq_tol
+
+    def __post_init__(self) -> None:
+        lower, upper = check_bounds(self.lower, self.upper, self.name)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    @property
+    def dim(self) -> int:
+        """Number of variables."""
+        return self.lower.shape[0]
+
+    def raw(self, x: Array) -> tuple[Array, Array, Array]:
+        """Objective and constraint values: x [..., D] -> f [...], g [..., p], h [..., q].
+
+        Values are what the formula gives, inf and nan included; nothing is counted here.
+        """
+        if isinstance(x, (list, tuple, float, int)):
+            x = np.asarray(x, dtype=np.float64)
+        if x.ndim == 0 or x.shape[-1] != self.dim:
+            raise InvalidInput(
+                f"{self.name} has {self.dim} variables, so x must have shape (..., {self.dim}); got {tuple(x.shape)}"
+            )
+        with np.errstate(all="ignore"):  # a degenerate point is a failed candidate, not a warning
+            f, g, h = self.formula(x)
+            return f, columns(g, f), columns(h, f)
+
+    def __repr__(self) -> str:
+        return f"<Problem {self.name}: {self.dim} variables, {self.n_ineq} inequalities, {self.n_eq} equalities>"
+
+
+def check_bounds(lower: Any, upper: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The box as two float vectors, or an error that names the first bad variable."""
+    low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+    if low.ndim != 1 or low.shape != high.shape or low.size == 0:
+        raise InvalidInput(
+            f"{name}: bounds must be two vectors of equal length, at least 1; got shapes {low.shape} and {high.shape}"
+        )
+    for i, (a, b) in enumerate(zip(low, high)):
+        if not (np.isfinite(a) and np.isfinite(b)):
+            raise InvalidInput(f"{name}: bounds of variable {i} must be finite; got ({a}, {b})")
+        if a > b:
+            raise InvalidInput(f"{name}: lower bound of variable {i} is above its upper bound: {a} > {b}")
+    low.flags.writeable = high.flags.writeable = False
+    return low, high
+
+
+def problem(
+    name: str,
+    bounds: Sequence[tuple[float, float]],
+    best: float | None = None,
+    counts: tuple[int, int] | None = None,
+    **facts: Any,
+) -> Callable[[Formula], Problem]:
+    """Turn a formula into a Problem; the first line of its docstring becomes the title.
+
+    counts is (inequalities, equalities); left out, they are read off one evaluation at the centre.
+    """
+
+    def wrap(formula: Formula) -> Problem:
+        low, high = np.array(bounds, dtype=np.float64).T
+        n_ineq, n_eq = counts or _count(formula, (low + high) / 2)
+        title = (formula.__doc__ or name).strip().partition("\n")[0]
+        return Problem(
+            name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **facts}
+        )
+
+    return wrap
+
+
+def _count(formula: Formula, x: np.ndarray) -> tuple[int, int]:
+    with np.errstate(all="ignore"):
+        f, g, h = formula(x)
+    return columns(g, f).shape[-1], columns(h, f).shape[-1]
+
+
+def round_half_away(x: Array) -> Array:
+    """Nearest integer, halves away from zero: the rounding of the official benchmark codes."""
+    xp = namespace(x)
+    return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)
