@@ -1,0 +1,1 @@
+"""Search engines: they propose candidates and learn from an order."""

@@ -1,0 +1,87 @@
+"""An engine says ask and tell; the loop belongs to the caller."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from meco.arrays import Array, asarray_like, namespace
+from meco.evaluator import Evaluator
+from meco.problems.evaluation import Evaluation
+from meco.rules.rule import Population, Progress
+from meco.streams import Streams
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an engine may know of the job before the first evaluation."""
+
+    dim: int
+    budget: int
+    draw: Streams  # one random stream per run
+    lower: Array  # box of each run, [B or 1, 1, D]
+    upper: Array
+    n_ineq: int
+    n_eq: int
+    x0: Array | None = None  # points to try first, unit cube, [n, D]
+    ineq_tol: float = 0.0
+    eq_tol: float = 1e-4
+
+    @classmethod
+    def of(cls, evaluator: Evaluator, draw: Streams, x0: Array | None = None) -> Task:
+        """The task behind an evaluator."""
+        first = evaluator.problems[0]
+        return cls(
+            evaluator.dim, evaluator.budget, draw, evaluator.lower, evaluator.upper,
+            evaluator.n_ineq, evaluator.n_eq, x0, first.ineq_tol, first.eq_tol,
+        )  # fmt: skip
+
+
+class Engine(ABC):
+    """A search strategy on B runs in lockstep, in the unit cube.
+
+    ask() gives candidates [B, n, D]; tell() takes them back, in that order, with their
+    evaluation. population is what survived last, generation how many were told.
+    """
+
+    task: Task
+    population: Population | None = None
+    generation: int = 0
+
+    @abstractmethod
+    def ask(self) -> Array:
+        """Candidates to evaluate next: [B, n, D]."""
+
+    @abstractmethod
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Learn from the evaluated candidates."""
+
+    def trace(self) -> dict[str, Array]:
+        """What to record beside the incumbents this generation."""
+        return {}
+
+    def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
+        """Ask, evaluate and tell until the budget is spent or stop() says so."""
+        while evaluator.left > 0:
+            x = self.ask()
+            self.tell(x, evaluator.evaluate(x))
+            evaluator.note(self.population, self.trace())
+            if stop is not None and stop():
+                break
+
+    def spent(self, told: int) -> Progress:
+        """Progress after `told` candidates, as the rules see it: a last, cut generation ends at the budget."""
+        return Progress(min(told, self.task.budget), self.task.budget, self.generation)
+
+
+def first_population(task: Task, size: int) -> Array:
+    """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
+    x = task.draw.uniform(size, task.dim)
+    if task.x0 is None:
+        return x
+    xp = namespace(x)
+    given = asarray_like(task.x0, x)[:size]
+    given = xp.broadcast_to(given[None], (x.shape[0], *given.shape))
+    return xp.concat([given, x[:, given.shape[1] :]], axis=1)

@@ -1,0 +1,87 @@
+"""What one call of a problem says about each candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from meco.arrays import Array, namespace, ordered_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Raw values of candidates; violations are derived, never stored twice.
+
+    f [B, N], g [B, N, p], h [B, N, q], failed and feasible [B, N]. A failed candidate
+    (anything not finite, or not evaluated at all) holds nan everywhere.
+    """
+
+    f: Array
+    g: Array
+    h: Array
+    failed: Array
+    feasible: Array  # every g <= ineq_tol and every |h| <= eq_tol
+
+    @classmethod
+    def of(cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4) -> Evaluation:
+        """Mark what is not finite as failed and what keeps all limits as feasible."""
+        xp = namespace(f)
+        finite = xp.isfinite(f) & xp.all(xp.isfinite(g), axis=-1) & xp.all(xp.isfinite(h), axis=-1)
+        kept = xp.all(g <= ineq_tol, axis=-1) & xp.all(xp.abs(h) <= eq_tol, axis=-1)
+        wide = finite[..., None]
+        return cls(
+            xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
+        )
+
+    @cached_property
+    def c(self) -> Array:
+        """Violation of each constraint, inequalities first: (max(g, 0), |h|)  [B, N, C]."""
+        xp = namespace(self.f)
+        return xp.concat([xp.clip(self.g, min=0.0), xp.abs(self.h)], axis=-1)
+
+    @cached_property
+    def nu(self) -> Array:
+        """Total violation (paper, after eq. 1): [B, N]; no tolerance."""
+        return ordered_sum(self.c)
+
+    def where(self, keep: Array, other: Evaluation) -> Evaluation:
+        """These rows where keep [B, N] holds, the other's rows elsewhere."""
+        xp = namespace(self.f)
+        wide = keep[..., None]
+        return Evaluation(
+            xp.where(keep, self.f, other.f),
+            xp.where(wide, self.g, other.g),
+            xp.where(wide, self.h, other.h),
+            xp.where(keep, self.failed, other.failed),
+            xp.where(keep, self.feasible, other.feasible),
+        )
+
+    def map(self, change: Callable[[Array], Array]) -> Evaluation:
+        """The same change (a gather, a slice, a reshape) made to every array."""
+        return Evaluation(*(change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible)))
+
+
+def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:
+    """Evaluations side by side along the candidates (axis 1) or the runs (axis 0)."""
+    xp = namespace(parts[0].f)
+    return Evaluation(
+        *(xp.concat([getattr(p, name) for p in parts], axis=axis) for name in ("f", "g", "h", "failed", "feasible"))
+    )
+
+
+def absent(like: Evaluation, count: int) -> Evaluation:
+    """Rows of candidates that were not evaluated: they lose every comparison."""
+    xp = namespace(like.f)
+    runs = like.f.shape[0]
+    made = {"dtype": like.f.dtype, "device": like.f.device}
+    flags = {"dtype": like.failed.dtype, "device": like.f.device}
+    return Evaluation(
+        xp.full((runs, count), np.nan, **made),
+        xp.full((runs, count, like.g.shape[-1]), np.nan, **made),
+        xp.full((runs, count, like.h.shape[-1]), np.nan, **made),
+        xp.ones((runs, count), **flags),
+        xp.zeros((runs, count), **flags),
+    )

@@ -1,0 +1,71 @@
+"""Small problems with known optima, for trying things out and for tests."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from meco.arrays import Array, namespace
+from meco.errors import InvalidInput
+from meco.problems.problem import Problem
+
+NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
+
+
+def get(name: str, dim: int | None = None) -> Problem:
+    """A toy problem in any number of variables from 2 (10 unless asked otherwise)."""
+    size = 10 if dim is None else dim
+    if size < 2:
+        raise InvalidInput(f"{name} is defined for D >= 2; got dim={size}")
+    return {"sphere": _sphere, "tilted": _tilted, "ring": _ring, "corner": _corner, "impossible": _impossible}[name](size)
+
+
+def _make(name: str, dim: int, bound: float, counts: tuple[int, int], formula, best, known_x, title: str) -> Problem:
+    box = np.full(dim, bound)
+    return Problem(name, -box, box, *counts, formula, title=title, best_known=best, known_x=known_x)
+
+
+def _sphere(dim: int) -> Problem:
+    def formula(x: Array):
+        return namespace(x).sum(x * x, axis=-1), [], []
+
+    return _make("sphere", dim, 5.0, (0, 0), formula, 0.0, np.zeros(dim), "Sum of squares, no constraints")
+
+
+def _tilted(dim: int) -> Problem:
+    def formula(x: Array):
+        xp = namespace(x)
+        total = xp.sum(x, axis=-1)
+        return xp.sum(x * x, axis=-1), [1.0 - total, x[..., 0] - 0.5], []
+
+    optimum = np.full(dim, 1.0 / dim)
+    return _make("tilted", dim, 5.0, (2, 0), formula, 1.0 / dim, optimum, "Sum of squares beyond a tilted plane")
+
+
+def _ring(dim: int) -> Problem:
+    def formula(x: Array):
+        xp = namespace(x)
+        return xp.sum(x, axis=-1), [], [xp.sum(x * x, axis=-1) - 1.0]
+
+    optimum = np.full(dim, -1.0 / math.sqrt(dim))
+    return _make("ring", dim, 2.0, (0, 1), formula, -math.sqrt(dim), optimum, "A linear objective on the unit sphere")
+
+
+def _corner(dim: int) -> Problem:
+    def formula(x: Array):
+        xp = namespace(x)
+        total = xp.sum(x, axis=-1)
+        return xp.sum((x - 1.0) ** 2, axis=-1), [total - 1.0, -x[..., 0]], [x[..., 0] - x[..., 1]]
+
+    optimum = np.full(dim, 1.0 / dim)
+    best = dim * (1.0 - 1.0 / dim) ** 2
+    return _make("corner", dim, 3.0, (2, 1), formula, best, optimum, "Squares under a plane, a bound and an equality")
+
+
+def _impossible(dim: int) -> Problem:
+    def formula(x: Array):
+        square = namespace(x).sum(x * x, axis=-1)
+        return square, [square + 1.0], []
+
+    return _make("impossible", dim, 5.0, (1, 0), formula, None, None, "No feasible point; the least violation is 1")

@@ -1,0 +1,35 @@
+"""Comparison rules: what makes one candidate better than another under constraints."""
+
+from meco.rules.epsilon import (
+    DELTA,
+    FeasibilityFirst,
+    FixedEpsilon,
+    ScheduledEpsilon,
+    decode,
+    initial_scale,
+    relaxed_violation,
+    thresholded_violation,
+)
+from meco.rules.penalty import BalancedPenalty, StaticPenalty
+from meco.rules.rule import Key, Population, Progress, Rule, best, gain, not_worse, order
+
+__all__ = [
+    "DELTA",
+    "BalancedPenalty",
+    "FeasibilityFirst",
+    "FixedEpsilon",
+    "Key",
+    "Population",
+    "Progress",
+    "Rule",
+    "ScheduledEpsilon",
+    "StaticPenalty",
+    "best",
+    "decode",
+    "gain",
+    "initial_scale",
+    "not_worse",
+    "order",
+    "relaxed_violation",
+    "thresholded_violation",
+]

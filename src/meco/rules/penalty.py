@@ -1,0 +1,78 @@
+"""Rules that add a price on violation to the objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from meco.arrays import Array, masked_max, masked_mean, masked_min, namespace
+from meco.problems.evaluation import Evaluation
+from meco.rules.rule import Key, Population, Progress, Rule
+
+TINY_RANGE = 1e-12  # below this, violations cannot be told apart and the old weight stays
+NOTHING_TO_COMPARE = 1e12  # first weight when the first population cannot set one
+
+
+def penalised(ev: Evaluation, weight: Array | float) -> Key:
+    """f + weight * nu as a one-level key."""
+    total = ev.f + weight * ev.nu
+    return Key(namespace(total).zeros_like(total), total)
+
+
+@dataclass(frozen=True)
+class StaticPenalty(Rule):
+    """f + weight * nu with a fixed weight (paper, Setup: weight 1). Weight 0 ignores constraints."""
+
+    weight: float = 1.0
+
+    def values(self, ev: Evaluation, state: None) -> Key:
+        return penalised(ev, self.weight)
+
+
+@dataclass(frozen=True)
+class BalancedPenalty(Rule):
+    """f + r * nu, r adapted so that objective and violation span the same range.
+
+    Reconstructed: the formula of L-SHADE-BOC was not available. "range" takes
+    r = (2 - share of feasible) * range(f) / range(nu) over the population, "apm" takes
+    mean|f| / mean(nu).
+    """
+
+    formula: str = "range"
+
+    def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
+        xp = namespace(pop.ev.f)
+        fallback = xp.full_like(pop.ev.f[:, :1], NOTHING_TO_COMPARE)
+        return self.adapt(fallback, pop, progress, draw)
+
+    def adapt(self, state: Array, pop: Population, progress: Progress, draw: Array) -> Array:
+        """Weight [B, 1] for the next generation."""
+        weigh = _ratio_of_means if self.formula == "apm" else _ratio_of_ranges
+        weight, usable = weigh(pop.ev)
+        return namespace(state).where(usable[:, None], weight[:, None], state)
+
+    def values(self, ev: Evaluation, state: Array) -> Key:
+        return penalised(ev, state)
+
+    def trace(self, state: Array) -> dict[str, Array]:
+        return {"weight": state[:, 0]}
+
+
+def _ratio_of_ranges(ev: Evaluation) -> tuple[Array, Array]:
+    xp = namespace(ev.f)
+    ok = ~ev.failed
+    some = xp.any(ok, axis=-1)
+
+    def spread(v: Array) -> Array:
+        return xp.where(some, masked_max(v, ok), 0.0) - xp.where(some, masked_min(v, ok), 0.0)
+
+    spread_nu = spread(ev.nu)
+    usable = spread_nu > TINY_RANGE
+    feasible_share = masked_mean(xp.astype(ev.feasible, ev.f.dtype), ok)
+    return (2.0 - feasible_share) * spread(ev.f) / xp.where(usable, spread_nu, 1.0), usable
+
+
+def _ratio_of_means(ev: Evaluation) -> tuple[Array, Array]:
+    xp = namespace(ev.f)
+    mean_nu = masked_mean(ev.nu, ~ev.failed)
+    usable = mean_nu > TINY_RANGE
+    return masked_mean(xp.abs(ev.f), ~ev.failed) / xp.where(usable, mean_nu, 1.0), usable

@@ -1,0 +1,114 @@
+"""The one place where candidates are compared: two-level keys, smaller is better."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from meco.arrays import Array, namespace, rows
+
+if TYPE_CHECKING:
+    from meco.problems.evaluation import Evaluation
+
+
+class Key(NamedTuple):
+    """Lexicographic rank of candidates: major decides, minor breaks ties; both [B, N]."""
+
+    major: Array
+    minor: Array
+
+
+class Population(NamedTuple):
+    """Candidates in the unit cube x [B, N, D] with their evaluation."""
+
+    x: Array
+    ev: Evaluation
+
+    def replaced(self, won: Array, x: Array, ev: Evaluation) -> Population:
+        """The newcomer in each slot that it won; won is [B, N]."""
+        return Population(namespace(x).where(won[..., None], x, self.x), ev.where(won, self.ev))
+
+
+class Progress(NamedTuple):
+    """How far a run is: evaluations spent, of how many, and generations selected."""
+
+    evaluations: int
+    budget: int
+    generation: int
+
+
+def not_worse(a: Key, b: Key) -> Array:
+    """Whether a ranks before b or level with it."""
+    return (a.major < b.major) | ((a.major == b.major) & (a.minor <= b.minor))
+
+
+def order(key: Key) -> Array:
+    """Indices from best to worst, ties in their old order: [B, N]."""
+    if isinstance(key.minor, np.ndarray):
+        return np.lexsort((key.minor, key.major), axis=-1)
+    xp = namespace(key.minor)
+    by_minor = xp.argsort(key.minor, axis=-1, stable=True)
+    return rows(by_minor, xp.argsort(rows(key.major, by_minor), axis=-1, stable=True))
+
+
+def best(key: Key) -> Array:
+    """Index of the first best candidate of each run: [B]."""
+    xp = namespace(key.minor)
+    leading = key.major == xp.min(key.major, axis=-1, keepdims=True)
+    return xp.argmin(xp.where(leading, key.minor, xp.inf), axis=-1)
+
+
+def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
+    """How much each better trial improved on its parent, 0 for the others: [B, N].
+
+    The level that decided counts. Gains of the two levels have different units, so each
+    class is divided by its largest member of the generation unless raw is asked for.
+    """
+    xp = namespace(trial.minor)
+    usable = better & xp.isfinite(parent.major) & xp.isfinite(parent.minor)  # a failed parent teaches nothing
+    decided = usable & (trial.major < parent.major)
+    tied = usable & ~decided
+    major = xp.where(decided, parent.major, 0.0) - xp.where(decided, trial.major, 0.0)
+    minor = xp.where(tied, parent.minor, 0.0) - xp.where(tied, trial.minor, 0.0)
+    if raw:
+        return major + minor
+    return _by_largest(major) + _by_largest(minor)
+
+
+def _by_largest(values: Array) -> Array:
+    xp = namespace(values)
+    largest = xp.max(values, axis=-1, keepdims=True)
+    return values / xp.where(largest > 0, largest, 1.0)
+
+
+class Rule(ABC):
+    """How constraints enter the comparison. A rule is a value; the engine keeps its state.
+
+    start is told the first population, adapt every later one; what they return is the
+    state under which the next generation is compared. draw is [B, 2] uniform numbers,
+    drawn for every rule alike so that the search draws the same whatever the rule.
+    """
+
+    def start(self, pop: Population, progress: Progress, draw: Array) -> Any:
+        """State after the first population."""
+        return None
+
+    def adapt(self, state: Any, pop: Population, progress: Progress, draw: Array) -> Any:
+        """State after a selection."""
+        return state
+
+    @abstractmethod
+    def values(self, ev: Evaluation, state: Any) -> Key:
+        """The rank of candidates that did not fail."""
+
+    def key(self, ev: Evaluation, state: Any) -> Key:
+        """The rank of candidates; failed ones lose every comparison."""
+        xp = namespace(ev.f)
+        major, minor = self.values(ev, state)
+        return Key(xp.where(ev.failed, xp.inf, major), xp.where(ev.failed, xp.inf, minor))
+
+    def trace(self, state: Any) -> dict[str, Array]:
+        """What of the state is worth recording each generation, [B] or [B, C]."""
+        return {}

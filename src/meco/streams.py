@@ -1,0 +1,91 @@
+"""One random stream per run, so run 3 of a batch draws what run 3 alone would draw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import Array
+from meco.errors import InvalidInput
+
+
+class Streams:
+    """Independent NumPy generators, one for each seed; draws come stacked as [B, ...].
+
+    xp and device say where the numbers go after they are drawn, so a run on torch
+    tensors uses the very draws of the NumPy run.
+    """
+
+    def __init__(self, seeds: Iterable[int], xp: Any = np, device: Any = None) -> None:
+        self.seeds = tuple(int(s) for s in seeds)
+        if not self.seeds:
+            raise InvalidInput("at least one seed is needed; got none")
+        if min(self.seeds) < 0:
+            raise InvalidInput(f"seeds must be 0 or more; got {min(self.seeds)}")
+        self.xp, self.device = xp, device
+        self._generators = [np.random.default_rng(s) for s in self.seeds]
+
+    @property
+    def runs(self) -> int:
+        """Number of runs B."""
+        return len(self.seeds)
+
+    def uniform(self, *shape: int) -> Array:
+        """Uniform numbers in [0, 1): [B, *shape]."""
+        block = np.empty((self.runs, *shape))
+        for row, generator in zip(block, self._generators):
+            generator.random(out=row)
+        return self._give(block)
+
+    def normal(self, *shape: int) -> Array:
+        """Standard normal numbers: [B, *shape]."""
+        block = np.empty((self.runs, *shape))
+        for row, generator in zip(block, self._generators):
+            generator.standard_normal(out=row)
+        return self._give(block)
+
+    def generator(self, run: int) -> np.random.Generator:
+        """The generator of one run, for engines that draw as they go."""
+        return self._generators[run]
+
+    def state(self) -> str:
+        """Where every stream stands, as text."""
+        return json.dumps([g.bit_generator.state for g in self._generators])
+
+    def restore(self, state: str) -> None:
+        """Go back to a state()."""
+        for generator, saved in zip(self._generators, json.loads(state), strict=True):
+            generator.bit_generator.state = saved
+
+    def _give(self, block: np.ndarray) -> Array:
+        if self.xp is np:
+            return block
+        return self.xp.asarray(block, dtype=self.xp.float64, device=self.device)
+
+
+class DeviceStreams:
+    """One torch generator on the device for a whole batch: for throughput, not for single-run reproduction."""
+
+    def __init__(self, seed: int, runs: int, device: str) -> None:
+        import array_api_compat.torch as xp
+        import torch
+
+        self.seeds = tuple(range(seed, seed + runs))
+        self.runs, self.xp, self.device = runs, xp, device
+        self._generator = torch.Generator(device=device).manual_seed(seed)
+        self._torch = torch
+
+    def uniform(self, *shape: int) -> Array:
+        """Uniform numbers in [0, 1): [B, *shape]."""
+        return self._torch.rand(
+            (self.runs, *shape), generator=self._generator, device=self.device, dtype=self._torch.float64
+        )
+
+    def normal(self, *shape: int) -> Array:
+        """Standard normal numbers: [B, *shape]."""
+        return self._torch.randn(
+            (self.runs, *shape), generator=self._generator, device=self.device, dtype=self._torch.float64
+        )
