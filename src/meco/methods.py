@@ -37,25 +37,56 @@ def later(place: str, **options: Any) -> Callable[..., Engine]:
     module, _, name = place.partition(":")
 
     def build(task: Task, **more: Any) -> Engine:
-        engine = getattr(importlib.import_module(f"meco.engines.{module}"), name)
+        engine = getattr(importlib.import_module(f"meco.{module}"), name)
         return engine(task, **{**options, **more})
 
     return build
 
 
-def _penalty(task: Task, weight: float = 1.0, **options: Any) -> Engine:
-    return Shade(task, rule=StaticPenalty(weight), **options)
-
-
 METHODS: Registry[Method] = Registry(
     "method",
     {
-        "SHADE": Method(_penalty, "SHADE with the static penalty f + nu"),
+        "MeCO": Method(later("mdp.methods:trained"), "SHADE with the learned relaxation policy"),
+        "MeCO-u": Method(later("mdp.methods:untrained"), "MeCO with random network weights"),
+        "MeCO-rand": Method(later("mdp.methods:random_actions"), "MeCO with random actions"),
+        "SHADE": Method(partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu"),
         "SHADE-eps": Method(partial(Shade, rule=FixedEpsilon(share=0.1)), "SHADE with a fixed relaxation"),
         "SHADE-BOC": Method(partial(Shade, rule=BalancedPenalty()), "SHADE with an adaptive penalty (reconstructed)"),
         "SHADE-FR": Method(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
+        "MDE-CGO": Method(later("engines.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)"),
+        "C2oDE": Method(later("engines.c2ode:C2oDE"), "composite DE with a falling relaxation"),
+        "MA-ES": Method(
+            later("engines.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty"
+        ),
+        "BP-epsMAg-ES": Method(
+            later("engines.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair", lockstep=False
+        ),
+        "CMA-ES": Method(
+            later("engines.library.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", lockstep=False
+        ),
+        "CMA-ES-native": Method(
+            later("engines.library.pycma:CmaEs"), "pycma at its own population, static penalty", lockstep=False
+        ),
+        "COBRA": Method(later("engines.cobra:Cobra"), "RBF surrogates", lockstep=False),
+        "SACOBRA": Method(later("engines.sacobra:Sacobra"), "RBF surrogates, self-adjusting", lockstep=False),
+        "NSGA-III": Method(
+            later("engines.library.pymoo:Nsga3"), "pymoo, objective and violations as objectives", lockstep=False
+        ),
+        "COLSHADE": Method(later("engines.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance"),
+        "CMA-ES-AL": Method(
+            later("engines.library.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian", lockstep=False
+        ),
+        "SciPy-DE": Method(
+            later("engines.library.scipy:DifferentialEvolution"), "SciPy's constrained DE", lockstep=False
+        ),
+        "COBYQA": Method(later("engines.library.scipy:Cobyqa"), "trust-region SQP, multistart", lockstep=False),
+        "ISRES": Method(later("engines.library.pymoo:Isres"), "pymoo, stochastic ranking", lockstep=False),
     },
-    aliases={"SHADE-ε": "SHADE-eps"},
+    aliases={
+        "SHADE-ε": "SHADE-eps",
+        "BP-εMAg-ES": "BP-epsMAg-ES",
+        "C²oDE": "C2oDE",
+    },
 )
 
 

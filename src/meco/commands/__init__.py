@@ -1,0 +1,1 @@
+"""One module per command: configure(parser) declares its options, run(args) does it."""

@@ -1,0 +1,46 @@
+"""meco list: what there is to solve, and what to solve it with."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from meco.errors import UnknownName
+from meco.methods import METHODS
+from meco.problems.suite import SUITES, problem_names
+
+KINDS = ("methods", "problems", "suites")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", nargs="?", help="methods, problems or suites (all unless given)")
+    parser.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.kind and args.kind not in KINDS:
+        raise UnknownName("listing", args.kind, KINDS)
+    found = {
+        "methods": {name: entry.about for name, entry in METHODS.items()},
+        "problems": problem_names(),
+        "suites": {name: list(names) for name, names in SUITES.items()},
+    }
+    if args.kind:
+        found = {args.kind: found[args.kind]}
+    if args.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return 0
+    if "methods" in found:
+        print("methods")
+        for name, about in found["methods"].items():
+            print(f"  {name:14s} {about}")
+    if "suites" in found:
+        print("suites")
+        for name, names in found["suites"].items():
+            print(f"  {name:14s} {names[0]} to {names[-1]}, {len(names)} problems")
+    if "problems" in found:
+        names = found["problems"]
+        print("problems")
+        for i in range(0, len(names), 12):
+            print("  " + " ".join(names[i : i + 12]))
+    return 0
