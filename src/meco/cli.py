@@ -29,7 +29,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; errors of ours become one line on standard error and exit code 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     parser = argparse.ArgumentParser(
-        prog="meco", description="Minimise something expensive under constraints.", epilog="meco COMMAND --help says more"
+        prog="meco",
+        description="Minimise something expensive under constraints.",
+        epilog="meco COMMAND --help says more",
     )
     parser.add_argument("--version", action="version", version=f"meco {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from meco.arrays import Array, namespace, rows, to_numpy
 from meco.errors import InvalidInput
+from meco.incumbent import Incumbent
 from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem, round_half_away
 from meco.results import RunResult, feasibility_first, objective_plus_violation
-from meco.rules.rule import Key, Population, Progress, best, not_worse
+from meco.rules.rule import Population, Progress
 
 
 class BudgetSpent(Exception):
     """Raised to a library that asks for one more evaluation than there are."""
-
-
-class Held(NamedTuple):
-    """One candidate per run: key and numbers [B, 1], x [B, 1, D]."""
-
-    key: Key
-    x: Array
-    f: Array
-    nu: Array
-    feasible: Array
-
-
-class Incumbent:
-    """The best candidate of each run under one metric; the earlier of equals stays."""
-
-    def __init__(self, metric: Callable[[Evaluation], Key]) -> None:
-        self.metric = metric
-        self.held: Held | None = None
-
-    def challenge(self, x: Array, ev: Evaluation) -> None:
-        """Take the best of these candidates where it beats what is held."""
-        key = self.metric(ev)
-        i = best(key)[:, None]
-        found = Held(Key(rows(key.major, i), rows(key.minor, i)), rows(x, i), *_numbers(ev, i))
-        self.held = found if self.held is None else _better(found, self.held)
-
-
-def _numbers(ev: Evaluation, i: Array) -> tuple[Array, Array, Array]:
-    return rows(ev.f, i), rows(ev.nu, i), rows(ev.feasible, i)
-
-
-def _better(found: Held, held: Held) -> Held:
-    xp = namespace(found.f)
-    won = ~not_worse(held.key, found.key)
-    pairs = zip(found[2:], held[2:])
-    key = Key(*(xp.where(won, a, b) for a, b in zip(found.key, held.key)))
-    return Held(key, xp.where(won[..., None], found.x, held.x), *(xp.where(won, a, b) for a, b in pairs))
 
 
 class Evaluator:
@@ -77,6 +41,7 @@ class Evaluator:
         self.dim = each[0].dim
         self.n_ineq, self.n_eq = max(p.n_ineq for p in each), max(p.n_eq for p in each)
         self.nfev = np.zeros(runs, dtype=np.int64)
+        self._most, self._even = 0, True  # largest of nfev, and whether all are equal
         self._failed: Any = 0  # [B], on the device
         self.feasible_best = Incumbent(feasibility_first)
         self.score_best = Incumbent(objective_plus_violation)
@@ -98,6 +63,7 @@ class Evaluator:
 
         self.lower = put([p.lower for p in shared])[:, None, :]
         self.upper = put([p.upper for p in shared])[:, None, :]
+        self._width = self.upper - self.lower
         self._ineq_tol = put([p.ineq_tol for p in shared])[:, None, None]
         self._eq_tol = put([p.eq_tol for p in shared])[:, None, None]
         masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in shared]
@@ -106,19 +72,19 @@ class Evaluator:
     @property
     def left(self) -> int:
         """Evaluations that the run which spent most may still make."""
-        return self.budget - int(self.nfev.max())
+        return self.budget - self._most
 
     def progress(self, generation: int) -> Progress:
         """How far the runs are."""
-        return Progress(int(self.nfev.max()), self.budget, generation)
+        return Progress(self._most, self.budget, generation)
 
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
         xp = namespace(unit)
-        x = self.lower + unit * (self.upper - self.lower)
-        if self._whole is not None:
-            x = xp.where(self._whole, round_half_away(x), x)
-        return xp.minimum(xp.maximum(x, self.lower), self.upper)
+        x = xp.minimum(self.lower + unit * self._width, self.upper)  # rounding can pass the upper bound only
+        if self._whole is None:
+            return x
+        return xp.where(self._whole, xp.minimum(xp.maximum(round_half_away(x), self.lower), self.upper), x)
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points of the first problem's box in unit-cube coordinates."""
@@ -131,9 +97,9 @@ class Evaluator:
         wanted [B, n] leaves some out. What is not evaluated comes back as failed.
         """
         count = unit.shape[1]
-        if self.nfev.min() >= self.budget:
+        if self._most >= self.budget and (self._even or self.nfev.min() >= self.budget):
             raise BudgetSpent(f"all {self.budget} evaluations are spent")
-        if wanted is None and self.nfev.min() == self.nfev.max():
+        if wanted is None and self._even:
             take = min(count, self.left)
             x = self.to_box(unit[:, :take, :])
             ev = self._call(x)
@@ -191,6 +157,8 @@ class Evaluator:
     def _account(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
         xp = namespace(ev.f)
         self.nfev = self.nfev + spent
+        self._most = self._most + spent if self._even and allowed is None else int(self.nfev.max())
+        self._even = allowed is None or bool((self.nfev == self._most).all())
         failures = ev.failed if allowed is None else ev.failed & self._index(allowed)
         self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
         self.feasible_best.challenge(x, ev)
@@ -205,7 +173,7 @@ class Evaluator:
         row["score"] = score.key.minor[:, 0]
         if population is not None:
             xp = namespace(population.x)
-            self.snapshot_best.challenge(self.to_box(population.x), population.ev)
+            self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
             self.last_population = population
             row["feasible_share"] = xp.mean(xp.astype(population.ev.feasible, population.x.dtype), axis=-1)
         self._rows.append(row | (extras or {}))
@@ -214,13 +182,16 @@ class Evaluator:
         """One record per run, in NumPy."""
         if not self._rows:
             self.note(None)
-        found, score = _host(self.feasible_best.held), _host(self.score_best.held)
-        snapshot = _host(self.snapshot_best.held) if self.snapshot_best.held else found
+        found, score = self.feasible_best.host(), self.score_best.host()
+        snapshot = found
+        if self.snapshot_best.held is not None:
+            held = self.snapshot_best.held
+            snapshot = Incumbent.hosted(held._replace(x=self.to_box(held.x)))
         final = score
         if self.last_population is not None:
             last = Incumbent(objective_plus_violation)
             last.challenge(self.to_box(self.last_population.x), self.last_population.ev)
-            final = _host(last.held)
+            final = last.host()
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
         trace = self._trace()
         return [
@@ -250,12 +221,6 @@ class Evaluator:
     def _trace(self) -> dict[str, np.ndarray]:
         names = [k for k in self._rows[-1] if all(k in row for row in self._rows)]
         return {k: np.stack([to_numpy(row[k]) for row in self._rows]) for k in names}
-
-
-def _host(held: Held | None) -> Held:
-    assert held is not None
-    key = Key(to_numpy(held.key.major), to_numpy(held.key.minor))
-    return Held(key, *(to_numpy(v) for v in held[1:]))
 
 
 def _group(problems: list[Problem]) -> list[tuple[Problem, np.ndarray]]:

@@ -26,7 +26,9 @@ class Evaluation:
     feasible: Array  # every g <= ineq_tol and every |h| <= eq_tol
 
     @classmethod
-    def of(cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4) -> Evaluation:
+    def of(
+        cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4
+    ) -> Evaluation:
         """Mark what is not finite as failed and what keeps all limits as feasible."""
         xp = namespace(f)
         finite = xp.isfinite(f) & xp.all(xp.isfinite(g), axis=-1) & xp.all(xp.isfinite(h), axis=-1)

@@ -100,9 +100,7 @@ def problem(
         low, high = np.array(bounds, dtype=np.float64).T
         n_ineq, n_eq = counts or _count(formula, (low + high) / 2)
         title = (formula.__doc__ or name).strip().partition("\n")[0]
-        return Problem(
-            name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **facts}
-        )
+        return Problem(name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **facts})
 
     return wrap
 

@@ -18,7 +18,9 @@ def get(name: str, dim: int | None = None) -> Problem:
     size = 10 if dim is None else dim
     if size < 2:
         raise InvalidInput(f"{name} is defined for D >= 2; got dim={size}")
-    return {"sphere": _sphere, "tilted": _tilted, "ring": _ring, "corner": _corner, "impossible": _impossible}[name](size)
+    return {"sphere": _sphere, "tilted": _tilted, "ring": _ring, "corner": _corner, "impossible": _impossible}[name](
+        size
+    )
 
 
 def _make(name: str, dim: int, bound: float, counts: tuple[int, int], formula, best, known_x, title: str) -> Problem:
