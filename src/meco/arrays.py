@@ -90,6 +90,13 @@ def ordered_sum(x: Array) -> Array:
     return namespace(x).cumulative_sum(x, axis=-1)[..., -1]
 
 
+def bounded(x: Array, low: float, high: float) -> Array:
+    """x cut to [low, high]; in NumPy two ufuncs are several times faster than clip on small arrays."""
+    if isinstance(x, np.ndarray):
+        return np.minimum(np.maximum(x, low), high)
+    return namespace(x).clip(x, min=low, max=high)
+
+
 def masked_mean(x: Array, keep: Array, axis: int = -1) -> Array:
     """Mean of the kept entries; 0 where none is kept."""
     xp = namespace(x)

@@ -175,7 +175,8 @@ class Evaluator:
             xp = namespace(population.x)
             self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
             self.last_population = population
-            row["feasible_share"] = xp.mean(xp.astype(population.ev.feasible, population.x.dtype), axis=-1)
+            feasible = population.ev.feasible
+            row["feasible_share"] = xp.sum(xp.astype(feasible, population.x.dtype), axis=-1) / feasible.shape[1]
         self._rows.append(row | (extras or {}))
 
     def results(self, method: str, seeds: Sequence[int]) -> list[RunResult]:

@@ -20,20 +20,20 @@ class Archive:
         xp = namespace(x)
         return cls(xp.zeros_like(x), xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
 
-    def pick(self, population: Array, index: Array) -> Array:
-        """Rows of population and archive taken together, index >= N meaning the archive."""
-        return rows(namespace(population).concat([population, self.x], axis=1), index)
+    def beside(self, population: Array) -> Array:
+        """Population and archive as one pool [B, 2N, D]; rows from N on are the archive's."""
+        return namespace(population).concat([population, self.x], axis=1)
 
-    def added(self, parents: Array, success: Array, u_drop: Array) -> Archive:
+    def added(self, pool: Array, success: Array, u_drop: Array) -> Archive:
         """With the parents that lost; a random part of the union stays when it is too large.
 
-        parents [B, N, D], success [B, N], u_drop [B, 2N] decides who goes.
+        pool [B, 2N, D] holds the parents before this archive, success [B, N] marks the
+        parents that lost, u_drop [B, 2N] decides who stays.
         """
-        xp = namespace(parents)
-        capacity = parents.shape[1]
+        xp = namespace(pool)
+        capacity = self.x.shape[1]
         slots = xp.arange(capacity, dtype=self.size.dtype, device=self.size.device)
-        member = xp.concat([slots[None, :] < self.size[:, None], success], axis=1)
-        ranked = xp.argsort(xp.where(member, u_drop, 2.0), axis=-1, stable=True)[:, :capacity]
-        union = xp.concat([self.x, parents], axis=1)
+        member = xp.concat([success, slots[None, :] < self.size[:, None]], axis=1)
+        ranked = xp.argsort(xp.where(member, u_drop, 2.0), axis=-1)[:, :capacity]
         count = xp.sum(xp.astype(member, self.size.dtype), axis=-1)
-        return Archive(rows(union, ranked), xp.clip(count, max=capacity))
+        return Archive(rows(pool, ranked), xp.minimum(count, xp.full_like(count, capacity)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from meco.arrays import Array, namespace, rows
+from meco.arrays import Array, bounded, namespace, rows
 
 WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR
 START = 0.5
@@ -30,7 +30,7 @@ class History:
         """F and CR of each individual around one slot, the same for both: [B, N]."""
         xp = namespace(u_slot)
         slot = xp.astype(u_slot * self.scale.shape[1], self.turn.dtype)
-        rate = xp.clip(rows(self.rate, slot) + WIDTH * normal, min=0.0, max=1.0)
+        rate = bounded(rows(self.rate, slot) + WIDTH * normal, 0.0, 1.0)
         return positive_cauchy(rows(self.scale, slot), u_scale), rate
 
     def learned(self, scale: Array, rate: Array, weight: Array) -> History:
@@ -39,25 +39,29 @@ class History:
         F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean.
         """
         xp = namespace(weight)
-        total = xp.sum(weight, axis=-1, keepdims=True)
-        learns = total > 0
-        share = weight / xp.where(learns, total, 1.0)
+        learns = xp.max(weight, axis=-1) > 0
         slots = xp.arange(self.scale.shape[1], dtype=self.turn.dtype, device=self.turn.device)
-        here = (slots == self.turn[:, None]) & learns
-        turn = (self.turn + xp.astype(learns[:, 0], self.turn.dtype)) % self.scale.shape[1]
+        here = (slots == self.turn[:, None]) & learns[:, None]
+        turn = (self.turn + xp.astype(learns, self.turn.dtype)) % self.scale.shape[1]
         return History(
-            xp.where(here, lehmer_mean(scale, share), self.scale),
-            xp.where(here, xp.sum(share * rate, axis=-1, keepdims=True), self.rate),
+            xp.where(here, lehmer_mean(scale, weight)[:, None], self.scale),
+            xp.where(here, weighted_mean(rate, weight)[:, None], self.rate),
             turn,
         )
 
 
-def lehmer_mean(values: Array, share: Array) -> Array:
-    """Sum of w v^2 over sum of w v along the last axis, kept as an axis; 0 where the sum is."""
+def weighted_mean(values: Array, weight: Array) -> Array:
+    """Sum of w v over sum of w along the last axis; 0 where no weight is positive."""
     xp = namespace(values)
-    first = xp.sum(share * values, axis=-1, keepdims=True)
-    second = xp.sum(share * values * values, axis=-1, keepdims=True)
-    return second / xp.where(first > 0, first, 1.0)
+    total = xp.sum(weight, axis=-1)
+    return xp.vecdot(weight, values) / xp.where(total > 0, total, 1.0)
+
+
+def lehmer_mean(values: Array, weight: Array) -> Array:
+    """Sum of w v^2 over sum of w v along the last axis; 0 where the sums are."""
+    xp = namespace(values)
+    first = xp.vecdot(weight, values)
+    return xp.vecdot(weight, values * values) / xp.where(first > 0, first, 1.0)
 
 
 def positive_cauchy(centre: Array, u: Array) -> Array:
@@ -69,4 +73,4 @@ def positive_cauchy(centre: Array, u: Array) -> Array:
     xp = namespace(u)
     below = 0.5 - xp.atan(centre / WIDTH) / math.pi  # P(F <= 0)
     position = 1.0 - (1.0 - below) * u  # in (below, 1]
-    return xp.clip(centre + WIDTH * xp.tan(math.pi * (position - 0.5)), max=1.0)
+    return bounded(centre + WIDTH * xp.tan(math.pi * (position - 0.5)), 0.0, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, namespace, rows
+from meco.arrays import Array, bounded, namespace, rows
 from meco.engines.archive import Archive
 from meco.engines.engine import Engine, Task, first_population
 from meco.engines.history import History
@@ -34,7 +34,7 @@ PRESETS = {
 
 
 class Draws(NamedTuple):
-    """The uniform numbers of one generation, cut from one block per run; all [B, N] but the last three."""
+    """The uniform numbers of one generation, cut from one block per run; all [B, N] but the last four."""
 
     slot: Array
     scale: Array
@@ -46,6 +46,7 @@ class Draws(NamedTuple):
     cross: Array  # [B, N, D]
     fresh: Array | None  # [B, N, D], only where components are redrawn
     drop: Array  # [B, 2N]
+    rule: Array  # [B, 2]
 
     @classmethod
     def cut(cls, block: Array, size: int, dim: int, redraw: bool) -> Draws:
@@ -55,14 +56,16 @@ class Draws(NamedTuple):
         at = 7 * size
         drop = block[:, at : at + 2 * size]
         at += 2 * size
+        rule = block[:, at : at + 2]
+        at += 2
         cross = xp.reshape(block[:, at : at + size * dim], (runs, size, dim))
         fresh = xp.reshape(block[:, at + size * dim :], (runs, size, dim)) if redraw else None
-        return cls(*single, cross, fresh, drop)
+        return cls(*single, cross, fresh, drop, rule)
 
     @staticmethod
     def count(size: int, dim: int, redraw: bool) -> int:
         """Uniform numbers that one generation needs."""
-        return 9 * size + size * dim * (2 if redraw else 1)
+        return 9 * size + 2 + size * dim * (2 if redraw else 1)
 
 
 class Shade(Engine):
@@ -85,11 +88,12 @@ class Shade(Engine):
         u = Draws.cut(draw.uniform(Draws.count(self.size, dim, set_.redraw)), self.size, dim, set_.redraw)
         self.parent_key = self.rule.key(self.population.ev, self.state)
         self.scale, self.rate = self.history.sample(u.slot, u.scale, draw.normal(self.size))
-        self.drop = u.drop
+        self.drop, self.rule_draw = u.drop, u.rule
         x = self.population.x
+        self.pool = self.archive.beside(x)
         guide = rows(x, pick_guides(order(self.parent_key), u.share, u.guide, set_.guides))
         first, second = pick_others(u.first, u.second, self.archive.size)
-        mutant = current_to_pbest(x, guide, rows(x, first), self.archive.pick(x, second), self.scale)
+        mutant = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.scale)
         inside = midpoint_repair(mutant, x) if u.fresh is None else redraw_repair(mutant, u.fresh)
         return binomial(x, inside, self.rate, u.cross, u.forced)
 
@@ -105,7 +109,7 @@ class Shade(Engine):
         self.population = self.population.replaced(won, x, ev)
         self.generation += 1
         progress = self.spent(self.size * (self.generation + 1))
-        self.state = self.rule.adapt(self.state, self.population, progress, self.task.draw.uniform(2))
+        self.state = self.rule.adapt(self.state, self.population, progress, self.rule_draw)
 
     def _begin(self, x: Array, ev: Evaluation) -> None:
         self.population = Population(x, ev)
@@ -118,7 +122,7 @@ class Shade(Engine):
         weight = gain(trial, self.parent_key, better, raw=self.settings.raw_gain)
         self.history = self.history.learned(self.scale, self.rate, weight)
         # a place where the evaluation failed is no direction to learn from
-        self.archive = self.archive.added(self.population.x, success & ~self.population.ev.failed, self.drop)
+        self.archive = self.archive.added(self.pool, success & ~self.population.ev.failed, self.drop)
 
     def trace(self) -> dict[str, Array]:
         return self.rule.trace(self.state)
@@ -129,7 +133,7 @@ def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | No
     xp = namespace(u_share)
     size = ranked.shape[1]
     p = 2.0 / size + u_share * (0.2 - 2.0 / size) if share is None else xp.full_like(u_share, share)
-    among = xp.clip(xp.ceil(p * size), min=2.0, max=float(size))
+    among = bounded(xp.ceil(p * size), 2.0, float(size))
     return rows(ranked, _index(u_guide * among, ranked))
 
 
@@ -161,7 +165,8 @@ def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, scale:
 def midpoint_repair(mutant: Array, parent: Array) -> Array:
     """A component outside the unit cube becomes the midpoint of its parent and the bound it crossed."""
     xp = namespace(mutant)
-    return xp.where(mutant < 0.0, 0.5 * parent, xp.where(mutant > 1.0, 0.5 + 0.5 * parent, mutant))
+    bound = bounded(mutant, 0.0, 1.0)
+    return xp.where(mutant == bound, mutant, 0.5 * (parent + bound))
 
 
 def redraw_repair(mutant: Array, fresh: Array) -> Array:

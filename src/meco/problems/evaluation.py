@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.arrays import Array, namespace, ordered_sum
+from meco.arrays import Array, bounded, namespace, ordered_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,13 @@ class Evaluation:
     ) -> Evaluation:
         """Mark what is not finite as failed and what keeps all limits as feasible."""
         xp = namespace(f)
-        finite = xp.isfinite(f) & xp.all(xp.isfinite(g), axis=-1) & xp.all(xp.isfinite(h), axis=-1)
-        kept = xp.all(g <= ineq_tol, axis=-1) & xp.all(xp.abs(h) <= eq_tol, axis=-1)
+        finite = kept = xp.isfinite(f)
+        if g.shape[-1]:
+            finite, kept = finite & xp.all(xp.isfinite(g), axis=-1), kept & xp.all(g <= ineq_tol, axis=-1)
+        if h.shape[-1]:
+            finite, kept = finite & xp.all(xp.isfinite(h), axis=-1), kept & xp.all(xp.abs(h) <= eq_tol, axis=-1)
+        if bool(xp.all(finite)):
+            return cls(f, g, h, ~finite, kept)
         wide = finite[..., None]
         return cls(
             xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
@@ -42,7 +47,7 @@ class Evaluation:
     def c(self) -> Array:
         """Violation of each constraint, inequalities first: (max(g, 0), |h|)  [B, N, C]."""
         xp = namespace(self.f)
-        return xp.concat([xp.clip(self.g, min=0.0), xp.abs(self.h)], axis=-1)
+        return xp.concat([bounded(self.g, 0.0, np.inf), xp.abs(self.h)], axis=-1)
 
     @cached_property
     def nu(self) -> Array:

@@ -55,6 +55,8 @@ def order(key: Key) -> Array:
 
 def best(key: Key) -> Array:
     """Index of the first best candidate of each run: [B]."""
+    if isinstance(key.minor, np.ndarray):
+        return np.lexsort((key.minor, key.major), axis=-1)[..., 0]  # one call beats four smaller ones
     xp = namespace(key.minor)
     leading = key.major == xp.min(key.major, axis=-1, keepdims=True)
     return xp.argmin(xp.where(leading, key.minor, xp.inf), axis=-1)
@@ -67,7 +69,7 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
     class is divided by its largest member of the generation unless raw is asked for.
     """
     xp = namespace(trial.minor)
-    usable = better & xp.isfinite(parent.major) & xp.isfinite(parent.minor)  # a failed parent teaches nothing
+    usable = better & (parent.minor < xp.inf)  # a failed parent teaches nothing
     decided = usable & (trial.major < parent.major)
     tied = usable & ~decided
     major = xp.where(decided, parent.major, 0.0) - xp.where(decided, trial.major, 0.0)

@@ -1,0 +1,26 @@
+"""Timing several candidates in one process, in turns, so that a noisy machine treats all alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+
+def medians(candidates: dict[str, Callable[[], object]], rounds: int = 7) -> dict[str, float]:
+    """Median seconds of each candidate over interleaved rounds, after one warm-up of each."""
+    seconds: dict[str, list[float]] = {name: [] for name in candidates}
+    for turn in range(rounds + 1):
+        for name, run in candidates.items():
+            start = time.perf_counter()
+            run()
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(values) for name, values in seconds.items()}
+
+
+def optional(module: str) -> bool:
+    """Whether a peer is installed."""
+    import importlib.util
+
+    return importlib.util.find_spec(module) is not None
