@@ -1,0 +1,100 @@
+"""The safetensors layout, read and written with NumPy: numbers and text, nothing that runs.
+
+Eight bytes hold the length of a JSON header, which names each tensor's type, shape and
+place; the numbers follow, little-endian, without gaps.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.errors import DamagedFile
+
+LARGEST_HEADER = 1 << 20  # bytes; a policy's header is about a thousand
+LARGEST_FILE = 1 << 26
+TYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+
+
+def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
+    """Float64 tensors and texts as one block of bytes."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    blocks, at = [], 0
+    for name, values in tensors.items():
+        block = np.ascontiguousarray(values, dtype=TYPES["F64"]).tobytes()
+        header[name] = {"dtype": "F64", "shape": list(np.shape(values)), "data_offsets": [at, at + len(block)]}
+        blocks.append(block)
+        at += len(block)
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # the numbers start at a multiple of eight
+    return len(text).to_bytes(8, "little") + text + b"".join(blocks)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Tensors and texts of a file, every claim of its header checked."""
+    size = path.stat().st_size
+    if size > LARGEST_FILE:
+        raise DamagedFile(f"{path} is not a policy file: {size} bytes, at most {LARGEST_FILE} are expected")
+    return parse_tensors(path.read_bytes(), str(path))
+
+
+def parse_tensors(content: bytes, source: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The same from bytes; source is named in errors."""
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or length > min(LARGEST_HEADER, len(content) - 8):
+        raise DamagedFile(f"{source} is not a policy file, or is cut short: no header within its {len(content)} bytes")
+    header = _header(content[8 : 8 + length], source)
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise DamagedFile(f"{source} is damaged: its metadata must be texts by name")
+    data, end, tensors = content[8 + length :], 0, {}
+    for name, entry in sorted(header.items(), key=lambda item: _span(item[1], item[0], source)):
+        dtype, shape, (start, stop) = entry["dtype"], entry["shape"], _span(entry, name, source)
+        if start != end or stop > len(data):
+            raise DamagedFile(
+                f"{source} is damaged: {name} lies at bytes {start} to {stop} of {len(data)}, not at {end}"
+            )
+        if stop - start != math.prod(shape) * TYPES[dtype].itemsize:
+            raise DamagedFile(f"{source} is damaged: {name} of shape {shape} does not fill {stop - start} bytes")
+        tensors[name] = np.frombuffer(data[start:stop], TYPES[dtype]).reshape(shape).astype(np.float64)
+        end = stop
+    if end != len(data):
+        raise DamagedFile(f"{source} is damaged: {len(data) - end} bytes belong to no tensor")
+    return tensors, metadata
+
+
+def _header(text: bytes, source: str) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise ValueError("a name occurs twice")
+        return found
+
+    try:
+        header = json.loads(text.decode(), object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or JSON of absurd depth
+        raise DamagedFile(f"{source} is damaged: its header cannot be read ({error})") from error
+    if not isinstance(header, dict):
+        raise DamagedFile(f"{source} is damaged: its header is no JSON object")
+    return header
+
+
+def _span(entry: Any, name: str, source: str) -> tuple[int, int]:
+    """Where a tensor lies, once its header entry has the form it must have."""
+
+    def counts(values: Any) -> bool:
+        return isinstance(values, list) and all(type(v) is int and 0 <= v <= LARGEST_FILE for v in values)
+
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise DamagedFile(f"{source} is damaged: {name} must have dtype, shape and data_offsets, and nothing else")
+    if not isinstance(entry["dtype"], str) or entry["dtype"] not in TYPES:
+        raise DamagedFile(f"{source}: {name} must be of type {' or '.join(TYPES)}; got {entry['dtype']!r}")
+    if not counts(entry["shape"]) or not counts(entry["data_offsets"]) or len(entry["data_offsets"]) != 2:
+        raise DamagedFile(f"{source} is damaged: shape and data_offsets of {name} must be sizes in bytes")
+    start, stop = entry["data_offsets"]
+    return start, stop
