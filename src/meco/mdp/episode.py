@@ -63,6 +63,7 @@ class Episode:
         self._build = engine
         self._options = options if pop_size is None else {"pop_size": pop_size, **options}
         self._xp, self._device = xp, device
+        self.engine: Any = None  # an engine that keeps its rule's state as .state
         self._over = True  # until the first reset
 
     def reset(self, seeds: Iterable[int] | None = None) -> Array:

@@ -62,12 +62,11 @@ class Relaxed(Rule):
         xp = namespace(pop.x)
         void = xp.isnan(state.first.f_best)
         found = reference(pop, self.decoder.delta)
-        *numbers, base = (
-            xp.where(void if old.ndim == 1 else void[:, None], new, old) for new, old in zip(found, state.first)
-        )
+        f_best, f_worst, f_min, nu_bar = (xp.where(void, new, old) for new, old in zip(found[:4], state.first[:4]))
+        base = xp.where(void[:, None], found.base, state.first.base)
         eps = xp.where(void[:, None], self.decoder.first(base), state.eps)
-        complete = not bool(xp.any(xp.isnan(numbers[0])))
-        return state._replace(first=Reference(*numbers, base), eps=eps, complete=complete)
+        complete = not bool(xp.any(xp.isnan(f_best)))
+        return state._replace(first=Reference(f_best, f_worst, f_min, nu_bar, base), eps=eps, complete=complete)
 
 
 def _known(new: Situation, old: Situation) -> Situation:

@@ -104,9 +104,8 @@ def digest(weights: Weights) -> str:
 def check_weights(tensors: Mapping[str, np.ndarray], source: str) -> Weights:
     """The tensors as one network, if names and shapes are right and every number is finite."""
     if set(tensors) != set(Weights._fields):
-        raise DamagedFile(
-            f"{source} must hold the tensors {', '.join(Weights._fields)}; got {', '.join(sorted(tensors))}"
-        )
+        wanted, got = ", ".join(Weights._fields), ", ".join(sorted(tensors))
+        raise DamagedFile(f"{source} must hold the tensors {wanted}; got {got or 'none'}")
     for name, shape in SHAPES._asdict().items():
         if tensors[name].shape != shape:
             raise DamagedFile(f"{source}: {name} must have shape {shape}; got {tensors[name].shape}")

@@ -37,7 +37,7 @@ CONSTRAINT_FEATURES = (7, 8, 9, 10)  # s7..s10, which the state ablation hides
 class Policy(ABC):
     """Chooses an action for every run: features s [B, 10] and chance draw [B, 2] in, index [B] out."""
 
-    metadata: Mapping[str, Any] = {}  # noqa: RUF012 - read-only: what is known of its training
+    metadata: Mapping[str, Any] = {}  # what is known of its training
 
     @abstractmethod
     def act(self, s: Array, draw: Array) -> Array:

@@ -18,7 +18,7 @@ from meco.errors import DamagedFile
 
 LARGEST_HEADER = 1 << 20  # bytes; a policy's header is about a thousand
 LARGEST_FILE = 1 << 26
-TYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 
 
 def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
@@ -57,7 +57,7 @@ def parse_tensors(content: bytes, source: str) -> tuple[dict[str, np.ndarray], d
         dtype, shape, (start, stop) = entry["dtype"], entry["shape"], _span(entry, name, source)
         if start != end or stop > len(data):
             raise DamagedFile(
-                f"{source} is damaged: {name} lies at bytes {start} to {stop} of {len(data)}, not at {end}"
+                f"{source} is damaged: {name} takes bytes {start} to {stop} of {len(data)}, not from {end}"
             )
         if stop - start != math.prod(shape) * TYPES[dtype].itemsize:
             raise DamagedFile(f"{source} is damaged: {name} of shape {shape} does not fill {stop - start} bytes")
