@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher
+from os.path import commonprefix
 from types import ModuleType
 
 
@@ -42,11 +43,22 @@ class DamagedFile(MecoError, ValueError):
     """A file is not what its name says."""
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like this one, if any is like it; a common beginning settles ties."""
+    wanted = name.lower()
+
+    def likeness(candidate: str) -> tuple[float, int]:
+        other = candidate.lower()
+        return SequenceMatcher(None, wanted, other).ratio(), len(commonprefix([wanted, other]))
+
+    best = max(known, key=likeness, default=None)
+    return best if best is not None and likeness(best)[0] >= 0.5 else None
+
+
 def _hint(name: str, known: list[str]) -> str:
-    lowered = {k.lower(): k for k in known}
-    near = get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean {lowered[near[0]]!r}?"
+    near = nearest(name, known)
+    if near is not None:
+        return f"did you mean {near!r}?"
     shown = ", ".join(known[:12]) + (", ..." if len(known) > 12 else "")
     return f"known are {shown}"
 

@@ -1,0 +1,51 @@
+"""What all tests share: where the official tables are, and a loud word when they are not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+def data_folder() -> Path | None:
+    """The folder of official tables and golden values, if MECO_DATA names one."""
+    named = os.environ.get("MECO_DATA")
+    return Path(named) if named and Path(named).is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Load a file of golden values, or skip and say why."""
+
+    def load(name: str) -> dict[str, np.ndarray]:
+        folder = data_folder()
+        if folder is None or not (folder / name).is_file():
+            pytest.skip(f"OFFICIAL DATA MISSING: set MECO_DATA to a folder that holds {name}")
+        with np.load(folder / name, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+
+    return load
+
+
+def pytest_collection_modifyitems(config, items):
+    """Slow tests run only where they are asked for by -m."""
+    if "slow" in (config.getoption("-m") or ""):
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="slow: run with `make test-slow`"))
+    if data_folder() is None:
+        for item in items:
+            if "official" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="OFFICIAL DATA MISSING: set MECO_DATA"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    if data_folder() is None:
+        terminalreporter.section("official data missing", sep="!")
+        terminalreporter.line("MECO_DATA is not set: golden values of the official codes were NOT compared.")
