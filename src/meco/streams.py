@@ -51,6 +51,13 @@ class Streams:
         """The generator of one run, for engines that draw as they go."""
         return self._generators[run]
 
+    def kept(self, runs: Iterable[int]) -> Streams:
+        """The same streams, where they stand, of some of the runs."""
+        chosen = list(runs)
+        part = Streams([self.seeds[b] for b in chosen], self.xp, self.device)
+        part._generators = [self._generators[b] for b in chosen]
+        return part
+
     def state(self) -> str:
         """Where every stream stands, as text."""
         return json.dumps([g.bit_generator.state for g in self._generators])

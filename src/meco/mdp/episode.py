@@ -14,7 +14,7 @@ from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.mdp.action import Decoder, Geometric
 from meco.mdp.learned import Relaxation, SteeredEpsilon
-from meco.mdp.reward import ReferenceObjective, reward_function
+from meco.mdp.reward import ReferenceObjective, Reward, reward_function
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.results import RunResult
@@ -46,7 +46,7 @@ class Episode:
         pop_size: int | None = 50,
         *,
         decoder: Decoder | None = None,
-        reward: str = "full",
+        reward: str | Reward = "full",
         references: ReferenceObjective | Array | None = None,
         xp: Any = np,
         device: Any = None,
@@ -58,7 +58,7 @@ class Episode:
         dim = self.problem.dim if isinstance(self.problem, Problem) else self.problem[0].dim
         self.budget = 50 * dim if budget is None else int(budget)
         self.rule = SteeredEpsilon(Geometric() if decoder is None else decoder)
-        self.reward = reward_function(reward)
+        self.reward = reward_function(reward) if isinstance(reward, str) else reward
         self.references = ReferenceObjective() if references is None else references
         self._build = engine
         self._options = options if pop_size is None else {"pop_size": pop_size, **options}
@@ -133,6 +133,13 @@ class Episode:
     def nfev(self) -> np.ndarray:
         """Evaluations made so far: [B]."""
         return self._evaluator.nfev
+
+    @property
+    def score(self) -> Array:
+        """Least f + nu of the points evaluated so far: [B]."""
+        held = self._evaluator.score_best.held
+        assert held is not None
+        return held.key.minor[:, 0]
 
     def results(self, method: str = "MeCO") -> list[RunResult]:
         """What the runs found so far, one record each."""
