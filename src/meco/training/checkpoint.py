@@ -1,0 +1,43 @@
+"""Where a training stands, in one file that appears whole or not at all: arrays and JSON, no pickle."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.errors import DamagedFile, MissingData
+
+FORMAT = 1
+STATE = "state.json"  # the entry that holds the JSON, as bytes
+
+
+def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
+    """Write arrays and a JSON state; a kill at any moment leaves the old file or the new one."""
+    text = json.dumps({"format": FORMAT, **state}).encode()
+    partial = path.with_name(path.name + ".partial")
+    with open(partial, "wb") as file:
+        np.savez(file, **arrays, **{STATE: np.frombuffer(text, np.uint8)})  # type: ignore[arg-type]
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """The arrays and the state of a checkpoint."""
+    if not path.is_file():
+        raise MissingData(f"there is no checkpoint {path}; start the training without resuming")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        state = json.loads(arrays.pop(STATE).tobytes())
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise DamagedFile(f"{path} is not a readable checkpoint ({error}); delete it and train anew") from error
+    if state.get("format") != FORMAT:
+        raise DamagedFile(f"{path} is a checkpoint of format {state.get('format')}; this version reads {FORMAT}")
+    return arrays, state

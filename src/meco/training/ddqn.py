@@ -1,0 +1,137 @@
+"""Double DQN (paper eq. 8) for K policies at once, each with its own weights and memory.
+
+Every policy's numbers depend on its own row only: the losses are separate, AdamW works
+element by element, and the matrix products are stacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from meco.training.network import Pass, Shape, forward, fresh, gradient, layers
+
+FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-8  # AdamW's usual constants
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one thread inside the block: faster for small tensors, and the same bits every time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def double_q_target(reward: Tensor, last: Tensor, q_online: Tensor, q_target: Tensor, gamma: Tensor | float) -> Tensor:
+    """y = r + gamma Q'(s', argmax_a Q(s', a)): the online network chooses, the target network values.
+
+    reward, last [K, M], Q values of the next state [K, M, A] -> [K, M]. The last
+    transition of an episode does not bootstrap.
+    """
+    chosen = q_online.argmax(-1, keepdim=True)
+    return reward + gamma * (1.0 - last) * q_target.gather(-1, chosen)[..., 0]
+
+
+class Batch(NamedTuple):
+    """Transitions of each policy: s, s_next [K, M, S], action [K, M] int64, reward and last [K, M]."""
+
+    s: Tensor
+    s_next: Tensor
+    action: Tensor
+    reward: Tensor
+    last: Tensor
+
+
+class Settings(NamedTuple):
+    """The learner's numbers, one per policy: [K, 1] each."""
+
+    lr_first: Tensor
+    lr_last: Tensor
+    learning_steps: Tensor  # of the whole training, over which the rate falls linearly
+    gamma: Tensor
+    weight_decay: Tensor
+
+
+class Learner:
+    """K online networks with their target networks and AdamW moments, [K, P] each."""
+
+    TENSORS = ("online", "target", "first", "second")
+
+    def __init__(
+        self,
+        seeds: Sequence[int],
+        settings: Settings,
+        shape: Shape = Shape(),
+        copy_every: int = 10,
+        sigmoid: bool = False,
+        device: str = "cpu",
+    ) -> None:
+        self.shape, self.settings, self.copy_every, self.sigmoid = shape, settings, copy_every, sigmoid
+        self.online = fresh(seeds, shape).to(device)
+        self.target = self.online.clone()
+        self.first, self.second = torch.zeros_like(self.online), torch.zeros_like(self.online)
+        self.steps = 0
+        self._view()
+
+    def _view(self) -> None:
+        self._online, self._target = layers(self.online, self.shape), layers(self.target, self.shape)
+
+    def q(self, s: Tensor) -> Tensor:
+        """Q values of states s [K, M, S] under the online networks: [K, M, A]."""
+        return forward(self._online, s, self.sigmoid).q
+
+    def learn(self, batch: Batch) -> Tensor:
+        """One step of every policy on its own mini-batch; the losses before the step, [K]."""
+        loss, slope = self.loss(batch)
+        self._descend(slope)
+        self.steps += 1
+        if self.steps % self.copy_every == 0:
+            self.target.copy_(self.online)
+        return loss
+
+    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Mean squared error of each policy [K] and its derivative by the weights [K, P]."""
+        size = batch.s.shape[1]
+        seen = forward(self._online, torch.cat([batch.s, batch.s_next], dim=1), self.sigmoid)
+        here, q_next = Pass(seen.hidden[:, :size], seen.q[:, :size]), seen.q[:, size:]
+        q_target = forward(self._target, batch.s_next, self.sigmoid).q
+        y = double_q_target(batch.reward, batch.last, q_next, q_target, self.settings.gamma)
+        action = batch.action[..., None]
+        error = here.q.gather(-1, action) - y[..., None]
+        dq = torch.zeros_like(here.q).scatter_(-1, action, error * (2.0 / size))
+        return (error * error).mean((1, 2)), gradient(self._online, batch.s, here, dq, self.sigmoid)
+
+    def rate(self) -> Tensor:
+        """Learning rate of the coming step, linear from first to last over the training: [K, 1]."""
+        set_ = self.settings
+        reached = torch.clamp(self.steps / torch.clamp(set_.learning_steps - 1, min=1), max=1.0)
+        return set_.lr_first + (set_.lr_last - set_.lr_first) * reached
+
+    def _descend(self, slope: Tensor) -> None:
+        """AdamW: moments with bias correction, weight decay apart from the gradient."""
+        step, rate = self.steps + 1, self.rate()
+        self.first.lerp_(slope, 1.0 - FIRST_DECAY)
+        self.second.mul_(SECOND_DECAY).addcmul_(slope, slope, value=1.0 - SECOND_DECAY)
+        spread = self.second.sqrt().div_((1.0 - SECOND_DECAY**step) ** 0.5).add_(TINY)
+        self.online.mul_(1.0 - rate * self.settings.weight_decay)
+        self.online.sub_((rate / (1.0 - FIRST_DECAY**step)) * (self.first / spread))
+
+    def keep(self, policies: Tensor) -> None:
+        """Go on with some of the policies only, given by their present rows."""
+        for name in self.TENSORS:
+            setattr(self, name, getattr(self, name)[policies].clone())
+        self.settings = Settings(*(v[policies] for v in self.settings))
+        self._view()
+
+    def restore(self, saved: dict[str, Tensor], steps: int) -> None:
+        """Go on from saved tensors."""
+        for name in self.TENSORS:
+            getattr(self, name).copy_(saved[name])
+        self.steps = steps

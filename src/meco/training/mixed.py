@@ -1,0 +1,68 @@
+"""Runs in one batch that are rewarded or decoded differently: ablation variants in lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from meco.arrays import Array, namespace
+from meco.mdp.action import DECODERS, Decoder
+from meco.mdp.reward import REWARDS, Reward
+
+T = TypeVar("T")
+
+
+def mixed_reward(names: Sequence[str]) -> Reward:
+    """One reward whose run b is rewarded by names[b]."""
+    kinds = _members(names, REWARDS)
+    if len(kinds) == 1:
+        return kinds[0][0]
+
+    def reward(before, after, first, known):
+        return _by_run([(kind(before, after, first, known), runs) for kind, runs in kinds])
+
+    return reward
+
+
+def mixed_decoder(names: Sequence[str]) -> Decoder:
+    """One decoder whose run b decodes by names[b]."""
+    kinds = _members(names, DECODERS)
+    return kinds[0][0] if len(kinds) == 1 else Mixed(kinds=tuple(kinds))
+
+
+@dataclass(frozen=True)
+class Mixed(Decoder):
+    """Several decoders, each for the runs that a mask [B] names."""
+
+    kinds: tuple[tuple[Decoder, np.ndarray], ...] = field(default=(), compare=False)
+    name = "mixed"
+
+    @property
+    def grid(self) -> np.ndarray:
+        """The union of the grids: every value that some run may take."""
+        return np.unique(np.concatenate([kind.grid for kind, _ in self.kinds]))
+
+    def first(self, base: Array) -> Array:
+        return _by_run([(kind.first(base), runs) for kind, runs in self.kinds])
+
+    def next(self, eps: Array, action: Array, base: Array) -> Array:
+        return _by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])
+
+
+def _members(names: Sequence[str], known: Mapping[str, T]) -> list[tuple[T, np.ndarray]]:
+    """Each kind named, with the mask [B] of its runs."""
+    given = np.array(names)
+    return [(known[name], given == name) for name in dict.fromkeys(names)]
+
+
+def _by_run(parts: Sequence[tuple[Array, np.ndarray]]) -> Array:
+    """The rows of each value where its mask [B] holds."""
+    value = parts[0][0]
+    xp = namespace(value)
+    for other, runs in parts[1:]:
+        mask = xp.asarray(runs, device=value.device)
+        value = xp.where(mask if value.ndim == 1 else mask[:, None], other, value)
+    return value

@@ -1,0 +1,227 @@
+"""Training of K policies in lockstep: one stack of networks, one batch of episodes.
+
+Folds of a leave-one-out, seeds and ablation variants train side by side. A policy draws
+from its own random stream and sees its own row only, so its neighbours never change it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from meco.arrays import to_numpy
+from meco.errors import InvalidInput
+from meco.mdp.episode import Episode
+from meco.mdp.network import Weights
+from meco.problems.problem import Problem
+from meco.problems.suite import get_problem
+from meco.training.agents import Agents, Played, play
+from meco.training.checkpoint import read_checkpoint, write_checkpoint
+from meco.training.config import TrainingConfig
+from meco.training.course import Course, Job, Outcome
+from meco.training.ddqn import one_thread
+from meco.training.mixed import mixed_decoder, mixed_reward
+from meco.training.network import Shape, layers
+
+# what policies in one batch must have in common
+SHARED = ("dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device")
+
+
+class Status(NamedTuple):
+    """How far a training is, after a round of episodes."""
+
+    played: int  # episodes of all policies
+    episodes: int  # of the whole training
+    elapsed: float  # seconds since this process began
+    left: float  # seconds to go, at the pace so far
+    outcomes: list[Outcome]  # of the round
+
+
+class Trained(NamedTuple):
+    """A policy at the end of its training, with the rows of its log."""
+
+    config: TrainingConfig
+    weights: Weights
+    rows: list[dict[str, Any]]
+
+
+class Trainer:
+    """Trains policies that share D and the sizes of episode, memory and batch; all else may differ.
+
+    With a checkpoint file the training can be killed at any moment: resume() goes on to the
+    same bits.
+
+    >>> from meco.training import Trainer, TrainingConfig
+    >>> config = TrainingConfig(suite="toy", dim=2, problems=("tilted", "ring"), epochs=2, budget=200)
+    >>> policy = Trainer([config]).run()[0]
+    >>> policy.weights.w1.shape, len(policy.rows)
+    ((10, 64), 2)
+    """
+
+    def __init__(
+        self,
+        configs: Sequence[TrainingConfig],
+        checkpoint: Path | str | None = None,
+        save_every: float = 30.0,
+        report: Callable[[Status], Any] | None = None,
+    ) -> None:
+        check_alike(configs)
+        self.configs, self.save_every, self.report = list(configs), save_every, report
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        self.agents = Agents(configs)
+        self.courses = [Course(c, self.agents.draw.generator(k)) for k, c in enumerate(configs)]
+        self.ended: dict[int, np.ndarray] = {}  # weights [P] of policies that are done
+        self._active = list(range(len(configs)))
+        self._problems: dict[str, Problem] = {}
+
+    @property
+    def played(self) -> int:
+        """Episodes of all policies so far."""
+        return sum(course.played for course in self.courses)
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> list[Trained]:
+        """Train to the end; or until stop() says so, then the checkpoint holds the rest and [] comes back."""
+        began = saved = time.monotonic()
+        before = self.played
+        with one_thread(), torch.no_grad():
+            while self._active:
+                outcomes = self._round()
+                self._retire()
+                stopped, now = stop(), time.monotonic()
+                if self.checkpoint and (stopped or now - saved >= self.save_every):
+                    self.save()
+                    saved = now
+                if self.report:
+                    self.report(self._status(outcomes, now - began, before))
+                if stopped and self._active:
+                    return []
+        return [Trained(c, self._weights(k), self.courses[k].rows) for k, c in enumerate(self.configs)]
+
+    def _round(self) -> list[Outcome]:
+        """The next episodes of every policy that is not done."""
+        courses = [self.courses[k] for k in self._active]
+        jobs = [course.next_jobs() for course in courses]
+        episode = self._episode(jobs, courses)
+        outcomes = _outcomes(play(episode, self.agents), episode)
+        for course, played, found in zip(courses, jobs, outcomes):
+            course.record(played, found)
+        return [outcome for found in outcomes for outcome in found]
+
+    def _episode(self, jobs: Sequence[Sequence[Job]], courses: Sequence[Course]) -> Episode:
+        """All episodes of a round as one batch, policy by policy."""
+        shared = self.configs[0]
+        each = [(course, job) for course, several in zip(courses, jobs) for job in several]
+        place: dict[str, Any] = {}
+        if shared.device != "cpu":
+            import array_api_compat.torch as xp
+
+            place = {"xp": xp, "device": shared.device}
+        return Episode(
+            [self._problem(job) for _, job in each],
+            [job.seed for _, job in each],
+            shared.evaluations,
+            shared.pop_size,
+            decoder=mixed_decoder([course.config.decoder for course, _ in each]),
+            reward=mixed_reward([course.config.reward for course, _ in each]),
+            references=np.array([course.references.of([job.problem])[0] for course, job in each]),
+            **place,
+        )
+
+    def _problem(self, job: Job) -> Problem:
+        """Policies that play the same instance share one object, which is then called once for all."""
+        if isinstance(job.instance, int):
+            return get_problem(job.problem, self.configs[0].dim, job.instance)
+        if (key := f"{job.problem} {job.instance}") not in self._problems:
+            family = {} if job.instance == "paper" else {"instance": job.instance}
+            self._problems[key] = get_problem(job.problem, self.configs[0].dim, **family)
+        return self._problems[key]
+
+    def _retire(self) -> None:
+        """Take policies that have played all their episodes out of the batch."""
+        going = [row for row, k in enumerate(self._active) if not self.courses[k].finished]
+        if len(going) == len(self._active):
+            return
+        for row, k in enumerate(self._active):
+            if self.courses[k].finished:
+                self.ended[k] = to_numpy(self.agents.learner.online[row]).copy()
+        self._active = [self._active[row] for row in going]
+        if going:
+            self.agents.keep(going)
+
+    def _weights(self, policy: int) -> Weights:
+        stack = torch.from_numpy(self.ended[policy])[None]
+        return Weights(*(part[0].numpy() for part in layers(stack, Shape())))
+
+    def _status(self, outcomes: list[Outcome], elapsed: float, before: int) -> Status:
+        total = sum(c.episodes for c in self.configs)
+        pace = elapsed / (self.played - before)
+        return Status(self.played, total, elapsed, pace * (total - self.played), outcomes)
+
+    def save(self) -> None:
+        """Write the checkpoint; call it between rounds only."""
+        assert self.checkpoint is not None
+        ended = {f"ended {k}": weights for k, weights in self.ended.items()}
+        state = {
+            "configs": [c.as_dict() for c in self.configs],
+            "courses": [course.state() for course in self.courses],
+            "agents": self.agents.counters(),
+        }
+        write_checkpoint(self.checkpoint, {**self.agents.arrays(), **ended}, state)
+
+    def resume(self) -> None:
+        """Go on from the checkpoint, which must be of the same training."""
+        assert self.checkpoint is not None
+        arrays, state = read_checkpoint(self.checkpoint)
+        if state["configs"] != [c.as_dict() for c in self.configs]:
+            raise InvalidInput(
+                f"{self.checkpoint} belongs to a training with other settings; "
+                "resume with the same ones, or start anew without resuming"
+            )
+        for course, saved in zip(self.courses, state["courses"], strict=True):
+            course.restore(saved)
+        self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.courses) if c.finished}
+        self._active = [k for k, c in enumerate(self.courses) if not c.finished]
+        if 0 < len(self._active) < len(self.configs):
+            self.agents.keep(self._active)
+        if self._active:
+            self.agents.restore(arrays, state["agents"])
+
+
+def _outcomes(played: Played, episode: Episode) -> list[list[Outcome]]:
+    """One record per policy and episode."""
+    policies, episodes = played.reward.shape
+    best, score = to_numpy(episode.best_objective).tolist(), to_numpy(episode.score).tolist()
+    return [
+        [
+            Outcome(float(played.reward[k, e]), float(played.loss[k]), played.actions[k, e].tolist(), best[at], score[at])
+            for e in range(episodes)
+            for at in [k * episodes + e]
+        ]
+        for k in range(policies)
+    ]
+
+
+def check_alike(configs: Sequence[TrainingConfig]) -> None:
+    """Refuse policies that cannot train in one batch, or that nothing would tell apart."""
+    if not configs:
+        raise InvalidInput("a training needs at least one policy; got none")
+    for setting in SHARED:
+        values = {getattr(c, setting) for c in configs}
+        if len(values) > 1:
+            raise InvalidInput(f"policies in lockstep need the same {setting}; got {sorted(map(str, values))}")
+    names = [c.name for c in configs]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"policies trained together need different names; got {', '.join(names)}")
+
+
+def lockstep_groups(configs: Sequence[TrainingConfig]) -> list[list[TrainingConfig]]:
+    """The policies that can train in one batch, group by group, in the order given."""
+    groups: dict[tuple[Any, ...], list[TrainingConfig]] = {}
+    for config in configs:
+        groups.setdefault(tuple(getattr(config, s) for s in SHARED), []).append(config)
+    return list(groups.values())
