@@ -117,7 +117,7 @@ class Evaluator:
             if chosen.size == 0:
                 pieces.append(None)
                 continue
-            part = rows(x[b : b + 1], self._index(chosen[None]))
+            part = rows(x[b : b + 1, ...], self._index(chosen[None]))
             pieces.append(self._finish(*self._padded(self.problems[b], part), b))
         like = next(p for p in pieces if p is not None)
         ev = concat([self._spread(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
@@ -152,7 +152,7 @@ class Evaluator:
 
     def _finish(self, f: Array, g: Array, h: Array, run: int | None = None) -> Evaluation:
         pick = slice(None) if run is None or self._ineq_tol.shape[0] == 1 else slice(run, run + 1)
-        return Evaluation.of(f, g, h, self._ineq_tol[pick], self._eq_tol[pick])
+        return Evaluation.of(f, g, h, self._ineq_tol[pick, ...], self._eq_tol[pick, ...])
 
     def _account(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
         xp = namespace(ev.f)

@@ -66,6 +66,11 @@ class Engine(ABC):
         """Ask, evaluate and tell until the budget is spent or stop() says so."""
         while evaluator.left > 0:
             x = self.ask()
+            if self.generation == 0 and x.shape[1] > evaluator.budget:
+                evaluator.notes.append(
+                    f"the budget of {evaluator.budget} is below the population of {x.shape[1]}: "
+                    f"only the first {evaluator.budget} points were evaluated"
+                )
             self.tell(x, evaluator.evaluate(x))
             evaluator.note(self.population, self.trace())
             if stop is not None and stop():

@@ -1,0 +1,55 @@
+# Every target works on a fresh clone with nothing but Python and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint docs serve-docs bench clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.demo ## Solve two real problems and show the result
+	$(BIN)/meco demo
+
+test: $(VENV)/.dev ## Run the tests with every extra installed
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-slow: $(VENV)/.dev ## Run the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.dev ## Check style and types, and format
+	$(BIN)/ruff check --fix src tests benchmarks examples
+	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/mypy
+
+docs: $(VENV)/.dev ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict -q
+
+serve-docs: $(VENV)/.dev ## Serve the documentation while writing it
+	$(BIN)/mkdocs serve
+
+bench: $(VENV)/.dev ## Measure the optimizer's overhead beside its peers
+	$(BIN)/python benchmarks/overhead.py
+	$(BIN)/python benchmarks/lockstep.py
+
+clean: ## Remove everything that was built
+	rm -rf $(VENV) site build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e ".[cli,plot]"
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt "torch"
+	$(PIP) install -c constraints.txt -e ".[all]" --group dev
+	@touch $@ $(VENV)/.demo
