@@ -66,7 +66,7 @@ class Relaxed(Rule):
         base = xp.where(void[:, None], found.base, state.first.base)
         eps = xp.where(void[:, None], self.decoder.first(base), state.eps)
         complete = not bool(xp.any(xp.isnan(f_best)))
-        return state._replace(first=Reference(f_best, f_worst, f_min, nu_bar, base), eps=eps, complete=complete)
+        return state._replace(first=Reference.of(f_best, f_worst, f_min, nu_bar, base), eps=eps, complete=complete)
 
 
 def _known(new: Situation, old: Situation) -> Situation:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 import numpy as np
 
 from meco.arrays import Array, namespace
-from meco.mdp.state import SMALLEST, Reference, Situation, guarded
+from meco.mdp.state import SMALLEST, Reference, Situation
 from meco.registry import Registry
 
 FLOOR = 1e-3  # least denominator of r1, as a share of the first population's objective range
@@ -30,12 +30,12 @@ def objective_gain(before: Situation, after: Situation, first: Reference, known:
 
 def violation_gain(before: Situation, after: Situation, first: Reference) -> Array:
     """r2 = (nu-bar(t-1) - nu-bar(t)) / nu-bar(0), in [-1, 1] (eq. 7)."""
-    return _bounded((before.nu_bar - after.nu_bar) / guarded(first.nu_bar))
+    return _bounded((before.nu_bar - after.nu_bar) / first.per.nu_bar)
 
 
 def violation_weight(after: Situation, first: Reference) -> Array:
     """omega = nu-bar(t) / nu-bar(0), in [0, 1] (eq. 8)."""
-    return _bounded(after.nu_bar / guarded(first.nu_bar), least=0.0)
+    return _bounded(after.nu_bar / first.per.nu_bar, least=0.0)
 
 
 def full(before: Situation, after: Situation, first: Reference, known: Array) -> Array:

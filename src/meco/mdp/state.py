@@ -27,6 +27,14 @@ class Situation(NamedTuple):
     nu_bar: Array
 
 
+class Denominators(NamedTuple):
+    """What features and rewards are divided by, kept away from zero; [B] each."""
+
+    f_range: Array  # f_worst(0) - f_best(0)
+    f_best: Array  # f_best(0)
+    nu_bar: Array  # nu-bar(0)
+
+
 class Reference(NamedTuple):
     """The first population, against which later ones are measured: [B] each, base [B, C].
 
@@ -38,6 +46,13 @@ class Reference(NamedTuple):
     f_min: Array  # the least f, whatever its violation
     nu_bar: Array
     base: Array  # mean violation of each constraint, at least delta
+    per: Denominators
+
+    @classmethod
+    def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array, base: Array) -> Reference:
+        """With the denominators that follow."""
+        per = Denominators(guarded(f_worst - f_best), guarded(f_best), guarded(nu_bar))
+        return cls(f_best, f_worst, f_min, nu_bar, base, per)
 
 
 def guarded(d: Array) -> Array:
@@ -46,25 +61,47 @@ def guarded(d: Array) -> Array:
     return xp.where(d < 0.0, xp.minimum(d, -SMALLEST), xp.maximum(d, SMALLEST))
 
 
-def best_objective(pop: Population, eps: Array) -> Array:
+def counted(failed: Array) -> Array | None:
+    """Which candidates count, [B, N]; None stands for all of them, where that is known without asking a device."""
+    return None if isinstance(failed, np.ndarray) and not failed.any() else ~failed
+
+
+def average(values: Array, ok: Array | None) -> Array:
+    """Mean of the entries that count along the last axis; the same bits whether ok is None or true throughout."""
+    if ok is None:
+        return values.sum(axis=-1) / values.shape[-1]  # NumPy, see counted
+    return masked_mean(values, ok)
+
+
+def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
+    """Population standard deviation (ddof 0) of the entries that count around their mean: [B, n] -> [B]."""
+    apart = values - mean[:, None]
+    return namespace(values).sqrt(average(apart * apart, ok))
+
+
+def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
     """f_best: objective of the best candidate when eps [B, C] is allowed; nan if all failed. [B]."""
-    xp = namespace(pop.ev.f)
-    failed = pop.ev.failed
-    key = Key(xp.where(failed, xp.inf, relaxed_violation(pop.ev.c, eps)), xp.where(failed, xp.inf, pop.ev.f))
-    return rows(pop.ev.f, best(key)[:, None])[:, 0]
+    key = Key(relaxed_violation(c, eps), f)
+    if ok is not None:
+        xp = namespace(f)
+        key = Key(xp.where(ok, key.major, xp.inf), xp.where(ok, key.minor, xp.inf))
+    return rows(f, best(key)[:, None])[:, 0]
 
 
-def least_violation(nu: Array) -> Array:
+def least_violation(nu: Array, ok: Array | None) -> Array:
     """nu-bar: mean of the five least violations (paper, after eq. 8); nan if all failed. [B]."""
     xp = namespace(nu)
-    least = xp.sort(xp.where(xp.isnan(nu), xp.inf, nu), axis=-1)[:, :LEAST]
+    if ok is None:
+        return average(xp.sort(nu, axis=-1)[:, :LEAST], None)
+    least = xp.sort(xp.where(ok, nu, xp.inf), axis=-1)[:, :LEAST]
     there = least < xp.inf
-    return xp.where(there[:, 0], masked_mean(least, there), xp.nan)
+    return xp.where(there[:, 0], average(least, there), xp.nan)
 
 
 def situation(pop: Population, eps: Array) -> Situation:
     """f_best when eps [B, C] is allowed, and nu-bar."""
-    return Situation(best_objective(pop, eps), least_violation(pop.ev.nu))
+    ev, ok = pop.ev, counted(pop.ev.failed)
+    return Situation(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
 
 
 def reference(pop: Population, delta: float) -> Reference:
@@ -76,51 +113,29 @@ def reference(pop: Population, delta: float) -> Reference:
     nothing = xp.isnan(first.f_best)
     f_worst = xp.where(nothing, xp.nan, masked_max(pop.ev.f, ok))
     f_min = xp.where(nothing, xp.nan, masked_min(pop.ev.f, ok))
-    return Reference(first.f_best, f_worst, f_min, first.nu_bar, base)
+    return Reference.of(first.f_best, f_worst, f_min, first.nu_bar, base)
 
 
-def entries(x: Array, ok: Array) -> tuple[Array, Array]:
-    """All N D coordinates of each run in one row, and which of them count: [B, N D] each."""
+def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
+    """s3 and s1: mean and std of (x_i - x^L) / (x^U - x^L) over all N D entries; x [B, N, D] is in the unit cube."""
     xp = namespace(x)
-    kept = xp.broadcast_to(ok[..., None], x.shape)
-    return xp.reshape(x, (x.shape[0], -1)), xp.reshape(kept, (x.shape[0], -1))
+    entries = xp.reshape(x, (x.shape[0], -1))
+    if ok is not None:
+        ok = xp.reshape(xp.broadcast_to(ok[..., None], x.shape), entries.shape)
+    mean = average(entries, ok)
+    return mean, deviation(entries, mean, ok)
 
 
-def deviation(x: Array, mean: Array, keep: Array) -> Array:
-    """Population standard deviation (ddof 0) of the kept entries around their mean: [B, n] -> [B]."""
-    apart = x - mean[:, None]
-    return namespace(x).sqrt(masked_mean(apart * apart, keep))
-
-
-def relative_objective(f: Array, f_best: Array, first: Reference) -> Array:
-    """(f(x_i) - f_best(t)) / (f_worst(0) - f_best(0)), the quantity under s2 and s4: [B, N]."""
-    return (f - f_best[:, None]) / guarded(first.f_worst - first.f_best)[:, None]
-
-
-def decision_spread(x: Array, ok: Array) -> Array:
-    """s1 = std((x_i - x^L) / (x^U - x^L)) over all N D entries; x [B, N, D] is in the unit cube."""
-    values, kept = entries(x, ok)
-    return deviation(values, masked_mean(values, kept), kept)
-
-
-def objective_spread(relative: Array, ok: Array) -> Array:
-    """s2 = std((f(x_i) - f_best(t)) / (f_worst(0) - f_best(0)))."""
-    return deviation(relative, masked_mean(relative, ok), ok)
-
-
-def decision_centre(x: Array, ok: Array) -> Array:
-    """s3 = mean((x_i - x^L) / (x^U - x^L)) over all N D entries."""
-    return masked_mean(*entries(x, ok))
-
-
-def objective_centre(relative: Array, ok: Array) -> Array:
-    """s4 = mean((f(x_i) - f_best(t)) / (f_worst(0) - f_best(0)))."""
-    return masked_mean(relative, ok)
+def objective_centre_and_spread(f: Array, now: Situation, first: Reference, ok: Array | None) -> tuple[Array, Array]:
+    """s4 and s2: mean and std of (f(x_i) - f_best(t)) / (f_worst(0) - f_best(0))."""
+    relative = (f - now.f_best[:, None]) / first.per.f_range[:, None]
+    mean = average(relative, ok)
+    return mean, deviation(relative, mean, ok)
 
 
 def objective_progress(now: Situation, first: Reference) -> Array:
     """s5 = f_best(t) / f_best(0)."""
-    return now.f_best / guarded(first.f_best)
+    return now.f_best / first.per.f_best
 
 
 def spent_share(progress: Progress, like: Array) -> Array:
@@ -130,25 +145,29 @@ def spent_share(progress: Progress, like: Array) -> Array:
 
 def violation_progress(now: Situation, first: Reference) -> Array:
     """s7 = nu-bar(t) / nu-bar(0)."""
-    return now.nu_bar / guarded(first.nu_bar)
+    return now.nu_bar / first.per.nu_bar
 
 
-def feasible_share(feasible: Array, ok: Array) -> Array:
+def feasible_share(feasible: Array, ok: Array | None) -> Array:
     """s8 = N_feas / N_pop."""
-    return masked_mean(namespace(feasible).astype(feasible, namespace(feasible).float64), ok)
+    xp = namespace(feasible)
+    return average(xp.astype(feasible, xp.float64), ok)
 
 
-def agreement(f: Array, nu: Array, ok: Array) -> Array:
-    """s10 = share of pairs in which f and nu rise together: Delta f Delta nu > 0; 0 with fewer than two.
+def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
+    """s10 = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
 
     Counting the ordered pairs where both are larger counts each such pair once. A failed
     candidate is nan, and nan is larger than nothing.
     """
     xp = namespace(f)
+    runs, size = f.shape
     together = (f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :])
+    pairs = xp.sum(xp.astype(xp.reshape(together, (runs, -1)), f.dtype), axis=-1)
+    if ok is None:
+        return pairs * (2.0 / max(size * (size - 1), 1))
     n = xp.sum(xp.astype(ok, f.dtype), axis=-1)
-    pairs = xp.sum(xp.astype(xp.reshape(together, (f.shape[0], -1)), f.dtype), axis=-1)
-    return 2.0 * pairs / xp.clip(n * (n - 1.0), min=1.0)
+    return pairs * (2.0 / xp.clip(n * (n - 1.0), min=1.0))
 
 
 def clipped(s: Array) -> Array:
@@ -159,20 +178,14 @@ def clipped(s: Array) -> Array:
 
 def features(pop: Population, now: Situation, first: Reference, progress: Progress, action: Array) -> Array:
     """The state vector s [B, 10]; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
-    xp = namespace(pop.x)
-    ev, ok = pop.ev, ~pop.ev.failed
+    ev, ok = pop.ev, counted(pop.ev.failed)
     with np.errstate(all="ignore"):  # values beyond any range are clipped
-        relative = relative_objective(ev.f, now.f_best, first)
-        s = [
-            decision_spread(pop.x, ok),
-            objective_spread(relative, ok),
-            decision_centre(pop.x, ok),
-            objective_centre(relative, ok),
-            objective_progress(now, first),
-            spent_share(progress, action),
-            violation_progress(now, first),
-            feasible_share(ev.feasible, ok),
-            action,
-            agreement(ev.f, ev.nu, ok),
-        ]
-        return clipped(xp.stack(s, axis=-1))
+        s3, s1 = decision_centre_and_spread(pop.x, ok)
+        s4, s2 = objective_centre_and_spread(ev.f, now, first, ok)
+        s5 = objective_progress(now, first)
+        s6 = spent_share(progress, action)
+        s7 = violation_progress(now, first)
+        s8 = feasible_share(ev.feasible, ok)
+        s9 = action
+        s10 = agreement(ev.f, ev.nu, ok)
+        return clipped(namespace(pop.x).stack([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], axis=-1))
