@@ -66,11 +66,8 @@ class Engine(ABC):
         """Ask, evaluate and tell until the budget is spent or stop() says so."""
         while evaluator.left > 0:
             x = self.ask()
-            if self.generation == 0 and x.shape[1] > evaluator.budget:
-                evaluator.notes.append(
-                    f"the budget of {evaluator.budget} is below the population of {x.shape[1]}: "
-                    f"only the first {evaluator.budget} points were evaluated"
-                )
+            if self.generation == 0:
+                note_if_cut(evaluator, x.shape[1])
             self.tell(x, evaluator.evaluate(x))
             evaluator.note(self.population, self.trace())
             if stop is not None and stop():
@@ -79,6 +76,15 @@ class Engine(ABC):
     def spent(self, told: int) -> Progress:
         """Progress after `told` candidates, as the rules see it: a last, cut generation ends at the budget."""
         return Progress(min(told, self.task.budget), self.task.budget, self.generation)
+
+
+def note_if_cut(evaluator: Evaluator, size: int) -> None:
+    """Say in the result that the budget does not reach through the first candidates."""
+    if size > evaluator.budget:
+        evaluator.notes.append(
+            f"the budget of {evaluator.budget} is below the population of {size}: "
+            f"only the first {evaluator.budget} points were evaluated"
+        )
 
 
 def first_population(task: Task, size: int) -> Array:
