@@ -1,0 +1,61 @@
+"""Other people's optimizers behind the same door.
+
+Each wrapper maps the unit cube to what its library wants. Evaluations are counted by the
+evaluator alone, and the answer is the best point evaluated, whatever the library returns.
+Randomness comes from the run's own stream; no library touches the interpreter's global
+random state or leaves warning filters behind.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+import numpy as np
+
+from meco.errors import load_extra
+from meco.problems.evaluation import Evaluation
+
+LARGEST = 1e100  # its square is still finite
+
+
+def borrow(module: str, purpose: str) -> ModuleType:
+    """Import a library; the warning filters that it sets while loading do not stay."""
+    with warnings.catch_warnings():
+        return load_extra(module, "peers", purpose)
+
+
+@contextmanager
+def contained() -> Iterator[None]:
+    """Warnings that a library raises, and filters that it sets, end here."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def pack(ev: Evaluation) -> np.ndarray:
+    """Evaluations [1, n] as one row of numbers per candidate: f, g, h, failed, feasible."""
+    flags = np.stack([ev.failed[0], ev.feasible[0]], axis=1).astype(np.float64)
+    return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0], flags], axis=1)
+
+
+def unpack(told: np.ndarray, n_ineq: int) -> Evaluation:
+    """Back from rows of numbers [n, 1 + p + q + 2]."""
+    f, g, h, flags = np.split(told[None], [1, 1 + n_ineq, told.shape[1] - 2], axis=-1)
+    return Evaluation(f[..., 0], g, h, flags[..., 0] > 0, flags[..., 1] > 0)
+
+
+class Ceiling:
+    """Stand-in values for failed candidates: above everything seen in the run, column by column."""
+
+    def __init__(self) -> None:
+        self.top: np.ndarray | None = None  # [k], largest magnitude so far
+
+    def cover(self, values: np.ndarray, failed: np.ndarray) -> np.ndarray:
+        """values [n, k] with 2 top + 1 in the rows that failed [n]; what is too large to square is cut."""
+        values = np.clip(values, -LARGEST, LARGEST)
+        seen = np.max(np.abs(values[~failed]), axis=0, initial=0.0)
+        self.top = seen if self.top is None else np.maximum(self.top, seen)
+        return np.where(failed[:, None], 2.0 * self.top + 1.0, values)
