@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, masked_max, masked_mean, namespace, ordered_sum
+from meco.arrays import Array, masked_max, namespace, ordered_sum
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Population, Progress, Rule
 
@@ -39,7 +39,10 @@ def decode(action: Array, base: Array, delta: float = DELTA) -> Array:
 def initial_scale(ev: Evaluation, delta: float = DELTA) -> Array:
     """Mean violation of each constraint over the first population, at least delta: [B, C]."""
     xp = namespace(ev.f)
-    return xp.clip(masked_mean(ev.c, ~ev.failed[..., None], axis=-2), min=delta)
+    ok = ~ev.failed[:, None, :]
+    total = ordered_sum(xp.where(ok, xp.matrix_transpose(ev.c), 0.0))  # the same bits however many columns there are
+    count = xp.sum(xp.astype(ok, total.dtype), axis=-1)
+    return xp.clip(total / xp.where(count > 0, count, 1.0), min=delta)
 
 
 @dataclass(frozen=True)
