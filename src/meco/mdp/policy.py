@@ -129,8 +129,8 @@ def any_action(u: Array) -> Array:
     return xp.astype(u * ACTIONS, xp.int64)
 
 
-def explore(index: Array, draw: Array, rate: float) -> Array:
-    """The chosen index, or with probability rate any index; draw [B, 2]."""
+def explore(index: Array, draw: Array, rate: Array | float) -> Array:
+    """The chosen index, or with probability rate (one, or [B]) any index; draw [B, 2]."""
     return namespace(draw).where(draw[:, 0] < rate, any_action(draw[:, 1]), index)
 
 

@@ -65,7 +65,7 @@ class Agents:
         return np.take_along_axis(self._values, index, axis=1).reshape(-1)
 
     def learn(self, s: Tensor, index: np.ndarray, r: Tensor, s_next: Tensor, last: bool) -> Tensor:
-        """Remember a step of every episode (s, s_next [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
+        """Remember a step of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
         action, loss = torch.from_numpy(index).to(self.device), torch.zeros_like(r[:, 0])
         for e in range(self.episodes):
             self.replay.add(s[:, e], action[:, e], r[:, e], s_next[:, e], last)

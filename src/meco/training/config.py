@@ -70,7 +70,7 @@ class TrainingConfig:
         for setting in settings:
             if setting not in NAMES:
                 raise UnknownName("training setting", setting, NAMES)
-        made = {k: tuple(v) if k == "problems" else v for k, v in settings.items()}
+        made: dict[str, Any] = {k: tuple(v) if k == "problems" else v for k, v in settings.items()}
         try:
             return cls(**made)
         except TypeError as error:

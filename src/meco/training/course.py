@@ -103,5 +103,5 @@ def _row(epoch: int, played: Sequence[tuple[str, Outcome]]) -> dict[str, Any]:
     }
 
 
-def _short(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}g}")
+def _short(value: Any, digits: int) -> float | None:
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from meco.training.network import Pass, Shape, forward, fresh, gradient, layers
+from meco.training.network import NETWORK, Pass, Shape, forward, fresh, gradient, layers
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-8  # AdamW's usual constants
 
@@ -68,7 +68,7 @@ class Learner:
         self,
         seeds: Sequence[int],
         settings: Settings,
-        shape: Shape = Shape(),
+        shape: Shape = NETWORK,
         copy_every: int = 10,
         sigmoid: bool = False,
         device: str = "cpu",

@@ -31,6 +31,9 @@ class Shape(NamedTuple):
         return (self.features + 1) * self.hidden + (self.hidden + 1) * self.actions
 
 
+NETWORK = Shape()  # the paper's
+
+
 def layers(stack: Tensor, shape: Shape) -> Weights:
     """Where the weights lie in a stack [K, P]: views w1 [K, S, H], b1 [K, H], w2 [K, H, A], b2 [K, A]."""
     k, (s, h, a) = stack.shape[0], shape

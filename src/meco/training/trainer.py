@@ -26,7 +26,7 @@ from meco.training.config import TrainingConfig
 from meco.training.course import Course, Job, Outcome
 from meco.training.ddqn import one_thread
 from meco.training.mixed import mixed_decoder, mixed_reward
-from meco.training.network import Shape, layers
+from meco.training.network import NETWORK, layers
 
 # what policies in one batch must have in common
 SHARED = ("dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device")
@@ -155,7 +155,7 @@ class Trainer:
 
     def _weights(self, policy: int) -> Weights:
         stack = torch.from_numpy(self.ended[policy])[None]
-        return Weights(*(part[0].numpy() for part in layers(stack, Shape())))
+        return Weights(*(part[0].numpy() for part in layers(stack, NETWORK)))
 
     def _status(self, outcomes: list[Outcome], elapsed: float, before: int) -> Status:
         total = sum(c.episodes for c in self.configs)
@@ -195,13 +195,11 @@ class Trainer:
 def _outcomes(played: Played, episode: Episode) -> list[list[Outcome]]:
     """One record per policy and episode."""
     policies, episodes = played.reward.shape
-    best, score = to_numpy(episode.best_objective).tolist(), to_numpy(episode.score).tolist()
+    best = to_numpy(episode.best_objective).reshape(policies, episodes).tolist()
+    score = to_numpy(episode.score).reshape(policies, episodes).tolist()
+    reward, loss, actions = (part.tolist() for part in played)
     return [
-        [
-            Outcome(float(played.reward[k, e]), float(played.loss[k]), played.actions[k, e].tolist(), best[at], score[at])
-            for e in range(episodes)
-            for at in [k * episodes + e]
-        ]
+        [Outcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(episodes)]
         for k in range(policies)
     ]
 

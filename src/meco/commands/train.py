@@ -1,0 +1,193 @@
+"""meco train: train policies, one or many in lockstep."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from meco.errors import InvalidInput, MecoError, load_extra
+from meco.mdp.library import SUFFIX, load_policy
+from meco.training.config import INSTANCES, TrainingConfig
+from meco.training.presets import PRESETS, folds, for_seeds, only, without
+from meco.training.record import write_trained
+
+STOPPED = 130  # exit code after a clean stop that --resume can continue
+NOT_OF_THE_POLICY = ("--out", "--only", "--save-every")  # options with a value that do not change the result
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("what to train")
+    what.add_argument("--preset", help="a training of the paper: " + ", ".join(PRESETS))
+    what.add_argument("--suite", default="cec2017", help="problems to train on (default: cec2017)")
+    what.add_argument("--dim", type=int, default=10, help="number of variables (default: 10)")
+    what.add_argument("--leave-one-out", action="store_true", help="a policy per problem, trained on all the others")
+    what.add_argument("--holdout", type=_names, default=(), help="problems to leave out, e.g. C07,C08")
+    what.add_argument("--name", help="name of the policy (default: made from suite and D)")
+    what.add_argument("--only", type=_names, help="train these of the policies only, by name")
+    how = parser.add_argument_group("how")
+    how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
+    how.add_argument("--seeds", type=_numbers, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
+    how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
+    how.add_argument("--device", help="cpu or cuda (default: cpu)")
+    how.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other training setting")
+    parser.add_argument(
+        "--out", type=Path, default=Path("policies"), help="folder for the policies (default: policies)"
+    )
+    parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
+    parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
+    parser.add_argument("--quiet", action="store_true", help="no progress line")
+
+
+def run(args: argparse.Namespace) -> int:
+    load_extra("torch", "train", "training")
+    configs = policies(args)
+    args.out.mkdir(parents=True, exist_ok=True)
+    if args.resume:
+        configs = [c for c in configs if not _is_done(args.out, c)]
+    from meco.training.trainer import lockstep_groups
+
+    with _stop_on_signal() as stop:
+        for group in lockstep_groups(configs):
+            if not _train(group, args, stop):
+                print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
+                return STOPPED
+    return 0
+
+
+def policies(args: argparse.Namespace) -> list[TrainingConfig]:
+    """The trainings that the options ask for."""
+    configs = for_seeds(_maker(args), args.seeds)
+    changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
+    changes = {k: v for k, v in changes.items() if v is not None}
+    texts = dict(_pair(text) for text in args.set)
+    configs = [replace(c, **changes).changed(texts) for c in configs]
+    return configs if args.only is None else only(configs, args.only)
+
+
+def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
+    if args.preset:
+        if args.leave_one_out or args.holdout or args.name:
+            raise InvalidInput("a preset says what to train; leave out --leave-one-out, --holdout and --name")
+        return PRESETS[args.preset]
+    name = args.name or f"{args.suite}-{args.dim}d"
+    if args.leave_one_out:
+        return partial(folds, name, suite=args.suite, dim=args.dim)
+    problems = without(args.suite, args.holdout)
+    return lambda seed: [TrainingConfig(name=name, suite=args.suite, dim=args.dim, problems=problems, seed=seed)]
+
+
+def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable[[], bool]) -> bool:
+    """Train one batch of policies and write them; False if it was stopped before the end."""
+    from meco.training.trainer import Trainer
+
+    label = group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
+    checkpoint = args.out / f"{group[0].name}.checkpoint.npz"
+    report = None if args.quiet else ProgressLine(label)
+    trainer = Trainer(group, checkpoint, args.save_every, report)
+    if args.resume and checkpoint.is_file():
+        trainer.resume()
+    done = trainer.run(stop)
+    if report:
+        report.end()
+    for trained in done:
+        path = write_trained(args.out, trained, command_for(sys.argv[1:], trained.config.name))
+        print(path)
+    if done:
+        checkpoint.unlink(missing_ok=True)
+    return bool(done)
+
+
+def command_for(arguments: Sequence[str], name: str) -> str:
+    """The command that makes this one policy again, whatever was trained beside it."""
+    words, rest = [], list(arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in NOT_OF_THE_POLICY:
+            rest.pop(0)
+        elif word not in ("--resume", "--quiet") and not word.startswith(tuple(f"{o}=" for o in NOT_OF_THE_POLICY)):
+            words.append(word)
+    return shlex.join(["meco", *words, "--only", name])
+
+
+def _is_done(folder: Path, config: TrainingConfig) -> bool:
+    """Whether the folder holds this very policy already."""
+    try:
+        found = load_policy(folder / (config.name + SUFFIX)).metadata
+    except MecoError:
+        return False
+    return found.get("training") == config.as_dict()
+
+
+class ProgressLine:
+    """One line that says how far the training is, what it earns and what it does."""
+
+    BARS = " ▁▂▃▄▅▆▇█"
+
+    def __init__(self, label: str) -> None:
+        self.label, self._live = label, sys.stderr.isatty()
+        self._wait, self._last = (0.2 if self._live else 10.0), 0.0
+
+    def __call__(self, status) -> None:
+        now = time.monotonic()
+        if now - self._last < self._wait and status.played < status.episodes:
+            return
+        self._last = now
+        line = self.line(status)
+        print(f"\r{line}\x1b[K" if self._live else line, end="" if self._live else "\n", file=sys.stderr, flush=True)
+
+    def line(self, status) -> str:
+        """Share done, mean return and loss of the round, the actions taken as bars, time left."""
+        many = status.outcomes
+        counts = [sum(o.actions[a] for o in many) for a in range(len(many[0].actions))]
+        bars = "".join(self.BARS[-(-c * 8 // max(1, *counts))] for c in counts)
+        reward, loss = (sum(getattr(o, k) for o in many) / len(many) for k in ("reward", "loss"))
+        left = f"{status.left:.0f} s" if status.left < 120 else f"{status.left / 60:.0f} min"
+        return (
+            f"{self.label}: {status.played / status.episodes:5.1%}, return {reward:+.3f}, loss {loss:.4f}, "
+            f"actions |{bars}|, {left} left"
+        )
+
+    def end(self) -> None:
+        if self._live:
+            print(file=sys.stderr)
+
+
+@contextmanager
+def _stop_on_signal() -> Iterator[Callable[[], bool]]:
+    """The first SIGINT or SIGTERM asks for a clean stop, the second one ends the process."""
+    asked: list[int] = []
+
+    def ask(number: int, frame: Any) -> None:
+        asked.append(number)
+        signal.signal(number, before[number])
+
+    before: dict[int, Any] = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(asked)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in _names(text))
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InvalidInput(f"--set takes NAME=VALUE; got {text!r}")
+    return name.strip(), value.strip()

@@ -1,0 +1,109 @@
+"""What remains of a training: the policy file, the training log beside it, and its picture."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meco.errors import DamagedFile, load_extra
+from meco.mdp.library import SUFFIX, save_policy
+from meco.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from meco.training.trainer import Trained
+
+LOG_SUFFIX = ".training.jsonl"
+
+
+def write_trained(folder: Path, trained: Trained, command: str | None = None) -> Path:
+    """Write the log and the policy with what is known of its training; the path of the policy."""
+    config = trained.config
+    folder.mkdir(parents=True, exist_ok=True)
+    text = log_text(config, trained.rows).encode()
+    (folder / (config.name + LOG_SUFFIX)).write_bytes(text)
+    known = {
+        **{k: getattr(config, k) for k in ("suite", "dim", "seed", "decoder", "q_output")},
+        "problems": list(config.problems),
+        "command": command,
+        "commit": commit(),
+        "log_digest": hashlib.sha256(text).hexdigest(),
+        "training": config.as_dict(),
+        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": _version("torch")},
+    }
+    path = folder / (config.name + SUFFIX)
+    save_policy(path, trained.weights, known)
+    return path
+
+
+def log_text(config: TrainingConfig, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The log as JSON lines: the settings, then an epoch per line. Times are left out: equal trainings, equal logs."""
+    lines = [{"training": config.as_dict()}, *rows]
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
+    """The settings and the epochs of a training log."""
+    try:
+        first, *rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+        return TrainingConfig.of(first["training"]), rows
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(f"{path} is not a training log ({error})") from error
+
+
+def draw_log(path: Path | str, picture: Path | str) -> None:
+    """Draw a training log: return, loss, how often each action was taken, f + nu against the first epoch."""
+    plt = load_extra("matplotlib.pyplot", "plot", "drawing a training log")
+    config, rows = read_log(path)
+    epochs = [row["epoch"] for row in rows]
+    figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained", sharex=True)
+    for axis, key, title in ((axes[0, 0], "reward", "mean return of an episode"), (axes[0, 1], "loss", "mean loss")):
+        axis.plot(epochs, [row[key] for row in rows])
+        axis.set_title(title)
+    axes[0, 1].set_yscale("log")
+    share = np.array([row["actions"] for row in rows], dtype=float)
+    axes[1, 0].stackplot(epochs, (share / share.sum(1, keepdims=True)).T, colors=plt.cm.viridis(np.linspace(0, 1, 11)))
+    axes[1, 0].set_title("share of the actions, 0 (dark) to 10 (light)")
+    axes[1, 1].plot(epochs, relative_scores(rows))
+    axes[1, 1].set_title("median of log10 |f + ν| against epoch 1")
+    for axis in axes[1]:
+        axis.set_xlabel("epoch")
+    figure.suptitle(f"{config.name}: {len(config.problems)} problems of {config.suite}, D = {config.dim}")
+    figure.savefig(picture)
+    plt.close(figure)
+
+
+def relative_scores(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """Per epoch the median over problems of log10 |f + nu|, less that of the first epoch."""
+    scores = np.array([[row["score"][name] for name in sorted(rows[0]["score"])] for row in rows], dtype=float)
+    logs = np.log10(np.maximum(np.abs(scores), 1e-12))
+    return np.nanmedian(logs - logs[0], axis=1)
+
+
+def commit() -> str | None:
+    """The commit of this source tree, "+" if it was changed since; None where git does not know this file."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout.strip()
+
+    here = Path(__file__).resolve()
+    try:
+        git("ls-files", "--error-unmatch", here.name)
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno", "--", "..") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
