@@ -98,12 +98,14 @@ def least_violation(nu: Array, ok: Array | None) -> Array:
     return xp.where(there[:, 0], average(least, there), xp.nan)
 
 
+@np.errstate(all="ignore")
 def situation(pop: Population, eps: Array) -> Situation:
     """f_best when eps [B, C] is allowed, and nu-bar."""
     ev, ok = pop.ev, counted(pop.ev.failed)
     return Situation(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
 
 
+@np.errstate(all="ignore")
 def reference(pop: Population, delta: float) -> Reference:
     """What the first population fixes for the whole run; f_best with delta allowed everywhere."""
     xp = namespace(pop.ev.f)
@@ -176,16 +178,16 @@ def clipped(s: Array) -> Array:
     return xp.clip(xp.where(xp.isnan(s), 0.0, s), min=-CLIP, max=CLIP)
 
 
+@np.errstate(all="ignore")  # values beyond any range are clipped
 def features(pop: Population, now: Situation, first: Reference, progress: Progress, action: Array) -> Array:
     """The state vector s [B, 10]; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
     ev, ok = pop.ev, counted(pop.ev.failed)
-    with np.errstate(all="ignore"):  # values beyond any range are clipped
-        s3, s1 = decision_centre_and_spread(pop.x, ok)
-        s4, s2 = objective_centre_and_spread(ev.f, now, first, ok)
-        s5 = objective_progress(now, first)
-        s6 = spent_share(progress, action)
-        s7 = violation_progress(now, first)
-        s8 = feasible_share(ev.feasible, ok)
-        s9 = action
-        s10 = agreement(ev.f, ev.nu, ok)
-        return clipped(namespace(pop.x).stack([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], axis=-1))
+    s3, s1 = decision_centre_and_spread(pop.x, ok)
+    s4, s2 = objective_centre_and_spread(ev.f, now, first, ok)
+    s5 = objective_progress(now, first)
+    s6 = spent_share(progress, action)
+    s7 = violation_progress(now, first)
+    s8 = feasible_share(ev.feasible, ok)
+    s9 = action
+    s10 = agreement(ev.f, ev.nu, ok)
+    return clipped(namespace(pop.x).stack([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], axis=-1))
