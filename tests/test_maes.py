@@ -261,3 +261,25 @@ def test_the_torch_run_is_the_numpy_run():
 def test_settings_that_cannot_work_are_refused(options):
     with pytest.raises(InvalidInput):
         solve("MA-ES", "sphere", budget=10, seeds=[1], **options)
+
+
+def test_a_learned_rule_steers_the_strategy():
+    learned = pytest.importorskip("meco.mdp.learned")
+    policy = pytest.importorskip("meco.mdp.policy")
+    rule = learned.LearnedEpsilon(policy=policy.RandomPolicy())
+    results = solve("MA-ES", "tilted", budget=1500, seeds=range(3), rule=rule)
+    assert all(r.feasible for r in results)
+    assert len(np.unique(results[0].trace["action"])) > 3
+
+
+def test_offspring_are_ranked_under_the_state_that_saw_them():
+    """What a rule or a caller decides on seeing a generation already shapes the next one."""
+    problem = get_problem("tilted", 4)
+    evaluator = Evaluator(problem, 100, 1)
+    engines = [MaEs(Task.of(evaluator, Streams([7])), FixedEpsilon(level=0.0)) for _ in range(2)]
+    for engine, level in zip(engines, (0.0, np.inf)):
+        x = engine.ask()
+        engine.tell(x, evaluator.evaluate(x))
+        engine.state = np.array([level])
+    strict, loose = (engine.ask() for engine in engines)
+    assert not np.allclose(strict, loose)

@@ -15,7 +15,7 @@ from meco.rules.rule import Population, Rule, order
 
 FEWEST = 2  # offspring: one to learn from and one to leave
 WIDEST = 1.0  # largest step size, in the unit cube
-NARROWEST = 1e-11  # largest step of a generation, in the unit cube, below which a run starts afresh
+NARROWEST = 1e-9  # largest step of a generation, in the unit cube, below which a run starts afresh
 RUNAWAY = 1e12  # largest entry of a usable matrix
 
 
@@ -85,55 +85,53 @@ class MaEs(Engine):
 
     def ask(self) -> Array:
         """Offspring of the next generation, folded into the unit cube."""
-        self.z = self.task.draw.normal(self.size, self.task.dim)
-        if self.cloud is None:
-            self.cloud = Cloud.round(self._centre(), self.sigma)
-            self._try_given()
-        xp = namespace(self.z)
+        draw, size, dim = self.task.draw, self.size, self.task.dim
+        u_fresh, normal = draw.uniform(dim), draw.normal(size, dim)
+        self.cloud = self._first(u_fresh) if self.cloud is None else self._next(self.cloud, u_fresh)
+        self.z = self._with_given(normal) if self.generation == 0 else normal
+        xp = namespace(normal)
         self.d = xp.matmul(self.z, xp.matrix_transpose(self.cloud.matrix))
         return fold(self.cloud.mean[:, None, :] + self.cloud.sigma[:, None, None] * self.d)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Move towards the better half of the offspring, and let the rule adapt."""
+        """Keep the offspring, and let the rule adapt; they are ranked under what it then says."""
         self.population = Population(x, ev)
         self.generation += 1
-        u = self.task.draw.uniform(2 + self.task.dim)
-        progress = self.spent(self.size * self.generation)
+        progress, draw = self.spent(self.size * self.generation), self.task.draw.uniform(2)
         if self.generation == 1:
-            self.state = self.rule.start(self.population, progress, u[:, :2])
-            self._move(ev, u[:, 2:])
-            return
-        self._move(ev, u[:, 2:])
-        self.state = self.rule.adapt(self.state, self.population, progress, u[:, :2])
+            self.state = self.rule.start(self.population, progress, draw)
+        else:
+            self.state = self.rule.adapt(self.state, self.population, progress, draw)
 
-    def _move(self, ev: Evaluation, u_fresh: Array) -> None:
-        """Recombine the parents; runs that can learn nothing more start afresh at u_fresh [B, D]."""
-        assert self.cloud is not None
-        xp, rates = namespace(ev.f), self.rates
+    def _next(self, cloud: Cloud, u_fresh: Array) -> Cloud:
+        """Towards the better half of the offspring; runs that can learn nothing more start at u_fresh [B, D]."""
+        assert self.population is not None
+        ev, rates = self.population.ev, self.rates
+        xp = namespace(ev.f)
         parents = order(self.rule.key(ev, self.state))[:, : rates.mu]
         weight = parent_weights(rates.weights.on(ev.f)["w"], ~rows(ev.failed, parents))
         z, d = rows(self.z, parents), rows(self.d, parents)
         if self.generation == 1 and self.task.x0 is not None:
             z, d = short_steps(z, d)
-        lost, broken = diagnosis(self.cloud, self.d, xp.any(weight > 0.0, axis=-1))
-        cloud = moved(self.cloud, z, d, weight, rates)
-        cloud = cloud._replace(sigma=xp.clip(cloud.sigma * step_change(cloud.path, rates), max=WIDEST))
-        self.cloud = repaired(cloud, broken, lost, u_fresh, self.sigma)
+        lost, broken = diagnosis(cloud, self.d, xp.any(weight > 0.0, axis=-1))
+        cloud = moved(cloud, z, d, weight, rates)
+        sigma = xp.clip(cloud.sigma * step_change(cloud.path, rates), max=WIDEST)
+        return repaired(cloud._replace(sigma=sigma), broken, lost, u_fresh, self.sigma)
 
-    def _centre(self) -> Array:
-        if self.task.x0 is None:
-            return namespace(self.z).full_like(self.z[:, 0, :], 0.5)
-        return namespace(self.z).zeros_like(self.z[:, 0, :]) + asarray_like(self.task.x0[0], self.z)
+    def _first(self, like: Array) -> Cloud:
+        """Round, at the centre or at the first given point, for the runs of like [B, D]."""
+        xp = namespace(like)
+        start = 0.5 if self.task.x0 is None else asarray_like(self.task.x0[0], like)
+        return Cloud.round(xp.zeros_like(like) + start, self.sigma)
 
-    def _try_given(self) -> None:
-        """Points to try first take the first places of the first generation, as steps from the mean."""
+    def _with_given(self, z: Array) -> Array:
+        """Points to try first are the first offspring, as steps from the first of them."""
         if self.task.x0 is None:
-            return
-        assert self.cloud is not None
-        xp = namespace(self.z)
-        given = asarray_like(self.task.x0[: self.size], self.z)
-        steps = (given[None, :, :] - self.cloud.mean[:, None, :]) / self.sigma
-        self.z = xp.concat([steps, self.z[:, given.shape[0] :, :]], axis=1)
+            return z
+        xp = namespace(z)
+        given = asarray_like(self.task.x0[: self.size], z)
+        steps = xp.broadcast_to((given - given[:1, :]) / self.sigma, (z.shape[0], *given.shape))
+        return xp.concat([steps, z[:, given.shape[0] :, :]], axis=1)
 
     def trace(self) -> dict[str, Array]:
         assert self.cloud is not None
