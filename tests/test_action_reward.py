@@ -1,0 +1,172 @@
+"""Decodings and rewards: hand-computed values, a slow implementation, and the limits they keep."""
+
+from __future__ import annotations
+
+import array_api_compat.torch as torch_xp
+import array_api_strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from meco.arrays import to_numpy
+from meco.errors import UnknownName
+from meco.mdp.action import ACTIONS, DECODERS, GRID, Geometric, Linear
+from meco.mdp.reward import REWARDS, ReferenceObjective, objective_gain, reward_function, violation_gain
+from meco.mdp.state import Reference, Situation
+from meco.rules.epsilon import DELTA
+
+LIBRARIES = pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["strict", "torch"])
+
+
+def test_the_grids_are_the_papers_and_symmetric_for_the_ablations():
+    assert GRID.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+    assert DECODERS["geometric"].grid.tolist() == GRID.tolist()
+    assert_allclose(DECODERS["aa"].grid, [-1, -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8, 1], atol=1e-15)
+    assert_allclose(DECODERS["ca"].grid, DECODERS["aa"].grid / 10, atol=1e-15)
+    assert all(len(d.grid) == ACTIONS and d.name == name for name, d in DECODERS.items())
+
+
+def test_geometric_decoding_spans_delta_to_the_initial_scale():
+    base = np.array([[5.0, DELTA, 40.0]])
+    decoder = Geometric()
+    assert_array_equal(decoder.first(base), [[DELTA] * 3])
+    for action, expected in ((0.0, np.full((1, 3), DELTA)), (0.5, np.sqrt(base * DELTA)), (1.0, base)):
+        assert_allclose(decoder.next(base * 7, np.array([action]), base), expected, rtol=1e-14)
+
+
+def test_geometric_decoding_equals_eq_5_term_by_term():
+    rng = np.random.default_rng(0)
+    base, action = 10.0 ** rng.uniform(-3, 6, (4, 3)), rng.choice(GRID, 4)
+    eps = Geometric(delta=1e-2).next(base, action, base)
+    for b in range(4):
+        for c in range(3):
+            assert eps[b, c] == pytest.approx(base[b, c] ** action[b] * 0.01 ** (1 - action[b]), rel=1e-13)
+
+
+def test_the_aggressive_decoding_collapses_halves_and_doubles():
+    base = np.array([[8.0, 2.0]])
+    decoder = DECODERS["aa"]
+    assert_array_equal(decoder.first(base), base)
+    assert_allclose(decoder.next(base, np.array([1.0]), base), [[DELTA, DELTA]])
+    assert_allclose(decoder.next(base, np.array([0.2]), base), [[6.4, 1.6]])
+    assert_allclose(decoder.next(base / 4, np.array([-1.0]), base), base / 2)
+    assert_allclose(decoder.next(base, np.array([-1.0]), base), base)  # never beyond the initial scale
+
+
+def test_the_conservative_decoding_moves_by_a_tenth_at_most():
+    eps, base = np.array([[1.0]]), np.array([[100.0]])
+    moved = [float(DECODERS["ca"].next(eps, np.array([a]), base)[0, 0]) for a in DECODERS["ca"].grid]
+    assert_allclose(moved, np.linspace(1.1, 0.9, 11))
+    assert DECODERS["ca"].next(np.array([[DELTA]]), np.array([0.1]), base)[0, 0] == DELTA
+
+
+@LIBRARIES
+@pytest.mark.parametrize("name", DECODERS)
+def test_decodings_run_on_every_array_library(name, xp):
+    rng = np.random.default_rng(1)
+    base, decoder = rng.uniform(DELTA, 50, (3, 2)), DECODERS[name]
+    action = rng.choice(decoder.grid, 3)
+    ours = decoder.next(decoder.first(base), action, base)
+    theirs = decoder.next(decoder.first(xp.asarray(base)), xp.asarray(action), xp.asarray(base))
+    assert_allclose(to_numpy(theirs), ours, rtol=1e-13)
+
+
+def test_decoders_are_values_with_their_own_delta():
+    assert DECODERS["ca"].with_delta(0.5) == Linear(delta=0.5, reach=0.1, label="ca")
+    assert Geometric(0.5).first(np.array([[3.0]]))[0, 0] == 0.5
+
+
+def reference(f_best, f_worst, f_min, nu_bar):
+    values = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (f_best, f_worst, f_min, nu_bar))
+    return Reference.of(*values, base=np.ones((1, 1)))
+
+
+def situation(f_best, nu_bar):
+    return Situation(np.atleast_1d(np.asarray(f_best, float)), np.atleast_1d(np.asarray(nu_bar, float)))
+
+
+FIRST = reference(f_best=100.0, f_worst=300.0, f_min=50.0, nu_bar=8.0)
+BEFORE, AFTER = situation(80.0, 4.0), situation(70.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("r1", 10 / 60),  # (80 - 70) / (100 - 40)
+        ("r2", 2 / 8),
+        ("r1+r2", 10 / 60 + 2 / 8),
+        ("full", ((1 - 2 / 8) * 10 / 60 + 2 / 8) / 2),
+    ],
+)
+def test_rewards_equal_hand_computed_values(name, expected):
+    assert reward_function(name)(BEFORE, AFTER, FIRST, np.array([40.0]))[0] == pytest.approx(expected, rel=1e-14)
+
+
+def slow_reward(name, before, after, first, known):
+    """Eqs. 7 and 8 with the limits, one run in plain Python."""
+    scale = max(first[0] - known, 1e-3 * (first[1] - first[2]), 1e-8)
+    r1 = min(1.0, max(-1.0, (before[0] - after[0]) / scale))
+    nu0 = max(first[3], 1e-8)
+    r2 = min(1.0, max(-1.0, (before[1] - after[1]) / nu0))
+    omega = min(1.0, after[1] / nu0)
+    return {"r1": r1, "r2": r2, "r1+r2": r1 + r2, "full": ((1 - omega) * r1 + r2) / 2}[name]
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_rewards_equal_the_slow_implementation(name):
+    rng = np.random.default_rng(2)
+    n = 200
+    f_best, spread = rng.normal(0, 50, n), rng.exponential(30, n)
+    nu0 = rng.exponential(5, n) * (rng.random(n) < 0.8)
+    first = (f_best, f_best + spread, f_best - rng.exponential(10, n), nu0)
+    before, after = [(f_best + rng.normal(0, 20, n), rng.exponential(5, n)) for _ in range(2)]
+    known = np.where(rng.random(n) < 0.2, np.inf, f_best - rng.normal(20, 20, n))
+    r = reward_function(name)(Situation(*before), Situation(*after), Reference.of(*first, base=np.ones((n, 1))), known)
+    for b in range(n):
+        pick = lambda values, b=b: [v[b] for v in values]  # noqa: E731
+        assert r[b] == pytest.approx(slow_reward(name, pick(before), pick(after), pick(first), known[b]), abs=1e-12)
+
+
+def test_the_floor_keeps_the_objective_term_from_exploding():
+    """f~* just below f_best(0): without a floor one step would count a million."""
+    r1 = objective_gain(situation(100.0, 1), situation(99.9, 1), FIRST, np.array([100.0 - 1e-7]))
+    assert r1[0] == pytest.approx(0.1 / 0.25)  # a thousandth of 300 - 50
+    assert objective_gain(situation(0, 1), situation(1e9, 1), FIRST, np.array([np.inf]))[0] == -1.0
+
+
+def test_without_initial_violation_any_violation_counts_fully():
+    start = reference(1.0, 2.0, 1.0, 0.0)
+    assert violation_gain(situation(1, 0.0), situation(1, 3.0), start)[0] == -1.0
+    assert violation_gain(situation(1, 0.0), situation(1, 0.0), start)[0] == 0.0
+
+
+def test_a_step_from_a_population_that_failed_as_a_whole_is_worth_nothing():
+    nothing = situation(np.nan, np.nan)
+    for name in REWARDS:
+        assert reward_function(name)(nothing, AFTER, FIRST, np.array([40.0]))[0] == 0.0
+
+
+@LIBRARIES
+@pytest.mark.parametrize("name", REWARDS)
+def test_rewards_run_on_every_array_library(name, xp):
+    def moved(values):
+        return type(values)(*(moved(v) if isinstance(v, tuple) else xp.asarray(v) for v in values))
+
+    ours = reward_function(name)(BEFORE, AFTER, FIRST, np.array([40.0]))
+    theirs = reward_function(name)(moved(BEFORE), moved(AFTER), moved(FIRST), xp.asarray(np.array([40.0])))
+    assert_allclose(to_numpy(theirs), ours, rtol=1e-14)
+
+
+def test_an_unknown_reward_or_decoder_names_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean 'r1'"):
+        reward_function("r11")
+    with pytest.raises(UnknownName, match="did you mean 'geometric'"):
+        DECODERS["geometrical"]
+
+
+def test_the_reference_objective_is_the_least_that_ended_episodes_stored():
+    known = ReferenceObjective()
+    assert known.of(["C01", "C02"]).tolist() == [np.inf, np.inf]
+    known.update(["C01", "C02"], np.array([5.0, np.nan]))
+    known.update(["C01"], np.array([7.0]))
+    assert known.of(["C02", "C01"]).tolist() == [np.inf, 5.0]
