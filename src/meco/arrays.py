@@ -78,7 +78,7 @@ def rows(x: Array, index: Array) -> Array:
     if runs > 1:
         index = index + count * xp.arange(runs, dtype=index.dtype, device=index.device)[:, None]
     picked = xp.take(flat, xp.reshape(index, (-1,)), axis=0)
-    return xp.reshape(picked, (runs, -1, *x.shape[2:]))
+    return xp.reshape(picked, (runs, index.shape[1], *x.shape[2:]))
 
 
 def ordered_sum(x: Array) -> Array:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from meco.arrays import Array, asarray_like, namespace
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
@@ -43,10 +45,12 @@ class Engine(ABC):
     """A search strategy on B runs in lockstep, in the unit cube.
 
     ask() gives candidates [B, n, D]; tell() takes them back, in that order, with their
-    evaluation. population is what survived last, generation how many were told.
+    evaluation. population is what survived last, generation how many were told. wanted
+    [B, n], where an engine sets it, says which of the asked candidates each run needs.
     """
 
     task: Task
+    wanted: np.ndarray | None = None
     population: Population | None = None
     generation: int = 0
 
@@ -64,11 +68,11 @@ class Engine(ABC):
 
     def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
         """Ask, evaluate and tell until the budget is spent or stop() says so."""
-        while evaluator.left > 0:
+        while evaluator.nfev.min() < evaluator.budget:
             x = self.ask()
             if self.generation == 0:
                 note_if_cut(evaluator, x.shape[1])
-            self.tell(x, evaluator.evaluate(x))
+            self.tell(x, evaluator.evaluate(x, self.wanted))
             evaluator.note(self.population, self.trace())
             if stop is not None and stop():
                 break

@@ -1,0 +1,44 @@
+"""Moves that several differential evolutions share; SHADE's own are with SHADE."""
+
+from __future__ import annotations
+
+import math
+
+from meco.arrays import Array, bounded, namespace
+
+
+def pieces(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
+    """Cut a run's numbers [B, n] into arrays [B, *shape] one after the other."""
+    xp = namespace(block)
+    cut, at = [], 0
+    for shape in shapes:
+        end = at + math.prod(shape)
+        cut.append(xp.reshape(block[:, at:end], (block.shape[0], *shape)))
+        at = end
+    return cut
+
+
+def distinct(u: Array) -> list[Array]:
+    """k indices for each individual, different from each other and from its own: u [B, N, k] -> k of [B, N].
+
+    Each is drawn from the positions that are left, then steps over those already taken.
+    """
+    xp = namespace(u)
+    runs, size, count = u.shape
+    own = xp.arange(size, dtype=xp.int64, device=u.device)
+    taken = xp.broadcast_to(own[None, :, None], (runs, size, 1))
+    picked = []
+    for k in range(count):
+        index = xp.astype(u[..., k] * (size - 1 - k), xp.int64)
+        for j in range(k + 1):
+            index = index + xp.astype(index >= taken[..., j], index.dtype)
+        picked.append(index)
+        taken = xp.sort(xp.concat([taken, index[..., None]], axis=-1), axis=-1)
+    return picked
+
+
+def reflect(x: Array) -> Array:
+    """Mirror at the bound of the unit cube that was crossed; what leaves by the other side stops there."""
+    xp = namespace(x)
+    mirrored = xp.where(x < 0.0, -x, xp.where(x > 1.0, 2.0 - x, x))
+    return bounded(mirrored, 0.0, 1.0)

@@ -1,0 +1,179 @@
+"""The allowances of three published methods: C2oDE, BP-epsMAg-ES and COLSHADE. Each works with any engine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from meco.arrays import Array, asarray_like, masked_max, namespace, ordered_sum
+from meco.problems.evaluation import Evaluation
+from meco.rules.epsilon import thresholded_violation
+from meco.rules.rule import Key, Population, Progress, Rule
+
+# -- C2oDE: one level that falls with the budget ----------------------------------------------------
+
+STEEPNESS = 6.0  # the lambda of Wang et al. 2019: the level ends near exp(-6)
+
+
+class Falling(NamedTuple):
+    """Level of the first population and of now, both [B], and the evaluations spent on the first population."""
+
+    first: Array
+    eps: Array
+    spent: int
+
+
+def falling_level(first: Array, reached: float, until: float) -> Array:
+    """first * (1 - X)^c with c = -(ln first + 6) / ln(1 - until), and 0 from X = until on; first [B].
+
+    A first level below exp(-6) would make the level grow: c is at least 0.
+    """
+    xp = namespace(first)
+    if reached >= until:
+        return xp.zeros_like(first)
+    positive = first > 0.0
+    power = -(xp.log(xp.where(positive, first, 1.0)) + STEEPNESS) / math.log(1.0 - until)
+    power = xp.where(power > 0.0, power, 0.0)
+    return first * (1.0 - reached) ** power
+
+
+@dataclass(frozen=True)
+class FallingEpsilon(Rule):
+    """Allow the largest violation of the first population, less and less until half the budget is spent."""
+
+    until: float = 0.5
+
+    def start(self, pop: Population, progress: Progress, draw: Array) -> Falling:
+        first = masked_max(pop.ev.nu, ~pop.ev.failed)
+        first = namespace(first).where(first > 0.0, first, 0.0)  # -inf where nothing succeeded
+        return Falling(first, falling_level(first, 0.0, self.until), progress.evaluations)
+
+    def adapt(self, state: Falling, pop: Population, progress: Progress, draw: Array) -> Falling:
+        reached = (progress.evaluations - state.spent) / progress.budget
+        return state._replace(eps=falling_level(state.first, reached, self.until))
+
+    def values(self, ev: Evaluation, state: Falling) -> Key:
+        return Key(thresholded_violation(ev.nu, state.eps), ev.f)
+
+    def trace(self, state: Falling) -> dict[str, Array]:
+        return {"eps": state.eps}
+
+
+# -- BP-epsMAg-ES: a level that answers to the share of parents within it ---------------------------
+
+WANTED_SHARE = 0.2  # theta_FR
+GROWTH = 1.1
+NEGLIGIBLE = 1e-8
+
+
+def average_violation(ev: Evaluation, eq_tol: float = 1e-4) -> Array:
+    """Violation per constraint, equalities within the tolerance counted as kept: [B, N]."""
+    xp = namespace(ev.f)
+    h = xp.abs(ev.h)
+    total = ordered_sum(xp.clip(ev.g, min=0.0)) + ordered_sum(xp.where(h > eq_tol, h, 0.0))
+    return total / max(1, ev.g.shape[-1] + ev.h.shape[-1])
+
+
+def answered_level(eps: Array, share: Array, generation: int, horizon: int) -> Array:
+    """The level of the next generation: eps and share (of parents within it) are [B]."""
+    xp = namespace(eps)
+    if 1 < generation < horizon:
+        return eps * xp.where(share > WANTED_SHARE, asarray_like((1.0 - generation / horizon) ** 2, eps), GROWTH)
+    if generation + 1 >= horizon:
+        return xp.zeros_like(eps)
+    return xp.where(eps < NEGLIGIBLE, 0.0, eps)
+
+
+@dataclass(frozen=True)
+class AnsweringEpsilon(Rule):
+    """Allow the median violation of the first population; shrink while enough parents keep it, else grow.
+
+    horizon is T of Hellwig and Beyer 2020 in generations; 0 makes the rule feasibility
+    first. parents is the share of a population that is selected.
+    """
+
+    horizon: int = 500
+    parents: float = 1 / 3
+    eq_tol: float = 1e-4
+
+    def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
+        xp = namespace(pop.ev.f)
+        if self.horizon == 0:
+            return xp.zeros_like(pop.ev.f[:, 0])
+        return masked_median(average_violation(pop.ev, self.eq_tol), ~pop.ev.failed)
+
+    def adapt(self, state: Array, pop: Population, progress: Progress, draw: Array) -> Array:
+        if self.horizon == 0:
+            return state
+        xp = namespace(state)
+        within = average_violation(pop.ev, self.eq_tol) <= state[:, None]  # nan of failed ones is not
+        mu = math.ceil(self.parents * within.shape[1])
+        share = xp.sum(xp.astype(within, state.dtype), axis=-1) / mu  # those within rank first
+        return answered_level(state, share, progress.generation, self.horizon)
+
+    def values(self, ev: Evaluation, state: Array) -> Key:
+        return Key(thresholded_violation(average_violation(ev, self.eq_tol), state), ev.f)
+
+    def trace(self, state: Array) -> dict[str, Array]:
+        return {"eps": state}
+
+
+def masked_median(values: Array, keep: Array) -> Array:
+    """Median of the kept entries along the last axis; 0 where none is kept."""
+    xp = namespace(values)
+    ranked = xp.sort(xp.where(keep, values, xp.inf), axis=-1)
+    count = xp.sum(xp.astype(keep, xp.int64), axis=-1, keepdims=True)
+    places = xp.arange(values.shape[-1], dtype=count.dtype, device=count.device)
+    middle = (places == (count - 1) // 2) | (places == count // 2)
+    middle = middle & (places < count)
+    weight = xp.astype(middle, values.dtype)
+    total = xp.sum(xp.where(middle, ranked, 0.0), axis=-1)
+    return total / xp.clip(xp.sum(weight, axis=-1), min=1.0)
+
+
+# -- COLSHADE: equalities whose tolerance shrinks ---------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ShrinkingTolerance(Rule):
+    """Equalities count as kept within a tolerance of their own, which falls geometrically to the final one.
+
+    It starts at the largest |h_j| of the first population, falls while some candidate
+    keeps it, and is the final one from the share `until` of the budget on.
+    """
+
+    final: float = 1e-4
+    until: float = 0.6
+
+    def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
+        xp = namespace(pop.ev.f)
+        widest = masked_max(xp.abs(pop.ev.h), ~pop.ev.failed[..., None], axis=-2)  # [B, q]
+        return self.adapt(xp.where(widest > self.final, widest, self.final), pop, progress, draw)
+
+    def adapt(self, state: Array, pop: Population, progress: Progress, draw: Array) -> Array:
+        xp = namespace(state)
+        left = self.until * progress.budget - progress.evaluations
+        size = pop.ev.f.shape[1]
+        if left <= size:
+            return xp.full_like(state, self.final)
+        kept = xp.any(xp.abs(pop.ev.h) <= state[:, None, :], axis=-2)  # [B, q]
+        return xp.where(kept, state * (self.final / state) ** (size / left), state)
+
+    def values(self, ev: Evaluation, state: Array) -> Key:
+        return Key(violation_beyond(ev, state[:, None, :]), ev.f)
+
+    def strict(self, ev: Evaluation) -> Key:
+        """The rank under the final tolerance."""
+        xp = namespace(ev.f)
+        major = violation_beyond(ev, self.final)
+        return Key(xp.where(ev.failed, xp.inf, major), xp.where(ev.failed, xp.inf, ev.f))
+
+    def trace(self, state: Array) -> dict[str, Array]:
+        return {"tolerance": state}
+
+
+def violation_beyond(ev: Evaluation, tolerance: Array | float) -> Array:
+    """Inequalities in full, equalities as far as they exceed the tolerance: [B, N]."""
+    xp = namespace(ev.f)
+    return ordered_sum(xp.clip(ev.g, min=0.0)) + ordered_sum(xp.clip(xp.abs(ev.h) - tolerance, min=0.0))
