@@ -40,7 +40,7 @@ def _natural(name: str) -> list[Any]:
 def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
     """The file behind a name of policy_names() or a path."""
     text = os.fspath(name_or_path)
-    if text.endswith(SUFFIX) or os.path.basename(text) != text:
+    if not isinstance(name_or_path, str) or text.endswith(SUFFIX) or os.path.basename(text) != text:
         if not os.path.isfile(text):
             raise MissingData(f"there is no policy file {text!r}; `meco policy list` shows the policies at hand")
         return Path(text)
@@ -72,23 +72,21 @@ def load_policy(name_or_path: str | os.PathLike[str]) -> Greedy:
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
     """Write one network and what is known of its training; the file appears whole or not at all.
 
-    decoder, delta and q_output default to the paper's; any other entry that JSON can hold is kept.
+    metadata: decoder, delta and q_output, the paper's unless given, and the record of the
+    training: suite, dim, seed, commit, command, log_digest. Anything else that JSON can hold is kept.
     """
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
     given = dict(metadata or {})
     decoder = DECODERS[given.get("decoder", "geometric")]
-    record = {
-        **{"delta": decoder.delta, "q_output": "linear", "licence": "MIT"},
-        **given,
-        **{"decoder": decoder.name, "grid": decoder.grid.tolist(), "clip": CLIP, "feature_version": FEATURE_VERSION},
-        **{"library_version": meco.__version__, "digest": digest(numbers)},
-    }
+    record = {"delta": decoder.delta, "q_output": "linear", "licence": "MIT", **given}
+    record |= {"decoder": decoder.name, "grid": decoder.grid.tolist(), "clip": CLIP, "digest": digest(numbers)}
+    record |= {"feature_version": FEATURE_VERSION, "library_version": meco.__version__}
     record.pop("name", None)  # the file's name is its name
     try:
-        texts = {"format": "meco-policy", "policy": json.dumps(record)}
-        check_metadata(texts, "this policy")
-        check_weights(numbers._asdict(), "this policy")
-    except (TypeError, DamagedFile) as error:
+        texts = {"format": "meco-policy", "policy": json.dumps(record, allow_nan=False)}
+        check_metadata(texts, "the record")
+        check_weights(numbers._asdict(), "the network")
+    except (TypeError, ValueError) as error:  # DamagedFile is a ValueError
         raise InvalidInput(f"cannot save {os.fspath(path)}: {error}") from error
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
@@ -135,7 +133,7 @@ def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
     expect("clip", record.get("clip") == CLIP, f"{CLIP}")
     expect("decoder", isinstance(decoder, str) and decoder in DECODERS, f"one of {', '.join(DECODERS)}")
     expect("grid", record.get("grid") == DECODERS[str(decoder)].grid.tolist(), f"the grid of {decoder!r}")
-    expect("delta", isinstance(delta, float) and 0.0 < delta < float("inf"), "a positive number")
+    expect("delta", isinstance(delta, (int, float)) and 0.0 < delta < float("inf"), "a positive number")
     expect("q_output", record.get("q_output") in OUTPUTS, f"one of {', '.join(OUTPUTS)}")
     expect("digest", isinstance(record.get("digest"), str), "a text")
     return record
