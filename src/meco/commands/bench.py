@@ -1,0 +1,33 @@
+"""meco bench: compare methods on any problems, one's own included."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    from meco.experiments.threads import single_threaded
+
+    single_threaded()
+    from meco.experiments.campaign import add_options
+
+    parser.add_argument("--suite", help="cec2017, realworld, rwco, uav or toy")
+    parser.add_argument(
+        "--problem", nargs="+", default=[], metavar="NAME", help="problems by name, or file.py:name with a meco.Problem"
+    )
+    parser.add_argument("--dim", type=int, nargs="+", metavar="D", help="dimensions, where a problem has a choice")
+    parser.add_argument("--instance", default="paper", help="paper, official or a number (CEC2017 only)")
+    parser.add_argument("--budget", type=int, metavar="N", help="evaluations of a run; 50 D unless given")
+    add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from meco.experiments.campaign import carry_out, check
+    from meco.experiments.comparison import comparison
+
+    check(args)
+    experiment = comparison(
+        args.suite, args.problem, args.methods, args.dim, args.instance, args.budget, args.runs, args.cobra_runs
+    )
+    return carry_out([experiment], args.out or str(Path("runs") / experiment.name), args)

@@ -1,0 +1,29 @@
+"""meco reproduce: a table or figure of the paper from our own runs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    from meco.experiments.threads import single_threaded
+
+    single_threaded()
+    from meco.experiments.campaign import add_options
+    from meco.experiments.paper import PAPER
+
+    parser.add_argument("experiment", metavar="ID", help=f"{', '.join(PAPER)} or all")
+    parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
+    add_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from meco.experiments.campaign import carry_out, check
+    from meco.experiments.paper import find_experiments
+
+    check(args)
+    chosen = [
+        e.adjusted(args.runs, args.quick, args.methods, args.cobra_runs) for e in find_experiments(args.experiment)
+    ]
+    return carry_out(chosen, args.out or str(Path("runs") / args.experiment), args)

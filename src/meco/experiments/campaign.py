@@ -1,0 +1,82 @@
+"""What `meco reproduce` and `meco bench` share: their options, the campaign, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from meco.errors import InvalidInput, MecoError, MissingExtra
+from meco.experiments.executors import start_workers
+from meco.experiments.experiment import LEAST_SURROGATE_RUNS, Experiment
+from meco.experiments.runner import Stopped, Summary, run_campaign
+from meco.experiments.store import Store
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every campaign."""
+    parser.add_argument("--runs", type=int, metavar="N", help="runs of each method on each problem, seeds 0 to N-1")
+    parser.add_argument("--out", metavar="DIR", help="results folder; the same folder again runs only what is missing")
+    parser.add_argument(
+        "--executor", default="processes", metavar="WHERE", help="serial, processes, dask or dask:tcp://HOST:PORT"
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="processes to use; one for each core unless given")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these, e.g. SHADE MeCO:policy=meco-10d")
+    parser.add_argument(
+        "--cobra-runs", type=int, metavar="N", help="runs of COBRA and SACOBRA, which take minutes each (3 or more)"
+    )
+    parser.add_argument("--no-report", action="store_true", help="run only; make the page later with meco report DIR")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse numbers that make no sense before anything is written."""
+    if args.cobra_runs is not None and args.cobra_runs < LEAST_SURROGATE_RUNS:
+        raise InvalidInput(f"--cobra-runs must be at least {LEAST_SURROGATE_RUNS}; got {args.cobra_runs}")
+
+
+def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
+    """Run what is missing, write the report, say how it ended; returns the exit code."""
+    workers = start_workers(args.executor, args.workers)
+    now = True
+    try:
+        with Store.campaign(folder) as store:
+            summary = run_campaign(experiments, store, workers, args.quiet)
+            now = False
+    except Stopped as stop:
+        name = signal.Signals(stop.number).name
+        print(f"meco: stopped by {name}; finished runs are kept, the same command goes on from there", file=sys.stderr)
+        return 128 + stop.number
+    finally:
+        workers.close(now)
+    if summary.done == 0:
+        reasons = list(dict.fromkeys(summary.failures.values()))
+        raise MecoError("nothing could be run: " + "; ".join(reasons))
+    _say(summary, folder)
+    if not args.no_report:
+        _report(folder)
+    return 1 if summary.failures else 0
+
+
+def _say(summary: Summary, folder: str) -> None:
+    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / 'results.sqlite'}")
+    if not summary.failures:
+        return
+    print("missing:", file=sys.stderr)
+    lacking: dict[str, set[str]] = {}
+    for run, reason in summary.failures.items():
+        lacking.setdefault(f"{run.method}: {reason}", set()).add(run.place.problem)
+    for reason, problems in lacking.items():
+        print(f"  {reason} [{len(problems)} problems]", file=sys.stderr)
+
+
+def _report(folder: str) -> None:
+    from meco.experiments.report import write_report
+
+    try:
+        for line in write_report(folder).lines:
+            print(line)
+    except MissingExtra as error:
+        print(f"no report yet: {error}; then: meco report {folder}", file=sys.stderr)

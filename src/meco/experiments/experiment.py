@@ -1,0 +1,254 @@
+"""What an experiment is: contenders, places where they run, how often, and what to show of it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.methods import METHODS
+from meco.problems.problem import Problem
+from meco.problems.suite import get_problem
+
+LEAST_SURROGATE_RUNS = 3  # COBRA and SACOBRA take minutes to hours for one run
+SURROGATES = ("COBRA", "SACOBRA")
+
+
+class Place(NamedTuple):
+    """Where a run happens: a problem at a dimension, its instance, and the evaluations allowed."""
+
+    problem: str
+    dim: int
+    instance: str
+    budget: int
+
+
+class Run(NamedTuple):
+    """One run, named by everything its result depends on."""
+
+    method: str
+    options: str  # JSON with sorted keys
+    place: Place
+    seed: int
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method with its options, under the name the tables give it.
+
+    Options may say {problem} and {dim}: the leave-one-out policy of C05 is
+    "meco-loo50-{problem}". most is the greatest number of runs, for costly methods.
+    """
+
+    label: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    most: int | None = None
+
+    def filled(self, place: Place, pins: Mapping[str, str] | None = None) -> str:
+        """The options at a place, as the JSON that names a run; a policy is named with its pin."""
+        given = {k: _fill(v, place) for k, v in sorted(self.options.items())}
+        policy = str(given.get("policy"))
+        if pins and policy in pins:
+            given["policy"] = f"{policy}@{pins[policy]}"
+        return json.dumps(given, separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> Contender:
+        """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30."""
+        name, _, rest = text.partition(":")
+        options: dict[str, Any] = {}
+        for pair in filter(None, rest.split(",")):
+            key, equals, value = pair.partition("=")
+            if not equals:
+                raise InvalidInput(f"{text!r}: options are key=value, separated by commas; got {pair!r}")
+            options[key.strip()] = _number(value.strip())
+        return cls.of(METHODS.resolve(name), rest, **options)
+
+    @classmethod
+    def of(cls, method: str, variant: str = "", **options: Any) -> Contender:
+        """A method as the tables name it; MeCO says which policy it means, surrogates run less often."""
+        if method == "MeCO":
+            options.setdefault("policy", "meco-10d")
+        most = LEAST_SURROGATE_RUNS if method in SURROGATES else None
+        return cls(f"{method}:{variant}" if variant else method, method, options, most)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment as data: everything a campaign and its report need to know."""
+
+    name: str
+    title: str
+    contenders: tuple[Contender, ...]
+    problems: tuple[str, ...]
+    dims: tuple[int | None, ...] = (None,)  # None: the problem's own
+    instance: str = "paper"
+    budget: int | None = None  # evaluations of a run; None: 50 D
+    runs: int = 10
+    about: str = ""
+    views: tuple[str, ...] = ("ranks", "values", "convergence", "ecdf")
+    printed: str = ""  # which printed table stands beside
+    quick: tuple[str, ...] = ()  # contenders of a quick look
+    focus: tuple[str, ...] = ()  # contenders that figures bring out
+    notes: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)  # user problems: name -> file
+    pins: Mapping[str, str] = field(default_factory=dict)  # policies: name -> first digits of their digest
+
+    def places(self, dim: int | None = None) -> list[Place]:
+        """Every problem at every dimension, or at one of them."""
+        return [
+            self._place(name, d) for d in self.dims for name in self.problems if dim is None or d is None or d == dim
+        ]
+
+    def _place(self, name: str, dim: int | None) -> Place:
+        if name in self.files:
+            path = self.files[name]
+            size = load_user_problem(path, name.rpartition(":")[2]).dim
+            return Place(name, size, _digest(path), self.budget or 50 * size)
+        if dim is None:
+            dim = get_problem(name).dim
+        return Place(name, dim, self.instance, self.budget or 50 * dim)
+
+    def wanted(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
+        """Every run of the experiment, with the contender it belongs to."""
+        for contender in self.contenders:
+            for place in self.places(dim):
+                options = contender.filled(place, self.pins)
+                for seed in range(self.seeds(contender)):
+                    yield contender, Run(contender.method, options, place, seed)
+
+    def seeds(self, contender: Contender) -> int:
+        """How many runs a contender makes at each place."""
+        return self.runs if contender.most is None else min(self.runs, contender.most)
+
+    def pinned(self) -> Experiment:
+        """The same experiment with the digests of its policies: a policy trained anew makes new runs."""
+        names = {json.loads(c.filled(p)).get("policy") for c in self.contenders if c.options for p in self.places()}
+        found = {name: policy_digest(name) for name in sorted(filter(None, names))}
+        return replace(self, pins={name: digest for name, digest in found.items() if digest})
+
+    def adjusted(
+        self,
+        runs: int | None = None,
+        quick: bool = False,
+        methods: Iterable[str] | None = None,
+        surrogate_runs: int | None = None,
+    ) -> Experiment:
+        """The same experiment with other run counts or contenders."""
+        contenders = self.contenders
+        if quick and self.quick:
+            contenders = tuple(c for c in contenders if c.label in self.quick)
+        if methods:
+            contenders = tuple(self._named(text) for text in methods)
+        if runs is not None and runs < 1:
+            raise InvalidInput(f"--runs must be at least 1; got {runs}")
+        if surrogate_runs is not None:
+            contenders = tuple(replace(c, most=surrogate_runs) if c.method in SURROGATES else c for c in contenders)
+        return replace(self, contenders=contenders, runs=runs or (3 if quick else self.runs))
+
+    def _named(self, text: str) -> Contender:
+        """The contender of this label; another method joins with its defaults."""
+        known = {c.label.lower(): c for c in self.contenders}
+        if text.lower() in known:
+            return known[text.lower()]
+        name, colon, _ = text.partition(":")
+        try:
+            exact = METHODS.resolve(name)
+        except UnknownName:
+            raise UnknownName("method", text, [*known_labels(self), *METHODS]) from None
+        same = [c for c in self.contenders if c.method == exact and c.label == exact]
+        return same[0] if same and not colon else Contender.parse(text)
+
+    def joined(self, other: Experiment) -> Experiment:
+        """This experiment with what another of the same name adds; where both speak, the other counts."""
+        fresh = {c.label: c for c in other.contenders}
+        return replace(
+            other,
+            contenders=tuple({c.label: fresh.get(c.label, c) for c in (*self.contenders, *other.contenders)}.values()),
+            problems=tuple(dict.fromkeys((*self.problems, *other.problems))),
+            dims=tuple(dict.fromkeys((*self.dims, *other.dims))),
+            runs=max(self.runs, other.runs),
+            pins={**self.pins, **other.pins},
+            files={**self.files, **other.files},
+        )
+
+    def to_json(self) -> str:
+        """The experiment as text, for the store."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Experiment:
+        """Back from to_json(); fields of an older text may be absent."""
+        facts: dict[str, Any] = json.loads(text)
+        facts["contenders"] = tuple(Contender(**c) for c in facts["contenders"])
+        facts |= {k: tuple(v) for k, v in facts.items() if isinstance(v, list)}
+        return cls(**facts)
+
+
+@lru_cache(maxsize=256)
+def policy_digest(name: str) -> str:
+    """The first digits of a policy's digest; nothing for a policy that is not there."""
+    from meco.mdp.policy import load_policy
+
+    try:
+        return str(load_policy(name).metadata["digest"])[:8]
+    except MecoError:
+        return ""
+
+
+def known_labels(experiment: Experiment) -> list[str]:
+    """What the contenders of an experiment are called."""
+    return [c.label for c in experiment.contenders]
+
+
+def load_problem(place: Place, files: Mapping[str, str]) -> Problem:
+    """The problem of a place, the same object for all its runs in this process."""
+    if place.problem in files:
+        return load_user_problem(files[place.problem], place.problem.rpartition(":")[2])
+    return _benchmark(place.problem, place.dim, place.instance)
+
+
+@lru_cache(maxsize=256)
+def _benchmark(name: str, dim: int, instance: str) -> Problem:
+    return get_problem(name, dim, int(instance) if instance.isdigit() else instance)
+
+
+@lru_cache(maxsize=32)
+def load_user_problem(path: str, name: str) -> Problem:
+    """The meco.Problem called `name` in a Python file."""
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidInput(f"no file {path!r}; --problem takes file.py:name, where name is a meco.Problem in it")
+    spec = importlib.util.spec_from_file_location(f"meco_user_{file.stem}", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = {k: v for k, v in vars(module).items() if isinstance(v, Problem)}
+    if name not in found:
+        raise InvalidInput(f"{path} has no meco.Problem called {name!r}; it has {', '.join(found) or 'none'}")
+    return found[name]
+
+
+def _digest(path: str) -> str:
+    """What names the version of a user's file, so that results of an edited file are not mixed."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+
+
+def _fill(value: Any, place: Place) -> Any:
+    return value.format(problem=place.problem, dim=place.dim) if isinstance(value, str) else value
+
+
+def _number(text: str) -> Any:
+    """JSON where it is JSON (numbers, true, lists), else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,99 @@
+"""What is kept of a run: its best points under both metrics, and a curve of some hundred numbers."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from meco.problems.problem import Problem
+from meco.results import RunResult
+
+SAMPLES = 100  # most points of a curve
+CURVES = ("nfev", "score", "f", "nu", "action", "eps")  # in this order, where a run has them
+WIDE = 30  # designs with more variables are kept in single precision
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run as the store keeps it. Everything but seconds depends on the run's name alone."""
+
+    seed: int
+    f: float  # feasibility first, over all evaluated points
+    nu: float
+    feasible: bool
+    score: float  # least f + nu, over all evaluated points
+    snapshot_f: float  # feasibility first, over surviving populations
+    snapshot_nu: float
+    snapshot_feasible: bool
+    final_score: float  # least f + nu in the last population
+    first_score: float  # least f + nu in the first population
+    feasible_at: int | None  # evaluations until the first feasible point was seen
+    nfev: int
+    nfail: int
+    notes: str
+    x: bytes  # the design of f and nu
+    curve: bytes
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, run: RunResult, problem: Problem, seconds: float) -> Record:
+        """The record of a finished run."""
+        slack = problem.n_ineq * problem.ineq_tol + problem.n_eq * problem.eq_tol
+        trace = run.trace
+        feasible = np.flatnonzero(trace["feasible"]) if "feasible" in trace else np.array([], dtype=int)
+        kind = np.float32 if problem.dim > WIDE else np.float64
+        return cls(
+            run.seed, run.f, run.nu, run.feasible, run.score,
+            run.snapshot_f, run.snapshot_nu, bool(run.snapshot_nu <= slack), run.final_score,
+            float(trace["score"][0]) if "score" in trace else run.score,
+            int(trace["nfev"][feasible[0]]) if feasible.size else None,
+            run.nfev, run.nfail, "; ".join(run.notes),
+            np.asarray(run.x, dtype=kind).astype(f"<{np.dtype(kind).str[1:]}").tobytes(),
+            pack(sampled(trace, run.nfev)), seconds,
+        )  # fmt: skip
+
+
+def sampled(trace: Mapping[str, np.ndarray], spent: int) -> dict[str, np.ndarray]:
+    """At most SAMPLES + 1 generations of a trace, evenly over the evaluations, the first and last included."""
+    kept = {k: np.asarray(trace[k], dtype=np.float64) for k in CURVES if k in trace}
+    if "nfev" not in kept:
+        return {}
+    if "eps" in kept and kept["eps"].ndim > 1:
+        kept["eps"] = kept["eps"].mean(axis=-1)
+    rows = kept["nfev"].size
+    if rows > SAMPLES:
+        marks = np.arange(1, SAMPLES + 1) * spent / SAMPLES
+        index = np.searchsorted(kept["nfev"], marks, side="right") - 1
+        chosen = np.unique(np.clip(np.append(index, 0), 0, rows - 1))
+        kept = {k: v[chosen] for k, v in kept.items()}
+    return kept
+
+
+def pack(curves: Mapping[str, np.ndarray]) -> bytes:
+    """Curves of equal length as compressed single precision, bytes of equal weight side by side."""
+    if not curves:
+        return b""
+    with np.errstate(over="ignore"):
+        rows = [np.diff(v, prepend=0.0) if k == "nfev" else v for k, v in curves.items()]  # steps repeat, sums do not
+        block = np.stack(rows).astype("<f4")
+    planes = block.reshape(-1).view(np.uint8).reshape(-1, 4).T.tobytes()
+    return zlib.compress(" ".join(curves).encode() + b"\n" + planes, 9)
+
+
+def unpack(blob: bytes) -> dict[str, np.ndarray]:
+    """Back from pack()."""
+    if not blob:
+        return {}
+    names, _, planes = zlib.decompress(blob).partition(b"\n")
+    keys = names.decode().split()
+    flat = np.frombuffer(planes, dtype=np.uint8).reshape(4, -1).T.copy().view("<f4").reshape(len(keys), -1)
+    curves = dict(zip(keys, flat.astype(np.float64)))
+    return curves | {"nfev": np.cumsum(curves["nfev"])}
+
+
+def design(blob: bytes, dim: int) -> np.ndarray:
+    """The design of a run in double precision: [D]."""
+    return np.frombuffer(blob, dtype="<f8" if len(blob) == 8 * dim else "<f4").astype(np.float64)

@@ -1,0 +1,197 @@
+"""The statistics a reviewer asks for. M methods, P problems, R runs; smaller is better throughout.
+
+Ranks, intervals and curves need NumPy alone; the tests and the critical difference need SciPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.errors import load_extra
+
+ALPHA = 0.05
+TARGETS = 10.0 ** -np.linspace(0.0, 4.0, 41)  # shares of the first gap still open, for the ECDF
+
+
+def _scipy_stats() -> Any:
+    return load_extra("scipy.stats", "peers", "a significance test")
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks from 1 along the first axis; equal values share the mean of their ranks. nan stays nan."""
+    values = np.asarray(values, dtype=np.float64)
+    less = np.nansum(values[:, None] > values[None], axis=1)  # how many are smaller
+    same = np.nansum(values[:, None] == values[None], axis=1)
+    return np.where(np.isnan(values), np.nan, less + (same + 1) / 2)
+
+
+def positions(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> np.ndarray:
+    """Runs as numbers whose order is feasibility first: feasible by f, then infeasible by nu; [...] -> [...].
+
+    Only the order means something. What did not run (nu is nan) stays nan.
+    """
+    flat = [np.asarray(a).reshape(-1) for a in (feasible, f, nu)]
+    there = ~np.isnan(flat[2].astype(np.float64))
+    major = np.where(flat[0].astype(bool), 0.0, 1.0)
+    minor = np.where(flat[0].astype(bool), flat[1], flat[2])
+    _, place = np.unique(np.stack([major, minor], axis=1), axis=0, return_inverse=True)
+    return np.where(there, place.reshape(-1).astype(np.float64), np.nan).reshape(np.shape(feasible))
+
+
+class Feasibility(NamedTuple):
+    """Runs of one method on one problem under feasibility first."""
+
+    rate: float  # share of feasible runs
+    mean: float  # f over the feasible runs, nan without any
+    std: float
+    violation: float  # mean nu over the infeasible runs, nan without any
+
+
+def feasibility(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> Feasibility:
+    """How often runs [R] were feasible, and how good; runs that are not there are nan in nu."""
+    there = ~np.isnan(nu)
+    ok, bad = there & feasible, there & ~feasible
+    if not there.any():
+        return Feasibility(*[float("nan")] * 4)
+    return Feasibility(
+        ok.sum() / there.sum(),
+        float(f[ok].mean()) if ok.any() else float("nan"),
+        float(f[ok].std()) if ok.any() else float("nan"),
+        float(nu[bad].mean()) if bad.any() else float("nan"),
+    )
+
+
+def feasibility_ranks(cells: list[Feasibility]) -> np.ndarray:
+    """Ranks of methods on one problem [M]: more feasible runs first, then smaller mean f, or violation if none."""
+    rate = np.array([c.rate for c in cells])
+    second = np.array([c.mean if c.rate > 0 else c.violation for c in cells])
+    order = np.stack([-rate, second], axis=1)
+    _, place = np.unique(order, axis=0, return_inverse=True)
+    return ranks(np.where(np.isnan(rate), np.nan, place.reshape(-1)))
+
+
+class Friedman(NamedTuple):
+    """Whether average ranks differ at all."""
+
+    statistic: float  # chi-squared, corrected for ties
+    p: float
+
+
+def friedman(table: np.ndarray) -> Friedman:
+    """Friedman's test on ranks [M, P] (Demšar 2006): all methods equal on all problems?"""
+    m, p = table.shape
+    spread = np.sum((table.mean(axis=1) - (m + 1) / 2) ** 2) * p
+    variance = np.sum((table - (m + 1) / 2) ** 2) / (p * (m - 1))  # (m^2 + m) / 12 without ties
+    statistic = spread / variance if variance > 0 else 0.0
+    return Friedman(float(statistic), float(_scipy_stats().chi2.sf(statistic, m - 1)))
+
+
+def critical_difference(methods: int, problems: int, alpha: float = ALPHA) -> float:
+    """Nemenyi: average ranks further apart than this differ (q_alpha sqrt(M (M+1) / (6 P)))."""
+    q = _scipy_stats().studentized_range.ppf(1 - alpha, methods, np.inf) / np.sqrt(2)
+    return float(q * np.sqrt(methods * (methods + 1) / (6 * problems)))
+
+
+def cliques(average: np.ndarray, difference: float) -> list[tuple[int, int]]:
+    """Widest groups of methods, sorted by average rank, within the critical difference: (first, last)."""
+    found: list[tuple[int, int]] = []
+    for first in range(len(average)):
+        last = first
+        while last + 1 < len(average) and average[last + 1] - average[first] <= difference:
+            last += 1
+        if last > first and (not found or last > found[-1][1]):
+            found.append((first, last))
+    return found
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """p-values [n] corrected for n tests by Holm's step-down rule; nan takes no part."""
+    p = np.asarray(p, dtype=np.float64)
+    order = np.argsort(p)[: int(np.sum(~np.isnan(p)))]
+    steps = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
+    out = np.full(p.shape, np.nan)
+    out[order] = np.minimum(steps, 1.0)
+    return out
+
+
+def wilcoxon(a: np.ndarray, b: np.ndarray) -> float:
+    """p of the two-sided signed-rank test on pairs [P]; 1 when they are all equal."""
+    if np.all(a == b):
+        return 1.0
+    return float(_scipy_stats().wilcoxon(a, b).pvalue)
+
+
+class Score(NamedTuple):
+    """On how many problems one method did better, the same, or worse than another."""
+
+    wins: int
+    ties: int
+    losses: int
+
+
+def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> Score:
+    """Problems on which runs [P, R] differ by a rank-sum test (Mann-Whitney, two-sided), by direction."""
+    tallies = {"wins": 0, "ties": 0, "losses": 0}
+    for a, b in zip(mine, other):
+        a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+        if not a.size or not b.size:
+            continue
+        p = 1.0 if np.unique([*a, *b]).size == 1 else _scipy_stats().mannwhitneyu(a, b).pvalue
+        below = np.sum(a[:, None] < b) - np.sum(a[:, None] > b)
+        tallies["ties" if p >= alpha or below == 0 else "wins" if below > 0 else "losses"] += 1
+    return Score(**tallies)
+
+
+def pooled_ranks(values: np.ndarray) -> np.ndarray:
+    """Mean place of each method's runs among all runs on a problem, 0 best to 1 worst: [M, P, R] -> [M, P]."""
+    m, p, _ = values.shape
+    out = np.full((m, p), np.nan)
+    for j in range(p):
+        place = ranks(values[:, j].reshape(-1)).reshape(m, -1)
+        count = np.sum(~np.isnan(place))
+        with np.errstate(all="ignore"):
+            out[:, j] = (np.nansum(place, axis=1) / np.sum(~np.isnan(place), axis=1) - 1) / max(count - 1, 1)
+    return out
+
+
+def bootstrap(values: np.ndarray, level: float = 0.95, draws: int = 2000, seed: int = 0) -> tuple[float, float]:
+    """Percentile interval of the mean of values [n]; the values are drawn anew with replacement."""
+    values = np.asarray(values, dtype=np.float64)
+    index = np.random.default_rng(seed).integers(len(values), size=(draws, len(values)))
+    means = values[index].mean(axis=1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def performance(score: np.ndarray) -> np.ndarray:
+    """The paper's UAV score: 1 for the best f+nu any run found on a mission, 0 for the worst; [M, P, R]."""
+    with np.errstate(invalid="ignore"):
+        finite = np.where(np.isfinite(score), score, np.nan)
+        best = np.nanmin(finite, axis=(0, 2), keepdims=True)
+        worst = np.nanmax(finite, axis=(0, 2), keepdims=True)
+        share = (worst - score) / np.where(worst > best, worst - best, 1.0)
+    share = np.where(np.isnan(score), np.nan, np.where(np.isposinf(score), 0.0, share))
+    return np.where((worst == best) & ~np.isnan(score), 1.0, share)
+
+
+def normalised(curves: np.ndarray, best: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """Share of the first gap still open: (S - S_best) / (S_0 - S_best), per problem; curves [M, P, R, T]."""
+    gap = np.where(first > best, first - best, 1.0)
+    return (curves - best[:, None, None]) / gap[:, None, None]
+
+
+def ecdf(open_gap: np.ndarray, targets: np.ndarray = TARGETS) -> np.ndarray:
+    """Share of (problem, run, target) triples reached by each evaluation count: [M, P, R, T] -> [M, T].
+
+    open_gap falls with time; a target is reached when the gap is no larger. nan is not reached,
+    and runs that are nan throughout do not count.
+    """
+    there = ~np.all(np.isnan(open_gap), axis=-1)  # [M, P, R]
+    reached = np.zeros(open_gap.shape[:1] + open_gap.shape[-1:])
+    with np.errstate(invalid="ignore"):
+        for target in targets:
+            hit = (open_gap <= target) & there[..., None]
+            reached += hit.sum(axis=(1, 2))
+    return reached / np.maximum(there.sum(axis=(1, 2)), 1)[:, None] / len(targets)

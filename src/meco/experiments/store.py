@@ -1,0 +1,315 @@
+"""The results of a campaign in one SQLite file, written by the coordinator alone, each run once."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import lzma
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from meco import __version__
+from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.experiments.experiment import Experiment, Place, Run
+from meco.experiments.record import Record
+
+FILE = "results.sqlite"
+FORMAT = "1"  # of the tables below
+VALUES = [f.name for f in fields(Record) if f.name != "seed"]
+SCHEMA = f"""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT);
+CREATE TABLE contenders (id INTEGER PRIMARY KEY, method TEXT, options TEXT, UNIQUE (method, options));
+CREATE TABLE places (id INTEGER PRIMARY KEY, problem TEXT, dim INT, instance TEXT, budget INT,
+                     UNIQUE (problem, dim, instance, budget));
+CREATE TABLE runs (contender INT, place INT, seed INT, {", ".join(VALUES)},
+                   PRIMARY KEY (contender, place, seed)) WITHOUT ROWID;
+CREATE TABLE failures (contender INT, place INT, reason TEXT, PRIMARY KEY (contender, place)) WITHOUT ROWID;
+CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT);
+CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT);
+"""
+NAMED = "SELECT c.method, c.options, p.problem, p.dim, p.instance, p.budget"
+JOINED = "JOIN contenders c ON c.id = r.contender JOIN places p ON p.id = r.place"
+
+
+class StoreError(MecoError, OSError):
+    """The results could not be written; what was written before is whole."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Store:
+    """A results folder. Open it to read; campaign() opens it to write."""
+
+    def __init__(self, folder: str | os.PathLike[str], create: bool = False) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / FILE
+        self._lock: Any = None
+        self._unpacked: tempfile.TemporaryDirectory[str] | None = None
+        fresh = create and not self.path.exists()
+        self._db = self._create() if fresh else self._open()
+        if not fresh:
+            self._check()
+
+    @classmethod
+    def campaign(cls, folder: str | os.PathLike[str]) -> Store:
+        """A folder to add results to: made where it is missing, refused where it is not ours to add to."""
+        path = Path(folder)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make the results folder {path}: {error.strerror}") from error
+        lock = _locked(path)
+        try:
+            store = cls(path, create=True)
+        except BaseException:
+            lock.close()
+            raise
+        store._lock = lock
+        made = store.meta("meco")
+        if made != __version__:
+            store.close()
+            raise InvalidInput(
+                f"{path} holds results of meco {made}, and this is meco {__version__}: results of two versions are "
+                f"not mixed. Choose another --out, or look at the old ones with: meco report {path}"
+            )
+        return store
+
+    # -- opening -------------------------------------------------------------------------
+
+    def _create(self) -> sqlite3.Connection:
+        try:
+            db = sqlite3.connect(self.path, isolation_level=None)
+            db.executescript("PRAGMA page_size = 8192; BEGIN;" + SCHEMA)
+            db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", __version__)])
+            db.execute("COMMIT")
+            return db
+        except sqlite3.Error as error:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+            raise _unwritten(self.folder, error) from error
+
+    def _open(self) -> sqlite3.Connection:
+        path, packed = self.path, self.path.with_name(FILE + ".xz")
+        if not path.exists() and packed.exists():
+            self._unpacked = tempfile.TemporaryDirectory(prefix="meco-")
+            path = Path(self._unpacked.name) / FILE
+            try:
+                path.write_bytes(lzma.decompress(packed.read_bytes()))
+            except lzma.LZMAError as error:
+                raise DamagedFile(f"{packed} is damaged: {error}") from error
+        if not path.exists():
+            raise InvalidInput(f"{self.folder} holds no results: {FILE} is missing; meco reproduce or bench makes one")
+        writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+        target = path.resolve().as_uri() + ("?mode=rw" if writable else "?mode=ro&immutable=1")
+        return sqlite3.connect(target, uri=True, isolation_level=None, timeout=30)
+
+    def _check(self) -> None:
+        try:
+            made = self.meta("format")
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise DamagedFile(f"{self.path} is not a results file of meco: {error}") from error
+        if made != FORMAT:
+            version = self.meta("meco")
+            self.close()
+            raise InvalidInput(
+                f"{self.path} was written by meco {version} in format {made}; this is meco {__version__}, which reads "
+                f"format {FORMAT}. Use that version, or run the experiment into another folder"
+            )
+
+    def close(self) -> None:
+        """Let go of the file and of the folder."""
+        self._db.close()
+        if self._lock is not None:
+            self._lock.close()
+        if self._unpacked is not None:
+            self._unpacked.cleanup()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- writing -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it is written, or nothing."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise _unwritten(self.folder, error) from error
+            raise
+
+    def add(self, runs: Iterable[tuple[Run, Record]]) -> None:
+        """Keep the runs of a task, all or none; a run that is already there stays as it is."""
+        with self._writing() as db:
+            for run, record in runs:
+                who, where = self._ids(db, run)
+                row = (who, where, run.seed, *(getattr(record, v) for v in VALUES))
+                db.execute(f"INSERT OR IGNORE INTO runs VALUES ({','.join('?' * len(row))})", row)
+                db.execute("DELETE FROM failures WHERE contender = ? AND place = ?", (who, where))
+
+    def fail(self, runs: Iterable[Run], reason: str) -> None:
+        """Keep why there is no result."""
+        with self._writing() as db:
+            rows = {(*self._ids(db, run), reason) for run in runs}
+            db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", rows)
+
+    def plan(self, experiment: Experiment) -> None:
+        """Say that the folder holds this experiment, so that the report knows what to show."""
+        known = {e.name: e for e in self.experiments()}
+        if experiment.name in known:
+            experiment = known[experiment.name].joined(experiment)
+        with self._writing() as db:
+            row = (experiment.name, experiment.to_json())
+            db.execute(
+                "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec", row
+            )
+
+    def session(self, name: str, facts: dict[str, Any]) -> None:
+        """Keep with what and where results were made."""
+        with self._writing() as db:
+            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (name, json.dumps(facts)))
+
+    def _ids(self, db: sqlite3.Connection, run: Run) -> tuple[int, int]:
+        """The numbers of a run's contender and place, given out where they are new."""
+        return _number(db, "contenders", ("method", "options"), run[:2]), _number(
+            db, "places", Place._fields, run.place
+        )
+
+    def merge(self, other: Store) -> int:
+        """Take over what another folder of the same version holds; returns the number of new runs."""
+        if other.meta("meco") != self.meta("meco"):
+            raise InvalidInput(
+                f"{other.folder} holds results of meco {other.meta('meco')} and {self.folder} of meco "
+                f"{self.meta('meco')}: results of two versions are not mixed"
+            )
+        before = self.count()
+        self.add(other.records())
+        there = {run[:3] for run in self.done()}
+        for run, reason in other.failures().items():
+            if run[:3] not in there:
+                self.fail([run], reason)
+        for experiment in other.experiments():
+            self.plan(experiment)
+        for name, facts in other.sessions().items():
+            self.session(name, facts)
+        return self.count() - before
+
+    def pack(self) -> Path:
+        """Write the whole store compressed beside itself, as the repository keeps it."""
+        self._db.execute("VACUUM")
+        packed = self.path.with_name(FILE + ".xz")
+        half = packed.with_suffix(".part")
+        half.write_bytes(lzma.compress(self.path.read_bytes(), preset=9))
+        half.replace(packed)
+        return packed
+
+    # -- reading -------------------------------------------------------------------------
+
+    def meta(self, name: str) -> str | None:
+        """A fact about the store: its format, the version that wrote it."""
+        found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return found[0] if found else None
+
+    def done(self) -> set[Run]:
+        """The runs that are there."""
+        rows = self._db.execute(f"{NAMED}, r.seed FROM runs r {JOINED}")
+        return {Run(m, o, Place(*where), seed) for m, o, *where, seed in rows}
+
+    def count(self) -> int:
+        """How many runs are there."""
+        return self._db.execute("SELECT COUNT(*) FROM runs").fetchone()[0]
+
+    def records(self) -> Iterator[tuple[Run, Record]]:
+        """Every run with what is kept of it, in an order that does not depend on how it was made."""
+        order = "ORDER BY c.method, c.options, p.problem, p.dim, p.instance, p.budget, r.seed"
+        for row in self._db.execute(
+            f"{NAMED}, r.seed, {', '.join('r.' + v for v in VALUES)} FROM runs r {JOINED} {order}"
+        ):
+            method, options, *where = row[:6]
+            values: dict[str, Any] = dict(zip(VALUES, row[7:]))
+            values = {k: float("nan") if v is None and k != "feasible_at" else v for k, v in values.items()}
+            values |= {k: bool(values[k]) for k in ("feasible", "snapshot_feasible")}
+            yield Run(method, options, Place(*where), row[6]), Record(row[6], **values)
+
+    def failures(self) -> dict[Run, str]:
+        """Why results are missing, by the first run of a contender at a place."""
+        rows = self._db.execute(f"{NAMED}, r.reason FROM failures r {JOINED}")
+        return {Run(m, o, Place(*where), 0): reason for m, o, *where, reason in rows}
+
+    def experiments(self) -> list[Experiment]:
+        """The experiments that were run into this folder, in that order."""
+        return [
+            Experiment.from_json(spec) for (spec,) in self._db.execute("SELECT spec FROM experiments ORDER BY rowid")
+        ]
+
+    def sessions(self) -> dict[str, dict[str, Any]]:
+        """With what and where results were made."""
+        return {name: json.loads(facts) for name, facts in self._db.execute("SELECT * FROM sessions ORDER BY id")}
+
+    def digest(self) -> str:
+        """A hash of every result: equal for campaigns that found the same, however they ran."""
+        total = hashlib.sha256()
+        for run, record in self.records():
+            kept = [getattr(record, v) for v in VALUES if v != "seconds"]
+            total.update(repr((run, kept)).encode())
+        return total.hexdigest()
+
+
+def _number(db: sqlite3.Connection, table: str, names: Sequence[str], values: Sequence[Any]) -> int:
+    """The number of a row, which is added where it is new."""
+    match = " AND ".join(f"{n} = ?" for n in names)
+    found = db.execute(f"SELECT id FROM {table} WHERE {match}", tuple(values)).fetchone()
+    if found:
+        return found[0]
+    marks = ",".join("?" * len(names))
+    made = db.execute(f"INSERT INTO {table} ({','.join(names)}) VALUES ({marks})", tuple(values))
+    assert made.lastrowid is not None
+    return made.lastrowid
+
+
+def _locked(folder: Path) -> Any:
+    """Hold a folder while this process lives; the system lets go of a dead process's hold."""
+    try:
+        handle = open(folder / ".lock", "a")  # noqa: SIM115
+    except OSError as error:
+        raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        raise InvalidInput(f"another campaign is writing to {folder}; wait for it, or choose another --out") from None
+    except (ImportError, OSError):  # no such locks on this system: SQLite still keeps the file whole
+        pass
+    return handle
+
+
+def _unwritten(folder: Path, error: sqlite3.Error) -> MecoError:
+    name = getattr(error, "sqlite_errorname", "")
+    if name == "SQLITE_NOTADB":
+        return DamagedFile(f"{folder / FILE} is not a results file of meco: {error}")
+    if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
+        why = "the disk is full or does not take more data"
+    else:
+        why = str(error)
+    return StoreError(
+        f"cannot write results to {folder}: {why} ({error}). What was written before is whole; "
+        "make room and give the same command to go on"
+    )
