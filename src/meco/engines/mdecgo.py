@@ -51,8 +51,8 @@ class MdeCgo(Engine):
         x = self.population.x
         self.parent_key = self.rule.key(self.population.ev, self.state)
         leader = rows(x, best(self.parent_key)[:, None])  # [B, 1, D]
-        three = [rows(x, index) for index in distinct(others)]
-        inside = bounded(mutant(self.strategy, leader, *three, self.scale), 0.0, 1.0)
+        first, second, third = (rows(x, index) for index in distinct(others))
+        inside = bounded(mutant(self.strategy, leader, first, second, third, self.scale), 0.0, 1.0)
         return binomial(x, inside, namespace(x).full_like(forced, self.rate), cross, forced)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
