@@ -165,16 +165,15 @@ class Episode:
     def _given(self, values: Any) -> Array:
         """Numbers [B] from the caller, beside the population."""
         like = self.population.ev.f
-        if hasattr(values, "dtype") and type(values) is type(like):
-            return namespace(like).astype(values, like.dtype)
-        return namespace(like).asarray(np.asarray(values, dtype=np.float64), device=like.device)
+        if not isinstance(values, type(like)):
+            values = np.asarray(values, dtype=np.float64)
+        return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
 
     def _checked(self, actions: Any) -> Array:
         values = self._given(actions)
-        runs, grid = len(self.seeds), self.rule.decoder.grid
+        runs, (low, *_, high) = len(self.seeds), self.rule.decoder.grid.tolist()
         if tuple(values.shape) != (runs,):
             raise InvalidInput(f"{runs} runs need actions of shape ({runs},); got {tuple(values.shape)}")
-        inside = (values >= grid[0]) & (values <= grid[-1])
-        if not bool(namespace(values).all(inside)):
-            raise InvalidInput(f"actions must lie in [{grid[0]:g}, {grid[-1]:g}]; got {to_numpy(values).tolist()}")
+        if not bool(namespace(values).all((values >= low) & (values <= high))):
+            raise InvalidInput(f"actions must lie in [{low:g}, {high:g}]; got {to_numpy(values).tolist()}")
         return values

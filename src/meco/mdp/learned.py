@@ -99,7 +99,7 @@ class LearnedEpsilon(Relaxed):
     def __post_init__(self) -> None:
         if self.decoder is None:
             object.__setattr__(self, "decoder", decoder_of(self.policy))
-        object.__setattr__(self, "_grid", Constants(values=self.decoder.grid))
+        object.__setattr__(self, "_grid", Constants(values=self.decoder.grid.copy()))
 
     def start(self, pop: Population, progress: Progress, draw: Array) -> Relaxation:
         return self.decide(self.observe_first(pop, progress), draw)
