@@ -1,0 +1,193 @@
+"""What a user's function may return, read into numbers or into the reason why that is impossible."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import IntEnum
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.arrays import to_numpy
+from meco.errors import MecoError
+
+NOTHING = np.zeros(0)
+
+
+class Fault(IntEnum):
+    """Why a call gave no usable evaluation; the numbers are those of the log."""
+
+    NONE = 0
+    NOT_FINITE = 1
+    RAISED = 2
+    TIMEOUT = 3
+    MALFORMED = 4
+    MISMATCH = 5
+    WORKER_LOST = 6
+
+
+WORDS = {
+    Fault.NOT_FINITE: "gave a number that is not finite",
+    Fault.RAISED: "raised an exception",
+    Fault.TIMEOUT: "ran past eval_timeout",
+    Fault.MALFORMED: "gave something other than f, (f, g), (f, g, h) or a dict of them",
+    Fault.MISMATCH: "gave another number of constraints",
+    Fault.WORKER_LOST: "lost the worker process",
+}
+
+
+class EvaluationFailed(MecoError, RuntimeError):
+    """A call of the user's function failed and on_error is "raise"."""
+
+
+class Answer(NamedTuple):
+    """One call's numbers; names are those the function gave, "" where it gave none."""
+
+    f: float
+    g: np.ndarray = NOTHING
+    h: np.ndarray = NOTHING
+    g_names: tuple[str, ...] = ()
+    h_names: tuple[str, ...] = ()
+    fault: Fault = Fault.NONE
+    reason: str = ""
+    error: bytes | None = None  # the exception, pickled, when it can be
+
+
+def failed(fault: Fault, reason: str, error: bytes | None = None) -> Answer:
+    """The answer of a call that gave no numbers."""
+    return Answer(np.nan, fault=fault, reason=reason, error=error)
+
+
+def raised(error: BaseException) -> Answer:
+    """The answer of a call that raised."""
+    try:
+        packed = pickle.dumps(error)
+        pickle.loads(packed)
+    except Exception:
+        packed = None  # the text must do
+    return failed(Fault.RAISED, f"{type(error).__name__}: {_short(error, str)}", packed)
+
+
+class Unreadable(Exception):
+    """The value is not made of real numbers."""
+
+
+def read(value: Any) -> Answer:
+    """The answer to one point."""
+    try:
+        f, g, h = _parts(value)
+        scalar = numbers(f)
+        if scalar.size != 1:
+            raise Unreadable(f"f must be one number, not {scalar.size}")
+        (g, g_names), (h, h_names) = _named(g), _named(h)
+    except Exception as error:  # whatever an unknown object does when it is read
+        return failed(Fault.MALFORMED, f"it returned {_short(value)} ({_short(error, str)})")
+    return checked(Answer(float(scalar[0]), g, h, g_names, h_names))
+
+
+def read_rows(value: Any, count: int) -> list[Answer]:
+    """The answers to `count` points that a vectorized function took at once: f [S], g [S, p], h [S, q]."""
+    try:
+        f, g, h = _parts(value)
+        column = _table(f, count)
+        if column.shape[1] != 1:
+            raise Unreadable(f"f must have one number for each of the {count} rows of x (rows are points)")
+        (g, g_names), (h, h_names) = _named_rows(g, count), _named_rows(h, count)
+    except Exception as error:
+        return [failed(Fault.MALFORMED, f"it returned {_short(value)} ({_short(error, str)})")] * count
+    return [checked(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names)) for i in range(count)]
+
+
+def checked(answer: Answer) -> Answer:
+    """The same answer, marked as failed when a number in it is not finite."""
+    if np.isfinite(answer.f) and np.isfinite(answer.g).all() and np.isfinite(answer.h).all():
+        return answer
+    where = "f" if not np.isfinite(answer.f) else "g" if not np.isfinite(answer.g).all() else "h"
+    return answer._replace(fault=Fault.NOT_FINITE, reason=f"{where} is not finite")
+
+
+def numbers(value: Any) -> np.ndarray:
+    """A vector of float64 from a number, a list of numbers, or an array of at most one long axis."""
+    if isinstance(value, (float, int)):
+        return np.array([value], dtype=np.float64)
+    if isinstance(value, (list, tuple)):
+        return np.array([_one(v) for v in value], dtype=np.float64)
+    array = np.asarray(to_numpy(value))
+    if array.dtype.kind == "O":
+        return np.array([_one(v) for v in array.ravel()], dtype=np.float64)
+    if array.dtype.kind not in "biuf":
+        raise Unreadable(f"{array.dtype} is not a real number")
+    if array.ndim > 1 and sum(size != 1 for size in array.shape) > 1:
+        raise Unreadable(f"an array of shape {array.shape} is not a list of numbers")
+    return array.astype(np.float64).ravel()
+
+
+def _one(value: Any) -> float:
+    if isinstance(value, (Real, Decimal)):
+        return float(value)
+    if isinstance(value, (list, tuple, np.ndarray, np.generic)) or hasattr(value, "__array__"):
+        inner = numbers(value)
+        if inner.size == 1:
+            return float(inner[0])
+    raise Unreadable(f"{_short(value)} is not a number")
+
+
+def _parts(value: Any) -> tuple[Any, Any, Any]:
+    """f, g and h of whatever form the answer has."""
+    if isinstance(value, Mapping):
+        if "f" not in value:
+            raise Unreadable('a dict must hold "f"')
+        return value["f"], value.get("g"), value.get("h")
+    if isinstance(value, tuple):
+        if not 1 <= len(value) <= 3:
+            raise Unreadable(f"a tuple must be (f, g) or (f, g, h), not of {len(value)}")
+        return (*value, None, None)[:3]
+    return value, None, None
+
+
+def _named(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    if values is None:
+        return NOTHING, ()
+    if isinstance(values, Mapping):
+        return np.array([_one(v) for v in values.values()], dtype=np.float64), tuple(str(k) for k in values)
+    found = numbers(values)
+    return found, ("",) * found.size
+
+
+def _named_rows(values: Any, count: int) -> tuple[np.ndarray, tuple[str, ...]]:
+    if values is None:
+        return np.zeros((count, 0)), ()
+    if isinstance(values, Mapping):
+        columns = [_table(v, count) for v in values.values()]
+        if any(c.shape[1] != 1 for c in columns):
+            raise Unreadable("each named constraint must have one number for each row of x")
+        return np.concatenate([np.zeros((count, 0)), *columns], axis=1), tuple(str(k) for k in values)
+    found = _table(values, count)
+    return found, ("",) * found.shape[1]
+
+
+def _table(values: Any, count: int) -> np.ndarray:
+    """Numbers [S, n] from [S], [S, n] or, for a single row, [n]."""
+    array = np.asarray(to_numpy(values))
+    if array.dtype.kind not in "biuf":
+        array = np.array([[_one(v) for v in np.atleast_1d(row)] for row in array])
+    array = array.astype(np.float64)
+    if array.ndim == 0:
+        array = array[None]
+    if array.ndim == 1 and array.shape[0] == count:
+        return array[:, None]
+    if array.ndim == 2 and array.shape[0] == count:
+        return array
+    raise Unreadable(f"an array of shape {array.shape} has not {count} rows (rows are points)")
+
+
+def _short(value: Any, as_text: Any = repr) -> str:
+    try:
+        text = as_text(value)
+    except Exception:
+        text = f"a {type(value).__name__}"
+    text = " ".join(text.split())
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,58 @@
+"""One writer for a run folder. The operating system holds the lock, so it ends with its process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from meco.errors import InvalidInput
+
+_HERE: set[str] = set()  # folders this process writes to: the system's lock is per process
+
+
+class Lock:
+    """Held from creation to release(); a file left behind by a dead process blocks nobody."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path.resolve())
+        if self.name in _HERE:
+            raise InvalidInput(f"{path.parent} is already in use by another run of this process")
+        self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        if not _take(self.descriptor):
+            holder = os.read(self.descriptor, 32).decode("ascii", "replace").strip()
+            os.close(self.descriptor)
+            raise InvalidInput(f"{path.parent} is in use by process {holder or 'unknown'}; wait for it or end it first")
+        _HERE.add(self.name)
+        os.ftruncate(self.descriptor, 0)
+        os.write(self.descriptor, f"{os.getpid()}\n".encode())
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        if self.name in _HERE:
+            _HERE.discard(self.name)
+            os.close(self.descriptor)
+
+
+def _take(descriptor: int) -> bool:
+    """Whether the lock is ours now; a file system without locks cannot say no."""
+    try:
+        import fcntl
+    except ImportError:
+        return _take_on_windows(descriptor)
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not inherited by worker processes
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _take_on_windows(descriptor: int) -> bool:
+    import msvcrt
+
+    try:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except OSError:
+        return False
+    return True
