@@ -1,6 +1,6 @@
 """Optimizer overhead per evaluation, beside the peers: D = 50, N = 50, 2500 trivial evaluations, two constraints.
 
-    python benchmarks/overhead.py [--rounds 7]
+    python benchmarks/overhead.py [--rounds 15]
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def pypop7_shade(dim: int):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=15)
     rounds = parser.parse_args().rounds
     candidates = {"SciPy DE, vectorised, no constraints": scipy_de(50)}
     candidates |= {f"meco {m}": ours(m, 50, 2) for m in ("SHADE", "SHADE-FR")}

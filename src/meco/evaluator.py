@@ -159,8 +159,9 @@ class Evaluator:
         self.nfev = self.nfev + spent
         self._most = self._most + spent if self._even and allowed is None else int(self.nfev.max())
         self._even = allowed is None or bool((self.nfev == self._most).all())
-        failures = ev.failed if allowed is None else ev.failed & self._index(allowed)
-        self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
+        if not ev.intact:
+            failures = ev.failed if allowed is None else ev.failed & self._index(allowed)
+            self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
         self.feasible_best.challenge(x, ev)
         self.score_best.challenge(x, ev)
 
@@ -173,11 +174,20 @@ class Evaluator:
         row["score"] = score.key.minor[:, 0]
         if population is not None:
             xp = namespace(population.x)
-            self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
+            if not self._survivors_cannot_improve():
+                self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
             self.last_population = population
             feasible = population.ev.feasible
             row["feasible_share"] = xp.sum(xp.astype(feasible, population.x.dtype), axis=-1) / feasible.shape[1]
         self._rows.append(row | (extras or {}))
+
+    def _survivors_cannot_improve(self) -> bool:
+        """Whether the best survivor of each run already is the best point evaluated."""
+        survivor, point = self.snapshot_best.held, self.feasible_best.held
+        assert point is not None
+        return survivor is not None and bool(
+            self.xp.all((survivor.key.major == point.key.major) & (survivor.key.minor == point.key.minor))
+        )
 
     def results(self, method: str, seeds: Sequence[int]) -> list[RunResult]:
         """One record per run, in NumPy."""

@@ -37,7 +37,9 @@ class Incumbent:
             self.held = _gather(found, x, ev, i)
             return
         won = ~not_worse(self.held.key, found)
-        if bool(xp.any(won)):  # most generations improve nothing; then nothing is copied
+        if bool(xp.all(won)):
+            self.held = _gather(found, x, ev, i)
+        elif bool(xp.any(won)):  # where nothing improved, nothing is copied
             self.held = _better(won, _gather(found, x, ev, i), self.held)
 
     def host(self) -> Held:

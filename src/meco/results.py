@@ -17,6 +17,8 @@ def feasibility_first(ev: Evaluation) -> Key:
     xp = namespace(ev.f)
     # any feasible point ranks before any violation, also when nu > 0 within the tolerance
     major = xp.where(ev.feasible, -1.0, ev.nu)
+    if ev.intact:
+        return Key(major, ev.f)
     return Key(xp.where(ev.failed, xp.inf, major), xp.where(ev.failed, xp.inf, ev.f))
 
 
@@ -24,7 +26,7 @@ def objective_plus_violation(ev: Evaluation) -> Key:
     """f + nu, the number of the paper's CEC2017 tables."""
     xp = namespace(ev.f)
     total = ev.f + ev.nu
-    return Key(xp.zeros_like(total), xp.where(ev.failed, xp.inf, total))
+    return Key(xp.zeros_like(total), total if ev.intact else xp.where(ev.failed, xp.inf, total))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ class Evaluation:
     h: Array
     failed: Array
     feasible: Array  # every g <= ineq_tol and every |h| <= eq_tol
+    intact: bool = False  # known to hold no failed candidate, which saves the work of masking them
 
     @classmethod
     def of(
@@ -37,7 +38,7 @@ class Evaluation:
         if h.shape[-1]:
             finite, kept = finite & xp.all(xp.isfinite(h), axis=-1), kept & xp.all(xp.abs(h) <= eq_tol, axis=-1)
         if bool(xp.all(finite)):
-            return cls(f, g, h, ~finite, kept)
+            return cls(f, g, h, ~finite, kept, intact=True)
         wide = finite[..., None]
         return cls(
             xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
@@ -64,18 +65,20 @@ class Evaluation:
             xp.where(wide, self.h, other.h),
             xp.where(keep, self.failed, other.failed),
             xp.where(keep, self.feasible, other.feasible),
+            self.intact and other.intact,
         )
 
     def map(self, change: Callable[[Array], Array]) -> Evaluation:
         """The same change (a gather, a slice, a reshape) made to every array."""
-        return Evaluation(*(change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible)))
+        return Evaluation(*(change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible)), self.intact)
 
 
 def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:
     """Evaluations side by side along the candidates (axis 1) or the runs (axis 0)."""
     xp = namespace(parts[0].f)
     return Evaluation(
-        *(xp.concat([getattr(p, name) for p in parts], axis=axis) for name in ("f", "g", "h", "failed", "feasible"))
+        *(xp.concat([getattr(p, name) for p in parts], axis=axis) for name in ("f", "g", "h", "failed", "feasible")),
+        intact=all(p.intact for p in parts),
     )
 
 

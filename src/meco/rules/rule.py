@@ -107,8 +107,10 @@ class Rule(ABC):
 
     def key(self, ev: Evaluation, state: Any) -> Key:
         """The rank of candidates; failed ones lose every comparison."""
-        xp = namespace(ev.f)
         major, minor = self.values(ev, state)
+        if ev.intact:
+            return Key(major, minor)
+        xp = namespace(ev.f)
         return Key(xp.where(ev.failed, xp.inf, major), xp.where(ev.failed, xp.inf, minor))
 
     def trace(self, state: Any) -> dict[str, Array]:
