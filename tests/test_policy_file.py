@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from numpy.testing import assert_array_equal
 
+from meco.cli import main
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
 from meco.mdp import library
 from meco.mdp.learned import LearnedEpsilon
@@ -224,3 +226,44 @@ def test_a_missing_policy_is_named_with_the_way_out(tmp_path, monkeypatch):
 def test_every_shipped_policy_is_whole():
     for name in policy_names():
         assert load_policy(name).metadata["name"] == name
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    """A library of two policies, one with a complete record and its log."""
+    monkeypatch.setattr(library, "SHELF", tmp_path)
+    log = b"{}\n"
+    (tmp_path / "meco-10d.training.jsonl").write_bytes(log)
+    save_policy(
+        tmp_path / "meco-10d.safetensors", NETWORK, {**RECORD, "seed": 0, "log_digest": hashlib.sha256(log).hexdigest()}
+    )
+    save_policy(tmp_path / "meco-30d.safetensors", NETWORK)
+    return tmp_path
+
+
+def test_the_command_lists_shows_and_verifies(shelf, capsys):
+    assert main(["policy", "list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert listed[1].split() == ["meco-10d", "cec2017", "10", "geometric", "0", "0" * 12]
+    assert main(["policy", "list", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == {"meco-10d", "meco-30d"}
+    assert main(["policy", "show", "meco-10d"]) == 0
+    assert "command          meco train" in capsys.readouterr().out
+    assert main(["policy", "show", "meco-10d", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["dim"] == 10
+    assert main(["policy", "verify", "meco-10d"]) == 0
+    assert capsys.readouterr().out == "meco-10d: whole\n"
+    assert main(["policy", "verify", "all"]) == 1
+    assert "meco-30d.safetensors: its training record lacks command" in capsys.readouterr().out
+    assert main(["policy", "show", "meco-11d"]) == 2
+    assert "did you mean 'meco-10d'?" in capsys.readouterr().err
+
+
+def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
+    (shelf / "meco-10d.training.jsonl").write_bytes(b"other")
+    assert "is not the log of the training" in library.verify("meco-10d")[0]
+    path = shelf / "meco-30d.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    assert "not the ones that were saved" in library.verify("meco-30d")[0]
+    assert main(["policy", "list"]) == 0
+    assert "damaged, see `meco policy verify meco-30d`" in capsys.readouterr().out

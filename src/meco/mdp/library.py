@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SHELF = Path(__file__).parent / "weights"
 SUFFIX = ".safetensors"
+LOG_SUFFIX = ".training.jsonl"  # the training log beside a policy
 RECORD = ("suite", "dim", "seed", "commit", "command", "log_digest")  # what a training should tell of itself
 
 
@@ -92,6 +93,20 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     partial = target.with_name(target.name + ".partial")
     partial.write_bytes(write_tensors(numbers._asdict(), texts))
     partial.replace(target)
+
+
+def verify(name_or_path: str | os.PathLike[str]) -> list[str]:
+    """What is wrong with a policy, nothing if all is well: the file, its record, the training log beside it."""
+    path = policy_path(name_or_path)
+    try:
+        told = load_policy(path).metadata
+    except DamagedFile as error:
+        return [str(error)]
+    wrong = [f"{path}: its training record lacks {entry}" for entry in RECORD if told.get(entry) is None]
+    log = path.with_name(path.stem + LOG_SUFFIX)
+    if log.is_file() and hashlib.sha256(log.read_bytes()).hexdigest() != told.get("log_digest"):
+        wrong.append(f"{log} is not the log of the training that made {path.name}")
+    return wrong
 
 
 def digest(weights: Weights) -> str:

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import DamagedFile, load_extra
-from meco.mdp.library import SUFFIX, save_policy
+from meco.mdp.library import LOG_SUFFIX, SUFFIX, save_policy
 from meco.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     from meco.training.trainer import Trained
-
-LOG_SUFFIX = ".training.jsonl"
 
 
 def write_trained(folder: Path, trained: Trained, command: str | None = None) -> Path:

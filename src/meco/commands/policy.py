@@ -1,0 +1,81 @@
+"""meco policy: which policies there are, what is known of them, and whether they are whole."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from meco.errors import DamagedFile
+from meco.mdp.library import load_policy, policy_names, policy_path, verify
+
+SHOWN = ("suite", "dim", "decoder", "seed", "commit")  # columns of the list
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, about in (
+        ("list", "the policies that came with the library"),
+        ("show", "everything a policy says of its training"),
+        ("verify", "whether a policy is whole and has its record"),
+    ):
+        action = actions.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+        if name != "list":
+            every = ", or all" if name == "verify" else ""
+            action.add_argument("policy", help=f"a name of `meco policy list` or a file{every}")
+        action.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def run(args: argparse.Namespace) -> int:
+    return {"list": _list, "show": _show, "verify": _verify}[args.action](args)
+
+
+def _list(args: argparse.Namespace) -> int:
+    told = {name: _known_of(name) for name in policy_names()}
+    if args.json:
+        print(json.dumps(told))
+    elif not told:
+        print("no policy is installed; `meco train` makes one")
+    else:
+        width = max(map(len, told))
+        print(f"{'policy':{width}s}  {'suite':10s} {'D':>4s}  {'decoder':10s} {'seed':>6s}  commit")
+        for name, metadata in told.items():
+            if "damaged" in metadata:
+                print(f"{name:{width}s}  damaged, see `meco policy verify {name}`")
+                continue
+            suite, dim, decoder, seed, commit = ("-" if metadata.get(k) is None else str(metadata[k]) for k in SHOWN)
+            print(f"{name:{width}s}  {suite:10s} {dim:>4s}  {decoder:10s} {seed:>6s}  {commit[:12]}")
+    return 0
+
+
+def _known_of(name: str) -> dict[str, Any]:
+    try:
+        return dict(load_policy(name).metadata)
+    except DamagedFile as error:
+        return {"damaged": str(error)}
+
+
+def _show(args: argparse.Namespace) -> int:
+    metadata = {**load_policy(args.policy).metadata, "file": str(policy_path(args.policy))}
+    if args.json:
+        print(json.dumps(metadata))
+        return 0
+    for name, value in metadata.items():
+        print(f"{name:16s} {value if isinstance(value, str) else json.dumps(value)}")
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    """Exit code 1 if anything is wrong."""
+    names = policy_names() if args.policy == "all" else [args.policy]
+    found = {name: verify(name) for name in names}
+    if args.json:
+        print(json.dumps(found))
+    else:
+        for name, wrong in found.items():
+            print(f"{name}: {'whole' if not wrong else 'NOT as it should be'}")
+            for complaint in wrong:
+                print(f"  {complaint}")
+        if not found:
+            print("no policy is installed; `meco train` makes one")
+    return 1 if any(found.values()) else 0
