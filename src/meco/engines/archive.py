@@ -15,10 +15,13 @@ class Archive:
     size: Array
 
     @classmethod
-    def empty(cls, x: Array) -> Archive:
-        """No members, for a population x [B, N, D]."""
+    def empty(cls, x: Array, capacity: int | None = None) -> Archive:
+        """No members, for a population x [B, N, D]; room for N unless said otherwise."""
         xp = namespace(x)
-        return cls(xp.zeros_like(x), xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
+        room = (x.shape[0], x.shape[1] if capacity is None else capacity, x.shape[2])
+        return cls(
+            xp.zeros(room, dtype=x.dtype, device=x.device), xp.zeros(x.shape[0], dtype=xp.int64, device=x.device)
+        )
 
     def beside(self, population: Array) -> Array:
         """Population and archive as one pool [B, 2N, D]; rows from N on are the archive's."""

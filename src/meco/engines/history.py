@@ -26,26 +26,33 @@ class History:
         half = xp.full((x.shape[0], slots), START, dtype=x.dtype, device=x.device)
         return cls(half, half, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
 
-    def sample(self, u_slot: Array, u_scale: Array, normal: Array) -> tuple[Array, Array]:
-        """F and CR of each individual around one slot, the same for both: [B, N]."""
+    def sample(self, u_slot: Array, u_scale: Array, normal: Array, crowd: int | None = None) -> tuple[Array, Array]:
+        """F and CR of each individual around one slot, the same for both: [B, N].
+
+        Given a crowd of N, F lies above Zaharie's sqrt((1 - CR/2) / N), below which a
+        population loses its spread.
+        """
         xp = namespace(u_slot)
         slot = xp.astype(u_slot * self.scale.shape[1], self.turn.dtype)
         rate = bounded(rows(self.rate, slot) + WIDTH * normal, 0.0, 1.0)
-        return positive_cauchy(rows(self.scale, slot), u_scale), rate
+        least = 0.0 if crowd is None else xp.sqrt((1.0 - 0.5 * rate) / crowd)
+        return positive_cauchy(rows(self.scale, slot), u_scale, least), rate
 
-    def learned(self, scale: Array, rate: Array, weight: Array) -> History:
+    def learned(self, scale: Array, rate: Array, weight: Array, lehmer_rate: bool = False) -> History:
         """The next slot after a generation with these gains; unchanged where nothing was gained.
 
-        F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean.
+        F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean (2013) or
+        by the Lehmer mean too (L-SHADE).
         """
         xp = namespace(weight)
         learns = xp.max(weight, axis=-1) > 0
         slots = xp.arange(self.scale.shape[1], dtype=self.turn.dtype, device=self.turn.device)
         here = (slots == self.turn[:, None]) & learns[:, None]
+        mean_rate = lehmer_mean if lehmer_rate else weighted_mean
         turn = (self.turn + xp.astype(learns, self.turn.dtype)) % self.scale.shape[1]
         return History(
             xp.where(here, lehmer_mean(scale, weight)[:, None], self.scale),
-            xp.where(here, weighted_mean(rate, weight)[:, None], self.rate),
+            xp.where(here, mean_rate(rate, weight)[:, None], self.rate),
             turn,
         )
 
@@ -64,13 +71,13 @@ def lehmer_mean(values: Array, weight: Array) -> Array:
     return xp.vecdot(weight, values * values) / xp.where(first > 0, first, 1.0)
 
 
-def positive_cauchy(centre: Array, u: Array) -> Array:
-    """F from the Cauchy law around a centre, given F > 0, cut at 1.
+def positive_cauchy(centre: Array, u: Array, least: Array | float = 0.0) -> Array:
+    """F from the Cauchy law around a centre, given F > least, cut at 1.
 
-    The inverse distribution function on the part above 0: the law of "draw again while
-    F <= 0" from exactly one uniform number in [0, 1).
+    The inverse distribution function on the part above least: the law of "draw again
+    while F <= least" from exactly one uniform number in [0, 1).
     """
     xp = namespace(u)
-    below = 0.5 - xp.atan(centre / WIDTH) / math.pi  # P(F <= 0)
+    below = 0.5 - xp.atan((centre - least) / WIDTH) / math.pi  # P(F <= least)
     position = 1.0 - (1.0 - below) * u  # in (below, 1]
     return bounded(centre + WIDTH * xp.tan(math.pi * (position - 0.5)), 0.0, 1.0)
