@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from meco.errors import UnknownName
 from meco.methods import METHODS
@@ -20,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.kind and args.kind not in KINDS:
         raise UnknownName("listing", args.kind, KINDS)
-    found = {
+    found: dict[str, Any] = {
         "methods": {name: entry.about for name, entry in METHODS.items()},
         "problems": problem_names(),
         "suites": {name: list(names) for name, names in SUITES.items()},

@@ -1,0 +1,74 @@
+"""The command line answers quickly, clearly, and with an exit code that says how it went."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from meco import METHODS, __version__
+from meco.cli import COMMANDS, main
+
+
+def test_help_lists_every_command(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in COMMANDS)
+
+
+def test_version_is_printed(capsys):
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert __version__ in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([name, "--help"])
+    assert stop.value.code == 0
+    assert "usage: meco" in capsys.readouterr().out
+
+
+def test_list_shows_methods_problems_and_suites(capsys):
+    assert main(["list"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in (*METHODS, "C28", "RC57", "UAV-16", "realworld"))
+    assert main(["list", "methods", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["methods"]) == set(METHODS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["list", "metods"], "did you mean 'methods'"),
+        (["solve", "C99"], "no problem named 'C99'"),
+        (["solve", "C01", "--method", "SHADE-esp"], "no method named 'SHADE-esp'; did you mean 'SHADE-eps'?"),
+        (["solve", "C01", "--instance", "papre"], "did you mean 'paper'"),
+        (["solve", "C01", "--dim", "10", "--budget", "0"], "at least 1"),
+        (["solve", "RC20", "--dim", "50"], "RC20 has 2 variables"),
+    ],
+)
+def test_a_wrong_word_is_one_clear_line(arguments, words, capsys):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert words in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_solve_prints_runs_of_a_benchmark_problem(capsys):
+    assert main(["solve", "C01", "--dim", "10", "--method", "SHADE", "--runs", "3", "--budget", "200"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") >= 3
+
+
+def test_the_methods_are_exactly_the_promised_ones():
+    promised = (
+        "MeCO MeCO-u MeCO-rand SHADE SHADE-eps SHADE-BOC SHADE-FR MDE-CGO C2oDE MA-ES BP-epsMAg-ES CMA-ES "
+        "CMA-ES-native COBRA SACOBRA NSGA-III COLSHADE CMA-ES-AL SciPy-DE COBYQA ISRES"
+    ).split()
+    assert sorted(METHODS) == sorted(promised)
+    assert METHODS.resolve("SHADE-ε") == "SHADE-eps"
+    assert METHODS.resolve("C²oDE") == "C2oDE"
