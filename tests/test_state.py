@@ -74,21 +74,20 @@ def slow_features(x, f, c, feasible, ok, f_best, nu_bar, first, spent, action):
 
 
 def fast(first_pop, pop, eps, action, progress):
-    first = st.reference(first_pop, DELTA)
-    now = st.situation(pop, eps)
-    return st.features(pop, now, first, progress, action)
+    first, ok = st.reference(first_pop.ev, DELTA), st.counted(pop.ev.failed)
+    return st.features(pop, st.situation(pop.ev, eps, ok), first, progress, action, ok)
 
 
 def test_features_equal_hand_computed_values():
     """Three candidates, two variables, one constraint; every number below was worked out on paper."""
     start = population([[[0, 0], [1, 1], [0.5, 0.5]]], [[4, 10, 1]], [[[-1], [0.5], [2.5]]])
-    first = st.reference(start, DELTA)
+    first = st.reference(start.ev, DELTA)
     assert_allclose(first.base, [[1.0]])  # (0 + 0.5 + 2.5) / 3
     assert_allclose([first.f_best[0], first.f_worst[0], first.f_min[0], first.nu_bar[0]], [4, 10, 1, 1])
     later = population([[[0, 0.5], [1, 1], [0.5, 0]]], [[2, 7, 1]], [[[-1], [-0.5], [0.6]]])
-    now = st.situation(later, np.array([[0.5]]))
+    now = st.situation(later.ev, np.array([[0.5]]), None)
     assert_allclose([now.f_best[0], now.nu_bar[0]], [2, 0.2])  # the third exceeds 0.5, so f = 2 leads
-    s = st.features(later, now, first, Progress(30, 120, 1), np.array([0.3]))
+    s = st.features(later, now, first, Progress(30, 120, 1), np.array([0.3]), None)
     # coordinates (0, .5, 1, 1, .5, 0); relative objectives (0, 5, -1) / 6
     expected = [
         math.sqrt(1 / 6), math.sqrt((16 + 121 + 49) / 9 / 3) / 6, 0.5, 4 / 18, 0.5, 0.25, 0.2, 2 / 3, 0.3,

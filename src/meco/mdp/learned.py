@@ -8,7 +8,7 @@ from typing import NamedTuple
 from meco.arrays import Array, Constants, namespace
 from meco.mdp.action import DECODERS, Decoder, Geometric
 from meco.mdp.policy import Policy
-from meco.mdp.state import Reference, Situation, features, reference, situation
+from meco.mdp.state import Reference, Situation, counted, features, reference, situation
 from meco.problems.evaluation import Evaluation
 from meco.rules.epsilon import DELTA, relaxed_violation
 from meco.rules.rule import Key, Population, Progress, Rule
@@ -33,10 +33,10 @@ class Relaxed(Rule):
     def observe_first(self, pop: Population, progress: Progress) -> Relaxation:
         """Features of the first population; no action has been taken yet."""
         xp = namespace(pop.x)
-        first = reference(pop, self.decoder.delta)
+        first = reference(pop.ev, self.decoder.delta)
         now = Situation(first.f_best, first.nu_bar)
         action = xp.zeros_like(first.f_best)
-        s = features(pop, now, first, progress, action)
+        s = features(pop, now, first, progress, action, counted(pop.ev.failed))
         complete = not bool(xp.any(xp.isnan(first.f_best)))
         return Relaxation(self.decoder.first(first.base), action, first, now, s, complete)
 
@@ -44,8 +44,11 @@ class Relaxed(Rule):
         """Features of a population selected under state.eps, which stays until the next action."""
         if not state.complete:
             state = self._begun_late(state, pop)
-        now = _known(situation(pop, state.eps), state.now)
-        return state._replace(now=now, s=features(pop, now, state.first, progress, state.action))
+        ok = counted(pop.ev.failed)
+        now = situation(pop.ev, state.eps, ok)
+        if ok is not None:
+            now = _known(now, state.now)
+        return state._replace(now=now, s=features(pop, now, state.first, progress, state.action, ok))
 
     def with_action(self, state: Relaxation, action: Array) -> Relaxation:
         """The allowance that an action value [B] asks for."""
@@ -61,7 +64,7 @@ class Relaxed(Rule):
         """A run whose candidates had all failed is measured against its first population that did not."""
         xp = namespace(pop.x)
         void = xp.isnan(state.first.f_best)
-        found = reference(pop, self.decoder.delta)
+        found = reference(pop.ev, self.decoder.delta)
         f_best, f_worst, f_min, nu_bar = (xp.where(void, new, old) for new, old in zip(found[:4], state.first[:4]))
         base = xp.where(void[:, None], found.base, state.first.base)
         eps = xp.where(void[:, None], self.decoder.first(base), state.eps)

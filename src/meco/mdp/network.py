@@ -32,7 +32,7 @@ SHAPES = Weights((FEATURES, HIDDEN), (HIDDEN,), (HIDDEN, ACTIONS), (ACTIONS,))
 def selu(x: Array) -> Array:
     """scale * x above 0, scale * alpha * (e^x - 1) below."""
     xp = namespace(x)
-    return SELU_SCALE * xp.where(x > 0.0, x, SELU_ALPHA * xp.expm1(xp.clip(x, max=0.0)))
+    return SELU_SCALE * (xp.maximum(x, 0.0) + SELU_ALPHA * xp.expm1(xp.minimum(x, 0.0)))
 
 
 def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:

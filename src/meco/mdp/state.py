@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.arrays import Array, masked_max, masked_mean, masked_min, namespace, rows
+from meco.problems.evaluation import Evaluation
 from meco.rules.epsilon import initial_scale, relaxed_violation
 from meco.rules.rule import Key, Population, Progress, best
 
@@ -73,6 +74,14 @@ def average(values: Array, ok: Array | None) -> Array:
     return masked_mean(values, ok)
 
 
+def count(flags: Array) -> Array:
+    """How many flags are set in each run: [B, n] -> [B]."""
+    if isinstance(flags, np.ndarray):
+        return np.array([np.count_nonzero(run) for run in flags], dtype=np.float64)
+    xp = namespace(flags)
+    return xp.sum(xp.astype(flags, xp.float64), axis=-1)
+
+
 def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
     """Population standard deviation (ddof 0) of the entries that count around their mean: [B, n] -> [B]."""
     apart = values - mean[:, None]
@@ -99,22 +108,21 @@ def least_violation(nu: Array, ok: Array | None) -> Array:
 
 
 @np.errstate(all="ignore")
-def situation(pop: Population, eps: Array) -> Situation:
+def situation(ev: Evaluation, eps: Array, ok: Array | None) -> Situation:
     """f_best when eps [B, C] is allowed, and nu-bar."""
-    ev, ok = pop.ev, counted(pop.ev.failed)
     return Situation(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
 
 
 @np.errstate(all="ignore")
-def reference(pop: Population, delta: float) -> Reference:
+def reference(ev: Evaluation, delta: float) -> Reference:
     """What the first population fixes for the whole run; f_best with delta allowed everywhere."""
-    xp = namespace(pop.ev.f)
-    ok = ~pop.ev.failed
-    base = initial_scale(pop.ev, delta)
-    first = situation(pop, xp.full_like(base, delta))
+    xp = namespace(ev.f)
+    ok = ~ev.failed
+    base = initial_scale(ev, delta)
+    first = situation(ev, xp.full_like(base, delta), ok)
     nothing = xp.isnan(first.f_best)
-    f_worst = xp.where(nothing, xp.nan, masked_max(pop.ev.f, ok))
-    f_min = xp.where(nothing, xp.nan, masked_min(pop.ev.f, ok))
+    f_worst = xp.where(nothing, xp.nan, masked_max(ev.f, ok))
+    f_min = xp.where(nothing, xp.nan, masked_min(ev.f, ok))
     return Reference.of(first.f_best, f_worst, f_min, first.nu_bar, base)
 
 
@@ -151,9 +159,10 @@ def violation_progress(now: Situation, first: Reference) -> Array:
 
 
 def feasible_share(feasible: Array, ok: Array | None) -> Array:
-    """s8 = N_feas / N_pop."""
-    xp = namespace(feasible)
-    return average(xp.astype(feasible, xp.float64), ok)
+    """s8 = N_feas / N_pop; a failed candidate is not feasible."""
+    if ok is None:
+        return count(feasible) / feasible.shape[-1]
+    return count(feasible) / namespace(feasible).maximum(count(ok), 1.0)
 
 
 def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
@@ -165,23 +174,25 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     xp = namespace(f)
     runs, size = f.shape
     together = (f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :])
-    pairs = xp.sum(xp.astype(xp.reshape(together, (runs, -1)), f.dtype), axis=-1)
+    pairs = count(xp.reshape(together, (runs, -1)))
     if ok is None:
         return pairs * (2.0 / max(size * (size - 1), 1))
-    n = xp.sum(xp.astype(ok, f.dtype), axis=-1)
-    return pairs * (2.0 / xp.clip(n * (n - 1.0), min=1.0))
+    n = count(ok)
+    return pairs * (2.0 / xp.maximum(n * (n - 1.0), 1.0))
 
 
 def clipped(s: Array) -> Array:
     """Extreme values cut to [-CLIP, CLIP]; what is undefined (a population that failed as a whole) is 0."""
     xp = namespace(s)
-    return xp.clip(xp.where(xp.isnan(s), 0.0, s), min=-CLIP, max=CLIP)
+    return xp.maximum(xp.minimum(xp.where(xp.isnan(s), 0.0, s), CLIP), -CLIP)
 
 
 @np.errstate(all="ignore")  # values beyond any range are clipped
-def features(pop: Population, now: Situation, first: Reference, progress: Progress, action: Array) -> Array:
+def features(
+    pop: Population, now: Situation, first: Reference, progress: Progress, action: Array, ok: Array | None
+) -> Array:
     """The state vector s [B, 10]; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
-    ev, ok = pop.ev, counted(pop.ev.failed)
+    ev = pop.ev
     s3, s1 = decision_centre_and_spread(pop.x, ok)
     s4, s2 = objective_centre_and_spread(ev.f, now, first, ok)
     s5 = objective_progress(now, first)

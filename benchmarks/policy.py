@@ -1,0 +1,78 @@
+"""What a decision costs: the Q-network in NumPy beside torch's, and the whole state-to-allowance step.
+
+    python benchmarks/policy.py
+
+Targets: at most 30 microseconds for one forward pass of one run in NumPy, at most 120 for
+features, decision and decoding of one run (N = 50, D = 50).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import meco
+from _side_by_side import medians, optional
+from meco.evaluator import Evaluator
+from meco.mdp.learned import LearnedEpsilon
+from meco.mdp.network import draw_weights, q_values
+from meco.mdp.policy import Greedy
+from meco.rules.rule import Population, Progress
+
+CALLS = 500  # of each candidate in a round
+ROUNDS = 21
+
+
+def main() -> None:
+    weights = draw_weights(np.random.default_rng(0))
+    s, draw = np.random.default_rng(1).random((1, 10)), np.zeros((1, 2))
+    policy = Greedy(weights)
+    candidates = {"q_values, NumPy": lambda: q_values(weights, s), "greedy action, NumPy": lambda: policy.act(s, draw)}
+    if optional("torch"):
+        candidates["q_values, torch"] = torch_forward(weights, s)
+    candidates["features to allowance, NumPy"] = whole_decision(policy)
+    for name, seconds in medians({k: many(c) for k, c in candidates.items()}, ROUNDS).items():
+        print(f"{name:30s} {seconds / CALLS * 1e6:7.1f} us")
+
+
+def many(call):
+    """A candidate called often enough to time."""
+
+    def run():
+        for _ in range(CALLS):
+            call()
+
+    return run
+
+
+def torch_forward(weights, s):
+    """The same network as a torch module, without gradients."""
+    import torch
+
+    torch.set_num_threads(1)
+    net = torch.nn.Sequential(torch.nn.Linear(10, 64), torch.nn.SELU(), torch.nn.Linear(64, 11)).double()
+    with torch.no_grad():
+        for layer, w, b in ((net[0], weights.w1, weights.b1), (net[2], weights.w2, weights.b2)):
+            layer.weight.copy_(torch.asarray(w.T))
+            layer.bias.copy_(torch.asarray(b))
+    state = torch.asarray(s)
+    assert np.allclose(net(state).detach().numpy(), q_values(weights, s), rtol=1e-12)
+
+    def forward():
+        with torch.inference_mode():
+            return net(state)
+
+    return forward
+
+
+def whole_decision(policy):
+    """What the learned rule adds to a generation of SHADE: one run, N = 50, D = 50."""
+    evaluator = Evaluator(meco.get_problem("C01", dim=50), budget=2500)
+    x = np.random.default_rng(2).random((1, 50, 50))
+    population, progress, draw = Population(x, evaluator.evaluate(x)), Progress(50, 2500, 0), np.zeros((1, 2))
+    rule = LearnedEpsilon(policy)
+    state = rule.start(population, progress, draw)
+    return lambda: rule.adapt(state, population, progress, draw)
+
+
+if __name__ == "__main__":
+    main()
