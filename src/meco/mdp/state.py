@@ -84,8 +84,11 @@ def count(flags: Array) -> Array:
 
 def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
     """Population standard deviation (ddof 0) of the entries that count around their mean: [B, n] -> [B]."""
-    apart = values - mean[:, None]
-    return namespace(values).sqrt(average(apart * apart, ok))
+    xp = namespace(values)
+    apart, n = values - mean[:, None], values.shape[-1]
+    if ok is not None:
+        apart, n = xp.where(ok, apart, 0.0), xp.maximum(count(ok), 1.0)
+    return xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
 def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
