@@ -54,7 +54,7 @@ class Agents:
 
     def act(self, s: Tensor) -> np.ndarray:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
-        numbers = self.draw.uniform(self.episodes * (CHOICE + self.replay.capacity))
+        numbers = self.draw.uniform(self.episodes * (CHOICE + self.batch))
         u = numbers.reshape(len(self), self.episodes, -1)
         self._chance = u[..., CHOICE:]  # for the mini-batches of this step
         greedy = to_numpy(self.learner.q(s).argmax(-1))
@@ -72,7 +72,7 @@ class Agents:
         if self.replay.held < self.batch:
             return loss
         for e in range(self.episodes):
-            loss = loss + self.learner.learn(self.replay.sample(self._chance[:, e], self.batch))
+            loss = loss + self.learner.learn(self.replay.sample(self._chance[:, e]))
         return loss / self.episodes
 
     def keep(self, policies: Sequence[int]) -> None:

@@ -9,9 +9,19 @@ from torch import Tensor
 from meco.training.ddqn import Batch
 
 
-def without_replacement(u: np.ndarray, held: int, count: int) -> np.ndarray:
-    """Uniform choice of `count` different places below `held`, from uniform numbers u [K, capacity]: [K, count]."""
-    return np.argpartition(u[:, :held], count - 1, axis=1)[:, :count]
+def without_replacement(u: np.ndarray, held: int) -> np.ndarray:
+    """As many different places below `held` as there are uniform numbers u [K, M], every set equally likely: [K, M].
+
+    Floyd's way: the i-th number picks among one place more than the one before it could; a
+    place that is taken already gives way to the newest.
+    """
+    count = u.shape[1]
+    newest = np.arange(held - count, held)
+    places = (u * (newest + 1)).astype(np.int64)
+    for i in range(1, count):
+        taken = (places[:, :i] == places[:, i : i + 1]).any(axis=1)
+        places[taken, i] = newest[i]
+    return places
 
 
 class Replay:
@@ -36,10 +46,10 @@ class Replay:
         row[:, 2 * n], row[:, 2 * n + 1], row[:, 2 * n + 2] = action, reward, float(last)
         self.written += 1
 
-    def sample(self, u: np.ndarray, count: int) -> Batch:
-        """A mini-batch of each policy; u [K, capacity] uniform numbers decide."""
-        places = torch.from_numpy((without_replacement(u, self.held, count) + self._offset).reshape(-1))
-        found = self.rows.flatten(0, 1)[places.to(self.rows.device)].unflatten(0, (-1, count))
+    def sample(self, u: np.ndarray) -> Batch:
+        """A mini-batch of each policy, all its transitions different; uniform numbers u [K, M] decide."""
+        places = torch.from_numpy((without_replacement(u, self.held) + self._offset).reshape(-1))
+        found = self.rows.flatten(0, 1)[places.to(self.rows.device)].unflatten(0, u.shape)
         n = self.features
         return Batch(
             found[..., :n], found[..., n : 2 * n], found[..., 2 * n].long(), found[..., -2], found[..., -1]
