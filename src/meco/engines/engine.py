@@ -93,10 +93,14 @@ def note_if_cut(evaluator: Evaluator, size: int) -> None:
 
 def first_population(task: Task, size: int) -> Array:
     """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
-    x = task.draw.uniform(size, task.dim)
-    if task.x0 is None:
+    return with_given(task.draw.uniform(size, task.dim), task.x0)
+
+
+def with_given(x: Array, given: Array | None) -> Array:
+    """x [B, N, D] with the given rows [n, D], as many as there is room for, in the first places of each run."""
+    if given is None:
         return x
     xp = namespace(x)
-    given = asarray_like(task.x0, x)[:size]
-    given = xp.broadcast_to(given[None], (x.shape[0], *given.shape))
-    return xp.concat([given, x[:, given.shape[1] :]], axis=1)
+    first = asarray_like(given, x)[: x.shape[1], :]
+    first = xp.broadcast_to(first[None], (x.shape[0], *first.shape))
+    return xp.concat([first, x[:, first.shape[1] :, :]], axis=1)

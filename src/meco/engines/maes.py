@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.arrays import Array, Constants, asarray_like, namespace, rows
-from meco.engines.engine import Engine, Task
+from meco.engines.engine import Engine, Task, with_given
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Population, Rule, order
@@ -88,10 +88,11 @@ class MaEs(Engine):
         draw, size, dim = self.task.draw, self.size, self.task.dim
         u_fresh, normal = draw.uniform(dim), draw.normal(size, dim)
         self.cloud = self._first(u_fresh) if self.cloud is None else self._next(self.cloud, u_fresh)
-        self.z = self._with_given(normal) if self.generation == 0 else normal
+        self.z = self._with_given_steps(normal) if self.generation == 0 else normal
         xp = namespace(normal)
         self.d = xp.matmul(self.z, xp.matrix_transpose(self.cloud.matrix))
-        return fold(self.cloud.mean[:, None, :] + self.cloud.sigma[:, None, None] * self.d)
+        x = fold(self.cloud.mean[:, None, :] + self.cloud.sigma[:, None, None] * self.d)
+        return with_given(x, self.task.x0) if self.generation == 0 else x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep the offspring, and let the rule adapt; they are ranked under what it then says."""
@@ -124,14 +125,11 @@ class MaEs(Engine):
         start = 0.5 if self.task.x0 is None else asarray_like(self.task.x0[0], like)
         return Cloud.round(xp.zeros_like(like) + start, self.sigma)
 
-    def _with_given(self, z: Array) -> Array:
-        """Points to try first are the first offspring, as steps from the first of them."""
+    def _with_given_steps(self, z: Array) -> Array:
+        """Steps that lead from the mean to the given points, in the first places."""
         if self.task.x0 is None:
             return z
-        xp = namespace(z)
-        given = asarray_like(self.task.x0[: self.size], z)
-        steps = xp.broadcast_to((given - given[:1, :]) / self.sigma, (z.shape[0], *given.shape))
-        return xp.concat([steps, z[:, given.shape[0] :, :]], axis=1)
+        return with_given(z, (self.task.x0 - self.task.x0[0]) / self.sigma)
 
     def trace(self) -> dict[str, Array]:
         assert self.cloud is not None
