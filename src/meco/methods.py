@@ -98,12 +98,14 @@ def solve(
     *,
     xp: Any = np,
     device: Any = None,
+    watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
 ) -> list[RunResult]:
     """Run a method on a problem, one run for each seed.
 
     budget is the number of evaluations of each run (50 D unless given). A list of problems
-    of equal D gives each run its own. Options go to the engine, e.g. pop_size=30.
+    of equal D gives each run its own. Options go to the engine, e.g. pop_size=30. watch is
+    shown the evaluator after each generation, and ends the run by returning True.
 
     >>> from meco import solve
     >>> solve("SHADE", "tilted", budget=500, seeds=[1])[0].feasible
@@ -116,18 +118,23 @@ def solve(
     dim = problem.dim if isinstance(problem, Problem) else problem[0].dim
     budget = 50 * dim if budget is None else budget
     if entry.lockstep:
-        return run_batch(name, problem, budget, Streams(seeds, xp, device), **options)
+        return run_batch(name, problem, budget, Streams(seeds, xp, device), watch, **options)
     each = [problem] * len(seeds) if isinstance(problem, Problem) else list(problem)
-    return [r for s, p in zip(seeds, each) for r in run_batch(name, p, budget, Streams([s]), **options)]
+    return [r for s, p in zip(seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
 
 
 def run_batch(
-    method: str, problem: Problem | Sequence[Problem], budget: int, draw: Streams, **options: Any
+    method: str,
+    problem: Problem | Sequence[Problem],
+    budget: int,
+    draw: Streams,
+    watch: Callable[[Evaluator], Any] | None = None,
+    **options: Any,
 ) -> list[RunResult]:
     """Runs in lockstep, one for each stream."""
     evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
     engine = build_engine(method, Task.of(evaluator, draw), **options)
-    engine.run(evaluator)
+    engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
     return evaluator.results(method, draw.seeds)
 
 
