@@ -13,15 +13,30 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.arrays import namespace, to_numpy
+from meco.engines.engine import Task
 from meco.engines.maes import MaEs
+from meco.engines.shade import Shade
 from meco.errors import InvalidInput
-from meco.mdp import DECODERS, GRID, Episode, Greedy, LearnedEpsilon, RandomPolicy, ReferenceObjective
+from meco.evaluator import Evaluator
+from meco.mdp import (
+    DECODERS,
+    GRID,
+    ConstantPolicy,
+    Episode,
+    EpsilonGreedy,
+    Greedy,
+    LearnedEpsilon,
+    Masked,
+    RandomPolicy,
+    ReferenceObjective,
+)
 from meco.mdp.learned import SteeredEpsilon
 from meco.mdp.network import draw_weights
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem
 from meco.rules.epsilon import DELTA, decode, relaxed_violation
 from meco.rules.rule import Population, Progress
+from meco.streams import Streams
 
 POLICY = Greedy(draw_weights(np.random.default_rng(12)))
 
@@ -152,6 +167,21 @@ def test_an_episode_runs_on_strict_arrays():
     theirs = play(Episode("ring", [1, 2], 300, xp=array_api_strict), seed=1)
     assert_allclose(theirs[0], ours[0], rtol=1e-12, atol=1e-12)
     assert_allclose(theirs[1], ours[1], rtol=1e-12, atol=1e-12)
+
+
+def test_no_array_leaves_its_device():
+    """The strict library refuses to mix devices, so this finds what would break on an accelerator."""
+    device = array_api_strict.Device("device1")
+    problems = [meco.get_problem(name) for name in ("tilted", "ring")]
+    episode = Episode(problems, [1, 2], 200, xp=array_api_strict, device=device)
+    arrays = [episode.reset(), *episode.step([0.1, 0.9]), episode.x, episode.f, episode.c, episode.best_objective]
+    assert all(a.device == device for a in arrays)
+    for policy in (POLICY, RandomPolicy(), Masked(EpsilonGreedy(POLICY.weights)), ConstantPolicy(3)):
+        draw = Streams([1, 2], array_api_strict, device)
+        evaluator = Evaluator(problems, 150, 2, array_api_strict, device)
+        engine = Shade(Task.of(evaluator, draw), rule=LearnedEpsilon(policy))
+        engine.run(evaluator)
+        assert engine.state.eps.device == device
 
 
 def test_f_best_is_stored_under_the_allowance_of_its_selection():
