@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.arrays import to_numpy
 from meco.mdp import state as st
+from meco.mdp.reward import REWARDS
 from meco.problems.evaluation import Evaluation, concat
 from meco.rules.epsilon import DELTA
 from meco.rules.rule import Population, Progress
@@ -141,6 +142,21 @@ def test_features_do_not_notice_the_order_of_candidates_and_constraints(fail):
     turned = [population(p.x, p.ev.f, p.ev.g[..., order_g], p.ev.h[..., order_h]) for p in (start, pop)]
     moved = eps[:, np.concatenate([order_g, 3 + order_h])]
     assert_allclose(fast(*turned, moved, action, progress), s, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("name", REWARDS)
+def test_rewards_do_not_notice_the_order_of_candidates(name):
+    start, *pops = (random_population(seed, fail=0.2) for seed in (5, 6, 7))
+    eps, known = np.random.default_rng(0).random((4, 5)), np.array([-40.0, -20.0, 0.0, np.inf])
+
+    def reward(move):
+        first = st.reference(start.ev.map(lambda a: a[:, move]), DELTA)
+        seen = [p.ev.map(lambda a: a[:, move]) for p in pops]
+        return REWARDS[name](*(st.situation(ev, eps, st.counted(ev.failed)) for ev in seen), first, known)
+
+    r = reward(np.arange(12))
+    assert np.abs(r).max() > 0
+    assert_allclose(reward(np.random.default_rng(1).permutation(12)), r, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["strict", "torch"])

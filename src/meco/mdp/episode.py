@@ -95,9 +95,8 @@ class Episode:
         xp = namespace(after.f_best)
         with np.errstate(all="ignore"):  # rewards are clipped
             r = self.reward(before, after, self.state.first, self._known)
-        # fmin: a population that failed as a whole is nan and no objective
-        least = self.best_objective
-        self.best_objective = xp.where(~(least <= after.f_best), after.f_best, least)
+        kept = self.best_objective <= after.f_best  # false for nan, a first population that failed as a whole
+        self.best_objective = xp.where(kept, self.best_objective, after.f_best)
         self._over = self._evaluator.left == 0
         if self._over:
             self._finish()

@@ -58,6 +58,7 @@ class Relaxed(Rule):
         return Key(relaxed_violation(ev.c, state.eps), ev.f)
 
     def trace(self, state: Relaxation) -> dict[str, Array]:
+        """Action and allowance that the next generation is compared under."""
         return {"action": state.action, "eps": state.eps}
 
     def _begun_late(self, state: Relaxation, pop: Population) -> Relaxation:
