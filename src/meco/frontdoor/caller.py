@@ -43,6 +43,7 @@ class Caller:
         self.charge: Callable[[int], None] = lambda count: None  # told of calls beyond the first of each point
         self.warn: Callable[[str], None] = lambda text: None
         self.clocked = clocked or (lambda number, seconds: None)
+        self.tick: Callable[[], None] = lambda: None  # called now and then while answers come in
         self.batch = 0
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
@@ -81,6 +82,7 @@ class Caller:
                     self.clocked(numbers[k], seconds / len(answers))
                     wave.arrive(k, answer)
                 self._watch(numbers)
+                self.tick()
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
             raise

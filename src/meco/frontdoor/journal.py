@@ -106,9 +106,8 @@ class Journal:
     def flush(self, sync: bool = True) -> None:
         """Hand everything over to the system, and to the disk where that was asked for."""
         if self._waiting:
-            block = b"".join(self._waiting)
+            _write_all(self._descriptor, b"".join(self._waiting))
             self._waiting.clear()
-            _write_all(self._descriptor, block)
         if sync and self.fsync:
             os.fsync(self._descriptor)
 
@@ -154,7 +153,7 @@ def read_log(path: Path, fallback: Layout | None = None) -> Reading:
     layout = Layout.parse(content)
     damaged = 0
     if layout is None:
-        damaged = int(bool(content))
+        damaged = int(bool(content) or (fallback is not None and fallback.decided))  # something was there
         layout = fallback
     if layout is None:
         return Reading(None, [], damaged)

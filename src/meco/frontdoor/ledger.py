@@ -213,7 +213,7 @@ class Ledger:
 
 def _stack(rows: list[Any], width: int) -> np.ndarray:
     blank = np.full(width, np.nan)
-    return np.array([r if r.size == width else blank for r in rows]).reshape(-1, width)
+    return np.array([r if r.size == width else blank for r in rows]).reshape(len(rows), width)
 
 
 def _mismatch(reason: str) -> Answer:

@@ -18,6 +18,8 @@ from meco.frontdoor.runfolder import load_run
 from meco.methods import METHODS
 from meco.problems.problem import check_bounds
 
+SHADE_FAMILY = {"MeCO", "MeCO-u", "MeCO-rand", "SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR"}
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -81,14 +83,20 @@ def make_request(
 ) -> Request:
     """Check everything that can be checked before an evaluation is spent."""
     lower, upper = read_bounds(bounds)
+    budget = _count(50 * lower.size if budget is None else budget, "budget")
+    method = METHODS.resolve(method)
+    if options.get("pop_size") is not None:
+        options["pop_size"] = _count(options["pop_size"], "pop_size")
+    elif method in SHADE_FAMILY:
+        options["pop_size"] = population_size(budget)
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
     return Request(
         lower,
         upper,
-        _count(50 * lower.size if budget is None else budget, "budget"),
-        METHODS.resolve(method),
+        budget,
+        method,
         new_seed() if seed is None else _count(seed, "seed", least=0),
         whole,
         {key: value for key, value in options.items() if value is not None},
@@ -98,6 +106,11 @@ def make_request(
         _tolerance(ineq_tol, "ineq_tol"),
         _tolerance(eq_tol, "eq_tol"),
     )
+
+
+def population_size(budget: int) -> int:
+    """The paper's 50 where the budget allows 40 generations of it, less for fewer evaluations, 10 at least."""
+    return max(10, min(50, budget // 40))
 
 
 def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:

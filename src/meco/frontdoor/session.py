@@ -56,6 +56,8 @@ class Session:
         self.folder: RunFolder | None = None
         self.nit = 0
         self.notes: list[str] = []
+        if report is not None:
+            caller.tick = lambda: report(self)
         if request.known is not None:
             self.ledger.declare(request.known.g.shape[1], request.known.h.shape[1])
         self.evaluator, self.engine = prepare(request, self.ledger.counts or (0, 0), self._formula)
@@ -77,6 +79,9 @@ class Session:
         except KeyboardInterrupt:
             self.stopping.end("interrupt")
         self.stopping.end("budget" if len(self.ledger) >= self.request.budget else "finished")
+        close = getattr(self.report, "close", None)
+        if close is not None:
+            close()
         result = self.result()
         if self.folder is not None:
             self.folder.finish(self.ledger, result.summary())

@@ -1,0 +1,35 @@
+"""meco data: fetch official benchmark tables, or say where they are looked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+
+from meco.problems.tables import find
+
+FILES = {"cec2017": "cec2017c.npz", "rwco": "rwco.npz"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    fetch = actions.add_parser("fetch", help="download tables from their publishers and keep them")
+    fetch.add_argument("name", choices=tuple(FILES))
+    fetch.add_argument("--url", help="another place to download from")
+    fetch.add_argument("--sha256", help="its checksum")
+    where = actions.add_parser("where", help="show where tables are looked for, and which are there")
+    where.add_argument("--json", action="store_true", help="machine-readable output")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action == "fetch":
+        fetch = importlib.import_module("meco.problems.fetch")  # brings what only downloads need
+        print(fetch.fetch(args.name, args.url, args.sha256))
+        return 0
+    found = {name: find(file) for name, file in FILES.items()}
+    if args.json:
+        print(json.dumps({name: None if path is None else str(path) for name, path in found.items()}))
+        return 0
+    for name, path in found.items():
+        print(f"{name:8s} {path if path is not None else f'not here; get it with `meco data fetch {name}`'}")
+    return 0

@@ -1,0 +1,246 @@
+"""meco solve: a benchmark problem, a Python function, a program, or a mission file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput
+from meco.evaluator import Evaluator
+from meco.frontdoor.console import asked_to_stop, describe, parse_bounds, parse_numbers, stoppable
+from meco.frontdoor.progress import clock
+from meco.frontdoor.runfolder import Checkpoint
+from meco.frontdoor.sources import Benchmark, FileFunction, Program, find_problem, is_function
+from meco.methods import solve
+from meco.problems.problem import Problem
+from meco.results import RunResult
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser._negative_number_matcher = re.compile(r"^-\.?\d")  # "-5,5" is a value, not an option
+    what = parser.add_argument_group("what to solve")
+    what.add_argument("target", nargs="?", help='"C01", "RC19", "UAV-07", "problem.py:fun" or "mission.json"')
+    what.add_argument("--command", dest="program", metavar="COMMAND", help='a program, as in "./sim {input} {output}"')
+    what.add_argument("--bounds", nargs="+", help='pairs "0,1 -5,5" (quoted), JSON, or a file of either')
+    what.add_argument("--dim", type=int, help="number of variables, where that is a choice")
+    what.add_argument("--instance", default="paper", help="of a CEC2017 problem: paper, official or a number")
+    what.add_argument("--integer", help="positions of integer variables, from 0: 2,3")
+    what.add_argument("--names", help="names of the constraints, inequalities first: stress,deflection")
+    how = parser.add_argument_group("how")
+    how.add_argument("--method", default="MeCO", help="see `meco list methods`")
+    how.add_argument("--policy", help="of a learned method: a name or a file")
+    how.add_argument("--pop-size", type=int)
+    how.add_argument("--budget", type=int, help="evaluations of each run (50 per variable unless given)")
+    how.add_argument("--runs", type=int, default=1, help="runs of a benchmark problem, with seeds SEED, SEED + 1, ...")
+    how.add_argument("--seed", type=int)
+    how.add_argument("--x0", help='points to try first: "1,2,3"')
+    how.add_argument("--evaluated", help="folder of an earlier run, whose evaluations are then known")
+    how.add_argument("--workers", type=int, default=1, help="processes that evaluate; -1: all cores")
+    how.add_argument("--eval-timeout", type=float, help="seconds after which an evaluation is killed")
+    how.add_argument("--on-error", default="penalize", choices=("penalize", "retry", "raise"))
+    how.add_argument("--vectorized", action="store_true", help="the function takes rows of points")
+    how.add_argument("--eq-tol", type=float)
+    how.add_argument("--ineq-tol", type=float)
+    until = parser.add_argument_group("until when")
+    until.add_argument("--max-time", type=float, help="seconds")
+    until.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
+    until.add_argument("--stop", choices=("feasible",))
+    keep = parser.add_argument_group("what to keep and show")
+    keep.add_argument("--checkpoint", help="folder that keeps every evaluation; `meco resume` goes on from it")
+    keep.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
+    keep.add_argument("--keep-calls", action="store_true", help="keep the folder of every call of a program")
+    keep.add_argument("--plot", help="write a picture: convergence, or the map of a mission")
+    keep.add_argument("--json", action="store_true", help="machine-readable output")
+    keep.add_argument("--quiet", action="store_true", help="no progress")
+
+
+def run(args: argparse.Namespace) -> int:
+    if (args.target is None) == (args.program is None):
+        raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
+    if args.program is not None or is_function(args.target):
+        return _solve_function(args)
+    problem = find_problem(args.target, args.dim, _instance(args.instance))
+    door = ("checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol")
+    if any(getattr(args, name) is not None for name in door):
+        if args.runs != 1:
+            raise InvalidInput("--checkpoint, limits and starting points are for a single run; leave --runs out")
+        source = {"kind": "benchmark", "target": args.target, "dim": args.dim, "instance": _instance(args.instance)}
+        return _through_the_door(args, Benchmark(problem, source), problem)
+    return _solve_benchmark(args, problem)
+
+
+def _instance(text: str) -> str | int:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+def _solve_function(args: argparse.Namespace) -> int:
+    fun: FileFunction | Program
+    if args.program is not None:
+        calls = None if args.checkpoint is None else str(Path(args.checkpoint) / "calls")
+        fun = Program(args.program, calls, args.keep_calls)
+    else:
+        path, _, name = args.target.rpartition(":")
+        fun = FileFunction(path, name)
+    if args.runs != 1:
+        raise InvalidInput("--runs is for benchmark problems; start one run for each seed instead")
+    return _through_the_door(args, fun)
+
+
+def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
+    """One run by minimize(), with everything it offers."""
+    from meco.api import minimize
+
+    bounds = parse_bounds(args.bounds, args.dim) if problem is None else fun.bounds
+    bounds = fun.bounds if bounds is None else bounds
+    if bounds is None:
+        raise InvalidInput('--bounds is needed: one "low,high" pair per variable (or `bounds` in the Python file)')
+    options = call_options(args) if problem is None else {"vectorized": True}
+    fun.source |= {"options": options, "evaluated": args.evaluated, "folder": str(Path.cwd())}
+    checkpoint = None if args.checkpoint is None else Checkpoint(args.checkpoint, args.fsync)
+    facts: dict[str, Any] = {
+        "integrality": getattr(problem, "integrality", _mask(args.integer, len(bounds))),
+        "constraint_names": args.names.split(",") if args.names else getattr(problem, "constraint_names", ()),
+        "eq_tol": getattr(problem, "eq_tol", 1e-4) if args.eq_tol is None else args.eq_tol,
+        "ineq_tol": getattr(problem, "ineq_tol", 0.0) if args.ineq_tol is None else args.ineq_tol,
+    }
+    try:
+        with stoppable():
+            result = minimize(
+                fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
+                method=args.method, policy=args.policy, pop_size=args.pop_size, seed=args.seed,
+                on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
+                progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
+            )  # fmt: skip
+    finally:
+        fun.close()
+    return finish(result, args, () if problem is None else problem.variables)
+
+
+def call_options(args: argparse.Namespace) -> dict[str, Any]:
+    """How the function is called; a resumed run calls it the same way."""
+    return {"vectorized": args.vectorized, "workers": args.workers, "eval_timeout": args.eval_timeout}
+
+
+def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
+    """Show the result of one run, and draw it where asked."""
+    print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe(result, variables))
+    kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
+    if kept and result.stop_reason not in ("budget", "finished"):
+        print(f"`meco resume {kept}` goes on from here", file=sys.stderr)
+    if args.plot:
+        _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
+    return 0
+
+
+def _mask(positions: str | None, dim: int) -> Any:
+    if positions is None:
+        return None
+    chosen = [int(p) for p in positions.split(",")]
+    if any(not 0 <= p < dim for p in chosen):
+        raise InvalidInput(f"--integer wants positions from 0 to {dim - 1}; got {positions}")
+    return np.isin(np.arange(dim), chosen)
+
+
+def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
+    """Runs of a benchmark problem, side by side where the method can."""
+    if args.runs < 1:
+        raise InvalidInput(f"--runs must be at least 1; got {args.runs}")
+    first = 1 if args.seed is None else args.seed
+    options = {key: getattr(args, key) for key in ("policy", "pop_size") if getattr(args, key) is not None}
+    budget = 50 * problem.dim if args.budget is None else args.budget
+    seeds = range(first, first + args.runs)
+    with asked_to_stop() as stop:
+        watch = Watch(stop, args.quiet)
+        results = solve(args.method, problem, budget, seeds, watch=watch, **options)
+        watch.close()
+    print(json.dumps([_record(r) for r in results], ensure_ascii=False) if args.json else _report(problem, results))
+    if args.plot:
+        best = min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
+        _picture(args.plot, args.target, best.x, lambda path: _curves(results, path))
+    return 0
+
+
+class Watch:
+    """One line that tells how far the runs are: in place on a terminal, now and then elsewhere."""
+
+    def __init__(self, stop: Callable[[], bool], quiet: bool) -> None:
+        self.stop, self.quiet = stop, quiet
+        self.begun = self.last = time.monotonic()
+        self.live, self.drawn = sys.stderr.isatty(), False
+
+    def __call__(self, evaluator: Evaluator) -> bool:
+        now = time.monotonic()
+        if not self.quiet and now - self.last >= (0.1 if self.live else 2.0):
+            self.last, self.drawn = now, True
+            line = self._line(evaluator, now - self.begun)
+            print(f"\r\033[K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+        return self.stop()
+
+    def _line(self, evaluator: Evaluator, elapsed: float) -> str:
+        spent, budget = int(evaluator.nfev.max()), evaluator.budget
+        held = evaluator.feasible_best.host()
+        feasible = held.feasible[:, 0]
+        best = f"{held.f[:, 0][feasible].min():.6g}" if feasible.any() else "none yet"
+        left = elapsed * (budget - spent) / max(spent, 1)
+        return (
+            f"{spent} of {budget} evaluations, {int(feasible.sum())} of {len(feasible)} runs feasible, "
+            f"best {best}, {clock(left)} left"
+        )
+
+    def close(self) -> None:
+        """Clear the line."""
+        if self.live and self.drawn:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def _record(r: RunResult) -> dict[str, Any]:
+    return {
+        "problem": r.problem, "method": r.method, "seed": r.seed, "x": r.x.tolist(), "f": r.f, "nu": r.nu,
+        "feasible": r.feasible, "score": r.score, "nfev": r.nfev, "nfail": r.nfail, "notes": list(r.notes),
+    }  # fmt: skip
+
+
+def _report(problem: Problem, results: list[RunResult]) -> str:
+    lines = [f"{problem.name}: {problem.title}", f"{'seed':>6}  {'f':>14}  {'violation':>10}  feasible  {'f + nu':>14}"]
+    for r in results:
+        lines.append(f"{r.seed:>6}  {r.f:>14.6e}  {r.nu:>10.3e}  {'yes' if r.feasible else 'no':>8}  {r.score:>14.6e}")
+    good = [r.f for r in results if r.feasible]
+    found = f"{len(good)} of {len(results)} runs feasible"
+    if good:
+        found += f"; best feasible f {min(good):.10g}, median {np.median(good):.10g}"
+    known = "" if problem.best_known is None else f"; best known {problem.best_known:.10g}"
+    mean = np.mean([r.score for r in results])
+    return "\n".join([*lines, f"{found}{known}; mean f + nu {mean:.6e}; {results[0].nfev} evaluations each"])
+
+
+def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:
+    """The map of a mission with its route, or curves."""
+    if target is not None and (target.upper().startswith("UAV-") or target.lower().endswith(".json")):
+        from meco.problems.mission import load_mission
+
+        load_mission(target).plot(x).figure.savefig(path)
+    else:
+        otherwise(path)
+    print(f"picture: {path}", file=sys.stderr)
+
+
+def _curves(results: list[RunResult], path: str) -> None:
+    """f + nu of each run over its evaluations."""
+    from meco.frontdoor.pictures import new_figure
+
+    figure = new_figure(6.0, 4.0)
+    axes = figure.subplots()
+    for r in results:
+        axes.plot(r.trace["nfev"], r.trace["score"], lw=0.8)
+    axes.set(xlabel="evaluations", ylabel="f + nu", title=f"{results[0].method} on {results[0].problem}")
+    axes.set_yscale("symlog")
+    axes.grid(alpha=0.3)
+    figure.savefig(path)

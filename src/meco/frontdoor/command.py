@@ -1,0 +1,95 @@
+"""A black box that is any program: it reads a JSON file and writes one."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput
+
+
+class ProgramFailed(RuntimeError):
+    """The program ended with an error, or wrote no usable output."""
+
+
+class Command:
+    """Calls a program for each point, in a folder of its own, without a shell.
+
+    {input} holds {"x": [...], "id": n}; the program writes {"f": .., "g": [..], "h": [..]} to {output}
+    and ends with code 0. Arguments that name existing files are given as absolute paths, because
+    the program runs inside its call's folder. The folders of failed calls stay where folder is given.
+    """
+
+    numbered = True  # it wants to be told the number of the call
+
+    def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep: bool = False) -> None:
+        self.line, self.keep = line, keep
+        self.arguments = _arguments(line)
+        self.temporary = tempfile.mkdtemp(prefix="meco-") if folder is None else None
+        self.folder = Path(self.temporary or folder or ".").absolute()
+        self.__qualname__ = f"command {line}"
+
+    def __call__(self, x: np.ndarray, number: int) -> Any:
+        place = self.folder / f"{number:06d}"
+        shutil.rmtree(place, ignore_errors=True)  # of a call that was cut short
+        place.mkdir(parents=True)
+        given, wanted = place / "input.json", place / "output.json"
+        given.write_text(json.dumps({"x": x.tolist(), "id": number}), encoding="utf-8")
+        filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
+        self._run(filled, place)
+        try:
+            answer = json.loads(wanted.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise ProgramFailed("the program wrote no output file") from None
+        except ValueError as error:
+            raise ProgramFailed(f"the program's output is not JSON: {error}") from None
+        if not isinstance(answer, dict):
+            raise ProgramFailed('the program\'s output must be {"f": .., "g": [..], "h": [..]}')
+        if not self.keep:
+            shutil.rmtree(place, ignore_errors=True)
+        return answer
+
+    def _run(self, arguments: list[str], place: Path) -> None:
+        """Run to the end; whatever ends this early also ends the program and its children."""
+        in_worker = multiprocessing.parent_process() is not None  # whose whole group is killed when it must be
+        group: dict[str, Any] = {} if in_worker or os.name != "posix" else {"process_group": 0}
+        with open(place / "stdout.txt", "wb") as out, open(place / "stderr.txt", "wb") as err:
+            process = subprocess.Popen(arguments, cwd=place, stdin=subprocess.DEVNULL, stdout=out, stderr=err, **group)
+            try:
+                code = process.wait()
+            except BaseException:
+                with suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL) if group else process.kill()
+                process.wait()
+                raise
+        if code != 0:
+            said = (place / "stderr.txt").read_text(errors="replace").strip().splitlines()
+            raise ProgramFailed(f"the program ended with code {code}" + (f": {said[-1]}" if said else ""))
+
+    def close(self) -> None:
+        """Remove what was only needed during the run."""
+        if self.temporary:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+
+
+def _arguments(line: str) -> list[str]:
+    parts = shlex.split(line)
+    for mark in ("{input}", "{output}"):
+        if not any(mark in part for part in parts):
+            raise InvalidInput(f'the command must contain {mark}, as in "./sim {{input}} {{output}}"; got {line!r}')
+    program = shutil.which(parts[0])
+    if program is None:
+        raise InvalidInput(f"no program {parts[0]!r} that can be run; give its path, and make it executable")
+    rest = [str(Path(part).absolute()) if os.path.exists(part) else part for part in parts[1:]]
+    return [os.path.abspath(program), *rest]
