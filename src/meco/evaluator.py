@@ -107,6 +107,10 @@ class Evaluator:
             return ev if take == count else concat([ev, absent(ev, count - take)])
         return self._evaluate_some(unit, np.ones((self.runs, count), dtype=bool) if wanted is None else wanted)
 
+    def peek(self, unit: Array) -> Evaluation:
+        """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
+        return self._call(self.to_box(unit))
+
     def _evaluate_some(self, unit: Array, wanted: np.ndarray) -> Evaluation:
         """Runs that differ in what they evaluate: one call for each run."""
         allowed = wanted & (np.cumsum(wanted, axis=1) <= (self.budget - self.nfev)[:, None])

@@ -90,11 +90,11 @@ class AnsweringEpsilon(Rule):
     """Allow the median violation of the first population; shrink while enough parents keep it, else grow.
 
     horizon is T of Hellwig and Beyer 2020 in generations; 0 makes the rule feasibility
-    first. parents is the share of a population that is selected.
+    first. One candidate in `one_in` becomes a parent.
     """
 
     horizon: int = 500
-    parents: float = 1 / 3
+    one_in: int = 3
     eq_tol: float = 1e-4
 
     def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
@@ -108,7 +108,7 @@ class AnsweringEpsilon(Rule):
             return state
         xp = namespace(state)
         within = average_violation(pop.ev, self.eq_tol) <= state[:, None]  # nan of failed ones is not
-        mu = math.ceil(self.parents * within.shape[1])
+        mu = -(-within.shape[1] // self.one_in)
         share = xp.sum(xp.astype(within, state.dtype), axis=-1) / mu  # those within rank first
         return answered_level(state, share, progress.generation, self.horizon)
 
