@@ -19,6 +19,28 @@ from meco.errors import DamagedFile, MissingData
 
 Shapes = Mapping[str, tuple[int, ...]]
 
+DIMS = (10, 30, 50, 100)
+
+# suite -> key -> shape; the keys of rwco are the official file names without extension
+SHAPES: dict[str, Shapes] = {
+    "cec2017": {
+        **{f"shift_{k:02d}": (100,) for k in range(1, 12)},
+        "shift_12_28": (100,),
+        **{f"rotation_{part}_{d}": (d, d) for part in ("02", "05a", "05b", "12_28") for d in DIMS},
+    },
+    "rwco": {
+        **{f"FunctionPS1_{part}": (30, 30) for part in "GB"},
+        **{f"FunctionPS1_{part}": (30,) for part in "PQ"},
+        **{f"FunctionPS2_{part}": (38, 38) for part in "GB"},
+        **{f"FunctionPS2_{part}": (38, 6) for part in "PQ"},
+        **{f"FunctionPS11_{part}": (30, 30) for part in "GB"},
+        **{f"FunctionPS11_{part}": (30,) for part in "PQ"},
+        "FunctionPS14_linedata": (37, 6),
+        "FunctionRM_feed": (7, 59),
+        "FunctionRM_dairy": (14, 64),
+    },
+}
+
 
 def user_folder() -> Path:
     """The folder for data of this user, by the convention of the platform."""
@@ -41,36 +63,43 @@ def find(filename: str) -> Path | None:
     return None
 
 
-def require(filename: str, how_to: str) -> Path:
-    """The file's path; how_to is the command that brings it, named in the error."""
+def require(filename: str, suite: str) -> Path:
+    """The path of a suite's file, or an error that names both ways to get it."""
     path = find(filename)
     if path is None:
         raise MissingData(
-            f"the official tables {filename} are not on this machine: run `{how_to}`, "
+            f"the official tables {filename} are not on this machine: run `meco data fetch {suite}`, "
             f"or set MECO_DATA to a folder that holds {filename} (looked in {_looked_in()})"
         )
     return path
 
 
-def load(filename: str, how_to: str, shapes: Shapes | None = None) -> dict[str, np.ndarray]:
-    """Every array of an official file by key; shapes, where given, are keys and shapes it must have."""
-    return read(require(filename, how_to), how_to, shapes)
+def load(filename: str, suite: str) -> dict[str, np.ndarray]:
+    """Every array of a suite's official file by key: load("rwco.npz", "rwco")."""
+    return read(require(filename, suite), suite)
 
 
-def read(path: Path, how_to: str, shapes: Shapes | None = None) -> dict[str, np.ndarray]:
+def read(path: Path, suite: str) -> dict[str, np.ndarray]:
     """The arrays of one npz file, or an error that names the file and the way to a sound one."""
-    again = f"fetch it again with `{how_to}`"
+    again = f"fetch it again with `meco data fetch {suite}`"
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {key: archive[key] for key in archive}
     except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DamagedFile(f"{path} is not a sound npz file ({error}); {again}") from error
-    for key, shape in (shapes or {}).items():
-        if key not in arrays:
-            raise DamagedFile(f"{path} has no array {key!r}; {again}")
-        if arrays[key].shape != tuple(shape):
-            raise DamagedFile(f"{path}: {key} must have shape {tuple(shape)}; got {arrays[key].shape}; {again}")
+    if problem := misfit(arrays, SHAPES[suite]):
+        raise DamagedFile(f"{path}: {problem}; {again}")
     return arrays
+
+
+def misfit(arrays: Mapping[str, np.ndarray], shapes: Shapes) -> str:
+    """The first array that is missing or has another shape than it must have; empty when all fit."""
+    for key, shape in shapes.items():
+        if key not in arrays:
+            return f"there is no array {key!r}"
+        if arrays[key].shape != tuple(shape):
+            return f"{key} must have shape {tuple(shape)}; got {arrays[key].shape}"
+    return ""
 
 
 def _looked_in() -> str:

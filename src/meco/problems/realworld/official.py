@@ -11,21 +11,7 @@ import numpy as np
 from meco.arrays import Array, Constants
 from meco.problems.tables import read, require
 
-FILENAME = "rwco.npz"
-HOW_TO = "meco data fetch rwco"
-
-# key -> shape; the keys are the official file names without extension
-SHAPES: dict[str, tuple[int, ...]] = {
-    **{f"FunctionPS1_{part}": (30, 30) for part in "GB"},
-    **{f"FunctionPS1_{part}": (30,) for part in "PQ"},
-    **{f"FunctionPS2_{part}": (38, 38) for part in "GB"},
-    **{f"FunctionPS2_{part}": (38, 6) for part in "PQ"},
-    **{f"FunctionPS11_{part}": (30, 30) for part in "GB"},
-    **{f"FunctionPS11_{part}": (30,) for part in "PQ"},
-    "FunctionPS14_linedata": (37, 6),
-    "FunctionRM_feed": (7, 59),
-    "FunctionRM_dairy": (14, 64),
-}
+FILENAME, SUITE = "rwco.npz", "rwco"
 
 Tables = dict[str, np.ndarray]
 
@@ -35,6 +21,6 @@ def from_tables(build: Callable[[Tables], Tables]) -> Callable[[Array], dict[str
 
     @lru_cache(maxsize=2)
     def constants(path: Path) -> Constants:
-        return Constants(**build(read(path, HOW_TO, SHAPES)))
+        return Constants(**build(read(path, SUITE)))
 
-    return lambda x: constants(require(FILENAME, HOW_TO)).on(x)
+    return lambda x: constants(require(FILENAME, SUITE)).on(x)

@@ -1,0 +1,148 @@
+"""Bring the organisers' archives and keep their numbers as one compact npz per suite."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+import numpy as np
+
+from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
+from meco.problems.tables import DIMS, SHAPES, misfit, user_folder
+from meco.registry import Registry
+
+Arrays = dict[str, np.ndarray]
+
+CEC2017_MEMBERS = "CEC2017 Matlab-Sept-2024/CEC2017 Pure Matlab"
+RWCO_MEMBERS = "Software/CEC2020/input data"
+
+
+def _cec2017(archive: zipfile.ZipFile) -> Arrays:
+    """Shifts and matrices of the CEC 2017 constrained suite, from its Matlab files."""
+    loadmat = load_extra("scipy.io", "data", "reading Matlab files").loadmat
+
+    def member(name: str) -> dict[str, np.ndarray]:
+        return loadmat(io.BytesIO(archive.read(f"{CEC2017_MEMBERS}/{name}.mat")))
+
+    files = {f"{k:02d}": member(f"Function{k}") for k in range(1, 12)} | {"12_28": member("ShiftAndRotation")}
+    arrays = {f"shift_{key}": content["o"].reshape(-1) for key, content in files.items()}
+    for d in DIMS:
+        arrays[f"rotation_02_{d}"] = files["02"][f"M_{d}"]
+        arrays[f"rotation_05a_{d}"] = files["05"][f"M1_{d}"]
+        arrays[f"rotation_05b_{d}"] = files["05"][f"M2_{d}"]
+        arrays[f"rotation_12_28_{d}"] = files["12_28"][f"M_{d}"]
+    return arrays
+
+
+def _rwco(archive: zipfile.ZipFile) -> Arrays:
+    """Tables of the CEC 2020 real-world suite, from its text files."""
+    paths = (PurePosixPath(name) for name in archive.namelist())
+    members = {path.stem: str(path) for path in paths if str(path.parent) == RWCO_MEMBERS}
+    arrays = {}
+    for key, shape in SHAPES["rwco"].items():
+        table = np.loadtxt(io.StringIO(archive.read(members[key]).decode().replace(",", " ")))
+        arrays[key] = table.reshape(-1) if len(shape) == 1 else table
+    return arrays
+
+
+@dataclass(frozen=True)
+class Source:
+    """An official archive, and the npz file its numbers are kept in."""
+
+    repository: str  # on GitHub
+    archive: str
+    sha256: str
+    filename: str
+    convert: Callable[[zipfile.ZipFile], Arrays]
+
+    @property
+    def url(self) -> str:
+        return f"https://github.com/{self.repository}/raw/refs/heads/master/{quote(self.archive)}"
+
+
+SOURCES = Registry(
+    "official data set",
+    {
+        "cec2017": Source(
+            repository="P-N-Suganthan/CEC2017",
+            archive="CEC2017 Matlab-Sept-2024.zip",
+            sha256="5188e0c57a221bec82c7326b0e22cf1524c997e59d5291a04ff309c9f609d8dd",
+            filename="cec2017c.npz",
+            convert=_cec2017,
+        ),
+        "rwco": Source(
+            repository="P-N-Suganthan/2020-RW-Constrained-Optimisation",
+            archive="SOFTWARE.zip",
+            sha256="ad5f679d6cf46e690fce27f0e5cd79fdceb3aa4323948adb1b65e4863ed9b825",
+            filename="rwco.npz",
+            convert=_rwco,
+        ),
+    },
+)
+
+
+def fetch(
+    name: str, url: str | None = None, sha256: str | None = None, folder: str | os.PathLike[str] | None = None
+) -> Path:
+    """Download the archive of "cec2017" or "rwco", check it, and write its numbers into the user's data folder.
+
+    A mirror is named by url and sha256, or by MECO_CEC2017_URL, MECO_CEC2017_SHA256, MECO_RWCO_URL
+    and MECO_RWCO_SHA256. Returns the path of the npz file; a failure leaves nothing behind.
+    """
+    name = SOURCES.resolve(name)
+    source, prefix = SOURCES[name], f"MECO_{name.upper()}"
+    url = url or os.environ.get(f"{prefix}_URL") or source.url
+    sha256 = sha256 or os.environ.get(f"{prefix}_SHA256") or source.sha256
+    with tempfile.TemporaryDirectory(prefix="meco-") as scratch:
+        arrays = _converted(_downloaded(url, sha256, scratch, source, prefix), source, name, url)
+    return _written(arrays, Path(folder) if folder is not None else user_folder(), source.filename)
+
+
+def _downloaded(url: str, sha256: str, scratch: str, source: Source, prefix: str) -> Path:
+    pooch = load_extra("pooch", "data", "fetching official data")
+    digest = f"sha256:{sha256.removeprefix('sha256:')}"
+    try:
+        return Path(pooch.retrieve(url, known_hash=digest, fname="archive.zip", path=scratch))
+    except ValueError as error:  # the hash does not match, or the address is none
+        raise DamagedFile(
+            f"what {url} gave is not the archive {source.archive}: {error}; "
+            f"try again, or name a mirror with {prefix}_URL and {prefix}_SHA256"
+        ) from error
+    except OSError as error:
+        raise MissingData(
+            f"could not download {url}: {error}; try again, name a mirror with {prefix}_URL, "
+            f"or set MECO_DATA to a folder that holds {source.filename}"
+        ) from error
+
+
+def _converted(path: Path, source: Source, suite: str, url: str) -> Arrays:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = {key: np.asarray(value, dtype=np.float64) for key, value in source.convert(archive).items()}
+    except MissingExtra:
+        raise
+    except Exception as error:  # a broken zip, Matlab or text file can fail in any way
+        raise DamagedFile(f"the archive from {url} cannot be read: {type(error).__name__}: {error}") from error
+    if problem := misfit(arrays, SHAPES[suite]):
+        raise DamagedFile(f"the archive from {url} does not hold the official tables: {problem}")
+    return arrays
+
+
+def _written(arrays: Arrays, folder: Path, filename: str) -> Path:
+    """Write the npz under a passing name and move it into place, so that no half file is ever seen."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle, passing = tempfile.mkstemp(prefix=filename, suffix=".part", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
+        os.replace(passing, folder / filename)
+    except BaseException:
+        Path(passing).unlink(missing_ok=True)
+        raise
+    return folder / filename
