@@ -95,6 +95,17 @@ class AugmentedLagrangian(CmaEs):
         self.lagrangian = self.cma.ConstrainedFitnessAL(
             self._objective, self._constraints, dimension=self.width, which="best", logging=0, archives=False
         )
+        self.lagrangian._al = self._silent_lagrangian()
+
+    def _silent_lagrangian(self) -> Any:
+        """pycma makes a folder for its logs before it can be told not to log."""
+
+        class Silent(self.cma.constraints_handler.AugmentedLagrangian):  # type: ignore[name-defined]
+            def _init_(self) -> None:
+                self.logging = 0
+                super()._init_()
+
+        return Silent(self.width)
 
     def _fitness(self, ev: Evaluation) -> list[float]:
         """The Lagrangian of each offspring under the multipliers in force."""
