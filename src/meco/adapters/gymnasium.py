@@ -1,0 +1,195 @@
+"""The meta-level MDP as Gymnasium environments: MeCO-v0, alone or many in lockstep.
+
+Importing this module registers the environment; gymnasium.make("meco.adapters.gymnasium:MeCO-v0")
+does both at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput, load_extra
+from meco.mdp.action import ACTIONS, DECODERS
+from meco.mdp.episode import Episode
+from meco.mdp.reward import ReferenceObjective
+from meco.mdp.state import CLIP, FEATURES
+from meco.problems.problem import Problem
+from meco.problems.suite import CEC_NAMES, get_problem
+
+load_extra("gymnasium", "gym", "the environment MeCO-v0")
+import gymnasium  # noqa: E402
+from gymnasium import spaces  # noqa: E402
+from gymnasium.utils import seeding  # noqa: E402
+from gymnasium.vector.utils import batch_space  # noqa: E402
+
+OBSERVATION = spaces.Box(-CLIP, CLIP, (FEATURES,), np.float32)  # s1..s10
+ACTION = spaces.Discrete(ACTIONS)  # index k is the action value k / 10
+
+
+class Player:
+    """Which problem comes next and what is known of it, for one environment.
+
+    Everything random comes from one generator; f~* of the reward is the best that this
+    player's own episodes have reached.
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems, self.references = problems, ReferenceObjective()
+
+    def next(self, generator: np.random.Generator, wanted: Problem | str | None) -> tuple[Problem, int]:
+        """Problem and seed of the next run; wanted overrules the choice of the problem."""
+        chosen = self.problems[int(generator.integers(len(self.problems)))]
+        seed = int(generator.integers(2**62))
+        if wanted is None:
+            return chosen, seed
+        problem = _named(wanted, self.problems)
+        if problem.dim != chosen.dim:
+            raise InvalidInput(
+                f"this environment has problems of {chosen.dim} variables; {problem.name} has {problem.dim}"
+            )
+        return problem, seed
+
+
+class Stage:
+    """What an environment and its vector form have in common: problems, episode settings, what info says."""
+
+    def __init__(
+        self,
+        problems: Sequence[Problem | str] = CEC_NAMES,
+        dim: int = 10,
+        instance: str | int = "paper",
+        budget: int | None = None,
+        pop_size: int = 50,
+        reward: str = "full",
+        decoder: str = "geometric",
+    ) -> None:
+        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in problems]
+        self.grid = DECODERS[decoder].grid
+        self._settings: dict[str, Any] = {"budget": budget, "pop_size": pop_size, "reward": reward}
+        self._settings["decoder"] = DECODERS[decoder]
+
+    def open(self, players: Sequence[Player], choices: Sequence[tuple[Problem, int]]) -> Episode:
+        """An episode with a run for each player."""
+        known = [player.references.of([problem.name])[0] for player, (problem, _) in zip(players, choices)]
+        problems, seeds = zip(*choices)
+        return Episode(list(problems), seeds, references=np.array(known), **self._settings)
+
+    @staticmethod
+    def close(players: Sequence[Player], episode: Episode) -> None:
+        """Let each player remember what its run reached."""
+        for player, name, best in zip(players, episode.keys, np.asarray(episode.best_objective)):
+            player.references.update([name], np.array([best]))
+
+    @staticmethod
+    def info(episode: Episode) -> dict[str, np.ndarray]:
+        """Per run: problem, evaluations, allowances, best objective, nu-bar, least f + nu so far."""
+        state = episode.state
+        return {
+            "problem": np.array(episode.keys, dtype=object),
+            "nfev": np.array(episode.nfev),
+            "eps": np.array(state.eps),
+            "f_best": np.array(state.now.f_best),
+            "nu_bar": np.array(state.now.nu_bar),
+            "score": np.array(episode.score),
+        }
+
+
+class MecoEnv(gymnasium.Env[np.ndarray, np.int64]):
+    """One optimization run per episode: observe s1..s10, choose the relaxation, end with the budget.
+
+    reset(options={"problem": "C07"}) sets the problem, otherwise it is drawn; reset(seed=...)
+    also forgets the reference objectives, so that a seeded environment repeats itself.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's convention
+
+    def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
+        self.observation_space, self.action_space = OBSERVATION, spaces.Discrete(ACTIONS)
+        self.render_mode = render_mode
+        self._stage = Stage(**settings)
+        self._player = Player(self._stage.problems)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        if seed is not None:
+            self._player.references = ReferenceObjective()
+        choice = self._player.next(self.np_random, (options or {}).get("problem"))
+        self._episode = self._stage.open([self._player], [choice])
+        s = self._episode.reset()
+        return s[0].astype(np.float32), self._info()
+
+    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        s, r, done = self._episode.step(self._stage.grid[[int(action)]])
+        if done[0]:
+            self._stage.close([self._player], self._episode)
+        return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
+
+    def _info(self) -> dict[str, Any]:
+        return {name: values[0] for name, values in self._stage.info(self._episode).items()}
+
+
+class MecoVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
+    """Many runs in lockstep; run i is MecoEnv seeded with seed + i. All end together, at the budget.
+
+    The step after the end starts new episodes whatever the actions (next-step autoreset).
+    """
+
+    def __init__(self, num_envs: int = 1, **settings: Any) -> None:
+        self.num_envs = num_envs
+        self.single_observation_space, self.single_action_space = OBSERVATION, ACTION
+        self.observation_space = batch_space(OBSERVATION, num_envs)
+        self.action_space = batch_space(ACTION, num_envs)
+        mode = getattr(gymnasium.vector, "AutoresetMode", None)  # Gymnasium 1.0 has next-step autoreset alone
+        self.metadata = {"autoreset_mode": mode.NEXT_STEP} if mode else {}
+        self._stage = Stage(**settings)
+        self._players = [Player(self._stage.problems) for _ in range(num_envs)]
+        self._generators = [seeding.np_random()[0] for _ in range(num_envs)]
+        self._over = True
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """New episodes; options={"problem": ...} takes one problem for all runs, or a list of one each."""
+        each = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
+        for i, own in enumerate(each or []):
+            if own is not None:
+                self._generators[i] = seeding.np_random(own)[0]
+                self._players[i].references = ReferenceObjective()
+        wanted = (options or {}).get("problem")
+        names = wanted if isinstance(wanted, (list, tuple)) else [wanted] * self.num_envs
+        if len(names) != self.num_envs:
+            raise InvalidInput(f"{self.num_envs} environments need one problem or {self.num_envs}; got {len(names)}")
+        choices = [p.next(g, name) for p, g, name in zip(self._players, self._generators, names)]
+        self._episode, self._over = self._stage.open(self._players, choices), False
+        return self._episode.reset().astype(np.float32), self._stage.info(self._episode)
+
+    def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        never = np.zeros(self.num_envs, dtype=bool)
+        if self._over:
+            s, info = self.reset()
+            return s, np.zeros(self.num_envs), never, never, info
+        s, r, done = self._episode.step(self._stage.grid[np.asarray(actions, dtype=int)])
+        self._over = bool(done[0])
+        if self._over:
+            self._stage.close(self._players, self._episode)
+        return s.astype(np.float32), r, done, never, self._stage.info(self._episode)
+
+
+def _named(wanted: Problem | str, problems: Sequence[Problem]) -> Problem:
+    """A problem of this environment by name, or any other as get_problem knows it."""
+    if isinstance(wanted, Problem):
+        return wanted
+    for problem in problems:
+        if problem.name == wanted:
+            return problem
+    return get_problem(wanted)
+
+
+if "MeCO-v0" not in gymnasium.registry:
+    here = "meco.adapters.gymnasium"
+    gymnasium.register("MeCO-v0", entry_point=f"{here}:MecoEnv", vector_entry_point=f"{here}:MecoVectorEnv")
