@@ -118,8 +118,9 @@ class Experiment:
 
     def wanted(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
         """Every run of the experiment, with the contender it belongs to."""
+        places = self.places(dim)
         for contender in self.contenders:
-            for place in self.places(dim):
+            for place in places:
                 options = contender.filled(place, self.pins)
                 for seed in range(self.seeds(contender)):
                     yield contender, Run(contender.method, options, place, seed)
@@ -130,8 +131,9 @@ class Experiment:
 
     def pinned(self) -> Experiment:
         """The same experiment with the digests of its policies: a policy trained anew makes new runs."""
-        names = {json.loads(c.filled(p)).get("policy") for c in self.contenders if c.options for p in self.places()}
-        found = {name: policy_digest(name) for name in sorted(filter(None, names))}
+        steered, places = [c for c in self.contenders if "policy" in c.options], self.places()
+        names = {json.loads(c.filled(p))["policy"] for c in steered for p in places}
+        found = {name: policy_digest(name) for name in sorted(names)}
         return replace(self, pins={name: digest for name, digest in found.items() if digest})
 
     def adjusted(

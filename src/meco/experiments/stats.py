@@ -27,6 +27,14 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), np.nan, less + (same + 1) / 2)
 
 
+def mean_of(values: np.ndarray, axis: int) -> np.ndarray:
+    """Mean along an axis of what is there; nan where nothing is."""
+    there = ~np.isnan(values)
+    count = there.sum(axis=axis)
+    with np.errstate(invalid="ignore"):
+        return np.where(count > 0, np.where(there, values, 0.0).sum(axis=axis) / np.maximum(count, 1), np.nan)
+
+
 def positions(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> np.ndarray:
     """Runs as numbers whose order is feasibility first: feasible by f, then infeasible by nu; [...] -> [...].
 

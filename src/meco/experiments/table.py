@@ -1,0 +1,179 @@
+"""A table as data, and the three ways to write it: HTML, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What a cell says: its main text, what it sorts by, whether it is best or second, and lines below."""
+
+    text: str
+    value: float | str | None = None
+    mark: str = ""  # best, second
+    lines: tuple[tuple[str, str], ...] = ()  # (kind, text); kinds: spread, population, paper
+    paper_mark: str = ""  # best, second among the printed values
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column's head; peer columns are ours, beside the paper's methods."""
+
+    label: str
+    hint: str = ""
+    peer: bool = False
+    head: bool = False  # whether its cells are row headings
+    left: bool = False  # words, not numbers
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under columns, with a file name, a title and a caption."""
+
+    name: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    footer: Sequence[Sequence[Cell]] = ()
+    long: tuple[Sequence[str], Sequence[Sequence[object]]] | None = None  # other CSV than the cells
+    wide: bool = False
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number as tables print it: 1.01e5, 0.925, 17.4; a dash for nan."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value != 0 and not 1e-3 <= abs(value) < 10 ** max(4, digits):
+        mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
+    if value == 0 or abs(value) >= 10 ** (digits - 1):
+        return f"{value:.0f}"
+    return f"{value:#.{digits}g}"
+
+
+def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]:
+    """best and second for the two least values; equal values share their mark."""
+    shown = [v if decimals is None else round(v, decimals) for v in values]
+    distinct = sorted({v for v in shown if not math.isnan(v)})[:2]
+    names = dict(zip(distinct, ("best", "second")))
+    return [names.get(v, "") for v in shown]
+
+
+# -- HTML ------------------------------------------------------------------------------------
+
+
+def to_html(table: Table) -> str:
+    """The table for the page: sortable, its first column a row heading."""
+    heads = "".join(
+        f'<th scope="col"{_class("peer" * c.peer or "left" * c.left)} aria-sort="none"><button type="button"'
+        f"{f' title={chr(34)}{escape(c.hint)}{chr(34)}' if c.hint else ''}>{escape(c.label)}</button></th>"
+        for c in table.columns
+    )
+    body = "".join(f"<tr>{_row(table, row)}</tr>" for row in table.rows)
+    foot = "".join(f"<tr>{_row(table, row)}</tr>" for row in table.footer)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
+        f"<table{_class('wide' if table.wide else '')}><caption>{escape(table.title)}</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
+    )
+
+
+def _row(table: Table, row: Sequence[Cell]) -> str:
+    parts = []
+    for column, cell in zip(table.columns, row):
+        tag = "th" if column.head else "td"
+        scope = ' scope="row"' if column.head else ""
+        value = "" if cell.value is None else f' data-v="{escape(_sortable(cell.value))}"'
+        classes = _class(" ".join(filter(None, ("peer" * column.peer, "left" * column.left, cell.mark))))
+        spoken = f'<span class="sr"> ({cell.mark})</span>' if cell.mark else ""
+        lines = "".join(
+            f'<span class="{kind}{" " + cell.paper_mark if kind == "paper" else ""}">{escape(text)}</span>'
+            for kind, text in cell.lines
+        )
+        parts.append(f"<{tag}{scope}{classes}{value}><b>{escape(cell.text)}</b>{spoken}{lines}</{tag}>")
+    return "".join(parts)
+
+
+def _sortable(value: float | str) -> str:
+    if isinstance(value, str):
+        return value
+    return "Infinity" if math.isnan(value) or math.isinf(value) else repr(float(value))
+
+
+def _class(names: str) -> str:
+    return f' class="{names}"' if names else ""
+
+
+# -- LaTeX -----------------------------------------------------------------------------------
+
+_TEX = {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "ν": r"$\nu$", "ε": r"$\epsilon$", "–": "--", "±": r"$\pm$",
+        "∞": r"$\infty$", "²": r"$^2$", "Δ": r"$\Delta$", "≤": r"$\leq$", "×": r"$\times$"}  # fmt: skip
+
+
+def to_latex(table: Table) -> str:
+    """The table with booktabs rules; best bold, second underlined."""
+    align = "".join("l" if c.head or c.left or i == 0 else "r" for i, c in enumerate(table.columns))
+    lines = [
+        f"% {table.title}",
+        r"\begin{tabular}{" + align + "}",
+        r"\toprule",
+        " & ".join(_tex(c.label) for c in table.columns) + r" \\",
+        r"\midrule",
+        *(_tex_row(row) for row in table.rows),
+        *([r"\midrule"] if table.footer else []),
+        *(_tex_row(row) for row in table.footer),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tex_row(row: Sequence[Cell]) -> str:
+    return " & ".join(_tex_cell(cell) for cell in row) + r" \\"
+
+
+def _tex_cell(cell: Cell) -> str:
+    main = _tex(cell.text)
+    main = {"best": rf"\textbf{{{main}}}", "second": rf"\underline{{{main}}}"}.get(cell.mark, main)
+    if not cell.lines:
+        return main
+    below = r" \\ ".join(r"{\scriptsize " + _tex(text) + "}" for _, text in cell.lines)
+    return r"\shortstack{" + main + r" \\ " + below + "}"
+
+
+def _tex(text: str) -> str:
+    escaped = "".join(_TEX.get(char, char) for char in text)
+    return re.sub(r"(?<![\w.])(-?\d[\d.]*)e(-?\d+)", r"$\1\\mathrm{e}{\2}$", escaped)
+
+
+# -- CSV -------------------------------------------------------------------------------------
+
+
+def to_csv(table: Table) -> str:
+    """The numbers: one row per row, or the long form a table brings with it."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if table.long is not None:
+        writer.writerow(table.long[0])
+        writer.writerows([_plain(v) for v in row] for row in table.long[1])
+        return out.getvalue()
+    writer.writerow([c.label for c in table.columns])
+    for row in (*table.rows, *table.footer):
+        writer.writerow([_plain(c.text if c.value is None else c.value) for c in row])
+    return out.getvalue()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.10g}"
+    return "" if value is None else value
