@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco.arrays import to_numpy
 from meco.errors import UnknownName
 from meco.mdp.action import ACTIONS, DECODERS, GRID, Geometric, Linear
-from meco.mdp.reward import REWARDS, ReferenceObjective, objective_gain, reward_function, violation_gain
-from meco.mdp.state import Reference, Situation
+from meco.mdp.reward import REWARDS, Moment, ReferenceObjective, objective_gain, reward_function, violation_gain
+from meco.mdp.state import Reference
 from meco.rules.epsilon import DELTA
 
 LIBRARIES = pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["strict", "torch"])
@@ -81,12 +81,12 @@ def reference(f_best, f_worst, f_min, nu_bar):
     return Reference.of(*values, base=np.ones((1, 1)))
 
 
-def situation(f_best, nu_bar):
-    return Situation(np.atleast_1d(np.asarray(f_best, float)), np.atleast_1d(np.asarray(nu_bar, float)))
+def moment(f_best, nu_bar, score=1.0):
+    return Moment(*(np.atleast_1d(np.asarray(v, float)) for v in (f_best, nu_bar, score, 160.0)))
 
 
 FIRST = reference(f_best=100.0, f_worst=300.0, f_min=50.0, nu_bar=8.0)
-BEFORE, AFTER = situation(80.0, 4.0), situation(70.0, 2.0)
+BEFORE, AFTER = moment(80.0, 4.0, 100.0), moment(70.0, 2.0, 60.0)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,7 @@ BEFORE, AFTER = situation(80.0, 4.0), situation(70.0, 2.0)
         ("r2", 2 / 8),
         ("r1+r2", 10 / 60 + 2 / 8),
         ("full", ((1 - 2 / 8) * 10 / 60 + 2 / 8) / 2),
+        ("score", 40 / 160),
     ],
 )
 def test_rewards_equal_hand_computed_values(name, expected):
@@ -109,7 +110,8 @@ def slow_reward(name, before, after, first, known):
     nu0 = max(first[3], 1e-8)
     r2 = min(1.0, max(-1.0, (before[1] - after[1]) / nu0))
     omega = min(1.0, after[1] / nu0)
-    return {"r1": r1, "r2": r2, "r1+r2": r1 + r2, "full": ((1 - omega) * r1 + r2) / 2}[name]
+    score = min(1.0, max(-1.0, (before[2] - after[2]) / max(abs(before[3]), 1e-8)))
+    return {"r1": r1, "r2": r2, "r1+r2": r1 + r2, "full": ((1 - omega) * r1 + r2) / 2, "score": score}[name]
 
 
 @pytest.mark.parametrize("name", REWARDS)
@@ -119,9 +121,12 @@ def test_rewards_equal_the_slow_implementation(name):
     f_best, spread = rng.normal(0, 50, n), rng.exponential(30, n)
     nu0 = rng.exponential(5, n) * (rng.random(n) < 0.8)
     first = (f_best, f_best + spread, f_best - rng.exponential(10, n), nu0)
-    before, after = [(f_best + rng.normal(0, 20, n), rng.exponential(5, n)) for _ in range(2)]
+    first_score = rng.normal(0, 40, n)
+    before, after = [
+        (f_best + rng.normal(0, 20, n), rng.exponential(5, n), rng.normal(0, 30, n), first_score) for _ in range(2)
+    ]
     known = np.where(rng.random(n) < 0.2, np.inf, f_best - rng.normal(20, 20, n))
-    r = reward_function(name)(Situation(*before), Situation(*after), Reference.of(*first, base=np.ones((n, 1))), known)
+    r = reward_function(name)(Moment(*before), Moment(*after), Reference.of(*first, base=np.ones((n, 1))), known)
     for b in range(n):
         pick = lambda values, b=b: [v[b] for v in values]  # noqa: E731
         assert r[b] == pytest.approx(slow_reward(name, pick(before), pick(after), pick(first), known[b]), abs=1e-12)
@@ -129,19 +134,19 @@ def test_rewards_equal_the_slow_implementation(name):
 
 def test_the_floor_keeps_the_objective_term_from_exploding():
     """f~* just below f_best(0): without a floor one step would count a million."""
-    r1 = objective_gain(situation(100.0, 1), situation(99.9, 1), FIRST, np.array([100.0 - 1e-7]))
+    r1 = objective_gain(moment(100.0, 1), moment(99.9, 1), FIRST, np.array([100.0 - 1e-7]))
     assert r1[0] == pytest.approx(0.1 / 0.25)  # a thousandth of 300 - 50
-    assert objective_gain(situation(0, 1), situation(1e9, 1), FIRST, np.array([np.inf]))[0] == -1.0
+    assert objective_gain(moment(0, 1), moment(1e9, 1), FIRST, np.array([np.inf]))[0] == -1.0
 
 
 def test_without_initial_violation_any_violation_counts_fully():
     start = reference(1.0, 2.0, 1.0, 0.0)
-    assert violation_gain(situation(1, 0.0), situation(1, 3.0), start)[0] == -1.0
-    assert violation_gain(situation(1, 0.0), situation(1, 0.0), start)[0] == 0.0
+    assert violation_gain(moment(1, 0.0), moment(1, 3.0), start)[0] == -1.0
+    assert violation_gain(moment(1, 0.0), moment(1, 0.0), start)[0] == 0.0
 
 
 def test_a_step_from_a_population_that_failed_as_a_whole_is_worth_nothing():
-    nothing = situation(np.nan, np.nan)
+    nothing = moment(np.nan, np.nan, np.nan)
     for name in REWARDS:
         assert reward_function(name)(nothing, AFTER, FIRST, np.array([40.0]))[0] == 0.0
 

@@ -36,6 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
     how.add_argument("--seeds", type=_numbers, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
+    how.add_argument(
+        "--select", action="store_true", help="keep only the best of the seeds, judged on the training problems"
+    )
     how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
     how.add_argument("--device", help="cpu or cuda (default: cpu)")
     how.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other training setting")
@@ -65,7 +68,12 @@ def run(args: argparse.Namespace) -> int:
 
 def policies(args: argparse.Namespace) -> list[TrainingConfig]:
     """The trainings that the options ask for."""
-    configs = for_seeds(_maker(args), args.seeds)
+    make = _maker(args)
+    if args.select and args.only is not None:  # names of what is kept, whatever the seed
+        wanted, args.only = args.only, None
+        configs = for_seeds(lambda seed: only(make(seed), wanted), args.seeds)
+    else:
+        configs = for_seeds(make, args.seeds)
     changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
     changes = {k: v for k, v in changes.items() if v is not None}
     texts = dict(_pair(text) for text in args.set)
@@ -98,12 +106,21 @@ def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable
     done = trainer.run(stop)
     if report:
         report.end()
-    for trained in done:
-        path = write_trained(args.out, trained, command_for(sys.argv[1:], trained.config.name))
-        print(path)
+    for trained, losses in _kept(done, args.select):
+        print(write_trained(args.out, trained, command_for(sys.argv[1:], trained.config.name), losses))
     if done:
         checkpoint.unlink(missing_ok=True)
     return bool(done)
+
+
+def _kept(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
+    """The policies to write, each with the losses of the candidates it was chosen among."""
+    if not select:
+        return [(trained, None) for trained in done]
+    from meco.training.select import choose, plain_name
+
+    names = dict.fromkeys(plain_name(t.config) for t in done)
+    return [choose([t for t in done if plain_name(t.config) == name], name) for name in names]
 
 
 def command_for(arguments: Sequence[str], name: str) -> str:

@@ -14,7 +14,7 @@ from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.mdp.action import Decoder, Geometric
 from meco.mdp.learned import Relaxation, SteeredEpsilon
-from meco.mdp.reward import ReferenceObjective, Reward, reward_function
+from meco.mdp.reward import Moment, ReferenceObjective, Reward, reward_function
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.results import RunResult
@@ -74,7 +74,7 @@ class Episode:
         self.engine = self._build(Task.of(self._evaluator, draw), rule=self.rule, **self._options)
         self.keys = [p.name for p in self._evaluator.problems]
         self._advance()
-        self.best_objective = self.state.now.f_best
+        self.best_objective, self._first_score = self.state.now.f_best, self.score
         self._known = self._given(self._references())
         self._over = self._evaluator.left == 0
         if self._over:
@@ -87,11 +87,11 @@ class Episode:
         """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
         if self._over:
             raise InvalidInput("no episode is running: call reset() first")
-        before = self.state.now
+        before = self._moment()
         self.engine.state = self.rule.with_action(self.state, self._checked(actions))
         self._record()
         self._advance()
-        after = self.state.now
+        after = self._moment()
         xp = namespace(after.f_best)
         with np.errstate(all="ignore"):  # rewards are clipped
             r = self.reward(before, after, self.state.first, self._known)
@@ -143,6 +143,9 @@ class Episode:
     def results(self, method: str = "MeCO") -> list[RunResult]:
         """What the runs found so far, one record each."""
         return self._evaluator.results(method, self.seeds)
+
+    def _moment(self) -> Moment:
+        return Moment(*self.state.now, score=self.score, first_score=self._first_score)
 
     def _advance(self) -> None:
         x = self.engine.ask()

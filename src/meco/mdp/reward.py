@@ -1,22 +1,33 @@
-"""The reward of the meta-level MDP: progress of objective and violation (paper eqs. 7 and 8)."""
+"""The reward of the meta-level MDP: progress of objective and violation (paper eqs. 7 and 8), or of their sum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from meco.arrays import Array, namespace
-from meco.mdp.state import SMALLEST, Reference, Situation
+from meco.mdp.state import SMALLEST, Reference
 from meco.registry import Registry
 
 FLOOR = 1e-3  # least denominator of r1, as a share of the first population's objective range
 
-# situations before and after a step, the first population, the best objective known [B] -> reward [B]
-Reward = Callable[[Situation, Situation, Reference, Array], Array]
+
+class Moment(NamedTuple):
+    """What a reward compares before and after a step, all [B]."""
+
+    f_best: Array
+    nu_bar: Array
+    score: Array  # least f + nu evaluated so far
+    first_score: Array  # the same over the first population
 
 
-def objective_gain(before: Situation, after: Situation, first: Reference, known: Array) -> Array:
+# moments before and after a step, the first population, the best objective known [B] -> reward [B]
+Reward = Callable[[Moment, Moment, Reference, Array], Array]
+
+
+def objective_gain(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
     """r1 = (f_best(t-1) - f_best(t)) / (f_best(0) - f~*), in [-1, 1] (eq. 7).
 
     f_best often rises while feasibility improves, so the denominator is at least a
@@ -28,35 +39,40 @@ def objective_gain(before: Situation, after: Situation, first: Reference, known:
     return _bounded((before.f_best - after.f_best) / scale)
 
 
-def violation_gain(before: Situation, after: Situation, first: Reference) -> Array:
+def violation_gain(before: Moment, after: Moment, first: Reference) -> Array:
     """r2 = (nu-bar(t-1) - nu-bar(t)) / nu-bar(0), in [-1, 1] (eq. 7)."""
     return _bounded((before.nu_bar - after.nu_bar) / first.per.nu_bar)
 
 
-def violation_weight(after: Situation, first: Reference) -> Array:
+def violation_weight(after: Moment, first: Reference) -> Array:
     """omega = nu-bar(t) / nu-bar(0), in [0, 1] (eq. 8)."""
     return _bounded(after.nu_bar / first.per.nu_bar, least=0.0)
 
 
-def full(before: Situation, after: Situation, first: Reference, known: Array) -> Array:
+def full(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
     """((1 - omega) r1 + r2) / 2 (eq. 8)."""
     weight = 1.0 - violation_weight(after, first)
     return 0.5 * (weight * objective_gain(before, after, first, known) + violation_gain(before, after, first))
 
 
-def only_objective(before: Situation, after: Situation, first: Reference, known: Array) -> Array:
+def only_objective(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
     """r1 alone (ablation)."""
     return objective_gain(before, after, first, known)
 
 
-def only_violation(before: Situation, after: Situation, first: Reference, known: Array) -> Array:
+def only_violation(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
     """r2 alone (ablation)."""
     return violation_gain(before, after, first)
 
 
-def plain_sum(before: Situation, after: Situation, first: Reference, known: Array) -> Array:
+def plain_sum(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
     """r1 + r2 without the weight (ablation)."""
     return objective_gain(before, after, first, known) + violation_gain(before, after, first)
+
+
+def score_gain(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
+    """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
+    return _bounded((before.score - after.score) / namespace(known).clip(abs(before.first_score), min=SMALLEST))
 
 
 def _bounded(r: Array, least: float = -1.0) -> Array:
@@ -65,7 +81,8 @@ def _bounded(r: Array, least: float = -1.0) -> Array:
 
 
 REWARDS: Registry[Reward] = Registry(
-    "reward", {"full": full, "r1": only_objective, "r2": only_violation, "r1+r2": plain_sum}
+    "reward",
+    {"full": full, "r1": only_objective, "r2": only_violation, "r1+r2": plain_sum, "score": score_gain},
 )
 
 

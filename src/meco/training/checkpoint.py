@@ -36,7 +36,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         state = json.loads(arrays.pop(STATE).tobytes())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise DamagedFile(f"{path} is not a readable checkpoint ({error}); delete it and train anew") from error
     if state.get("format") != FORMAT:
         raise DamagedFile(f"{path} is a checkpoint of format {state.get('format')}; this version reads {FORMAT}")

@@ -1,9 +1,14 @@
-"""Every training the paper needs, as data: which policies, on which problems, with what changed."""
+"""Every training the paper needs, as data: which policies, on which problems, with what changed.
+
+The shipped policies are rewarded by the decrease of f + nu and chosen among seeds on their
+training problems; "paper-..." are the paper's own trainings, on record for comparison.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from meco.errors import UnknownName
@@ -12,6 +17,7 @@ from meco.registry import Registry
 from meco.training.config import TrainingConfig
 
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # of the fixed split
+SHIPPED = {"reward": "score"}  # what the shipped policies change of the paper's settings
 SEEDS_PER_FOLDS = 100  # fold k of seed s trains with seed 100 s + k, so that no two folds draw alike
 
 Preset = Callable[[int], list[TrainingConfig]]  # from a seed
@@ -39,9 +45,9 @@ def folds(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     ]
 
 
-def _everything(seed: int) -> list[TrainingConfig]:
+def _everything(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
-    return [TrainingConfig(name="meco-10d", dim=10, seed=seed)]
+    return [TrainingConfig(name=name, dim=10, seed=seed, **settings)]
 
 
 def _split(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
@@ -63,13 +69,13 @@ def _ablation(seed: int) -> list[TrainingConfig]:
 PRESETS: Registry[Preset] = Registry(
     "training preset",
     {
-        "10d": _everything,
-        "loo50": lambda seed: folds("meco-loo50", seed, dim=50),
-        "split-10d": lambda seed: _split(seed, 10),
-        "split-30d": lambda seed: _split(seed, 30),
-        "split-50d": lambda seed: _split(seed, 50),
-        "split-100d": lambda seed: _split(seed, 100),
+        "10d": lambda seed: _everything(seed, **SHIPPED),
+        "loo50": lambda seed: folds("meco-loo50", seed, dim=50, **SHIPPED),
+        **{f"split-{dim}d": partial(_split, dim=dim, **SHIPPED) for dim in (10, 30, 50, 100)},
         "ablation": _ablation,
+        "paper-10d": lambda seed: _everything(seed, "meco-paper-10d"),
+        "paper-loo50": lambda seed: folds("meco-paper-loo50", seed, dim=50),
+        **{f"paper-split-{dim}d": partial(_split, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
     },
 )
 

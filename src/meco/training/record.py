@@ -21,8 +21,13 @@ if TYPE_CHECKING:
     from meco.training.trainer import Trained
 
 
-def write_trained(folder: Path, trained: Trained, command: str | None = None) -> Path:
-    """Write the log and the policy with what is known of its training; the path of the policy."""
+def write_trained(
+    folder: Path, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
+) -> Path:
+    """Write the log and the policy with what is known of its training; the path of the policy.
+
+    losses are those of the candidates it was chosen among, by seed.
+    """
     config = trained.config
     folder.mkdir(parents=True, exist_ok=True)
     text = log_text(config, trained.rows).encode()
@@ -34,6 +39,7 @@ def write_trained(folder: Path, trained: Trained, command: str | None = None) ->
         "commit": commit(),
         "log_digest": hashlib.sha256(text).hexdigest(),
         "training": config.as_dict(),
+        **({"chosen_among": dict(losses)} if losses else {}),
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": _version("torch")},
     }
     path = folder / (config.name + SUFFIX)
