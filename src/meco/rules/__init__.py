@@ -10,12 +10,15 @@ from meco.rules.epsilon import (
     relaxed_violation,
     thresholded_violation,
 )
+from meco.rules.levels import AnsweringEpsilon, FallingEpsilon, ShrinkingTolerance
 from meco.rules.penalty import BalancedPenalty, StaticPenalty
 from meco.rules.rule import Key, Population, Progress, Rule, best, gain, not_worse, order
 
 __all__ = [
     "DELTA",
+    "AnsweringEpsilon",
     "BalancedPenalty",
+    "FallingEpsilon",
     "FeasibilityFirst",
     "FixedEpsilon",
     "Key",
@@ -23,6 +26,7 @@ __all__ = [
     "Progress",
     "Rule",
     "ScheduledEpsilon",
+    "ShrinkingTolerance",
     "StaticPenalty",
     "best",
     "decode",
