@@ -1,0 +1,128 @@
+"""What COBRA asks of its surrogates: the best point that keeps the limits and some distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meco.engines.library import borrow, contained
+from meco.engines.rbf import Surrogate
+
+NEAREST = 20  # points that the distance requirement looks at
+SOFTNESS = 0.05
+ACCURACY = 1e-6  # in units of the first gradients: about the accuracy in x
+
+
+@dataclass(frozen=True, eq=False)
+class Subproblem:
+    """min s_f(x) with s_g(x) + margin <= 0, |s_h(x)| <= band and |x - x_i| >= rho, in [-1, 1]^D.
+
+    Outputs of the surrogate are f, then n_ineq inequalities, then equalities.
+    """
+
+    surrogate: Surrogate
+    n_ineq: int
+    margin: float
+    band: np.ndarray  # [q]
+    rho: float = 0.0
+    avoid: np.ndarray | None = None  # points beside the centres to keep away from, [k, D]
+    only_limits: bool = False  # phase I: the squared violations take the objective's place
+
+    def solve(self, start: np.ndarray, max_iter: int) -> np.ndarray:
+        """A local solution by SLSQP; where it cannot keep the limits, the least squared violation instead."""
+        view = View(self, start)
+        found = _minimize(view, start, "SLSQP", {"maxiter": max_iter, "ftol": ACCURACY}, constraints=view.constraints())
+        if self.only_limits or view.excess(found) <= 10.0 * ACCURACY:
+            return found
+        return self.restore(found)
+
+    def restore(self, start: np.ndarray, max_iter: int = 100) -> np.ndarray:
+        """The point nearest by where the limits are kept best, in the sense of least squares."""
+        view = View(self, start, only_limits=True)
+        return _minimize(view, start, "L-BFGS-B", {"maxiter": max_iter})
+
+
+class View:
+    """The subproblem at the last point asked for: SLSQP's four callbacks cost one look at the surrogates.
+
+    Every row is divided by the length of its gradient at the start, so that all are of order 1.
+    """
+
+    def __init__(self, sub: Subproblem, start: np.ndarray, only_limits: bool = False) -> None:
+        self.sub = sub
+        self.only_limits = only_limits or sub.only_limits
+        self.at, self.value, self.slope = np.full_like(start, np.nan), start, start
+        self.scale = np.ones(1 + sub.n_ineq + 2 * len(sub.band))
+        rows = self._rows(start)[1]
+        length = np.sqrt(np.sum(rows * rows, axis=1))
+        self.scale = np.where(length > 1e-100, length, 1.0)
+        self.at = np.full_like(start, np.nan)
+
+    def _rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """f and the values that must not be positive, [1 + p + 2 q], with gradients [.., D]."""
+        if np.array_equal(x, self.at):
+            return self.value, self.slope
+        sub = self.sub
+        value, slope, square = sub.surrogate.look(x)
+        p = 1 + sub.n_ineq
+        h, dh = value[p:], slope[p:]
+        value = np.concatenate([value[:1], value[1:p] + sub.margin, h - sub.band, -h - sub.band])
+        self.value = value / self.scale
+        self.slope = np.concatenate([slope, -dh]) / self.scale[:, None]
+        self.square = square
+        self.at = x.copy()
+        return self.value, self.slope
+
+    def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """What is minimised, with its gradient."""
+        value, slope = self._rows(x)
+        if self.only_limits:
+            over = np.maximum(value[1:], 0.0)
+            return float(over @ over), 2.0 * (over @ slope[1:])
+        return float(value[0]), slope[0]
+
+    def constraints(self) -> list[dict[str, Any]]:
+        """Rows that must not be negative, as SLSQP wants them."""
+        given = []
+        if len(self.scale) > 1 and not self.only_limits:
+            given.append(
+                {"type": "ineq", "fun": lambda x: -self._rows(x)[0][1:], "jac": lambda x: -self._rows(x)[1][1:]}
+            )
+        if self.sub.rho > 0:
+            given.append({"type": "ineq", "fun": lambda x: self.clearance(x)[0], "jac": lambda x: self.clearance(x)[1]})
+        return given
+
+    def clearance(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Distance to the nearest points beyond rho, in units of rho, with its gradient.
+
+        A soft minimum over the nearest points: smooth where two are equally near, and
+        never more than the true distance.
+        """
+        self._rows(x)
+        others = self.sub.surrogate.x
+        if len(others) > NEAREST:
+            others = others[np.argpartition(self.square, NEAREST)[:NEAREST]]
+        if self.sub.avoid is not None and len(self.sub.avoid):
+            others = np.concatenate([others, self.sub.avoid])
+        apart = x - others
+        length = np.maximum(np.sqrt(np.einsum("ij,ij->i", apart, apart)), 1e-12)
+        over = (length / self.sub.rho - 1.0) / SOFTNESS
+        least = np.min(over)
+        share = np.exp(least - over)
+        total = np.sum(share)
+        value = SOFTNESS * (least - np.log(total))
+        return float(value), (share / (total * self.sub.rho * length)) @ apart
+
+    def excess(self, x: np.ndarray) -> float:
+        """The largest violation of a surrogate limit, in units of the first gradients."""
+        return float(np.max(self._rows(x)[0][1:], initial=0.0))
+
+
+def _minimize(view: View, start: np.ndarray, method: str, options: dict[str, Any], **more: Any) -> np.ndarray:
+    optimize = borrow("scipy.optimize", "a surrogate method")
+    box = optimize.Bounds(-np.ones(start.size), np.ones(start.size))
+    with contained():
+        found = optimize.minimize(view.objective, start, jac=True, method=method, bounds=box, options=options, **more).x
+    return np.clip(np.where(np.isfinite(found), found, start), -1.0, 1.0)
