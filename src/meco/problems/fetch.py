@@ -124,7 +124,9 @@ def _downloaded(url: str, sha256: str, scratch: str, source: Source, prefix: str
 def _converted(path: Path, source: Source, suite: str, url: str) -> Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
-            arrays = {key: np.asarray(value, dtype=np.float64) for key, value in source.convert(archive).items()}
+            arrays = {
+                key: np.ascontiguousarray(value, dtype=np.float64) for key, value in source.convert(archive).items()
+            }
     except MissingExtra:
         raise
     except Exception as error:  # a broken zip, Matlab or text file can fail in any way

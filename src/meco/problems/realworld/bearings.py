@@ -7,7 +7,7 @@ import math
 from meco.arrays import Array, namespace
 from meco.problems.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import SOURCE
-from meco.problems.realworld.parts import box, integers
+from meco.problems.realworld.parts import box, integers, point
 
 
 @problem(
@@ -56,6 +56,7 @@ def clutch_brake(x: Array) -> tuple:
     "RC25",
     bounds=[(1, 16), (1, 16), (1e-6, 16e-6), (1, 16)],
     best=1616.1197651,
+    known_x=point(5.95551138000642, 5.388715919528653, 5.3586972663040815e-06, 2.2566379878978484),
     counts=(7, 0),
     source=f"{SOURCE}; the MeCO paper's table prints 1625.44 as best known",
     variables=("bearing radius (in)", "recess radius (in)", "oil viscosity (reyn)", "flow rate (in3/s)"),

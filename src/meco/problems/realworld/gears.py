@@ -7,7 +7,7 @@ import math
 from meco.arrays import Array, asarray_like, namespace
 from meco.problems.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import SOURCE
-from meco.problems.realworld.parts import box, entry, integers, numbered
+from meco.problems.realworld.parts import box, entry, integers, numbered, point
 
 PLANETS = (3.0, 4.0, 5.0)
 MODULES = (1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # mm
@@ -122,6 +122,7 @@ def planetary_gears(x: Array) -> tuple:
     "RC23",
     bounds=[(0, 60), (0, 60), (0, 90), (0, 90), (0, 90)],
     best=16.069868725,
+    known_x=point(38.39373998541852, 52.80294469886261, 70.3984498426604, 84.49571608672105, 89.99999999867755),
     counts=(8, 3),
     source=SOURCE,
     variables=(*numbered("diameter of step {} (mm)", 1, 4), "belt width (mm)"),

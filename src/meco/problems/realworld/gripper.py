@@ -5,6 +5,7 @@ from __future__ import annotations
 from meco.arrays import Array, namespace
 from meco.problems.problem import problem
 from meco.problems.realworld.bounded_search import local_minimum
+from meco.problems.realworld.parts import point
 
 LOAD = 100.0  # actuator force, N
 STROKE = 99.9999  # largest displacement of the actuator, mm
@@ -54,6 +55,7 @@ def _penalised(value: Array) -> Array:
     "RC24",
     bounds=[(10, 150), (10, 150), (100, 200), (0, 50), (10, 150), (100, 300), (1, 3.14)],
     best=2.5437855668,
+    known_x=point(150.0, 149.88285424763774, 200.0, 0.0, 150.0, 100.94276202005157, 2.297411812596257),
     counts=(7, 0),
     title="Robot gripper",
     source="Kumar et al. 2020, mechanical engineering; the guidelines print 2.5287918415, which no known point reaches",

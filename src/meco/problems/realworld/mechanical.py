@@ -6,7 +6,7 @@ import math
 
 from meco.arrays import Array, namespace
 from meco.problems.problem import problem, round_half_away
-from meco.problems.realworld.parts import entry, integers
+from meco.problems.realworld.parts import entry, integers, point
 
 SOURCE = "Kumar et al. 2020, mechanical engineering"
 
@@ -97,6 +97,7 @@ def pressure_vessel(x: Array) -> tuple:
     "RC19",
     bounds=[(0.125, 2), (0.1, 10), (0.1, 10), (0.1, 2)],
     best=1.6702177263,
+    known_x=point(0.19883230724416054, 3.3373652989800897, 9.192024323396375, 0.19883230724426085),
     counts=(5, 0),
     source=SOURCE,
     variables=("weld thickness (in)", "weld length (in)", "bar height (in)", "bar thickness (in)"),
@@ -125,6 +126,7 @@ def welded_beam(x: Array) -> tuple:
     "RC29",
     bounds=[(20, 50), (1, 10), (20, 50), (0.1, 60)],
     best=2964895.4173,
+    known_x=point(50.0, 1.1782839545419923, 24.5925902460434, 0.38835307729261814),
     counts=(1, 0),
     source=SOURCE,
     variables=("length between stations (mi)", "compression ratio", "pipe diameter (in)", "x4"),
@@ -180,6 +182,7 @@ def spring_2(x: Array) -> tuple:
     "RC32",
     bounds=[(78, 102), (33, 45), (27, 45), (27, 45), (27, 45)],
     best=-30665.538672,
+    known_x=point(78.0, 33.0, 29.995256033865367, 45.0, 36.775812900271276),
     counts=(6, 0),
     source=SOURCE,
     constraint_names=(

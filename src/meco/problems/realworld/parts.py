@@ -29,6 +29,13 @@ def integers(dim: int, text: str) -> np.ndarray:
     return mask
 
 
+def point(*values: float) -> np.ndarray:
+    """A point that nobody changes by mistake, [D]."""
+    x = np.array(values, dtype=np.float64)
+    x.flags.writeable = False
+    return x
+
+
 def numbered(pattern: str, first: int, last: int) -> tuple[str, ...]:
     """Names for a run of like variables: numbered("angle {} (deg)", 1, 3)."""
     return tuple(pattern.format(number) for number in range(first, last + 1))

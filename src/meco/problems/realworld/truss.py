@@ -10,7 +10,7 @@ import numpy as np
 from meco.arrays import Array, Constants, namespace
 from meco.problems.problem import problem
 from meco.problems.realworld.mechanical import SOURCE
-from meco.problems.realworld.parts import numbered
+from meco.problems.realworld.parts import numbered, point
 
 YOUNG, DENSITY, ADDED_MASS = 6.98e10, 2770.0, 454.0  # N/m2, kg/m3, kg
 NODES = np.array([(18.288, 9.144), (18.288, 0), (9.144, 9.144), (9.144, 0), (0, 9.144), (0, 0)])  # m
@@ -22,6 +22,7 @@ FREE = 8  # degrees of freedom of nodes 1-4; nodes 5 and 6 are fixed
     "RC20",
     bounds=[(0, 1), (0, 1)],
     best=263.89584338,
+    known_x=point(0.7886751492173553, 0.40824824936870147),
     counts=(3, 0),
     source=SOURCE,
     variables=("area of the outer bars (cm2)", "area of the middle bar (cm2)"),
@@ -74,6 +75,18 @@ def _frequencies(areas: Array) -> Array:
     "RC27",
     bounds=[(6.45e-5, 5e-3)] * 10,
     best=524.45076066,
+    known_x=point(
+        0.003513349559937371,
+        0.0014715753694310898,
+        0.003513385694584187,
+        0.0014713395180647024,
+        6.450000249072915e-05,
+        0.0004558871533711098,
+        0.002370350787706136,
+        0.002369814170634647,
+        0.001241566529351163,
+        0.0012417930313161005,
+    ),
     counts=(3, 0),
     source=SOURCE,
     variables=numbered("area of bar {} (m2)", 1, 10),
