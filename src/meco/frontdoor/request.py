@@ -109,8 +109,11 @@ def make_request(
 
 
 def population_size(budget: int) -> int:
-    """The paper's 50 where the budget allows 40 generations of it, less for fewer evaluations, 10 at least."""
-    return max(10, min(50, budget // 40))
+    """Half the square root of the budget, between 12 and the paper's 50, which 10,000 evaluations reach.
+
+    At 200 to 4000 evaluations populations of 10 to 30 beat 50 on most of our problems, often by far.
+    """
+    return max(12, min(50, round(math.sqrt(budget) / 2)))
 
 
 def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:
