@@ -51,6 +51,11 @@ class Cobra(Engine):
         self.feasible_row = self.infeasible_row = 0
         self.best = 0
 
+    @property
+    def last(self) -> bool:
+        """Whether one evaluation is left, which then only exploits."""
+        return len(self.samples) >= self.task.budget - 1
+
     def ask(self) -> Array:
         """The initial design [1, 2D+1, D], then one point at a time [1, 1, D], unit cube."""
         x = self._design() if self.generation == 0 else self._propose()[None]
@@ -119,9 +124,8 @@ class Cobra(Engine):
         surrogate = self._surrogate()
         if surrogate is None:
             return self.random.uniform(-1.0, 1.0, self.task.dim)
-        last = len(self.samples) >= self.task.budget - 1  # then exploit only
-        rho = 0.0 if last else SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
-        found = self._solve(surrogate, rho, 0.0 if last else self.margin)
+        rho = 0.0 if self.last else SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
+        found = self._solve(surrogate, rho, 0.0 if self.last else self.margin)
         if self.samples.nearest(found) < DUPLICATE:  # evaluated already: step aside
             found = np.clip(found + LARGEST_MARGIN * self.random.standard_normal(found.size), -1.0, 1.0)
         return found

@@ -81,7 +81,7 @@ class Sacobra(Cobra):
     def _start(self) -> np.ndarray:
         """The best point, or now and then a random one."""
         chance = random_start_probability(len(self.samples), self.design)
-        if self.random.random() < chance or self.stalled >= STALLED:
+        if not self.last and (self.random.random() < chance or self.stalled >= STALLED):
             return self.random.uniform(-1.0, 1.0, self.task.dim)
         return self.samples.x[self.best]
 
