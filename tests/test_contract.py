@@ -125,6 +125,16 @@ def test_the_same_seed_gives_the_same_run_and_neighbours_change_nothing(method):
     assert_array_equal(two.trace["score"], alone.trace["score"])
 
 
+@pytest.mark.parametrize("method", [name for name, entry in METHODS.items() if entry.lockstep])
+def test_runs_on_different_problems_go_in_lockstep(method):
+    problems = [Recorded(kind=kind).problem for kind in ("none", "twelve", "equal", "mixed")]
+    together = run(method, problems, budget=233, seeds=[5, 6, 7, 8])
+    for problem, seed, result in zip(problems, (5, 6, 7, 8), together):
+        alone = run(method, problem, budget=233, seeds=[seed])[0]
+        assert_array_equal(result.x, alone.x)
+        assert_array_equal(result.trace["score"], alone.trace["score"])
+
+
 def surroundings():
     """Everything global that a method could touch."""
     seen = {
