@@ -11,7 +11,7 @@ from meco.experiments.table import Table
 
 MUTED = -1  # the series of everything that is not brought out
 SLOTS = 8  # distinct colours
-CHARACTER = 7.0  # width of a character, near enough for margins
+CHARACTER = 7.5  # width of a character, near enough for margins
 
 
 @dataclass(frozen=True)

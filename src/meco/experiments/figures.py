@@ -168,41 +168,33 @@ def relative_figure(samples: Sequence[Sample]) -> Figure:
     """Mean normalised performance at the end with bootstrap intervals, one row of panels per dimension."""
     panels, rows = [], []
     for sample in samples:
-        for metric, title in METRICS.items():
-            values = final_performance(sample, metric)
-            order = np.argsort(np.nan_to_num(values.mean(axis=1), nan=-1.0))
-            marks = []
-            for i, m in enumerate(order):
-                if np.isnan(values[m]).any():
-                    continue
-                low, high = stats.bootstrap(values[m])
-                mean = float(values[m].mean())
-                marks.append(Dot(mean, float(i), low, high, series(sample)[m], sample.labels[m]))
-                rows.append(
-                    [
-                        Cell(f"{sample.dim}D", float(sample.dim or 0)),
-                        Cell(title),
-                        _named(sample, m),
-                        Cell(f"{mean:.4f}", mean),
-                    ]
-                )
-            names = tuple((float(i), sample.labels[m]) for i, m in enumerate(order))
-            y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
-            panels.append(
-                Panel(f"{title}{at(sample)}", marks, Axis("higher is better"), y, (460, 56 + 20 * len(order)))
-            )
+        values = {metric: final_performance(sample, metric) for metric in METRICS}
+        panels += [_dots(sample, values[metric], f"{title}{at(sample)}") for metric, title in METRICS.items()]
+        for m, label in enumerate(sample.labels):
+            means = [float(v[m].mean()) for v in values.values()]
+            row = [Cell(label, label), Cell(f"{sample.dim}D", float(sample.dim or 0))]
+            rows.append(row + [Cell(f"{v:.4f}", v) for v in means])
     caption = (
         "f+ν: one minus the gap still open at the end, mean over problems and runs. Feasibility first: one minus the "
         "mean place of the runs among all runs. The interval is a 95 % bootstrap over problems."
     )
-    columns = [Column("D"), Column("metric"), Column("Method", head=True), Column("performance")]
+    columns = [Column("Method", head=True), Column("D"), *(Column(title) for title in METRICS.values())]
     name = samples[0].experiment.name
     numbers = Table(f"{name}-relative", "Normalised performance", columns, rows)
     return Figure(f"{name}-relative", "Normalised performance at the end", panels, caption, (), numbers)
 
 
-def _named(sample: Sample, m: int) -> Cell:
-    return Cell(sample.labels[m], sample.labels[m])
+def _dots(sample: Sample, values: np.ndarray, title: str) -> Panel:
+    """The mean over problems [M, P] of every contender, best at the top."""
+    order = np.argsort(np.nan_to_num(values.mean(axis=1), nan=-np.inf))
+    marks: list[Mark] = []
+    for i, m in enumerate(order):
+        if not np.isnan(values[m]).any():
+            low, high = stats.bootstrap(values[m])
+            marks.append(Dot(float(values[m].mean()), float(i), low, high, series(sample)[m], sample.labels[m]))
+    names = tuple((float(i), sample.labels[m]) for i, m in enumerate(order))
+    y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
+    return Panel(title, marks, Axis("higher is better"), y, (460, 56 + 20 * len(order)))
 
 
 def final_performance(sample: Sample, metric: str) -> np.ndarray:

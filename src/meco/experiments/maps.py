@@ -70,14 +70,14 @@ def action_figure(sample: Sample) -> Figure:
             if trace is None:
                 continue
             counts, actions = trace
-            edges = np.append(counts, 2 * counts[-1] - counts[-2] if counts.size > 1 else place.budget)
+            edges, actions = counts, actions[:, :-1]  # an action holds until the next generation
             marks: list[Mark] = []
             for k in range(11):
                 share = np.mean(np.round(actions * 10) == k, axis=0)
                 for g in np.flatnonzero(share):
                     text = f"{place.problem}, action {k / 10:g}, {counts[g]:.0f} evaluations: {100 * share[g]:.0f} %"
                     marks.append(Tile(edges[g], k / 10 - 0.05, edges[g + 1] - edges[g], 0.1, float(share[g]), "", text))
-            marks.append(Line(counts, actions.mean(axis=0), 1, "mean action", 1.8))
+            marks.append(Line((edges[1:] + edges[:-1]) / 2, actions.mean(axis=0), 1, "mean action", 1.8))
             title = place.problem if len(sample.labels) == 1 else f"{place.problem}, {label}"
             x = Axis("evaluations", (float(counts[0]), float(edges[-1])))
             panels.append(Panel(title, marks, x, Axis("action", (-0.08, 1.08))))

@@ -142,7 +142,10 @@ def _figure(figure: Figure) -> str:
 
 def _provenance(sections: Sequence[Section], store: Store) -> str:
     sessions = list(store.sessions().values())
-    columns = [Column(c) for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")]
+    columns = [
+        Column(c, left=True)
+        for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")
+    ]
     rows = [_session(facts) for facts in sessions]
     times = _times(sections)
     parts = ['<section id="made"><h2>How this was made</h2>']

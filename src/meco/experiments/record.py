@@ -62,7 +62,7 @@ def sampled(trace: Mapping[str, np.ndarray], spent: int) -> dict[str, np.ndarray
     if "nfev" not in kept:
         return {}
     if "eps" in kept and kept["eps"].ndim > 1:
-        kept["eps"] = kept["eps"].mean(axis=-1)
+        kept["eps"] = kept["eps"].max(axis=-1)  # the widest allowance; padded constraints have the least
     rows = kept["nfev"].size
     if rows > SAMPLES:
         marks = np.arange(1, SAMPLES + 1) * spent / SAMPLES

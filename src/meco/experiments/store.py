@@ -52,10 +52,14 @@ class Store:
         self.path = self.folder / FILE
         self._lock: Any = None
         self._unpacked: tempfile.TemporaryDirectory[str] | None = None
-        fresh = create and not self.path.exists()
-        self._db = self._create() if fresh else self._open()
-        if not fresh:
+        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=30) if create else self._open()
+        try:
+            if create and self._empty():
+                self._create()
             self._check()
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def campaign(cls, folder: str | os.PathLike[str]) -> Store:
@@ -83,13 +87,18 @@ class Store:
 
     # -- opening -------------------------------------------------------------------------
 
-    def _create(self) -> sqlite3.Connection:
+    def _empty(self) -> bool:
+        """Whether nothing was ever written: the file is new, or its making was cut short."""
         try:
-            db = sqlite3.connect(self.path, isolation_level=None)
-            db.executescript("PRAGMA page_size = 8192; BEGIN;" + SCHEMA)
-            db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", __version__)])
-            db.execute("COMMIT")
-            return db
+            return self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
+        except sqlite3.Error as error:
+            raise _unwritten(self.folder, error) from error
+
+    def _create(self) -> None:
+        try:
+            self._db.executescript("PRAGMA page_size = 8192; BEGIN;" + SCHEMA)
+            self._db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", __version__)])
+            self._db.execute("COMMIT")
         except sqlite3.Error as error:
             with contextlib.suppress(OSError):
                 self.path.unlink()
@@ -111,17 +120,16 @@ class Store:
         return sqlite3.connect(target, uri=True, isolation_level=None, timeout=30)
 
     def _check(self) -> None:
+        if self._empty():
+            raise InvalidInput(f"{self.folder} holds no results yet: {FILE} is empty; give the command that began it")
         try:
             made = self.meta("format")
         except sqlite3.DatabaseError as error:
-            self.close()
             raise DamagedFile(f"{self.path} is not a results file of meco: {error}") from error
         if made != FORMAT:
-            version = self.meta("meco")
-            self.close()
             raise InvalidInput(
-                f"{self.path} was written by meco {version} in format {made}; this is meco {__version__}, which reads "
-                f"format {FORMAT}. Use that version, or run the experiment into another folder"
+                f"{self.path} was written by meco {self.meta('meco')} in format {made}; this is meco {__version__}, "
+                f"which reads format {FORMAT}. Use that version, or run the experiment into another folder"
             )
 
     def close(self) -> None:
