@@ -158,7 +158,10 @@ def gas_compressor(x: Array) -> tuple:
     ),
 )
 def spring_2(x: Array) -> tuple:
-    """Weight of a compression spring with wire from a list, case 2."""
+    """Weight of a compression spring with wire from a list, case 2.
+
+    The seventh inequality is 0 in exact arithmetic: its value, and now and then its sign, is rounding.
+    """
     x1, coil, x3 = namespace(x).unstack(x, axis=-1)
     n, d = round_half_away(x1), entry(WIRES, round_half_away(x3))
     stress = (4 * coil / d - 1) / (4 * coil / d - 4) + 0.615 * d / coil
