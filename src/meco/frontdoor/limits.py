@@ -66,7 +66,7 @@ def read_limits(constraints: Any, dim: int) -> tuple[Limit, ...]:
     """All constraints as limits, in the order given."""
     if constraints is None:
         return ()
-    if isinstance(constraints, Mapping) or callable(constraints) or hasattr(constraints, "lb"):
+    if not isinstance(constraints, (list, tuple)):
         constraints = (constraints,)
     return tuple(_read(item, i, dim) for i, item in enumerate(constraints))
 
