@@ -38,6 +38,9 @@ class Run(NamedTuple):
     seed: int
 
 
+FIRST_SEED = 42  # runs are seeded from here on, as the paper's authors seed theirs
+
+
 @dataclass(frozen=True)
 class Contender:
     """A method with its options, under the name the tables give it.
@@ -122,8 +125,8 @@ class Experiment:
         for contender in self.contenders:
             for place in places:
                 options = contender.filled(place, self.pins)
-                for seed in range(self.seeds(contender)):
-                    yield contender, Run(contender.method, options, place, seed)
+                for turn in range(self.seeds(contender)):
+                    yield contender, Run(contender.method, options, place, FIRST_SEED + turn)
 
     def seeds(self, contender: Contender) -> int:
         """How many runs a contender makes at each place."""
@@ -222,12 +225,16 @@ def _benchmark(name: str, dim: int, instance: str) -> Problem:
     return get_problem(name, dim, int(instance) if instance.isdigit() else instance)
 
 
-@lru_cache(maxsize=32)
 def load_user_problem(path: str, name: str) -> Problem:
     """The meco.Problem called `name` in a Python file."""
-    file = Path(path)
-    if not file.is_file():
+    if not Path(path).is_file():
         raise InvalidInput(f"no file {path!r}; --problem takes file.py:name, where name is a meco.Problem in it")
+    return _from_file(path, name, _digest(path))
+
+
+@lru_cache(maxsize=32)
+def _from_file(path: str, name: str, digest: str) -> Problem:
+    file = Path(path)
     spec = importlib.util.spec_from_file_location(f"meco_user_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None

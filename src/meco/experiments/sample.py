@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from meco.experiments import stats
-from meco.experiments.experiment import Contender, Experiment, Place, Run
+from meco.experiments.experiment import FIRST_SEED, Contender, Experiment, Place, Run
 from meco.experiments.record import Record, design, unpack
 from meco.experiments.stats import Feasibility
 
@@ -166,15 +166,15 @@ def sample(experiment: Experiment, dim: int | None, found: Mapping[Run, Record],
         mine: dict[tuple[int, int], Record] = {}
         for j, place in enumerate(places):
             options = contender.filled(place, experiment.pins)
-            for seed in range(experiment.seeds(contender)):
-                run = Run(contender.method, options, place, seed)
+            for turn in range(experiment.seeds(contender)):
+                run = Run(contender.method, options, place, FIRST_SEED + turn)
                 if run in found:
-                    mine[j, seed] = found[run]
-            why = failed.get(Run(contender.method, options, place, 0))
+                    mine[j, turn] = found[run]
+            why = failed.get(Run(contender.method, options, place, FIRST_SEED))
             if why:
                 reasons.setdefault(contender.label, why)
         if mine:
-            records |= {(len(kept), j, seed): record for (j, seed), record in mine.items()}
+            records |= {(len(kept), j, turn): record for (j, turn), record in mine.items()}
             kept.append(contender)
         else:
             reasons.setdefault(contender.label, "not run yet")

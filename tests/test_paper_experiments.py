@@ -1,0 +1,167 @@
+"""The paper's experiments as data, and the commands that run them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from meco.cli import main
+from meco.experiments import printed
+from meco.experiments.comparison import comparison
+from meco.experiments.experiment import Contender, Experiment, Place
+from meco.experiments.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments
+from meco.experiments.report import EACH, TOGETHER
+from meco.experiments.store import Store
+from meco.methods import METHODS
+
+
+def test_every_experiment_of_the_paper_has_an_entry():
+    assert list(PAPER) == [
+        "table1", "transfer", "uav", "trajectories", "realworld", "actions",
+        "ablation-state", "ablation-action", "ablation-reward", "training-gain",
+    ]  # fmt: skip
+    assert find_experiments("all") == list(PAPER.values())
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+def test_an_experiment_names_known_methods_views_and_labels(name):
+    e = PAPER[name]
+    assert {c.method for c in e.contenders} <= set(METHODS)
+    assert len({c.label for c in e.contenders}) == len(e.contenders)
+    assert set(e.views) <= {*EACH, *TOGETHER}
+    assert {*e.quick, *e.focus} <= {*(c.label for c in e.contenders)}
+    assert e.runs == 10
+    assert Experiment.from_json(e.to_json()) == e
+
+
+def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_papers_budget():
+    e = PAPER["table1"]
+    assert {c.label for c in e.contenders} == {*METHODS, "MeCO on MA-ES"}
+    assert tuple(c.label for c in e.contenders)[:12] == THE_TWELVE
+    place = e.places()[4]
+    assert place == Place("C05", 50, "paper", 2500)
+    meco = next(c for c in e.contenders if c.label == "MeCO")
+    assert json.loads(meco.filled(place)) == {"policy": "meco-loo50-C05"}
+
+
+def test_surrogates_run_three_times_unless_more_are_asked_for():
+    e = PAPER["table1"]
+    assert {c.label: e.seeds(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
+        "COBRA": 3, "SACOBRA": 3, "SHADE": 10,
+    }  # fmt: skip
+    more = e.adjusted(surrogate_runs=5)
+    assert {more.seeds(c) for c in more.contenders} == {5, 10}
+
+
+def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
+    e = PAPER["table1"].adjusted(quick=True)
+    assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MeCO"}
+    assert (e.runs, len(e.problems), e.dims) == (3, 28, (50,))
+
+
+def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension():
+    e = PAPER["ablation-reward"]
+    assert e.problems == HELD_OUT
+    variant = next(c for c in e.contenders if c.label == "MeCO-r1+r2")
+    assert json.loads(variant.filled(Place("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
+    hidden = next(c for c in PAPER["ablation-state"].contenders if "hidden" in c.options)
+    assert hidden.options["hidden"] == [7, 8, 9, 10]
+
+
+def test_the_printed_tables_are_whole():
+    assert len(printed.values("table1")) == 28 * 12
+    assert len(printed.values("realworld")) == 8 * 8
+    assert printed.values("table1")["C01", "MeCO"] == (1.01e5, 4.54e4, None)
+    assert printed.values("realworld")["RC23", "MeCO"] == (None, None, 0.015429)
+    assert printed.average_ranks("table1")["MeCO"] == 2.25
+    assert printed.gains()["MeCO-u", 30] == 0.8619
+    assert printed.engineering_problems()["RC32"]["best_known"] == "-30665.5"
+
+
+def test_a_contender_of_the_command_line_may_bring_options():
+    c = Contender.parse("meco:policy=meco-split-50d,pop_size=30")
+    assert (c.method, c.options) == ("MeCO", {"policy": "meco-split-50d", "pop_size": 30})
+    assert Contender.parse("MeCO").options == {"policy": "meco-10d"}
+
+
+USER = '''
+import meco
+
+@meco.problem("bowl", bounds=[(-5, 5), (-5, 5)], best=0.5)
+def bowl(x):
+    """A bowl cut by a line."""
+    return x[..., 0] ** 2 + x[..., 1] ** 2, [1 - x[..., 0] - x[..., 1]], []
+'''
+
+
+def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text(USER)
+    arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "2000"]
+    assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
+    with Store(tmp_path / "out") as store:
+        records = dict(store.records())
+    assert {run.place.problem for run in records} == {"mine.py:bowl"}
+    assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
+    file.write_text(USER.replace("[(-5, 5), (-5, 5)]", "[(-4, 4), (-4, 4)]"))
+    edited = comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)
+    assert not {run for _, run in edited.wanted()} & set(records)  # an edited file makes new runs
+    assert "2 of 2 runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["reproduce", "tabel1"], "no experiment named 'tabel1'; did you mean 'table1'?"),
+        (["reproduce", "table1", "--methods", "SHADE-esp"], "no method named 'SHADE-esp'; did you mean 'SHADE-eps'?"),
+        (["reproduce", "table1", "--runs", "0"], "--runs must be at least 1"),
+        (["reproduce", "table1", "--cobra-runs", "2"], "--cobra-runs must be at least 3"),
+        (["reproduce", "table1", "--executor", "proceses"], "did you mean 'processes'?"),
+        (["bench", "--suite", "cec"], "no suite named 'cec'; did you mean 'cec2017'?"),
+        (["bench", "--problem", "C99"], "no problem named 'C99'"),
+        (["bench"], "nothing to compare on"),
+        (["bench", "--problem", "RC20", "--dim", "10"], "RC20 has a fixed number of variables"),
+        (["bench", "--problem", "C08", "--dim", "11"], "C08"),
+        (["bench", "--problem", "nowhere.py:p"], "no file"),
+        (["bench", "--problem", "C01", "--methods", "SHADE:pop"], "options are key=value"),
+        (["report", "nowhere"], "holds no results"),
+    ],
+)
+def test_bad_input_is_a_clear_message_and_nothing_is_written(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_campaign_whose_only_method_cannot_run_fails_with_the_reason(tmp_path, capsys):
+    arguments = ["bench", "--problem", "C01", "--methods", "MeCO:policy=nobody", "--runs", "1", "--quiet"]
+    assert main([*arguments, "--executor", "serial", "--out", str(tmp_path / "out")]) == 2
+    assert "nobody" in capsys.readouterr().err
+
+
+def test_a_missing_method_is_told_at_the_end_and_the_rest_is_there(tmp_path, capsys):
+    arguments = ["bench", "--problem", "C01", "--methods", "SHADE", "MeCO:policy=nobody", "--runs", "1", "--quiet"]
+    arguments += ["--budget", "100", "--executor", "serial", "--no-report", "--out", str(tmp_path / "out")]
+    assert main(arguments) == 1
+    told = capsys.readouterr()
+    assert "1 of 2 runs" in told.out
+    assert "MeCO" in told.err
+    assert "nobody" in told.err
+
+
+def test_a_campaign_needs_numpy_alone(tmp_path):
+    code = (
+        "import sys\n"
+        "for name in ('scipy', 'matplotlib', 'torch', 'distributed', 'dask', 'rich', 'pymoo', 'cma'):\n"
+        "    sys.modules[name] = None\n"
+        "from meco.cli import main\n"
+        "sys.exit(main(['bench', '--problem', 'C01', '--methods', 'SHADE', 'MA-ES', 'MeCO-u', '--runs', '2', "
+        f"'--budget', '100', '--executor', 'serial', '--out', {str(tmp_path / 'out')!r}, '--no-report']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 runs" in done.stdout
