@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from meco.cli import main
@@ -15,7 +16,9 @@ from meco.experiments.experiment import Contender, Experiment, Place
 from meco.experiments.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments
 from meco.experiments.report import EACH, TOGETHER
 from meco.experiments.store import Store
-from meco.methods import METHODS
+from meco.experiments.tasks import group, perform
+from meco.methods import METHODS, solve
+from meco.problems.suite import get_problem
 
 
 def test_every_experiment_of_the_paper_has_an_entry():
@@ -165,3 +168,15 @@ def test_a_campaign_needs_numpy_alone(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "6 of 6 runs" in done.stdout
+
+
+def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():
+    small = comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
+    found = [perform(task).records for task in group(run for _, run in small.wanted())]
+    assert all(r.score > 1.0 for records in found for r in records)
+
+
+def test_no_run_of_the_paper_starts_from_the_numbers_that_made_the_instance():
+    for dim in (10, 30, 50, 100):
+        best = [r.score for r in solve("SHADE", get_problem("C01", dim), 50, range(42, 52))]
+        assert min(best) > 0.1 * np.median(best)

@@ -17,7 +17,9 @@ from meco.experiments.store import Store
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of every campaign."""
-    parser.add_argument("--runs", type=int, metavar="N", help="runs of each method on each problem, seeds 42, 43, ...")
+    parser.add_argument(
+        "--runs", type=int, metavar="N", help="runs of each method on each problem, with consecutive seeds"
+    )
     parser.add_argument("--out", metavar="DIR", help="results folder; the same folder again runs only what is missing")
     parser.add_argument(
         "--executor", default="processes", metavar="WHERE", help="serial, processes, dask or dask:tcp://HOST:PORT"

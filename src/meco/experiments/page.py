@@ -85,8 +85,8 @@ def _run_line(section: Section) -> str:
     ]
     policies = list(dict.fromkeys(f"{c.label}: {policy_of(c)}" for c in e.contenders if policy_of(c)))
     text = (
-        f"{len(e.contenders)} contenders on {len(e.problems)} problems, {runs} runs each (seeds from 42), {spread} "
-        f"evaluations a run."
+        f"{len(e.contenders)} contenders on {len(e.problems)} problems, {runs} runs each (seeds from {e.first_seed}), "
+        f"{spread} evaluations a run."
     )
     if few:
         text += f" Fewer runs: {', '.join(few)}."

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from meco.experiments import stats
-from meco.experiments.experiment import FIRST_SEED, Contender, Experiment, Place, Run
+from meco.experiments.experiment import Contender, Experiment, Place, Run
 from meco.experiments.record import Record, design, unpack
 from meco.experiments.stats import Feasibility
 
@@ -156,7 +156,9 @@ class Sample:
         return best, design(best.x, self.places[p].dim)
 
 
-def sample(experiment: Experiment, dim: int | None, found: Mapping[Run, Record], failed: Mapping[Run, str]) -> Sample:
+def sample(
+    experiment: Experiment, dim: int | None, found: Mapping[Run, Record], failed: Mapping[tuple[str, str, Place], str]
+) -> Sample:
     """The runs of an experiment at one dimension; contenders without any run are left out, with the reason."""
     places = tuple(dict.fromkeys(experiment.places(dim)))
     kept: list[Contender] = []
@@ -167,10 +169,10 @@ def sample(experiment: Experiment, dim: int | None, found: Mapping[Run, Record],
         for j, place in enumerate(places):
             options = contender.filled(place, experiment.pins)
             for turn in range(experiment.seeds(contender)):
-                run = Run(contender.method, options, place, FIRST_SEED + turn)
+                run = Run(contender.method, options, place, experiment.first_seed + turn)
                 if run in found:
                     mine[j, turn] = found[run]
-            why = failed.get(Run(contender.method, options, place, FIRST_SEED))
+            why = failed.get((contender.method, options, place))
             if why:
                 reasons.setdefault(contender.label, why)
         if mine:

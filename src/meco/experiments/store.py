@@ -209,9 +209,9 @@ class Store:
         before = self.count()
         self.add(other.records())
         there = {run[:3] for run in self.done()}
-        for run, reason in other.failures().items():
-            if run[:3] not in there:
-                self.fail([run], reason)
+        for what, reason in other.failures().items():
+            if what not in there:
+                self.fail([Run(*what, seed=0)], reason)
         for experiment in other.experiments():
             self.plan(experiment)
         for name, facts in other.sessions().items():
@@ -255,10 +255,10 @@ class Store:
             values |= {k: bool(values[k]) for k in ("feasible", "snapshot_feasible")}
             yield Run(method, options, Place(*where), row[6]), Record(row[6], **values)
 
-    def failures(self) -> dict[Run, str]:
-        """Why results are missing, by the first run of a contender at a place."""
+    def failures(self) -> dict[tuple[str, str, Place], str]:
+        """Why results are missing, by method, options and place."""
         rows = self._db.execute(f"{NAMED}, r.reason FROM failures r {JOINED}")
-        return {Run(m, o, Place(*where), 0): reason for m, o, *where, reason in rows}
+        return {(m, o, Place(*where)): reason for m, o, *where, reason in rows}
 
     def experiments(self) -> list[Experiment]:
         """The experiments that were run into this folder, in that order."""

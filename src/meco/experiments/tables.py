@@ -273,7 +273,8 @@ def _gain(sample: Sample, m: int) -> tuple[float, float]:
     first = sample.numbers("first_score")[m]
     out = []
     for values in (sample.score[m], sample.numbers("final_score")[m]):
-        share = 1.0 - values / first
+        with np.errstate(invalid="ignore"):  # where nothing finite was found
+            share = 1.0 - values / first
         out.append(float(stats.mean_of(stats.mean_of(share, 1), 0)))
     return out[0], out[1]
 
