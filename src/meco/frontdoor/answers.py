@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from collections.abc import Mapping
 from decimal import Decimal
@@ -103,10 +104,10 @@ def read_rows(value: Any, count: int) -> list[Answer]:
 
 def checked(answer: Answer) -> Answer:
     """The same answer, marked as failed when a number in it is not finite."""
-    if np.isfinite(answer.f) and np.isfinite(answer.g).all() and np.isfinite(answer.h).all():
-        return answer
-    where = "f" if not np.isfinite(answer.f) else "g" if not np.isfinite(answer.g).all() else "h"
-    return answer._replace(fault=Fault.NOT_FINITE, reason=f"{where} is not finite")
+    for where, values in (("f", (answer.f,)), ("g", answer.g.tolist()), ("h", answer.h.tolist())):
+        if not all(map(math.isfinite, values)):
+            return answer._replace(fault=Fault.NOT_FINITE, reason=f"{where} is not finite")
+    return answer
 
 
 def numbers(value: Any) -> np.ndarray:
@@ -126,7 +127,7 @@ def numbers(value: Any) -> np.ndarray:
 
 
 def _one(value: Any) -> float:
-    if isinstance(value, (Real, Decimal)):
+    if isinstance(value, (float, int, Real, Decimal)):
         return float(value)
     if isinstance(value, (list, tuple, np.ndarray, np.generic)) or hasattr(value, "__array__"):
         inner = numbers(value)
@@ -137,21 +138,21 @@ def _one(value: Any) -> float:
 
 def _parts(value: Any) -> tuple[Any, Any, Any]:
     """f, g and h of whatever form the answer has."""
-    if isinstance(value, Mapping):
-        if "f" not in value:
-            raise Unreadable('a dict must hold "f"')
-        return value["f"], value.get("g"), value.get("h")
     if isinstance(value, tuple):
         if not 1 <= len(value) <= 3:
             raise Unreadable(f"a tuple must be (f, g) or (f, g, h), not of {len(value)}")
         return (*value, None, None)[:3]
+    if isinstance(value, Mapping):
+        if "f" not in value:
+            raise Unreadable('a dict must hold "f"')
+        return value["f"], value.get("g"), value.get("h")
     return value, None, None
 
 
 def _named(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     if values is None:
         return NOTHING, ()
-    if isinstance(values, Mapping):
+    if isinstance(values, (dict, Mapping)):
         return np.array([_one(v) for v in values.values()], dtype=np.float64), tuple(str(k) for k in values)
     found = numbers(values)
     return found, ("",) * found.size

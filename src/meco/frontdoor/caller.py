@@ -74,7 +74,7 @@ class Caller:
                 wave.entries[k] = entry
         todo = [k for k in range(len(points)) if k not in wave.entries]
         chunks = self._chunks(todo)
-        jobs = [Job(numbers[ks[0]], points[ks]) for ks in chunks]
+        jobs = [Job(numbers[ks[0]], points[ks[0] : ks[0] + 1] if len(ks) == 1 else points[ks]) for ks in chunks]
         self._watch(numbers)
         try:
             for index, answers, seconds in self.backend.run(jobs, self.stopping.deadline):

@@ -48,6 +48,7 @@ class RunFolder:
     def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
         self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
         self.past: list[Entry] = []
+        self._order: list[int] = []  # numbers as they stand in the log
         self.notes: list[str] = []
         self.journal: Journal
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
@@ -104,6 +105,7 @@ class RunFolder:
             )
             write_log(path / "evals.bin", layout, reading.entries, fsync)
         folder.past = reading.entries
+        folder._order = [entry.number for entry in reading.entries]
         folder.journal = Journal(path / "evals.bin", layout, fsync)
         folder._expected = _read_state(path / "state.npz")
         return folder
@@ -120,6 +122,7 @@ class RunFolder:
 
     def _keep(self, entry: Entry, reason: str) -> None:
         self.journal.append(entry)
+        self._order.append(entry.number)
         if entry.fault is not Fault.NONE:
             line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
             with open(self.path / "failures.jsonl", "a", encoding="utf-8") as file:
@@ -131,6 +134,7 @@ class RunFolder:
         self.facts["constraints"] = {"ineq": list(ledger.g_names), "eq": list(ledger.h_names)}
         write_json(self.path / "run.json", self.facts)
         so_far = [*ledger.entries.values(), *ledger.past.values()]
+        self._order = [entry.number for entry in so_far]
         self.journal.rewrite(Layout(self.journal.layout.dim, *ledger.counts, decided=True), so_far)
 
     def clocked(self, number: int, seconds: float) -> None:
@@ -165,9 +169,9 @@ class RunFolder:
     def finish(self, ledger: Ledger, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         self.journal.flush()
-        numbers = list(ledger.entries)
-        if not ledger.past and numbers != sorted(numbers):
-            self.journal.rewrite(self.journal.layout, [ledger.entries[n] for n in sorted(numbers)])
+        if not ledger.past and self._order != sorted(self._order):
+            self.journal.rewrite(self.journal.layout, [ledger.entries[n] for n in sorted(ledger.entries)])
+            self._order.sort()
         write_json(self.path / "result.json", result)
 
     def close(self) -> None:

@@ -1,0 +1,414 @@
+"""A run folder: nothing evaluated is lost, and a killed run goes on bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.api import Checkpoint
+from meco.errors import DamagedFile, InvalidInput
+from meco.frontdoor.answers import Fault
+from meco.frontdoor.journal import HEADER, Layout, read_log, write_log
+from meco.frontdoor.ledger import Entry
+from meco.frontdoor.runfolder import load_run
+
+BOX = [(-5.0, 5.0)] * 3
+OPTIONS = {"method": "SHADE-FR", "budget": 120, "seed": 4, "pop_size": 10}
+
+
+def fun(x):
+    if x[1] > 4:
+        raise ValueError("no mesh")
+    return float(x @ x), {"reach": 1.0 - x[0], "height": x[1] - 3.0}, [x[0] - x[2]]
+
+
+def same(a, b):
+    """Whether two results hold the same evaluations and the same answer, to the last bit."""
+    for key in ("x", "f", "g", "h", "failed", "attempt"):
+        assert_array_equal(getattr(a.evaluations, key), getattr(b.evaluations, key))
+    assert_array_equal(a.x, b.x)
+    assert (a.nfev, a.nfail, a.constr) == (b.nfev, b.nfail, b.constr)
+    for key in a.trace:
+        assert_array_equal(a.trace[key], b.trace[key])
+
+
+def interrupted_run(folder, after, **options):
+    """Run until the function has been called `after` times, then break off in the middle."""
+    calls = []
+
+    def breaks_off(x):
+        calls.append(x)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    breaks_off.__qualname__ = fun.__qualname__
+    return meco.minimize(breaks_off, BOX, checkpoint=folder, **{**OPTIONS, **options})
+
+
+def test_a_checkpoint_changes_nothing(tmp_path):
+    plain = meco.minimize(fun, BOX, **OPTIONS)
+    same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS), plain)
+
+
+@pytest.mark.parametrize("after", [0, 1, 9, 10, 11, 57, 119])
+@pytest.mark.parametrize("method", ["SHADE-FR", "MeCO-rand", "MA-ES", "COBYQA"])
+def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path, after, method):
+    change = {"method": method} | ({"pop_size": None} if method == "COBYQA" else {})
+    whole = meco.minimize(fun, BOX, **{**OPTIONS, **change})
+    part = interrupted_run(tmp_path / "run", after, **change)
+    assert (part.stop_reason, part.nfev) == ("interrupt", after)
+    assert np.isfinite(part.x).all()
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return fun(x)
+
+    counted.__qualname__ = fun.__qualname__
+    resumed = meco.minimize(counted, BOX, checkpoint=tmp_path / "run", resume=True, **{**OPTIONS, **change})
+    same(resumed, whole)
+    assert len(calls) == 120 - after
+
+
+def test_a_run_interrupted_again_and_again_ends_the_same(tmp_path):
+    whole = meco.minimize(fun, BOX, on_error="retry", **OPTIONS)
+    folder = tmp_path / "run"
+    interrupted_run(folder, 17, on_error="retry")
+    for _ in range(3):
+        interrupted_run(folder, 23, on_error="retry", resume=True)
+    same(meco.minimize(fun, BOX, checkpoint=folder, resume=True, on_error="retry", **OPTIONS), whole)
+
+
+def test_a_finished_run_is_given_back_without_a_call(tmp_path):
+    whole = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+
+    def never(x):
+        raise AssertionError("called")
+
+    never.__qualname__ = fun.__qualname__
+    same(meco.minimize(never, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS), whole)
+
+
+def test_the_finished_log_is_the_same_file_whoever_made_it(tmp_path):
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "a", **OPTIONS)
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "b", workers=3, **OPTIONS)
+    interrupted_run(tmp_path / "c", 44)
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "c", resume=True, workers=2, **OPTIONS)
+    logs = [(tmp_path / name / "evals.bin").read_bytes() for name in "abc"]
+    assert logs[0] == logs[1] == logs[2]
+
+
+def test_the_seed_of_a_resumed_run_is_that_of_the_folder(tmp_path):
+    options = {**OPTIONS, "seed": None}
+    part = interrupted_run(tmp_path / "run", 30, seed=None)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options)
+    assert resumed.seed == part.seed
+    same(resumed, meco.minimize(fun, BOX, **{**options, "seed": part.seed}))
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path):
+    interrupted_run(tmp_path / "run", 30)
+    for change, named in (
+        ({"budget": 130}, "budget"),
+        ({"seed": 5}, "seed"),
+        ({"method": "SHADE"}, "method"),
+        ({"pop_size": 11}, "options"),
+        ({"eq_tol": 1e-3}, "eq_tol"),
+        ({"x0": [0, 0, 0]}, "x0"),
+        ({"on_error": "retry"}, "on_error"),
+    ):
+        with pytest.raises(InvalidInput, match=f"another problem or set-up: its {named}"):
+            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **{**OPTIONS, **change})
+    with pytest.raises(InvalidInput, match="its lower"):
+        meco.minimize(fun, [(-4.0, 5.0)] * 3, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    with pytest.raises(InvalidInput, match="its fun"):
+        meco.minimize(lambda x: x @ x, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+def test_a_folder_of_another_version_is_refused(tmp_path, monkeypatch):
+    interrupted_run(tmp_path / "run", 30)
+    monkeypatch.setattr(meco, "__version__", "99.0")
+    with pytest.raises(InvalidInput, match=r"made by meco .*cannot continue"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+def test_a_folder_in_use_is_not_overwritten(tmp_path):
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    with pytest.raises(InvalidInput, match="resume=True"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(InvalidInput, match="other files"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "other", **OPTIONS)
+
+
+def test_a_search_that_departs_from_the_log_is_refused(tmp_path):
+    interrupted_run(tmp_path / "run", 60)
+    _, entries, layout, _ = load_run(tmp_path / "run")
+    moved = [e._replace(x=e.x + 0.5) if e.number == 33 else e for e in entries]
+    write_log(tmp_path / "run" / "evals.bin", layout, moved)
+    with pytest.raises(InvalidInput, match=r"evaluation 33 .*evaluated="):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+def test_a_search_that_departs_from_the_stored_state_is_refused(tmp_path):
+    interrupted_run(tmp_path / "run", 60)
+    with np.load(tmp_path / "run" / "state.npz") as content:
+        state = dict(content)
+    state["x"] = state["x"] + 1e-9
+    np.savez(tmp_path / "run" / "state.npz", **state)
+    with pytest.raises(InvalidInput, match="another x than the interrupted one"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+def test_a_damaged_state_file_does_no_harm(tmp_path):
+    interrupted_run(tmp_path / "run", 60)
+    (tmp_path / "run" / "state.npz").write_bytes(b"PK not a state")
+    whole = meco.minimize(fun, BOX, **OPTIONS)
+    same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS), whole)
+
+
+def test_a_run_file_that_is_not_one_is_named(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(DamagedFile, match=r"run\.json"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path, resume=True, **OPTIONS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("damage") / "run"
+    whole = interrupted_run(folder, 80)
+    log = folder / "evals.bin"
+    content = bytearray(log.read_bytes())
+    size = Layout(3, 2, 1).size
+    assert len(content) == HEADER.size + 80 * size
+    if data.draw(st.booleans(), label="truncate"):
+        cut = data.draw(st.integers(1, 40 * size).filter(lambda n: n % size), label="bytes cut")
+        content = content[: len(content) - cut]
+        lost = -(-cut // size)
+    else:
+        places = data.draw(st.lists(st.integers(40 * size, 80 * size - 1), min_size=1, max_size=5, unique=True))
+        for place in places:
+            content[HEADER.size + place] ^= 1 << data.draw(st.integers(0, 7))
+        lost = len({place // size for place in places})
+    log.write_bytes(content)
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return fun(x)
+
+    counted.__qualname__ = fun.__qualname__
+    resumed = meco.minimize(counted, BOX, checkpoint=folder, resume=True, **OPTIONS)
+    same(resumed, meco.minimize(fun, BOX, **OPTIONS))
+    assert len(calls) == 40 + lost
+    assert "was damaged" in resumed.message
+    assert f"{80 - lost} are intact" in resumed.message
+    assert whole.nfev == 80
+
+
+def test_a_damaged_header_is_repaired_from_the_run_file(tmp_path):
+    interrupted_run(tmp_path / "run", 80)
+    log = tmp_path / "run" / "evals.bin"
+    content = bytearray(log.read_bytes())
+    content[13] ^= 8
+    log.write_bytes(content)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    same(resumed, meco.minimize(fun, BOX, **OPTIONS))
+    assert "80 are intact" in resumed.message
+
+
+@given(st.integers(0, 2**63), st.integers(0, 2**31), st.integers(0, 6), st.lists(st.floats(), min_size=7, max_size=7))
+def test_a_record_is_read_back_to_the_last_bit(number, batch, fault, values):
+    layout = Layout(3, 2, 1, decided=True)
+    entry = Entry(
+        number, batch, 1, Fault(fault), np.array(values[:3]), values[3], np.array(values[4:6]), np.array(values[6:])
+    )
+    back = layout.decode(layout.encode(entry))
+    assert back is not None
+    assert (back.number, back.batch, back.attempt, back.fault) == (number, batch, 1, fault)
+    assert np.array(values).tobytes() == np.array([*back.x, back.f, *back.g, *back.h]).tobytes()
+
+
+@given(st.integers(0, Layout(3, 2, 1).size * 8 - 1))
+def test_any_flipped_bit_of_a_record_is_noticed(bit):
+    layout = Layout(3, 2, 1)
+    record = bytearray(layout.encode(Entry(5, 1, 0, Fault.NONE, np.ones(3), 2.0, np.zeros(2), np.zeros(1))))
+    record[bit // 8] ^= 1 << bit % 8
+    assert layout.decode(bytes(record)) is None
+
+
+def test_failures_before_the_number_of_constraints_is_known_are_logged_too(tmp_path):
+    calls = []
+
+    def late(x):
+        calls.append(x)
+        if len(calls) <= 15:
+            raise RuntimeError("warming up")
+        if len(calls) == 40:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    late.__qualname__ = "late"
+    meco.minimize(late, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    reading = read_log(tmp_path / "run" / "evals.bin")
+    assert reading.layout == Layout(3, 2, 1, decided=True)
+    assert sorted(e.number for e in reading.entries) == list(range(39))
+    reasons = [json.loads(line) for line in (tmp_path / "run" / "failures.jsonl").read_text().splitlines()]
+    assert reasons[0] == {"number": 0, "fault": "raised", "reason": "RuntimeError: warming up"}
+
+
+def test_wall_times_lie_beside_the_log(tmp_path):
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    times = np.frombuffer((tmp_path / "run" / "times.bin").read_bytes(), dtype="<u8,<f8,<f8")
+    assert_array_equal(np.sort(times["f0"]), np.arange(120))
+    assert (times["f2"] >= 0).all()
+
+
+def test_a_stale_lock_never_blocks(tmp_path):
+    interrupted_run(tmp_path / "run", 30)
+    (tmp_path / "run" / "lock").write_text("999999\n")
+    assert meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS).nfev == 120
+
+
+def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
+    ready = tmp_path / "ready"
+    script = textwrap.dedent(f"""
+        import pathlib, time
+        from meco.frontdoor.lock import Lock
+        held = Lock(pathlib.Path({str(tmp_path / "run" / "lock")!r}))
+        pathlib.Path({str(ready)!r}).touch()
+        time.sleep(60)
+    """)
+    interrupted_run(tmp_path / "run", 30)
+    holder = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        while not ready.exists():
+            assert holder.poll() is None
+            time.sleep(0.02)
+        with pytest.raises(InvalidInput, match=f"in use by process {holder.pid}"):
+            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    finally:
+        holder.kill()
+        holder.wait()
+    assert meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS).nfev == 120
+
+
+def test_a_run_folder_serves_as_known_points(tmp_path):
+    first = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", fsync=True), **OPTIONS)
+    more = meco.minimize(fun, BOX, evaluated=tmp_path / "run", **{**OPTIONS, "budget": 50, "seed": 9})
+    assert more.evaluations.given.sum() == (~first.evaluations.failed).sum()
+    assert more.nfev == 50
+
+
+SCRIPT = """
+import sys, time
+import numpy as np
+import meco
+
+def fun(x):
+    time.sleep(float(sys.argv[2]))
+    if x[1] > 4:
+        raise ValueError("no mesh")
+    return float(x @ x), [1.0 - x[0], x[1] - 3.0], [x[0] - x[2]]
+
+if __name__ == "__main__":
+    result = meco.minimize(
+        fun, [(-5.0, 5.0)] * 3, method=sys.argv[4], budget=100, seed=7, pop_size=8,
+        workers=int(sys.argv[3]), checkpoint=sys.argv[1], resume=True,
+    )
+    e = result.evaluations
+    np.savez(sys.argv[5], x=e.x, f=e.f, g=e.g, h=e.h, failed=e.failed, best=result.x, fun=result.fun)
+"""
+
+
+def run_script(tmp_path, folder, workers, method, output, pause="0.002"):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder), pause, str(workers), method, str(output)], env=environment
+    )
+
+
+def killed(process, log, draw):
+    """Kill a run at a random moment after it began to write, or right away; whether it was still running."""
+    before = log.stat().st_size if log.exists() else 0
+    if draw.random() < 0.85:
+        wait_until(lambda: process.poll() is not None or (log.exists() and log.stat().st_size > before))
+        time.sleep(draw.uniform(0.0, 0.2))
+    process.kill()
+    return process.wait() != 0
+
+
+def kills(tmp_path, count, seed):
+    """Kill runs without warning, resume, and compare with runs that were left alone."""
+    draw = random.Random(seed)
+    done = 0
+    wholes = {}
+    while done < count:
+        workers, method = draw.choice([1, 2]), draw.choice(["SHADE-FR", "MeCO-rand"])
+        if method not in wholes:
+            wholes[method] = tmp_path / f"whole-{method}.npz"
+            assert run_script(tmp_path, tmp_path / f"whole-{method}", 1, method, wholes[method], "0").wait() == 0
+        folder, output = tmp_path / f"run{done}", tmp_path / f"run{done}.npz"
+        while killed(run_script(tmp_path, folder, workers, method, output), folder / "evals.bin", draw):
+            done += 1
+            if draw.random() < 0.4 or done >= count:
+                assert run_script(tmp_path, folder, workers, method, output).wait() == 0
+                break
+        with np.load(wholes[method]) as whole, np.load(output) as found:
+            for key in whole.files:
+                assert_array_equal(whole[key], found[key])
+        assert (folder / "evals.bin").read_bytes() == (tmp_path / f"whole-{method}" / "evals.bin").read_bytes()
+
+
+def wait_until(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited too long")
+
+
+def test_a_killed_run_resumes_bit_for_bit(tmp_path):
+    kills(tmp_path, 4, seed=1)
+
+
+@pytest.mark.slow
+def test_fifty_kills(tmp_path):
+    kills(tmp_path, 50, seed=2)
+
+
+def test_killed_workers_do_not_outlive_their_parent(tmp_path):
+    script = tmp_path / "script.py"
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    script.write_text(
+        textwrap.dedent(f"""
+        import os, pathlib, time, meco
+        def fun(x):
+            (pathlib.Path({str(pids)!r}) / str(os.getpid())).touch()
+            time.sleep(600)
+        meco.minimize(fun, [(-5, 5)] * 2, method="SHADE-FR", budget=20, workers=2, seed=1)
+    """)
+    )
+    process = subprocess.Popen([sys.executable, str(script)])
+    wait_until(lambda: len(list(pids.iterdir())) == 2)
+    process.kill()
+    process.wait()
+    wait_until(lambda: not any(os.path.exists(f"/proc/{path.name}") for path in pids.iterdir()))
