@@ -194,7 +194,11 @@ def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
         first, last = int(np.ceil(np.log10(low) - 1e-9)), int(np.floor(np.log10(high) + 1e-9))
         step = max(1, -(-(last - first) // (most - 1)))
         found = [float(10.0**k) for k in range(first, last + 1, step)]
-        return found if len(found) > 1 else [float(v) for v in np.geomspace(low, high, 3)]
+        if len(found) > 2:
+            return found
+        fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
+        inside = [float(v) for v in fine if low * 0.999 <= v <= high * 1.001]
+        return inside if len(inside) > 1 else [float(low), float(high)]
     raw = (high - low) / max(most - 1, 1)
     unit = 10.0 ** float(np.floor(np.log10(raw))) if raw > 0 else 1.0
     width = next(unit * k for k in (1, 2, 5, 10) if unit * k >= 0.75 * raw)

@@ -80,19 +80,26 @@ def _run_line(section: Section) -> str:
     runs = " or ".join(str(c) for c in counts) or "0"
     budgets = sorted({p.budget for s in section.samples for p in s.places})
     spread = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
-    few = [
-        f"{label} {s.runs(m)}" for s in section.samples[:1] for m, label in enumerate(s.labels) if s.runs(m) < e.runs
-    ]
+    counted = [(c, s.runs(m)) for s in section.samples[:1] for m, c in enumerate(s.contenders)]
+    costly = [f"{c.label} {n}" for c, n in counted if c.most is not None and n < e.runs]
+    begun = [f"{c.label} {n}" for c, n in counted if n < e.seeds(c)]
     policies = list(dict.fromkeys(f"{c.label}: {policy_of(c)}" for c in e.contenders if policy_of(c)))
     text = (
-        f"{len(e.contenders)} contenders on {len(e.problems)} problems, {runs} runs each (seeds from {e.first_seed}), "
+        f"{_count(len(e.contenders), 'contender')} on {_count(len(e.problems), 'problem')}, {runs} runs each "
+        f"(seeds from {e.first_seed}), "
         f"{spread} evaluations a run."
     )
-    if few:
-        text += f" Fewer runs: {', '.join(few)}."
+    if costly:
+        text += f" One run takes minutes to hours, so there are fewer: {', '.join(costly)}."
+    if begun:
+        text += f" Not finished: {', '.join(begun)}."
     if policies:
         text += f" Policies: {'; '.join(policies)}."
     return f'<p class="run">{escape(text)}</p>'
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _table(table: Table) -> str:
@@ -116,7 +123,8 @@ def _switch(name: str, text: str) -> str:
 def _figure(figure: Figure) -> str:
     several = len(figure.panels) > 1
     panels = "".join(
-        f"<div>{f'<h4>{escape(p.title)}</h4>' if several else ''}{svg.draw(p, f'{figure.name}-{i}')}</div>"
+        f'<div style="max-width:{1.5 * p.size[0]:.0f}px">{f"<h4>{escape(p.title)}</h4>" if several else ""}'
+        f"{svg.draw(p, f'{figure.name}-{i}')}</div>"
         for i, p in enumerate(figure.panels)
     )
     keys = "".join(

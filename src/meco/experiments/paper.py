@@ -20,7 +20,6 @@ FAITHFUL_NOTE = (
     f"MeCO is the shipped policy, rewarded by the decrease of f+ν and chosen among seeds on its training problems; "
     f"{FAITHFUL} and the variants use the paper's settings and one seed."
 )
-SURROGATE_NOTE = "COBRA and SACOBRA take minutes to hours for one run and run less often; the tables say how often."
 
 
 def contenders(names: tuple[str, ...], policy: str = "meco-10d") -> tuple[Contender, ...]:
@@ -58,7 +57,6 @@ PAPER: Registry[Experiment] = Registry(
             printed="table1",
             quick=(*SHADE_FAMILY, "MeCO"),
             focus=("MeCO", "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native"),
-            notes=(SURROGATE_NOTE,),
         ),
         "transfer": Experiment(
             "transfer",
@@ -83,7 +81,6 @@ PAPER: Registry[Experiment] = Registry(
             views=("performance", "ranks", "critical", "values", "feasibility"),
             quick=(*SHADE_FAMILY, "MeCO"),
             focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES"),
-            notes=(SURROGATE_NOTE,),
         ),
         "trajectories": Experiment(
             "trajectories",
@@ -106,7 +103,6 @@ PAPER: Registry[Experiment] = Registry(
             printed="realworld",
             quick=(*SHADE_FAMILY, "MeCO"),
             focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES"),
-            notes=(SURROGATE_NOTE,),
         ),
         "actions": Experiment(
             "actions",

@@ -180,7 +180,7 @@ def _shape(mark: Shape, place: Place) -> str:
 def _spot(mark: Spot, place: Place) -> str:
     x, y = place(mark.x, mark.y)
     if mark.kind == "sensor":
-        body = f'<path d="M{x - 3:.1f} {y:.1f}h6M{x:.1f} {y - 3:.1f}v6"/>'
+        body = f'<path d="M{x - 4:.1f} {y:.1f}h8M{x:.1f} {y - 4:.1f}v8"/>'
     elif mark.kind == "hover":
         body = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>'
     else:
