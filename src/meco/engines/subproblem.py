@@ -12,6 +12,7 @@ from meco.engines.rbf import Surrogate
 
 NEAREST = 20  # points that the distance requirement looks at
 SOFTNESS = 0.05
+HOPELESS = 1e-3  # violation beyond which surrogate limits count as contradictory
 ACCURACY = 1e-6  # in units of the first gradients: about the accuracy in x
 
 
@@ -31,8 +32,16 @@ class Subproblem:
     only_limits: bool = False  # phase I: the squared violations take the objective's place
 
     def solve(self, start: np.ndarray, max_iter: int) -> np.ndarray:
-        """A local solution by SLSQP; where it cannot keep the limits, the least squared violation instead."""
+        """A local solution by SLSQP; where the limits cannot be kept, the least squared violation instead.
+
+        SLSQP spends all its iterations on limits that contradict each other, so a start that
+        breaks them is first moved to where they are kept, if there is such a place nearby.
+        """
         view = View(self, start)
+        if not self.only_limits and view.excess(start) > HOPELESS:
+            start = self.restore(start)
+            if view.excess(start) > HOPELESS:
+                return start
         found = _minimize(view, start, "SLSQP", {"maxiter": max_iter, "ftol": ACCURACY}, constraints=view.constraints())
         if self.only_limits or view.excess(found) <= 10.0 * ACCURACY:
             return found
