@@ -1,0 +1,99 @@
+"""What the log of a run costs: seconds per evaluation and per generation, at D = 50.
+
+    python benchmarks/journal.py [folder]
+
+Two measures: the log alone (encode, checksum, hand over to the system, state file), and complete
+runs of minimize() with and without a checkpoint, side by side in one process.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import meco
+from meco.frontdoor.answers import Fault
+from meco.frontdoor.journal import Journal, Layout
+from meco.frontdoor.ledger import Entry
+
+DIM, SIZE, BUDGET, ROUNDS = 50, 50, 2500, 9
+
+
+def trivial(x: np.ndarray):
+    """Rows of points, two constraints."""
+    return (x * x).sum(axis=1), 1.0 - x[:, :2]
+
+
+def log_alone(folder: Path, fsync: bool) -> tuple[float, float]:
+    """Microseconds for appending one record, and for flushing a generation."""
+    layout = Layout(DIM, 2, 0, decided=True)
+    rng = np.random.default_rng(1)
+    entries = [Entry(i, i // SIZE, 0, Fault.NONE, rng.random(DIM), 1.0, rng.random(2)) for i in range(BUDGET)]
+    journal = Journal(folder / f"log-{fsync}-{time.monotonic_ns()}.bin", layout, fsync)
+    appending = flushing = 0.0
+    for start in range(0, BUDGET, SIZE):
+        begun = time.perf_counter()
+        for entry in entries[start : start + SIZE]:
+            journal.append(entry)
+        between = time.perf_counter()
+        journal.flush()
+        appending += between - begun
+        flushing += time.perf_counter() - between
+    journal.close()
+    return 1e6 * appending / BUDGET, 1e6 * flushing / (BUDGET // SIZE)
+
+
+def whole_run(checkpoint) -> float:
+    """Seconds of CPU time for one run."""
+    begun = time.process_time()
+    meco.minimize(
+        trivial, [(-5.0, 5.0)] * DIM, method="SHADE-FR", budget=BUDGET, pop_size=SIZE, seed=1, vectorized=True,
+        checkpoint=checkpoint,
+    )  # fmt: skip
+    return time.process_time() - begun
+
+
+def state_alone(folder: Path) -> float:
+    """Microseconds for writing the state of a search."""
+    from meco.frontdoor.runfolder import Checkpoint, RunFolder
+
+    run = RunFolder.open(Checkpoint(folder / "state"), {"lower": [0.0] * DIM}, resume=False)
+    state = {
+        "nfev": 1,
+        "generation": 1,
+        "streams": np.array("x" * 400),
+        "x": np.zeros((1, SIZE, DIM)),
+        "f": np.zeros((1, SIZE)),
+    }
+    taken = []
+    for _ in range(50):
+        begun = time.perf_counter()
+        run.generation(state, last=True)
+        taken.append(time.perf_counter() - begun)
+    run.close()
+    return 1e6 * statistics.median(taken)
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as name:
+        folder = Path(name)
+        for fsync in (False, True):
+            rounds = [log_alone(folder, fsync) for _ in range(3 if fsync else ROUNDS)]
+            record, flush = (statistics.median(column) for column in zip(*rounds))
+            print(f"log alone, fsync {fsync!s:5}: {record:6.2f} us per evaluation, {flush:8.1f} us per generation")
+        print(f"state file, when written: {state_alone(folder):8.1f} us")
+        whole_run(None)
+        pairs = [(whole_run(None), whole_run(folder / f"run{i}")) for i in range(ROUNDS)]
+        without, with_log = (statistics.median(column) for column in zip(*pairs))
+        extra = 1e6 * (with_log - without) / BUDGET
+        print(f"minimize(): {1e6 * without / BUDGET:.1f} us per evaluation, with a run folder {extra:+.1f} us")
+        print("targets: 10 us per evaluation, 1000 us per generation")
+
+
+if __name__ == "__main__":
+    main()
