@@ -14,10 +14,22 @@ from meco.engines.shade import Shade
 from meco.evaluator import Evaluator
 from meco.problems.cec2017 import NAMES
 from meco.problems.evaluation import Evaluation
-from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty, best, gain, order
+from meco.rules import (
+    BalancedPenalty,
+    FeasibilityFirst,
+    FixedEpsilon,
+    ScheduledEpsilon,
+    StaticPenalty,
+    best,
+    gain,
+    order,
+)
 from meco.streams import Streams
 
-RULES = [StaticPenalty(), BalancedPenalty(), FeasibilityFirst(), FixedEpsilon(), FixedEpsilon(per_constraint=True), ScheduledEpsilon()]  # fmt: skip
+RULES = [
+    StaticPenalty(), BalancedPenalty(), FeasibilityFirst(), FixedEpsilon(), FixedEpsilon(per_constraint=True),
+    ScheduledEpsilon(),
+]  # fmt: skip
 
 
 def libraries() -> list:

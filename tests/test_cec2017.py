@@ -128,7 +128,7 @@ def test_missing_official_tables_name_both_ways_out(monkeypatch, tmp_path):
 def test_a_damaged_table_file_is_named(monkeypatch, tmp_path):
     (tmp_path / "cec2017c.npz").write_bytes(b"PK\x03\x04 this is no archive")
     monkeypatch.setenv("MECO_DATA", str(tmp_path))
-    with pytest.raises(MecoError, match=r"cec2017c\.npz cannot be read"):
+    with pytest.raises(MecoError, match=r"cec2017c\.npz is not a sound npz file.*meco data fetch cec2017"):
         get_problem("C01", 10, "official")
 
 

@@ -8,13 +8,27 @@ import sys
 
 import pytest
 
-HEAVY = ("scipy", "torch", "matplotlib", "pymoo", "cma", "rich", "gymnasium", "dask", "distributed", "pooch", "array_api_compat")
+HEAVY = (
+    "scipy",
+    "torch",
+    "matplotlib",
+    "pymoo",
+    "cma",
+    "rich",
+    "gymnasium",
+    "dask",
+    "distributed",
+    "pooch",
+    "array_api_compat",
+)
 
 
 def modules_after(code: str) -> set[str]:
     script = f"import sys\n{code}\nprint(' '.join(sorted(sys.modules)))"
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    printed = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
     return set(printed.stdout.split("\n")[-2].split())
 
 

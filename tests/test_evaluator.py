@@ -124,7 +124,7 @@ def test_a_budget_below_one_is_refused(budget):
 
 
 def test_bounds_are_checked_by_name():
-    with pytest.raises(InvalidInput, match="lower bound of variable 1 is above its upper bound: 3.0 > 2.0"):
+    with pytest.raises(InvalidInput, match=r"lower bound of variable 1 is above its upper bound: 3\.0 > 2\.0"):
         meco.Problem("mine", [0.0, 3.0], [1.0, 2.0], 0, 0, lambda x: (x.sum(-1), [], []))
     with pytest.raises(InvalidInput, match="variable 0 must be finite"):
         meco.Problem("mine", [-np.inf, 3.0], [1.0, 4.0], 0, 0, lambda x: (x.sum(-1), [], []))

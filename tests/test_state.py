@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.arrays import to_numpy
 from meco.mdp import state as st
-from meco.mdp.reward import REWARDS
+from meco.mdp.reward import REWARDS, Moment
 from meco.problems.evaluation import Evaluation, concat
 from meco.rules.epsilon import DELTA
 from meco.rules.rule import Population, Progress
@@ -152,7 +152,12 @@ def test_rewards_do_not_notice_the_order_of_candidates(name):
     def reward(move):
         first = st.reference(start.ev.map(lambda a: a[:, move]), DELTA)
         seen = [p.ev.map(lambda a: a[:, move]) for p in pops]
-        return REWARDS[name](*(st.situation(ev, eps, st.counted(ev.failed)) for ev in seen), first, known)
+        scores = [np.nanmin(ev.f + ev.nu, axis=1) for ev in seen]
+        moments = [
+            Moment(*st.situation(ev, eps, st.counted(ev.failed)), score, np.full(4, 50.0))
+            for ev, score in zip(seen, scores)
+        ]
+        return REWARDS[name](*moments, first, known)
 
     r = reward(np.arange(12))
     assert np.abs(r).max() > 0

@@ -115,7 +115,7 @@ class Evaluator:
         """Runs that differ in what they evaluate: one call for each run."""
         allowed = wanted & (np.cumsum(wanted, axis=1) <= (self.budget - self.nfev)[:, None])
         x = self.to_box(unit)
-        pieces = []
+        pieces: list[Evaluation | None] = []
         for b in range(self.runs):
             chosen = np.flatnonzero(allowed[b])
             if chosen.size == 0:

@@ -52,7 +52,7 @@ class Draws(NamedTuple):
     def cut(cls, block: Array, size: int, dim: int, redraw: bool) -> Draws:
         xp = namespace(block)
         runs = block.shape[0]
-        single = [block[:, i * size : (i + 1) * size] for i in range(7)]
+        slot, scale, share, guide, first, second, forced = (block[:, i * size : (i + 1) * size] for i in range(7))
         at = 7 * size
         drop = block[:, at : at + 2 * size]
         at += 2 * size
@@ -60,10 +60,10 @@ class Draws(NamedTuple):
         at += 2
         cross = xp.reshape(block[:, at : at + size * dim], (runs, size, dim))
         fresh = xp.reshape(block[:, at + size * dim :], (runs, size, dim)) if redraw else None
-        return cls(*single, cross, fresh, drop, rule)
+        return cls(slot, scale, share, guide, first, second, forced, cross, fresh, drop, rule)
 
     @staticmethod
-    def count(size: int, dim: int, redraw: bool) -> int:
+    def needed(size: int, dim: int, redraw: bool) -> int:
         """Uniform numbers that one generation needs."""
         return 9 * size + 2 + size * dim * (2 if redraw else 1)
 
@@ -85,7 +85,7 @@ class Shade(Engine):
         if self.population is None:
             return first_population(self.task, self.size)
         set_, draw, dim = self.settings, self.task.draw, self.task.dim
-        u = Draws.cut(draw.uniform(Draws.count(self.size, dim, set_.redraw)), self.size, dim, set_.redraw)
+        u = Draws.cut(draw.uniform(Draws.needed(self.size, dim, set_.redraw)), self.size, dim, set_.redraw)
         self.parent_key = self.rule.key(self.population.ev, self.state)
         self.scale, self.rate = self.history.sample(u.slot, u.scale, draw.normal(self.size))
         self.drop, self.rule_draw = u.drop, u.rule

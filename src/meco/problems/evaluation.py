@@ -70,16 +70,16 @@ class Evaluation:
 
     def map(self, change: Callable[[Array], Array]) -> Evaluation:
         """The same change (a gather, a slice, a reshape) made to every array."""
-        return Evaluation(*(change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible)), self.intact)
+        f, g, h, failed, feasible = (change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible))
+        return Evaluation(f, g, h, failed, feasible, self.intact)
 
 
 def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:
     """Evaluations side by side along the candidates (axis 1) or the runs (axis 0)."""
     xp = namespace(parts[0].f)
-    return Evaluation(
-        *(xp.concat([getattr(p, name) for p in parts], axis=axis) for name in ("f", "g", "h", "failed", "feasible")),
-        intact=all(p.intact for p in parts),
-    )
+    names = ("f", "g", "h", "failed", "feasible")
+    f, g, h, failed, feasible = (xp.concat([getattr(p, name) for p in parts], axis=axis) for name in names)
+    return Evaluation(f, g, h, failed, feasible, all(p.intact for p in parts))
 
 
 def absent(like: Evaluation, count: int) -> Evaluation:

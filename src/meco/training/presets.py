@@ -17,7 +17,7 @@ from meco.registry import Registry
 from meco.training.config import TrainingConfig
 
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # of the fixed split
-SHIPPED = {"reward": "score"}  # what the shipped policies change of the paper's settings
+SHIPPED: dict[str, Any] = {"reward": "score"}  # what the shipped policies change of the paper's settings
 SEEDS_PER_FOLDS = 100  # fold k of seed s trains with seed 100 s + k, so that no two folds draw alike
 
 Preset = Callable[[int], list[TrainingConfig]]  # from a seed
