@@ -221,7 +221,7 @@ def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, w
         "--method",
         "SHADE-FR",
         "--budget",
-        "200",
+        "90",
         "--seed",
         "1",
         "--checkpoint",
