@@ -66,14 +66,13 @@ class Agents:
 
     def learn(self, s: Tensor, index: np.ndarray, r: Tensor, s_next: Tensor, last: bool) -> Tensor:
         """Remember a step of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
-        action, loss = torch.from_numpy(index).to(self.device), torch.zeros_like(r[:, 0])
+        action = torch.from_numpy(index).to(self.device)
         for e in range(self.episodes):
             self.replay.add(s[:, e], action[:, e], r[:, e], s_next[:, e], last)
         if self.replay.held < self.batch:
-            return loss
-        for e in range(self.episodes):
-            loss = loss + self.learner.learn(self.replay.sample(self._chance[:, e]))
-        return loss / self.episodes
+            return torch.zeros_like(r[:, 0])
+        losses = [self.learner.learn(self.replay.sample(self._chance[:, e])) for e in range(self.episodes)]
+        return losses[0] if self.episodes == 1 else torch.stack(losses).mean(0)
 
     def keep(self, policies: Sequence[int]) -> None:
         """Go on with some of the policies only."""

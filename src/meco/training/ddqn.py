@@ -78,10 +78,13 @@ class Learner:
         self.target = self.online.clone()
         self.first, self.second = torch.zeros_like(self.online), torch.zeros_like(self.online)
         self.steps = 0
-        self._view()
+        self._prepare()
 
-    def _view(self) -> None:
+    def _prepare(self) -> None:
+        """What every step needs and no step changes."""
         self._online, self._target = layers(self.online, self.shape), layers(self.target, self.shape)
+        self._change = self.settings.lr_last - self.settings.lr_first  # of the learning rate, by the last step
+        self._last_step = torch.clamp(self.settings.learning_steps - 1, min=1)
 
     def q(self, s: Tensor) -> Tensor:
         """Q values of states s [K, M, S] under the online networks: [K, M, A]."""
@@ -106,13 +109,11 @@ class Learner:
         action = batch.action[..., None]
         error = here.q.gather(-1, action) - y[..., None]
         dq = torch.zeros_like(here.q).scatter_(-1, action, error * (2.0 / size))
-        return (error * error).mean((1, 2)), gradient(self._online, batch.s, here, dq, self.sigmoid)
+        return error.square().flatten(1).mean(1), gradient(self._online, batch.s, here, dq, self.sigmoid)
 
     def rate(self) -> Tensor:
         """Learning rate of the coming step, linear from first to last over the training: [K, 1]."""
-        set_ = self.settings
-        reached = torch.clamp(self.steps / torch.clamp(set_.learning_steps - 1, min=1), max=1.0)
-        return set_.lr_first + (set_.lr_last - set_.lr_first) * reached
+        return self.settings.lr_first + self._change * (self.steps / self._last_step)
 
     def _descend(self, slope: Tensor) -> None:
         """AdamW: moments with bias correction, weight decay apart from the gradient."""
@@ -128,7 +129,7 @@ class Learner:
         for name in self.TENSORS:
             setattr(self, name, getattr(self, name)[policies].clone())
         self.settings = Settings(*(v[policies] for v in self.settings))
-        self._view()
+        self._prepare()
 
     def restore(self, saved: dict[str, Tensor], steps: int) -> None:
         """Go on from saved tensors."""
