@@ -22,6 +22,8 @@ _HOMES = {
     "RunResult": "meco.results",
     "minimize": "meco.api",
     "Optimizer": "meco.api",
+    "Checkpoint": "meco.frontdoor.runfolder",
+    "Command": "meco.frontdoor.command",
     "load_policy": "meco.mdp.policy",
 }
 _PARTS = ("problems", "rules", "engines", "mdp", "training", "experiments")
