@@ -1,0 +1,23 @@
+"""The loop is yours: ask for points, evaluate them wherever you like, tell their values in any order."""
+
+import numpy as np
+
+import meco
+
+search = meco.Optimizer(bounds=[(-5, 5)] * 3, n_ineq=1, n_eq=1, budget=1000, seed=1, eq_tol=1e-3)
+rng = np.random.default_rng(0)
+
+while not search.done:
+    x = search.ask()
+    x = x[rng.permutation(len(x))]  # results come back in whatever order
+    f = (x**2).sum(axis=1)
+    g = 1.0 - x[:, :1]  # g <= 0
+    h = x[:, 1:2] + x[:, 2:3] - 1.0  # h = 0
+    crashed = rng.random(len(x)) < 0.05
+    search.tell(x, f, g, h, failed=crashed)
+    if search.result.nfev == 300:  # saved and loaded without pickle
+        np.savez("search.npz", **search.state())
+        search = meco.Optimizer.from_state(np.load("search.npz"))
+
+print(search.result)
+assert search.result.feasible
