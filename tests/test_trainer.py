@@ -269,7 +269,7 @@ def contents(folder):
 
 
 def test_a_training_killed_at_random_moments_resumes_to_the_same_bits(tmp_path):
-    subprocess.run([*COMMAND, "--out", tmp_path / "whole"], check=True)
+    assert main([*COMMAND[3:], "--out", str(tmp_path / "whole")]) == 0
     began = checkpointed = 0
     chance = random.Random(time.time_ns())
     while True:
@@ -354,6 +354,22 @@ def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
     assert known["command"] == "meco train --preset tiny --only tiny-ring"
     assert main([*words, "--resume"]) == 0
     assert capsys.readouterr().out == ""  # nothing was left to do
+
+
+def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys, monkeypatch):
+    words = ["train", "--suite", "toy", "--dim", "2", "--holdout", "impossible", "--name", "best", "--seeds", "1,2,3"]
+    words += ["--set", "budget=200", "--epochs", "2", "--select", "--quiet", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["meco", *words])
+    assert main(words) == 0
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/best.safetensors"]
+    known = load_policy(tmp_path / "best.safetensors").metadata
+    losses = known["chosen_among"]
+    assert sorted(losses) == ["1", "2", "3"]
+    assert losses[str(known["seed"])] == min(losses.values())
+    assert main([*words, "--resume"]) == 0
+    assert capsys.readouterr().out == ""  # the choice is made
+    assert main([*words, "--resume", "--seeds", "1,2,4"]) == 0  # another choice: all candidates count
+    assert sorted(load_policy(tmp_path / "best.safetensors").metadata["chosen_among"]) == ["1", "2", "4"]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     configs = policies(args)
     args.out.mkdir(parents=True, exist_ok=True)
     if args.resume:
-        configs = [c for c in configs if not _is_done(args.out, c)]
+        configs = _pending(configs, args.out, args.select)
     from meco.training.trainer import lockstep_groups
 
     with _stop_on_signal() as stop:
@@ -135,13 +135,26 @@ def command_for(arguments: Sequence[str], name: str) -> str:
     return shlex.join(["meco", *words, "--only", name])
 
 
-def _is_done(folder: Path, config: TrainingConfig) -> bool:
-    """Whether the folder holds this very policy already."""
+def _pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:
+    """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
+    from meco.training.select import plain_name
+
+    together: dict[str, list[TrainingConfig]] = {}
+    for config in configs:
+        together.setdefault(plain_name(config) if select else config.name, []).append(config)
+    return [c for name, some in together.items() if not _is_done(folder, name, some, select) for c in some]
+
+
+def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], select: bool) -> bool:
+    """Whether the folder holds the policy of this very training, or the choice among these very candidates."""
     try:
-        found = load_policy(folder / (config.name + SUFFIX)).metadata
+        found = load_policy(folder / (name + SUFFIX)).metadata
     except MecoError:
         return False
-    return found.get("training") == config.as_dict()
+    if select and {str(c.seed) for c in candidates} != set(found.get("chosen_among", {})):
+        return False
+    kept = next((c for c in candidates if c.seed == found.get("seed")), candidates[0])
+    return found.get("training") == replace(kept, name=name).as_dict()
 
 
 class ProgressLine:
