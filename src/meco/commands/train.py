@@ -139,10 +139,14 @@ def _pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> l
     """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
     from meco.training.select import plain_name
 
+    def name_of(config: TrainingConfig) -> str:
+        return plain_name(config) if select else config.name
+
     together: dict[str, list[TrainingConfig]] = {}
     for config in configs:
-        together.setdefault(plain_name(config) if select else config.name, []).append(config)
-    return [c for name, some in together.items() if not _is_done(folder, name, some, select) for c in some]
+        together.setdefault(name_of(config), []).append(config)
+    done = {name for name, some in together.items() if _is_done(folder, name, some, select)}
+    return [c for c in configs if name_of(c) not in done]  # in the old order, which a checkpoint keeps
 
 
 def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], select: bool) -> bool:
