@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 def write_trained(
-    folder: Path, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
+    folder: Path | str, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
 ) -> Path:
     """Write the log and the policy with what is known of its training; the path of the policy.
 
     losses are those of the candidates it was chosen among, by seed.
     """
-    config = trained.config
+    config, folder = trained.config, Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     text = log_text(config, trained.rows).encode()
     (folder / (config.name + LOG_SUFFIX)).write_bytes(text)
