@@ -23,7 +23,7 @@ from meco.experiments.report import build, write_report
 from meco.experiments.runner import run_campaign
 from meco.experiments.sample import sample
 from meco.experiments.store import Store
-from meco.experiments.table import Cell, Column, Table, mark_best, number, to_csv, to_html, to_latex
+from meco.experiments.table import Cell, Column, Table, mark_best, number, to_csv, to_html, to_latex, to_markdown
 
 pytest.importorskip("scipy")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -169,6 +169,10 @@ def test_a_table_as_latex_is_escaped_and_marked():
     assert r"\textbf{$1.01\mathrm{e}{5}$}" in text
     assert r"$\pm$ 3" in text
     assert text.count(r"\\") >= 3
+
+
+def test_a_table_as_markdown_marks_the_best():
+    assert to_markdown(TABLE).splitlines()[2] == "| a & b | **1.01e5** (± 3) |"
 
 
 def test_a_table_as_csv_holds_full_numbers():

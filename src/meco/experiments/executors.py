@@ -141,6 +141,10 @@ class Dask(Workers):
         from distributed.scheduler import KilledWorker
 
         self.lost = (KilledWorker,)
+        logs = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+        self._levels = [(log, log.level) for log in logs]
+        for log in logs:  # what goes wrong is said in our own words
+            log.setLevel(logging.CRITICAL)
         self._cluster: Any = None
         if address:
             self._client = _joined(distributed, address)
@@ -167,12 +171,11 @@ class Dask(Workers):
             with contextlib.suppress(Exception):
                 if part is not None:
                     part.close(timeout=2 if now else 10)
+        for log, level in self._levels:
+            log.setLevel(level)
 
 
 def _joined(distributed: Any, address: str) -> Any:
-    quiet = logging.getLogger("distributed")
-    level = quiet.level
-    quiet.setLevel(logging.CRITICAL)
     try:
         return distributed.Client(address, timeout=REACH_SECONDS, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
@@ -180,8 +183,6 @@ def _joined(distributed: Any, address: str) -> Any:
             f"no Dask scheduler answers at {address} ({type(error).__name__}); "
             "start one with `dask scheduler`, or use --executor dask for a local cluster"
         ) from error
-    finally:
-        quiet.setLevel(level)
 
 
 def _local(distributed: Any, workers: int) -> Any:

@@ -15,7 +15,7 @@ from meco.experiments.paper import PAPER
 from meco.experiments.record import Record
 from meco.experiments.sample import Sample, sample
 from meco.experiments.store import Store, StoreError
-from meco.experiments.table import Table, to_csv, to_latex
+from meco.experiments.table import Table, to_csv, to_latex, to_markdown
 
 Item = Table | Figure
 
@@ -121,15 +121,18 @@ def build(
 
 
 def _files(items: list[Item], folder: Path) -> tuple[list[Path], str]:
-    """Every table as LaTeX and CSV, every figure as PDF and SVG; a note where matplotlib is missing."""
+    """Every table as CSV, LaTeX and Markdown, every figure as PDF and SVG; a note where matplotlib is missing."""
     made: list[Path] = []
     for part in ("tables", "figures"):
-        (folder / part).mkdir(exist_ok=True)
+        try:
+            (folder / part).mkdir(exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"cannot make {folder / part}: {error.strerror}") from error
     note = ""
     for item in items:
         table = item if isinstance(item, Table) else item.table
         if table is not None:
-            for kind, write in (("csv", to_csv), ("tex", to_latex)):
+            for kind, write in (("csv", to_csv), ("tex", to_latex), ("md", to_markdown)):
                 path = folder / "tables" / f"{table.name}.{kind}"
                 _write(path, write(table))
                 made.append(path)
@@ -138,6 +141,10 @@ def _files(items: list[Item], folder: Path) -> tuple[list[Path], str]:
                 made += plots.save(item, folder / "figures")
             except MissingExtra as error:
                 note = f"no figure files: {error}"
+            except OSError as error:
+                for half in (folder / "figures").glob("*.part.*"):
+                    half.unlink(missing_ok=True)
+                raise StoreError(f"cannot write {folder / 'figures' / item.name}: {error.strerror}") from error
     return made, note
 
 

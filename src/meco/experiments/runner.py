@@ -53,7 +53,7 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Worke
     missing = [run for run in wanted if run not in there]
     for experiment in experiments:
         store.plan(experiment)
-    tasks = group(missing, files)
+    tasks = group(missing, files, workers.count)
     progress = Progress(tasks, len(wanted) - len(missing), workers.count, quiet)
     campaign = _Campaign(store, workers, progress)
     name, facts = _session(experiments, workers, len(missing))

@@ -1,4 +1,4 @@
-"""A table as data, and the three ways to write it: HTML, LaTeX and CSV."""
+"""A table as data, and the ways to write it: HTML, LaTeX, Markdown and CSV."""
 
 from __future__ import annotations
 
@@ -154,6 +154,23 @@ def _tex_cell(cell: Cell) -> str:
 def _tex(text: str) -> str:
     escaped = "".join(_TEX.get(char, char) for char in text)
     return re.sub(r"(?<![\w.])(-?\d[\d.]*)e(-?\d+)", r"$\1\\mathrm{e}{\2}$", escaped)
+
+
+# -- Markdown --------------------------------------------------------------------------------
+
+
+def to_markdown(table: Table) -> str:
+    """The main numbers for a README: best bold, second in italics; lines below follow in brackets."""
+    head = "| " + " | ".join(c.label for c in table.columns) + " |"
+    rule = "|" + "|".join(":--" if c.head or c.left else "--:" for c in table.columns) + "|"
+    rows = ["| " + " | ".join(_markdown(cell) for cell in row) + " |" for row in (*table.rows, *table.footer)]
+    return "\n".join([head, rule, *rows]) + "\n"
+
+
+def _markdown(cell: Cell) -> str:
+    text = cell.text.replace("|", r"\|")
+    marked = {"best": f"**{text}**", "second": f"*{text}*"}.get(cell.mark, text)
+    return " ".join([marked, *(f"({line})" for kind, line in cell.lines if kind != "population")])
 
 
 # -- CSV -------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from meco.methods import METHODS, solve
 
 LOCKSTEP_NUMBERS = 2000  # runs x variables of one lockstep group: some seconds, and cache-friendly
 LOCKSTEP_RUNS = 60
+LEAST_LOCKSTEP = 10  # smaller groups waste time
+TASKS_PER_WORKER = 12
 TASK_SECONDS = 8.0  # what a task of runs one after another should take
 LOCKSTEP_SECONDS = 0.035  # one run in lockstep at 50D and 2500 evaluations, one core
 SECONDS = {  # one run at 50D and 2500 evaluations, one core: first guesses, corrected while running
@@ -60,17 +62,19 @@ class Outcome:
     hopeless: bool = False  # runs with the same options will fail everywhere
 
 
-def group(runs: Iterable[Run], files: Mapping[str, str] | None = None) -> list[Task]:
-    """Tasks of seconds to a minute; the longest come first, so that no core waits at the end."""
+def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: int = 1) -> list[Task]:
+    """Tasks of seconds to a minute, the longest first, and enough of them that no worker waits at the end."""
+    wanted = list(runs)
+    fair = max(LEAST_LOCKSTEP, len(wanted) // (TASKS_PER_WORKER * workers))
     alike: dict[tuple, list[Run]] = {}
-    for run in runs:
+    for run in wanted:
         options = json.loads(run.options)
         if METHODS[run.method].lockstep and "hidden" not in options:
             options.pop("policy", None)  # runs in lockstep may each have their own
         alike.setdefault((run.method, str(options), run.place.dim, run.place.budget), []).append(run)
     used, tasks = files or {}, []
     for members in alike.values():
-        count = math.ceil(len(members) / _group_size(members[0]))
+        count = math.ceil(len(members) / _group_size(members[0], fair))
         for i in range(count):  # parts of equal size
             part = members[i * len(members) // count : (i + 1) * len(members) // count]
             named = sorted({(r.place.problem, used[r.place.problem]) for r in part if r.place.problem in used})
@@ -78,9 +82,9 @@ def group(runs: Iterable[Run], files: Mapping[str, str] | None = None) -> list[T
     return sorted(tasks, key=lambda task: -task.guess)
 
 
-def _group_size(one: Run) -> int:
+def _group_size(one: Run, fair: int) -> int:
     if METHODS[one.method].lockstep:
-        return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.place.dim))
+        return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.place.dim, fair))
     return max(1, int(TASK_SECONDS / Task((one,)).guess))
 
 
