@@ -214,6 +214,17 @@ def test_the_first_feasible_point_can_be_enough():
     assert "a feasible point was found" in result.message
 
 
+def test_a_known_point_can_be_enough():
+    known = ([[1.0, 0.0, 0.0]], [1.0], [[0.0]])
+    for wish in ({"stop": "feasible"}, {"target": 1.0}):
+        result = meco.minimize(
+            lambda x: (x @ x, [1.0 - x[0]]), BOX, evaluated=known, method="SHADE-FR", budget=60, **wish
+        )
+        assert result.nfev == 0
+        assert result.stop_reason in ("feasible", "target")
+        assert_array_equal(result.x, [1.0, 0.0, 0.0])
+
+
 def test_time_can_run_out_in_the_middle_of_a_generation():
     def slow(x):
         time.sleep(0.02)

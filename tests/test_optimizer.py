@@ -174,6 +174,11 @@ def test_mistakes_are_named():
         meco.Optimizer(BOX, -1, 0, **OPTIONS)
 
 
+def test_a_misspelt_keyword_offers_the_nearest():
+    with pytest.raises(TypeError, match="keyword of Optimizer named 'bugdet'; did you mean 'budget'"):
+        meco.Optimizer(BOX, bugdet=100)
+
+
 def test_a_method_that_cannot_be_asked_says_so():
     pytest.importorskip("scipy")
     with pytest.raises(InvalidInput, match="COBYQA calls the problem itself"):

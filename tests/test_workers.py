@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -123,6 +125,18 @@ def test_spawned_workers_give_the_same_run(monkeypatch):
 def test_no_worker_is_left_behind():
     meco.minimize(fun, BOX, seed=3, workers=3, **OPTIONS)
     assert multiprocessing.active_children() == []
+
+
+def test_minimize_needs_numpy_alone():
+    script = (
+        "import sys, meco\n"
+        "meco.minimize(lambda x: (x @ x, [1 - x[0]]), [(-5, 5)] * 2, method='SHADE-FR', budget=30, checkpoint='run')\n"
+        "heavy = {'scipy', 'torch', 'matplotlib', 'rich', 'cloudpickle', 'dask', 'pymoo', 'cma'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def fingerprint():

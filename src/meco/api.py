@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import InvalidInput
 from meco.frontdoor.asktell import Optimizer
 from meco.frontdoor.call import Call
 from meco.frontdoor.caller import Caller
@@ -15,17 +14,13 @@ from meco.frontdoor.ledger import Ledger
 from meco.frontdoor.limits import read_limits
 from meco.frontdoor.outcome import MinimizeResult
 from meco.frontdoor.progress import reporter
-from meco.frontdoor.request import make_request
+from meco.frontdoor.request import make_request, refuse_unknown
 from meco.frontdoor.runfolder import Checkpoint, RunFolder, recorded_seed
 from meco.frontdoor.session import Session
 from meco.frontdoor.stopping import Stopping
 from meco.frontdoor.workers import choose_backend
 
 __all__ = ["Checkpoint", "MinimizeResult", "Optimizer", "minimize"]
-
-
-class UnknownKeyword(UnknownName, TypeError):
-    """A keyword that minimize() does not have."""
 
 
 def minimize(
@@ -87,9 +82,7 @@ def minimize(
     >>> result.feasible
     True
     """
-    if unknown:
-        known = [name for name in inspect.signature(minimize).parameters if name != "unknown"]
-        raise UnknownKeyword("keyword of minimize", next(iter(unknown)), known)
+    refuse_unknown(minimize, unknown)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
     if resume and checkpoint is None:

@@ -14,7 +14,7 @@ from meco.frontdoor.answers import Answer, Fault, checked
 from meco.frontdoor.answers import failed as failure
 from meco.frontdoor.ledger import Known, Ledger
 from meco.frontdoor.outcome import MinimizeResult, make_outcome
-from meco.frontdoor.request import make_request
+from meco.frontdoor.request import make_request, refuse_unknown
 from meco.frontdoor.session import prepare
 
 STATE_FORMAT = 1
@@ -50,7 +50,9 @@ class Optimizer:
         eq_tol: float = 1e-4,
         ineq_tol: float = 0.0,
         constraint_names: Any = None,
+        **unknown: Any,
     ) -> None:
+        refuse_unknown(Optimizer.__init__, unknown)
         self.request = make_request(
             bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
             constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, UnknownName
 from meco.frontdoor.ledger import Evaluations, Known
 from meco.frontdoor.runfolder import load_run
 from meco.methods import METHODS
@@ -65,6 +66,17 @@ class Request:
             "ineq_tol": self.ineq_tol,
             "eq_tol": self.eq_tol,
         }
+
+
+class UnknownKeyword(UnknownName, TypeError):
+    """A keyword that a function does not have, with the nearest one it has."""
+
+
+def refuse_unknown(door: Callable[..., Any], unknown: Mapping[str, Any]) -> None:
+    """Name the first keyword that this door does not know."""
+    for name in unknown:
+        known = [key for key in inspect.signature(door).parameters if key not in ("self", "unknown")]
+        raise UnknownKeyword(f"keyword of {door.__qualname__.removesuffix('.__init__')}", name, known)
 
 
 def make_request(

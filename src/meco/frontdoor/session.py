@@ -72,20 +72,28 @@ class Session:
     def run(self) -> MinimizeResult:
         """Search until something ends it; always a result, but for errors."""
         try:
-            if self.request.known is not None or self._scout():
+            if not self._known_enough() and (self.request.known is not None or self._scout()):
                 self._search()
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
         except KeyboardInterrupt:
             self.stopping.end("interrupt")
+        finally:
+            close = getattr(self.report, "close", None)
+            if close is not None:
+                close()
         self.stopping.end("budget" if len(self.ledger) >= self.request.budget else "finished")
-        close = getattr(self.report, "close", None)
-        if close is not None:
-            close()
         result = self.result()
         if self.folder is not None:
             self.folder.finish(self.ledger, result.summary())
         return result
+
+    def _known_enough(self) -> bool:
+        """Whether a point known beforehand already is what the run should stop at."""
+        if self.request.known is None or not self.stopping.watches_answers:
+            return False
+        ev = self.request.known.evaluation(*self.request.tolerances)
+        return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
     def _formula(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         f, g, h = self.caller(x[0])
