@@ -9,12 +9,15 @@ interpolant and has a Cholesky factor, to which a new point adds one row.
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from meco.engines.library import borrow
 
+WIDTH = 1.25  # radius of the simplex in radii of the cube: no corner is ever a point of the cube
 SINGULAR = 1e-13  # a point whose pivot is below this share of its kernel value adds nothing but noise
 
 
@@ -50,7 +53,7 @@ class Simplex:
         corners = np.eye(dim + 1) - 1.0 / (dim + 1)  # regular, in the D-dimensional plane of sum 0
         basis = np.linalg.svd(corners)[2][:dim]
         corners = corners @ basis.T
-        self.corners = corners * np.sqrt(dim) / np.linalg.norm(corners[0])  # around the cube [-1, 1]^D
+        self.corners = corners * WIDTH * np.sqrt(dim) / np.linalg.norm(corners[0])
         self.inverse = np.linalg.inv(np.hstack([np.ones((dim + 1, 1)), self.corners]))  # [D+1, D+1]
         self.kernel = _cubes(self.corners, self.corners)
 
@@ -63,7 +66,6 @@ class CubicRBF:
     """Interpolation that grows: add() points and outputs, surrogate() gives what they say."""
 
     def __init__(self, dim: int, outputs: int) -> None:
-        self.blas = borrow("scipy.linalg.blas", "a surrogate")
         self.simplex = Simplex(dim)
         self.size = 0
         self.x = np.empty((0, dim))
@@ -91,7 +93,7 @@ class CubicRBF:
             for point, output in zip(x, y):  # leaves out what cannot be told apart
                 self.add(point, output)
             return
-        solved = borrow("scipy.linalg", "a surrogate").solve_triangular(factor, np.hstack([near, y]), lower=True)
+        solved = borrow("scipy.linalg", "a surrogate method").solve_triangular(factor, np.hstack([near, y]), lower=True)
         self._reserve(len(x))
         n, q = len(x), near.shape[1]
         self.x[:n], self.near[:n], self.far[:n] = x, near, far
@@ -140,11 +142,11 @@ class CubicRBF:
 
     def _forward(self, row: np.ndarray) -> np.ndarray:
         """L^-1 row; rows of L are columns of its packed upper transpose."""
-        return self.blas.dtpsv(self.size, self.factor, row, lower=0, trans=1)
+        return _blas().dtpsv(self.size, self.factor, row, lower=0, trans=1)
 
     def _backward(self, column: np.ndarray) -> np.ndarray:
         """L^-T column."""
-        return self.blas.dtpsv(self.size, self.factor, column, lower=0, trans=0)
+        return _blas().dtpsv(self.size, self.factor, column, lower=0, trans=0)
 
     def _reserve(self, count: int) -> None:
         """Room for that many points."""
@@ -155,6 +157,11 @@ class CubicRBF:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros((room - len(old), old.shape[1]))]))
         self.factor = np.concatenate([self.factor, np.zeros(room * (room + 1) // 2 - self.factor.size)])
+
+
+@cache
+def _blas() -> ModuleType:
+    return borrow("scipy.linalg.blas", "a surrogate method")
 
 
 def _distances(points: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,12 @@ from meco.rules.rule import Population
 EXHAUSTED = {"conditioncov", "noeffectaxis", "noeffectcoord", "tolx", "tolflatfitness", "tolfacupx"}
 
 
+@cache
+def library() -> ModuleType:
+    """pycma, or an error that says how to get it."""
+    return borrow("cma", "CMA-ES")
+
+
 class CmaEs(Engine):
     """CMA-ES on f + penalty * nu in the unit cube, from its centre.
 
@@ -27,7 +35,7 @@ class CmaEs(Engine):
     def __init__(self, task: Task, pop_size: int | None = None, sigma0: float = 0.3, penalty: float = 1.0) -> None:
         if pop_size is not None and pop_size < 3:
             raise InvalidInput(f"CMA-ES needs a pop_size of at least 3; got {pop_size}")
-        self.cma = borrow("cma", "CMA-ES")
+        library()
         self.task, self.size, self.sigma0, self.penalty = task, pop_size, float(sigma0), float(penalty)
         self.random = task.draw.generator(0)
         self.width = max(2, task.dim)  # pycma wants two variables; a lone one gets an idle companion
@@ -61,7 +69,7 @@ class CmaEs(Engine):
         if given is not None:
             given = np.pad(np.asarray(given), ((0, 0), (0, self.width - self.task.dim)), constant_values=0.5)
             mean = given[0]
-        self.es = self.cma.CMAEvolutionStrategy(mean, self.sigma0, self._options())
+        self.es = library().CMAEvolutionStrategy(mean, self.sigma0, self._options())
         if given is not None:
             self.es.inject(list(given[: self.es.popsize]), force=True)
         self.starts += 1
@@ -92,15 +100,16 @@ class AugmentedLagrangian(CmaEs):
 
     def _start(self) -> None:
         super()._start()
-        self.lagrangian = self.cma.ConstrainedFitnessAL(
+        self.lagrangian = library().ConstrainedFitnessAL(
             self._objective, self._constraints, dimension=self.width, which="best", logging=0, archives=False
         )
         self.lagrangian._al = self._silent_lagrangian()
 
     def _silent_lagrangian(self) -> Any:
         """pycma makes a folder for its logs before it can be told not to log."""
+        base: Any = library().constraints_handler.AugmentedLagrangian
 
-        class Silent(self.cma.constraints_handler.AugmentedLagrangian):  # type: ignore[name-defined]
+        class Silent(base):
             def _init_(self) -> None:
                 self.logging = 0
                 super()._init_()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from functools import cache
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,12 @@ from meco.results import feasibility_first
 from meco.rules.rule import best
 
 CHUNK = 50  # evaluations between two rows of the trace
+
+
+@cache
+def library() -> ModuleType:
+    """SciPy's optimizers, or an error that says how to get them."""
+    return borrow("scipy.optimize", "a SciPy method")
 
 
 class Stopped(Exception):
@@ -109,12 +117,12 @@ class DifferentialEvolution(SelfDriven):
     def __init__(self, task: Task, pop_size: int = 50) -> None:
         if pop_size < 5:
             raise InvalidInput(f"SciPy-DE needs a pop_size of at least 5; got {pop_size}")
-        self.optimize = borrow("scipy.optimize", self.name)
+        library()
         self.task, self.size = task, int(pop_size)
         self.random = task.draw.generator(0)
 
     def _search(self, door: Door) -> None:
-        self.optimize.differential_evolution(
+        library().differential_evolution(
             lambda x: self._objective(door, x),
             bounds=[(0.0, 1.0)] * self.task.dim,
             init=self._first(self.size),
@@ -144,7 +152,7 @@ class DifferentialEvolution(SelfDriven):
             over = np.concatenate([ev.g[0] - self.task.ineq_tol, np.abs(ev.h[0]) - self.task.eq_tol], axis=1)
             return np.where(ev.failed[0][:, None], np.inf, over).T
 
-        return self.optimize.NonlinearConstraint(constraints, -np.inf, 0.0)
+        return library().NonlinearConstraint(constraints, -np.inf, 0.0)
 
 
 class Cobyqa(SelfDriven):
@@ -155,7 +163,7 @@ class Cobyqa(SelfDriven):
     def __init__(self, task: Task, starts_from: int = 50, radius: float = 0.1, final_radius: float = 1e-6) -> None:
         if starts_from < 1:
             raise InvalidInput(f"COBYQA starts from the best of at least 1 point; got starts_from={starts_from}")
-        self.optimize = borrow("scipy.optimize", self.name)
+        library()
         self.task, self.size = task, int(starts_from)
         self.radius, self.final_radius = float(radius), float(final_radius)
         self.random = task.draw.generator(0)
@@ -164,11 +172,11 @@ class Cobyqa(SelfDriven):
         first = self._first(self.size)
         start = first[int(best(feasibility_first(door.evaluate(first)))[0])]
         self.ceiling = Ceiling()
-        self.optimize.minimize(
+        library().minimize(
             lambda x: float(self._values(door, x)[0]),
             start,
             method="COBYQA",
-            bounds=self.optimize.Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
+            bounds=library().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
             constraints=self._limits(door),
             options={
                 "maxfev": 10 * self.task.budget,  # the evaluator ends the search
@@ -188,4 +196,4 @@ class Cobyqa(SelfDriven):
         if p + q == 0:
             return ()
         low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
-        return self.optimize.NonlinearConstraint(lambda x: self._values(door, x)[1:], low, np.zeros(p + q))
+        return library().NonlinearConstraint(lambda x: self._values(door, x)[1:], low, np.zeros(p + q))
