@@ -16,8 +16,8 @@ from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 
-LEAST_SURROGATE_RUNS = 3  # COBRA and SACOBRA take minutes to hours for one run
-SURROGATES = ("COBRA", "SACOBRA")
+LEAST_SURROGATE_RUNS = 3  # methods that model the functions take a minute or more for one run
+SURROGATES = ("COBRA", "SACOBRA", "COBYQA")
 
 
 class Place(NamedTuple):
