@@ -221,6 +221,20 @@ def test_training_says_how_far_it_is():
     assert sum(seen[0].outcomes[0].actions) == 3
 
 
+def test_training_on_torch_tensors_equals_training_in_numpy():
+    configs = [quick("plain"), quick("steps", seed=2, decoder="aa", reward="r1")]
+    numpy = Trainer(configs).run()
+    tensors = Trainer([replace(c, device="cpu:0") for c in configs]).run()  # any name but "cpu" is a torch device
+    for one, other in zip(numpy, tensors):
+        for a, b in zip(one.weights, other.weights):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-9)
+
+
+def test_a_device_that_is_not_there_is_refused():
+    with pytest.raises(InvalidInput, match="cannot use the device 'abacus'"):
+        Trainer([quick(device="abacus")])
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 def test_training_on_cuda_gives_a_policy():
     policy = Trainer([quick(device="cuda"), quick("b", device="cuda")]).run()[0]

@@ -205,7 +205,7 @@ def _outcomes(played: Played, episode: Episode) -> list[list[Outcome]]:
 
 
 def check_alike(configs: Sequence[TrainingConfig]) -> None:
-    """Refuse policies that cannot train in one batch, or that nothing would tell apart."""
+    """Refuse policies that cannot train in one batch, have one name, or ask for a device that is not there."""
     if not configs:
         raise InvalidInput("a training needs at least one policy; got none")
     for setting in SHARED:
@@ -215,6 +215,12 @@ def check_alike(configs: Sequence[TrainingConfig]) -> None:
     names = [c.name for c in configs]
     if len(set(names)) < len(names):
         raise InvalidInput(f"policies trained together need different names; got {', '.join(names)}")
+    try:
+        torch.zeros(1, device=configs[0].device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        raise InvalidInput(
+            f"torch cannot use the device {configs[0].device!r} here; train on 'cpu' or on one it lists"
+        ) from error
 
 
 def lockstep_groups(configs: Sequence[TrainingConfig]) -> list[list[TrainingConfig]]:
