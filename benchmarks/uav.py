@@ -8,17 +8,16 @@ lets shapely first drop the segments that its prepared index says are free.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import shapely
 
+from _side_by_side import medians
 from meco.problems.mission import Mission, load_mission
-from meco.problems.uav import NAMES, mission_formula
+from meco.problems.uav import DIM, NAMES, mission_formula
 
 POPULATION = 200
-REPEATS = 7
 
 
 class ShapelyObstacles:
@@ -42,40 +41,32 @@ class ShapelyObstacles:
         return found
 
 
-def seconds(evaluate: Callable[[np.ndarray], object], x: np.ndarray) -> float:
-    """The shortest of some timings of one evaluation."""
-    evaluate(x)
-    taken = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        evaluate(x)
-        taken.append(time.perf_counter() - start)
-    return min(taken)
-
-
 def main() -> None:
     """Print evaluations per second on every mission, and how many times faster than shapely that is."""
-    print(f"population {POPULATION}, best of {REPEATS} timings")
+    print(f"population {POPULATION}, medians of CPU time in turns")
     print(f"{'mission':8} {'points/s':>10} {'shapely':>10} {'ratio':>7} {'sifted':>7} {'worst difference (m)':>22}")
-    ratios, sifted_ratios = [], []
+    ratios, sifted = [], []
     for name in NAMES:
         mission = load_mission(name)
-        problem = mission.problem()
-        x = np.random.default_rng(0).random((POPULATION, problem.dim)) * problem.upper
-        ours = seconds(problem.raw, x)
-        times, formulas = [], []
-        for sift in (False, True):
-            obstacles = ShapelyObstacles(mission, sift)
-            formula = mission_formula(mission.start, mission.end, mission.sensors, obstacles, mission.parameters)
-            times.append(seconds(formula, x))
-            formulas.append(formula)
-        worst = np.max(np.abs(formulas[0](x)[2] - problem.raw(x)[2]))  # shapely's circles are polygons
-        ratios.append(times[0] / ours)
-        sifted_ratios.append(times[1] / ours)
-        rate, other = POPULATION / ours, POPULATION / times[0]
-        print(f"{name:8} {rate:10.0f} {other:10.0f} {ratios[-1]:7.1f} {sifted_ratios[-1]:7.1f} {worst:22.2f}")
-    geometric = np.exp(np.mean(np.log(ratios))), np.exp(np.mean(np.log(sifted_ratios)))
-    print(f"geometric mean ratio {geometric[0]:.1f} (sifted {geometric[1]:.1f}), least {min(ratios):.1f}")
+        x = np.random.default_rng(0).random((POPULATION, DIM)) * mission.problem().upper
+        formulas = {
+            kind: mission_formula(mission.start, mission.end, mission.sensors, obstacles, mission.parameters)
+            for kind, obstacles in {
+                "ours": mission.obstacles,
+                "shapely": ShapelyObstacles(mission, sift=False),
+                "sifted": ShapelyObstacles(mission, sift=True),
+            }.items()
+        }
+        taken = medians({kind: partial(formula, x) for kind, formula in formulas.items()})
+        worst = np.max(np.abs(formulas["shapely"](x)[2] - formulas["ours"](x)[2]))  # shapely's circles are polygons
+        ratios.append(taken["shapely"] / taken["ours"])
+        sifted.append(taken["sifted"] / taken["ours"])
+        rate, other = POPULATION / taken["ours"], POPULATION / taken["shapely"]
+        print(f"{name:8} {rate:10.0f} {other:10.0f} {ratios[-1]:7.1f} {sifted[-1]:7.1f} {worst:22.2f}", flush=True)
+    means = [np.exp(np.mean(np.log(values))) for values in (ratios, sifted)]
+    print(
+        f"geometric mean ratio {means[0]:.1f}, least {min(ratios):.1f}; sifted {means[1]:.1f}, least {min(sifted):.1f}"
+    )
 
 
 if __name__ == "__main__":

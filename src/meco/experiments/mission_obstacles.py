@@ -11,23 +11,13 @@ GAP = 90.0  # least free air between two bounding circles (m)
 CLEAR = 160.0  # free air around the start, the end and the middle of each group (m)
 TRIES = 300
 
-_STAR = [(0.95 * r * np.cos(k * np.pi / 5), 0.95 * r * np.sin(k * np.pi / 5)) for k, r in enumerate([1.0, 0.45] * 5)]
-OUTLINES = (  # polygons within the unit circle; all but the first two are not convex
-    [(1.0, 0.0), (0.5, 0.87), (-0.5, 0.87), (-1.0, 0.0), (-0.5, -0.87), (0.5, -0.87)],
-    [(-0.8, -0.6), (0.9, -0.4), (0.6, 0.3), (-0.2, 0.9)],
-    [(-0.8, -0.6), (0.8, -0.6), (0.8, -0.1), (-0.2, -0.1), (-0.2, 0.8), (-0.8, 0.6)],  # an angle
-    [
-        (-0.8, -0.6),
-        (0.8, -0.6),
-        (0.8, 0.6),
-        (0.4, 0.6),
-        (0.4, -0.2),
-        (-0.4, -0.2),
-        (-0.4, 0.6),
-        (-0.8, 0.6),
-    ],  # a pocket
-    [(0.0, -0.3), (0.9, 0.4), (0.7, 0.7), (0.0, 0.15), (-0.7, 0.7), (-0.9, 0.4)],  # a chevron
-    _STAR,
+OUTLINES = (  # polygons within the unit circle as x, y, x, y, ...; all but the first two are not convex
+    (1.0, 0.0, 0.5, 0.87, -0.5, 0.87, -1.0, 0.0, -0.5, -0.87, 0.5, -0.87),
+    (-0.8, -0.6, 0.9, -0.4, 0.6, 0.3, -0.2, 0.9),
+    (-0.8, -0.6, 0.8, -0.6, 0.8, -0.1, -0.2, -0.1, -0.2, 0.8, -0.8, 0.6),  # an angle
+    (-0.8, -0.6, 0.8, -0.6, 0.8, 0.6, 0.4, 0.6, 0.4, -0.2, -0.4, -0.2, -0.4, 0.6, -0.8, 0.6),  # a pocket
+    (0.0, -0.3, 0.9, 0.4, 0.7, 0.7, 0.0, 0.15, -0.7, 0.7, -0.9, 0.4),  # a chevron
+    tuple(0.95 * (1.0, 0.45)[k % 2] * turn(k * np.pi / 5) for k in range(10) for turn in (np.cos, np.sin)),  # a star
 )
 
 
@@ -99,7 +89,7 @@ def rectangle(disc: Disc, rng: Draw) -> list[float]:
 
 def polygon(disc: Disc, rng: Draw) -> np.ndarray:
     """One of the outlines, turned and somewhat squeezed."""
-    outline = np.array(OUTLINES[rng.integers(len(OUTLINES))]) * [1.0, rng.uniform(0.75, 1.0)]
+    outline = np.reshape(OUTLINES[rng.integers(len(OUTLINES))], (-1, 2)) * [1.0, rng.uniform(0.75, 1.0)]
     turn = rng.uniform(0, 2 * np.pi)
     spin = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
     return disc.at + disc.radius * outline @ spin

@@ -1,24 +1,26 @@
 """A long search for the best flight of a mission: the reference solutions that ship with the maps.
 
-Many runs of SHADE find feasible flights, moves that know what a route is shorten the best of them,
-and an evolution strategy settles the last metres. Hovering times are never searched on their own:
-one factor makes them just long enough, and for the final points they are a linear program.
+For every number of stops, runs of SHADE find feasible flights. Moves that know what a route is shorten the
+best of them, and a smooth program settles the last metres; then each stop is left out in turn, as
+long as that helps. Hovering times are not searched on their own: one factor makes them just long enough,
+and for given points they are a linear program.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from meco.errors import load_extra
+from meco.experiments.mission_polish import ENOUGH, PLACES, polished
 from meco.methods import solve
 from meco.problems.mission import Mission
 from meco.problems.problem import Problem
 from meco.problems.uav import HOVER_POINTS, rates
 
-PLACES = 2 * HOVER_POINTS  # the first entries of x are the hover points, the others their times
-ENOUGH = 1 + 1e-9  # a little more data than required, so that rounding leaves none missing
+Draw = np.random.Generator
 Flight = tuple[np.ndarray, float]  # x and its objective
 
 
@@ -26,24 +28,93 @@ def reference(mission: Mission, seed: int, effort: float = 1.0) -> Flight | None
     """The best feasible flight found, or None where no run found one; effort scales the evaluations."""
     problem = mission.problem()
     rng = np.random.default_rng([seed, 1])
-    runs = solve("SHADE-FR", problem, int(8000 * effort), range(seed, seed + 24))
-    starts = sorted((run for run in runs if run.feasible), key=lambda run: run.f)
-    flights = [shorten(mission, problem, run.x, rng, int(500 * effort)) for run in starts[:10]]
-    found = sorted((flight for flight in flights if flight is not None), key=lambda flight: flight[1])
-    settled = [settle(mission, problem, flight, seed + i, int(100 * effort)) for i, flight in enumerate(found[:4], 1)]
-    best = min(settled, key=lambda flight: flight[1], default=None)
-    return best and settle(mission, problem, best, seed + 9, int(500 * effort))
+    starts = [x for plan in PLANS for x in planned_flights(mission, problem, plan, seed, int(5000 * effort))]
+    flights = [(x, float(judge(problem, x))) for x in starts]
+    for kept, rounds in ((24, 150), (8, 300)):
+        flights = [improved(mission, problem, flight, rng, int(rounds * effort)) for flight in best_of(flights, kept)]
+    found = [simplified(mission, problem, flight, rng, int(80 * effort)) for flight in best_of(flights, 3)]
+    return min(found, key=lambda flight: flight[1], default=None)
 
 
-def judge(problem: Problem, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Objective of flights [..., 18], inf unless they keep every constraint, and objective plus violation.
+def best_of(flights: Sequence[Flight], count: int) -> list[Flight]:
+    """The best feasible flights, those of equal objective only once."""
+    ordered = sorted((flight for flight in flights if np.isfinite(flight[1])), key=lambda flight: flight[1])
+    kept = {round(f, 4): (x, f) for x, f in reversed(ordered)}
+    return sorted(kept.values(), key=lambda flight: flight[1])[:count]
 
-    Here a feasible flight meets no obstacle at all. In the sum a metre inside one costs far more than it saves.
-    """
+
+def improved(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
+    """The flight shortened by so many rounds of moves, and settled."""
+    return settle(mission, problem, shorten(mission, problem, flight, rng, rounds))
+
+
+def simplified(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
+    """The flight with stops left out, or passed without waiting, as long as that makes it better."""
+    while True:
+        others = [(x, float(judge(problem, x))) for x in simpler(mission, flight[0])]
+        tried = [improved(mission, problem, other, rng, rounds) for other in best_of(others, len(others))]
+        best = min(tried, key=lambda other: other[1], default=flight)
+        if best[1] > flight[1] - 1e-6:
+            return flight
+        flight = best
+
+
+class Plan(NamedTuple):
+    """A flight with so many free stops, and with hovering at the start or the end, which costs no flying."""
+
+    stops: int
+    at_start: int  # 1 or 0
+    at_end: int
+
+    def flights(self, mission: Mission, z: np.ndarray) -> np.ndarray:
+        """Flights from their free stops and their times in seconds: z [..., 3 stops + ends] -> x [..., 18]."""
+        leading, ends = z.shape[:-1], [self.at_start, self.at_end]
+        free = z[..., : 2 * self.stops].reshape(*leading, -1, 2)
+        spare = HOVER_POINTS - self.stops - sum(ends)  # left over: they stay with the first free stop
+        first, last = (np.broadcast_to(end, (*leading, n, 2)) for end, n in zip((mission.start, mission.end), ends))
+        points = np.concat([first, np.repeat(free[..., :1, :], spare, axis=-2), free, last], axis=-2)
+        times, idle = z[..., 2 * self.stops :], np.zeros((*leading, spare))
+        times = np.concat([times[..., : ends[0]], idle, times[..., ends[0] :]], axis=-1)
+        x = np.concat([points.reshape(*leading, -1), times], axis=-1)
+        return enough_data(mission, x.reshape(-1, x.shape[-1])).reshape(x.shape)
+
+
+PLANS = (*(Plan(n, 1, 1) for n in (1, 2, 3, 4)), Plan(5, 1, 0), Plan(5, 0, 1), Plan(6, 0, 0))
+
+
+def planned_flights(mission: Mission, problem: Problem, plan: Plan, seed: int, budget: int) -> list[np.ndarray]:
+    """The best feasible flights after one plan, from twelve runs of SHADE over its free stops alone."""
+    width, height = mission.area
+    times = plan.stops + plan.at_start + plan.at_end
+    upper = np.array([width, height] * plan.stops + [mission.parameters.T_max] * times)
+
+    def formula(z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return problem.raw(plan.flights(mission, z))
+
+    smaller = Problem(mission.name, np.zeros(len(upper)), upper, problem.n_ineq, problem.n_eq, formula)
+    runs = sorted(solve("SHADE-FR", smaller, budget, range(seed, seed + 12)), key=lambda run: run.f)
+    return [plan.flights(mission, run.x) for run in runs if run.feasible][:6]
+
+
+def simpler(mission: Mission, x: np.ndarray) -> np.ndarray:
+    """Flights without one of the stops: no waiting there, or its hover points moved to the stop before or after."""
+    points, times = x[:PLACES].reshape(-1, 2), x[PLACES:]
+    corners = np.concat([mission.start[None], points, mission.end[None]])
+    found = []
+    for place in np.unique(points, axis=0):
+        there = np.all(points == place, axis=1)
+        first, last = np.flatnonzero(there)[[0, -1]]
+        found.append(np.concat([points.ravel(), np.where(there, 0.0, times)]))
+        for neighbour in (corners[first], corners[last + 2]):
+            found.append(np.concat([np.where(there[:, None], neighbour, points).ravel(), times]))
+    return enough_data(mission, np.array(found))
+
+
+def judge(problem: Problem, x: np.ndarray) -> np.ndarray:
+    """Objective of flights [..., 18] that keep every constraint and meet no obstacle at all; inf for the others."""
     f, g, h = problem.raw(x)
-    beyond = np.maximum(problem.lower - x, 0) + np.maximum(x - problem.upper, 0)
-    violation = np.sum(np.maximum(g, 0), axis=-1) + np.sum(np.abs(h), axis=-1) + np.sum(beyond, axis=-1)
-    return np.where(violation == 0, f, np.inf), f + violation
+    inside = np.all((x >= problem.lower) & (x <= problem.upper), axis=-1)
+    return np.where(inside & np.all(g <= 0, axis=-1) & np.all(h == 0, axis=-1), f, np.inf)
 
 
 def enough_data(mission: Mission, x: np.ndarray) -> np.ndarray:
@@ -63,23 +134,23 @@ def least_times(mission: Mission, problem: Problem, flight: Flight) -> Flight:
     needed = np.full(len(mission.sensors), -model.Q_lambda * ENOUGH)
     best = optimize.linprog(np.ones(HOVER_POINTS), A_ub=-rate.T, b_ub=needed, bounds=(0, model.T_max))
     trial = np.concat([x[:PLACES], np.clip(best.x, 0, model.T_max)]) if best.status == 0 else x
-    value = float(judge(problem, trial)[0])
+    value = float(judge(problem, trial))
     return (trial, value) if value < flight[1] else flight
 
 
-def shorten(mission: Mission, problem: Problem, x: np.ndarray, rng: np.random.Generator, rounds: int) -> Flight | None:
+def shorten(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
     """Try moves of the hover points in batches and keep what flies and hovers shorter."""
-    f = float(judge(problem, x)[0])
+    x, f = flight
     for _ in range(rounds):
         trials = enough_data(mission, moved(mission, x, rng))
-        values, _ = judge(problem, trials)
+        values = judge(problem, trials)
         k = int(np.argmin(values))
         if values[k] < f:
             x, f = trials[k], float(values[k])
-    return least_times(mission, problem, (x, f)) if np.isfinite(f) else None
+    return least_times(mission, problem, (x, f))
 
 
-def moved(mission: Mission, x: np.ndarray, rng: np.random.Generator, each: int = 40) -> np.ndarray:
+def moved(mission: Mission, x: np.ndarray, rng: Draw, each: int = 40) -> np.ndarray:
     """Neighbours of a flight, so many of each kind: [5 each, 18]."""
     points, times = x[:PLACES].reshape(-1, 2), x[PLACES:]
     corners = np.concat([mission.start[None], points, mission.end[None]])
@@ -100,24 +171,15 @@ def moved(mission: Mission, x: np.ndarray, rng: np.random.Generator, each: int =
     return np.concat([at.reshape(-1, PLACES), stay.reshape(-1, HOVER_POINTS)], axis=1)
 
 
-def settle(mission: Mission, problem: Problem, flight: Flight, seed: int, generations: int) -> Flight:
-    """Move the distinct hover points to the bottom with CMA-ES, first in steps of metres, then of millimetres."""
-    cma: Any = load_extra("cma", "peers", "the search for reference flights")
-    for sigma in (20.0, 0.5, 0.01):
-        distinct, member = np.unique(flight[0][:PLACES].reshape(-1, 2), axis=0, return_inverse=True)
-        z = np.concat([distinct.ravel(), 10 * flight[0][PLACES:]])  # a tenth of a second weighs like a metre
-        options = {"verbose": -9, "seed": seed, "tolfun": 1e-10, "tolx": 1e-9, "popsize": 20}
-        strategy = cma.CMAEvolutionStrategy(z, sigma, options)
-        for _ in range(generations):
-            if strategy.stop():
-                break
-            asked = np.array(strategy.ask())
-            places, times = asked[:, : distinct.size].reshape(len(asked), -1, 2), np.abs(asked[:, distinct.size :]) / 10
-            trials = enough_data(mission, np.concat([places[:, member].reshape(len(asked), -1), times], axis=1))
-            values, penalised = judge(problem, trials)
-            k = int(np.argmin(values))
-            if values[k] < flight[1]:
-                flight = trials[k], float(values[k])
-            strategy.tell(list(asked), penalised)
-        flight = least_times(mission, problem, flight)
-    return flight
+def settle(mission: Mission, problem: Problem, flight: Flight) -> Flight:
+    """The flight moved towards the bottom of the smooth program around it, as far as it stays feasible."""
+    while True:
+        x, f = flight
+        target = polished(mission, x)
+        trials = np.array([x + share * (target - x) for share in (1.0, 0.6, 0.3, 0.1, 0.03, 0.01)])
+        trials = np.concat([trials[:1], enough_data(mission, trials)])
+        values = judge(problem, trials)
+        k = int(np.argmin(values))
+        if not values[k] < f - 1e-7:
+            return least_times(mission, problem, flight)
+        flight = trials[k], float(values[k])

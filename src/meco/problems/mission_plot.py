@@ -14,6 +14,7 @@ from meco.problems.uav import DIM, HOVER_POINTS, flight_time, path, rates
 
 KM = 1000.0
 INK, PALE, GROUND = "#22303c", "#8795a1", "#fcfbf8"
+AIR = (0.11, 0.39, 0.66)  # the colour of the route, for light tones of it
 ROUTE, HIT, SENSOR, LOUD = "#1c64a8", "#d2332a", "#12805f", "#7a5ea8"
 SHAPES = {  # field: what it is called, fill, edge
     "rectangles": ("rectangular obstacle", "#c9ced4", "#8f99a3"),
@@ -118,25 +119,21 @@ def draw_flight(mission: Mission, x: np.ndarray, ax: Any) -> None:
     draw_route(mission, x, ax)
     stops = merged_stops(x)
     reach = mission.parameters.hearing_distance / KM
+    disc = {"facecolor": (*AIR, 0.06), "edgecolor": (*AIR, 0.4), "linestyle": (0, (4, 3)), "linewidth": 0.8}
     for point, time, _ in stops:
         if time > 0:
-            style = {"facecolor": ROUTE, "alpha": 0.055, "linewidth": 0, "zorder": 1, "label": "coverage"}
-            ax.add_patch(patches.Circle(point / KM, reach, **style))
-            ax.add_patch(
-                patches.Circle(point / KM, reach, fill=False, edgecolor=ROUTE, alpha=0.35, ls=(0, (4, 3)), lw=0.8)
-            )
+            ax.add_patch(patches.Circle(point / KM, reach, label="coverage", zorder=1, **disc))
             draw_links(mission, point, time, ax)
     for point, time, numbers in stops:
         at, (right, up) = point / KM, point < 0.85 * np.array(mission.area)
         ax.scatter(*at, s=105, c="white", edgecolors=ROUTE, linewidths=1.5, zorder=9, label="hover point")
         mark = {"ha": "center", "va": "center_baseline", "fontsize": 7, "weight": "bold", "zorder": 10}
         ax.annotate(numbers[0], at, color=ROUTE, **mark)
-        label = f"{time:.1f} s" if time > 0 else "way point"
-        if len(numbers) > 1:
-            label = f"{numbers[0]}–{numbers[-1]}: {label}"
-        offset, side = (9 if right else -9, 8 if up else -13), "left" if right else "right"
-        tag = {"fontsize": 8, "color": INK, "zorder": 10, "bbox": TAG, "ha": side}
-        ax.annotate(label, at, offset, textcoords="offset points", **tag)
+        if time > 0:
+            label = f"{time:.1f} s" if len(numbers) == 1 else f"{numbers[0]}–{numbers[-1]}: {time:.1f} s"
+            offset, side = (9 if right else -9, 8 if up else -13), "left" if right else "right"
+            tag = {"fontsize": 8, "color": INK, "zorder": 10, "bbox": TAG, "ha": side}
+            ax.annotate(label, at, offset, textcoords="offset points", **tag)
 
 
 def draw_links(mission: Mission, point: np.ndarray, time: float, ax: Any) -> None:
@@ -151,7 +148,8 @@ def draw_links(mission: Mission, point: np.ndarray, time: float, ax: Any) -> Non
 def draw_route(mission: Mission, x: np.ndarray, ax: Any, size: float = 1.0) -> None:
     """The legs of the flight with their direction; what lies inside an obstacle is red."""
     corners = path(x, mission.start, mission.end)
-    ax.plot(*corners.T / KM, color=ROUTE, lw=1.8 * size, zorder=7, label="route", solid_joinstyle="round")
+    marks = {"marker": "o", "markersize": 6 * size, "markerfacecolor": "white", "markevery": slice(1, -1)}
+    ax.plot(*corners.T / KM, color=ROUTE, lw=1.8 * size, zorder=7, label="route", **marks)
     for a, b in pairwise(corners):
         if np.linalg.norm(b - a) > 0.06 * max(mission.area):
             middle, tip = (a + b) / 2 / KM, (0.44 * a + 0.56 * b) / KM
