@@ -83,6 +83,24 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path, after, method):
     assert len(calls) == 120 - after
 
 
+@pytest.mark.parametrize("after", [0, 5, 47])
+def test_known_points_and_starting_points_are_resumed_with_the_run(tmp_path, after):
+    known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
+    f, g, h = (
+        (known * known).sum(axis=1),
+        np.stack([1.0 - known[:, 0], known[:, 1] - 3.0], axis=1),
+        known[:, :1] - known[:, 2:],
+    )
+    more = {"evaluated": (known, f, g, h), "x0": [0.1, 0.2, 0.3]}
+    whole = meco.minimize(fun, BOX, **more, **OPTIONS)
+    interrupted_run(tmp_path / "run", after, **more)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **more, **OPTIONS)
+    same(resumed, whole)
+    assert list(resumed.constr) == ["reach", "height", "h1"]
+    _, entries, layout, damaged = load_run(tmp_path / "run")
+    assert (len(entries), layout, damaged) == (120, Layout(3, 2, 1, decided=True), 0)
+
+
 def test_a_run_interrupted_again_and_again_ends_the_same(tmp_path):
     whole = meco.minimize(fun, BOX, on_error="retry", **OPTIONS)
     folder = tmp_path / "run"

@@ -70,7 +70,7 @@ def _names(layout: Layout, facts: dict[str, Any]) -> tuple[str, ...]:
     ledger = Ledger()
     ledger.declare(layout.n_ineq, layout.n_eq)
     if facts["constraints"] is not None:
-        ledger.g_names, ledger.h_names = tuple(facts["constraints"]["ineq"]), tuple(facts["constraints"]["eq"])
+        ledger.name(tuple(facts["constraints"]["ineq"]), tuple(facts["constraints"]["eq"]))
     return ledger.names(facts["inputs"]["constraint_names"])
 
 

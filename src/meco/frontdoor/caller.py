@@ -34,7 +34,6 @@ class Caller:
         on_error: str = "penalize",
         tolerances: tuple[float, float] = (0.0, 1e-4),
         vectorized: bool = False,
-        clocked: Callable[[int, float], None] | None = None,
     ) -> None:
         if on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR)
@@ -42,8 +41,8 @@ class Caller:
         self.on_error, self.tolerances, self.vectorized = on_error, tolerances, vectorized
         self.charge: Callable[[int], None] = lambda count: None  # told of calls beyond the first of each point
         self.warn: Callable[[str], None] = lambda text: None
-        self.clocked = clocked or (lambda number, seconds: None)
-        self.tick: Callable[[], None] = lambda: None  # called now and then while answers come in
+        self.clocked: Callable[[int, float], None] = lambda number, seconds: None  # told how long a call took
+        self.tick: Callable[[], None] = lambda: None  # called whenever answers came in
         self.batch = 0
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 

@@ -91,9 +91,13 @@ class Journal:
         self.path, self.layout, self.fsync = path, layout, fsync
         self._waiting: list[bytes] = []
         self._since = 0.0
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        self._open()
+
+    def _open(self) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+        self._descriptor = os.open(self.path, flags, 0o666)
         if os.fstat(self._descriptor).st_size == 0:
-            os.write(self._descriptor, layout.header())
+            os.write(self._descriptor, self.layout.header())
 
     def append(self, entry: Entry) -> None:
         """Add a record; a slow simulation's answer is handed over at once, quick ones in groups."""
@@ -116,7 +120,8 @@ class Journal:
         self._waiting.clear()
         os.close(self._descriptor)
         write_log(self.path, layout, entries, self.fsync)
-        self.__init__(self.path, layout, self.fsync)  # type: ignore[misc]
+        self.layout = layout
+        self._open()
 
     def close(self) -> None:
         """Flush and let go of the file."""

@@ -78,8 +78,9 @@ class Ledger:
         self.counts: tuple[int, int] | None = None  # inequalities, equalities
         self.g_names: tuple[str, ...] = ()
         self.h_names: tuple[str, ...] = ()
+        self.named = False  # whether a well-formed answer has said what its constraints are called
         self.keep = keep
-        self.on_counts: Callable[[Ledger], None] | None = None
+        self.on_shape: Callable[[Ledger], None] | None = None  # told when counts or names become known
         self.past: dict[int, Entry] = {}
         self.entries: dict[int, Entry] = {}
         self.planned = 0
@@ -117,15 +118,20 @@ class Ledger:
         return answer.fault is Fault.NONE and self.total in (None, answer.g.size + answer.h.size)
 
     def decide(self, answer: Answer) -> None:
-        """The first well-formed answer says how many constraints there are, and their names."""
+        """The first well-formed answer says how many constraints there are."""
         self.declare(answer.g.size, answer.h.size)
-        self.g_names, self.h_names = answer.g_names, answer.h_names
-        if self.on_counts is not None:
-            self.on_counts(self)
+        self.name(answer.g_names, answer.h_names)
 
     def declare(self, n_ineq: int, n_eq: int) -> None:
-        """Set the number of constraints."""
+        """Set the number of constraints; their names are still to come."""
         self.counts = (n_ineq, n_eq)
+        self.g_names, self.h_names = ("",) * n_ineq, ("",) * n_eq
+
+    def name(self, g_names: tuple[str, ...], h_names: tuple[str, ...]) -> None:
+        """Set the names of the constraints, "" where there is none."""
+        self.g_names, self.h_names, self.named = g_names or self.g_names, h_names or self.h_names, True
+        if self.on_shape is not None:
+            self.on_shape(self)
 
     def record(self, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
         """Enter a new, matched answer."""
@@ -153,6 +159,8 @@ class Ledger:
             return _mismatch(
                 f"it gave {answer.g.size} inequalities and {answer.h.size} equalities instead of {p} and {q}"
             )
+        if not self.named:
+            self.name(answer.g_names, answer.h_names)
         if answer.g_names == self.g_names and answer.h_names == self.h_names:
             return answer
         try:
@@ -183,8 +191,8 @@ class Ledger:
         if len(given) == p + q and given:
             return given
         return (
-            *(name or f"g{i}" for i, name in enumerate(self.g_names or ("",) * p, 1)),
-            *(name or f"h{i}" for i, name in enumerate(self.h_names or ("",) * q, 1)),
+            *(name or f"g{i}" for i, name in enumerate(self.g_names, 1)),
+            *(name or f"h{i}" for i, name in enumerate(self.h_names, 1)),
         )
 
     def columns(self, dim: int, known: Known | None, ineq_tol: float, eq_tol: float) -> Evaluations:

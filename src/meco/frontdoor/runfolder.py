@@ -30,7 +30,7 @@ from meco.frontdoor.lock import Lock
 
 FORMAT = 1
 CLOCK = struct.Struct("<Qdd")
-OURS = {"lock", "run.json.new", "times.bin"}  # what a run that was killed while it began may leave
+OURS = {"lock", "run.json.new"}  # what a run that was killed while it began may leave
 STATE_EVERY = 0.2  # seconds; the state is a check, the log is what resumes
 
 
@@ -52,7 +52,8 @@ class RunFolder:
         self.notes: list[str] = []
         self.journal: Journal
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
-        self._expected: Mapping[str, Any] | None = None
+        self._expected: Mapping[str, Any] | None = None  # the state an interrupted run left
+        self._state: dict[str, Any] | None = None  # the last state, while it is not written
         self._stated = -np.inf
 
     @classmethod
@@ -63,15 +64,17 @@ class RunFolder:
         mark = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
         path = Path(mark.folder)
         path.mkdir(parents=True, exist_ok=True)
-        known = read_facts(path)
-        if known is None and any(p.name not in OURS for p in path.iterdir()):
+        if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
             raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
-        if known is not None and not resume:
-            raise InvalidInput(f"{path} already holds a run; pass resume=True to continue it, or name another folder")
         lock = Lock(path / "lock")
         try:
+            known = read_facts(path)
             if known is None:
                 return cls._begin(path, inputs, source, lock, mark.fsync)
+            if not resume:
+                raise InvalidInput(
+                    f"{path} holds a run already; pass resume=True to continue it, or name another folder"
+                )
             _check_same(path, known, inputs)
             return cls._continue(path, known, lock, mark.fsync)
         except BaseException:
@@ -113,12 +116,14 @@ class RunFolder:
     def attach(self, ledger: Ledger) -> None:
         """Feed the ledger what is known, and hear from it what is new."""
         ledger.past = {entry.number: entry for entry in self.past}
-        layout, named = self.journal.layout, self.facts["constraints"]
+        layout, names = self.journal.layout, self.facts["constraints"]
         if layout.decided:
             ledger.declare(layout.n_ineq, layout.n_eq)
-        if named is not None:
-            ledger.g_names, ledger.h_names = tuple(named["ineq"]), tuple(named["eq"])
-        ledger.keep, ledger.on_counts = self._keep, self._counted
+            if names is not None and any(names["ineq"] + names["eq"]):
+                ledger.name(tuple(names["ineq"]), tuple(names["eq"]))
+        elif ledger.counts is not None:  # told by points known beforehand
+            self._shaped(ledger)
+        ledger.keep, ledger.on_shape = self._keep, self._shaped
 
     def _keep(self, entry: Entry, reason: str) -> None:
         self.journal.append(entry)
@@ -128,8 +133,8 @@ class RunFolder:
             with open(self.path / "failures.jsonl", "a", encoding="utf-8") as file:
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def _counted(self, ledger: Ledger) -> None:
-        """The widths are known now: the few records so far, all failed, get them too."""
+    def _shaped(self, ledger: Ledger) -> None:
+        """Number and names of the constraints are known now: the few records so far get their width."""
         assert ledger.counts is not None
         self.facts["constraints"] = {"ineq": list(ledger.g_names), "eq": list(ledger.h_names)}
         write_json(self.path / "run.json", self.facts)
@@ -141,22 +146,29 @@ class RunFolder:
         """Note how long a call took."""
         self._clock.write(CLOCK.pack(number, time.time(), seconds))
 
-    def generation(self, state: dict[str, Any], last: bool = False) -> None:
+    def generation(self, state: dict[str, Any]) -> None:
         """Make sure that everything so far is on disk, and note where the search stands."""
         self.journal.flush()
         self._clock.flush()
         self._compare(state)
-        if last or time.monotonic() - self._stated >= STATE_EVERY:
-            self._stated = time.monotonic()
-            draft = self.path / "state.npz.new"
-            with open(draft, "wb") as file:
-                np.savez(file, **state)
-            os.replace(draft, self.path / "state.npz")
+        self._state = state
+        if time.monotonic() - self._stated >= STATE_EVERY:
+            self.write_state()
+
+    def write_state(self) -> None:
+        """The state after the last complete generation, complete at any moment."""
+        if self._state is None:
+            return
+        draft = self.path / "state.npz.new"
+        with open(draft, "wb") as file:
+            np.savez(file, **self._state)
+        os.replace(draft, self.path / "state.npz")
+        self._state, self._stated = None, time.monotonic()
 
     def _compare(self, state: dict[str, Any]) -> None:
         """A resumed search that passes the stored state must agree with it to the last bit."""
         expected = self._expected
-        if expected is None or int(expected["nfev"]) != int(state["nfev"]):
+        if expected is None or int(expected["generation"]) != state["generation"]:
             return
         self._expected = None
         for key, value in expected.items():
@@ -169,6 +181,7 @@ class RunFolder:
     def finish(self, ledger: Ledger, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         self.journal.flush()
+        self.write_state()
         if not ledger.past and self._order != sorted(self._order):
             self.journal.rewrite(self.journal.layout, [ledger.entries[n] for n in sorted(ledger.entries)])
             self._order.sort()
