@@ -200,4 +200,6 @@ def _times(sections: Sequence[Section]) -> Table | None:
         for name, v in sorted(spent.items(), key=lambda pair: -sum(pair[1]))
     ]  # fmt: skip
     columns = [Column("Method", head=True), Column("runs"), Column("seconds a run"), Column("in all")]
-    return Table("times", "Time on one core", columns, rows, "Runs in lockstep share the time of their group.")
+    return Table(
+        "times", "Time on one core", columns, rows, "Processor time; runs in lockstep share the time of their group."
+    )

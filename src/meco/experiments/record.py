@@ -36,7 +36,7 @@ class Record:
     notes: str
     x: bytes  # the design of f and nu
     curve: bytes
-    seconds: float = 0.0
+    seconds: float = 0.0  # of one core, its share of a lockstep group
 
     @classmethod
     def of(cls, run: RunResult, problem: Problem, seconds: float) -> Record:

@@ -164,18 +164,16 @@ def _headline(sections: list[Section]) -> list[str]:
     lines = []
     for section in sections:
         for item in section.items:
-            if isinstance(item, Table) and item.name.startswith(f"{section.experiment.name}-ranks"):
-                lines += ["", f"{section.experiment.name}: {item.title}"]
-                keys = [c.label for c in item.columns]
-                chosen = [
-                    0,
-                    *range(1, 3),
-                    *(i for i, k in enumerate(keys) if k == "feasible runs" or k.startswith("printed")),
-                ]
-                width = max(len(row[0].text) for row in item.rows)
-                lines.append("  " + "".ljust(width) + "  ".join(f"{keys[i]:>24s}" for i in chosen[1:]))
-                lines += [
-                    "  " + row[0].text.ljust(width) + "  ".join(f"{row[i].text:>24s}" for i in chosen[1:])
-                    for row in item.rows
-                ]
+            if isinstance(item, Table) and item.name == f"{section.experiment.name}-ranks":
+                lines += ["", f"{section.experiment.name}: {item.title}", *_plain_table(item)]
     return lines
+
+
+def _plain_table(table: Table) -> list[str]:
+    heads = [c.label for c in table.columns]
+    chosen = [i for i, head in enumerate(heads) if "*" not in head and head != "runs"]
+    rows = [heads, *([cell.text for cell in row] for row in table.rows)]
+    widths = {i: max(len(row[i]) for row in rows) for i in chosen}
+    return [
+        "  " + "  ".join(row[i].ljust(widths[i]) if i == 0 else row[i].rjust(widths[i]) for i in chosen) for row in rows
+    ]

@@ -129,7 +129,7 @@ class _Campaign:
         alike = len({run.options for run in task.runs}) == 1
         if outcome.records:
             self.store.add(zip(task.runs, outcome.records, strict=True))
-            self.progress.finished(task, sum(r.seconds for r in outcome.records))
+            self.progress.finished(task, outcome.seconds)
         elif len(task.runs) > 1 and not (outcome.hopeless and alike):
             self._waiting.extend(task.halves())  # one bad run must not take its neighbours along
         else:

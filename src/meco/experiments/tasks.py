@@ -18,8 +18,8 @@ from meco.methods import METHODS, solve
 
 LOCKSTEP_NUMBERS = 2000  # runs x variables of one lockstep group: some seconds, and cache-friendly
 LOCKSTEP_RUNS = 60
-LEAST_LOCKSTEP = 10  # smaller groups waste time
-TASKS_PER_WORKER = 12
+LEAST_LOCKSTEP = 14  # smaller groups waste time
+TASKS_PER_WORKER = 8
 TASK_SECONDS = 8.0  # what a task of runs one after another should take
 LOCKSTEP_SECONDS = 0.035  # one run in lockstep at 50D and 2500 evaluations, one core
 SECONDS = {  # one run at 50D and 2500 evaluations, one core: first guesses, corrected while running
@@ -44,7 +44,7 @@ class Task:
     def guess(self) -> float:
         """Seconds it may take, before anything was measured."""
         place = self.runs[0].place
-        size = place.budget / 2500 * math.sqrt(place.dim / 50)
+        size = place.budget / 2500 * (0.5 + 0.5 * place.dim / 50)
         return len(self.runs) * size * SECONDS.get(self.method, LOCKSTEP_SECONDS)
 
     def halves(self) -> tuple[Task, Task]:
@@ -58,6 +58,7 @@ class Outcome:
     """What came back: a record for each run, or why there is none."""
 
     records: tuple[Record, ...] = ()
+    seconds: float = 0.0  # by the clock
     error: str = ""
     hopeless: bool = False  # runs with the same options will fail everywhere
 
@@ -90,7 +91,7 @@ def _group_size(one: Run, fair: int) -> int:
 
 def perform(task: Task) -> Outcome:
     """Do the runs of a task; called in a worker, it never raises what a run can raise."""
-    start = time.perf_counter()
+    begin, start = time.perf_counter(), time.process_time()
     try:
         problems = [load_problem(run.place, dict(task.files)) for run in task.runs]
         budget, seeds = task.runs[0].place.budget, [run.seed for run in task.runs]
@@ -101,8 +102,9 @@ def perform(task: Task) -> Outcome:
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
         return Outcome(error=f"{type(error).__name__}: {error} ({place})")
-    each = (time.perf_counter() - start) / len(task.runs)
-    return Outcome(tuple(Record.of(r, p, each) for r, p in zip(results, problems)))
+    each = (time.process_time() - start) / len(task.runs)
+    records = tuple(Record.of(r, p, each) for r, p in zip(results, problems))
+    return Outcome(records, time.perf_counter() - begin)
 
 
 def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
