@@ -20,6 +20,8 @@ import meco
 from meco.frontdoor.answers import Fault
 from meco.frontdoor.journal import Journal, Layout
 from meco.frontdoor.ledger import Entry
+from meco.frontdoor.runfolder import Checkpoint, RunFolder
+from meco.frontdoor.snapshot import Snapshot
 
 DIM, SIZE, BUDGET, ROUNDS = 50, 50, 2500, 9
 
@@ -60,16 +62,8 @@ def whole_run(checkpoint) -> float:
 
 def state_alone(folder: Path) -> float:
     """Microseconds for writing the state of a search."""
-    from meco.frontdoor.runfolder import Checkpoint, RunFolder
-
     run = RunFolder.open(Checkpoint(folder / "state"), {"lower": [0.0] * DIM}, resume=False)
-    state = {
-        "nfev": 1,
-        "generation": 1,
-        "streams": np.array("x" * 400),
-        "x": np.zeros((1, SIZE, DIM)),
-        "f": np.zeros((1, SIZE)),
-    }
+    state = Snapshot(1, 1, "x" * 400, {"x": np.zeros((1, SIZE, DIM)), "f": np.zeros((1, SIZE))})
     taken = []
     for _ in range(50):
         run._stated = np.inf  # not by the clock

@@ -23,6 +23,7 @@ from meco.frontdoor.answers import Fault
 from meco.frontdoor.journal import HEADER, Layout, read_log, write_log
 from meco.frontdoor.ledger import Entry
 from meco.frontdoor.runfolder import load_run
+from meco.frontdoor.snapshot import read_snapshot
 
 BOX = [(-5.0, 5.0)] * 3
 OPTIONS = {"method": "SHADE-FR", "budget": 120, "seed": 4, "pop_size": 10}
@@ -184,17 +185,22 @@ def test_a_search_that_departs_from_the_log_is_refused(tmp_path):
 
 def test_a_search_that_departs_from_the_stored_state_is_refused(tmp_path):
     interrupted_run(tmp_path / "run", 60)
-    with np.load(tmp_path / "run" / "state.npz") as content:
-        state = dict(content)
-    state["x"] = state["x"] + 1e-9
-    np.savez(tmp_path / "run" / "state.npz", **state)
-    with pytest.raises(InvalidInput, match="another x than the interrupted one"):
-        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    state = read_snapshot(tmp_path / "run" / "state.bin")
+    assert (state.generation, state.nfev) == (6, 60)
+    for change, named in (
+        ({"population": {**state.population, "x": state.population["x"] + 1e-12}}, "population"),
+        ({"streams": state.streams.replace("1", "2", 1)}, "streams"),
+    ):
+        state._replace(**change).write(tmp_path / "run" / "state.bin")
+        with pytest.raises(InvalidInput, match=f"another {named}.* than the interrupted one"):
+            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
 
 
-def test_a_damaged_state_file_does_no_harm(tmp_path):
+@pytest.mark.parametrize("damage", [lambda c: b"not a state", lambda c: c[:-9], lambda c: c[:99] + b"?" + c[100:]])
+def test_a_damaged_state_file_does_no_harm(tmp_path, damage):
     interrupted_run(tmp_path / "run", 60)
-    (tmp_path / "run" / "state.npz").write_bytes(b"PK not a state")
+    place = tmp_path / "run" / "state.bin"
+    place.write_bytes(damage(place.read_bytes()))
     whole = meco.minimize(fun, BOX, **OPTIONS)
     same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS), whole)
 

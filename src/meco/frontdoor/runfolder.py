@@ -4,7 +4,7 @@ run.json         inputs, versions, seed, names of the constraints
 evals.bin        the log (see journal.py); all that a resumed run needs besides run.json
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
-state.npz        where the search stood after a generation; a resumed run must arrive at the same
+state.bin        where the search stood after a generation (see snapshot.py); a resumed run must arrive at the same
 result.json      the result of the last session
 """
 
@@ -14,7 +14,6 @@ import json
 import os
 import struct
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from meco.frontdoor.answers import Fault
 from meco.frontdoor.journal import Journal, Layout, read_log, write_log
 from meco.frontdoor.ledger import Entry, Ledger
 from meco.frontdoor.lock import Lock
+from meco.frontdoor.snapshot import Snapshot, read_snapshot
 
 FORMAT = 1
 CLOCK = struct.Struct("<Qdd")
@@ -52,8 +52,8 @@ class RunFolder:
         self.notes: list[str] = []
         self.journal: Journal
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
-        self._expected: Mapping[str, Any] | None = None  # the state an interrupted run left
-        self._state: dict[str, Any] | None = None  # the last state, while it is not written
+        self._expected: Snapshot | None = None  # what an interrupted run left
+        self._state: Snapshot | None = None  # the last state, while it is not written
         self._stated = -np.inf
 
     @classmethod
@@ -110,7 +110,7 @@ class RunFolder:
         folder.past = reading.entries
         folder._order = [entry.number for entry in reading.entries]
         folder.journal = Journal(path / "evals.bin", layout, fsync)
-        folder._expected = _read_state(path / "state.npz")
+        folder._expected = read_snapshot(path / "state.bin")
         return folder
 
     def attach(self, ledger: Ledger) -> None:
@@ -146,7 +146,7 @@ class RunFolder:
         """Note how long a call took."""
         self._clock.write(CLOCK.pack(number, time.time(), seconds))
 
-    def generation(self, state: dict[str, Any]) -> None:
+    def generation(self, state: Snapshot) -> None:
         """Make sure that everything so far is on disk, and note where the search stands."""
         self.journal.flush()
         self._clock.flush()
@@ -156,27 +156,22 @@ class RunFolder:
             self.write_state()
 
     def write_state(self) -> None:
-        """The state after the last complete generation, complete at any moment."""
-        if self._state is None:
-            return
-        draft = self.path / "state.npz.new"
-        with open(draft, "wb") as file:
-            np.savez(file, **self._state)
-        os.replace(draft, self.path / "state.npz")
-        self._state, self._stated = None, time.monotonic()
+        """Where the search stood after the last complete generation."""
+        if self._state is not None:
+            self._state.write(self.path / "state.bin")
+            self._state, self._stated = None, time.monotonic()
 
-    def _compare(self, state: dict[str, Any]) -> None:
+    def _compare(self, state: Snapshot) -> None:
         """A resumed search that passes the stored state must agree with it to the last bit."""
-        expected = self._expected
-        if expected is None or int(expected["generation"]) != state["generation"]:
+        if self._expected is None or self._expected.generation != state.generation:
             return
+        wrong = self._expected.difference(state)
         self._expected = None
-        for key, value in expected.items():
-            if key not in state or not np.array_equal(value, state[key], equal_nan=value.dtype.kind == "f"):
-                raise InvalidInput(
-                    f"{self.path}: the search arrived at another {key} than the interrupted one (another version of a "
-                    "library?); start a new run with evaluated=<this folder>"
-                )
+        if wrong is not None:
+            raise InvalidInput(
+                f"{self.path}: the search arrived at another {wrong} than the interrupted one (another version of a "
+                "library?); start a new run with evaluated=<this folder>"
+            )
 
     def finish(self, ledger: Ledger, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
@@ -237,14 +232,6 @@ def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> No
                 f"the run in {path} is of another problem or set-up: its {key} is {before!r:.60}, here it is "
                 f"{now!r:.60}; use the same inputs, another folder, or evaluated=<that folder>"
             )
-
-
-def _read_state(path: Path) -> Mapping[str, Any] | None:
-    try:
-        with np.load(path, allow_pickle=False) as content:
-            return {key: content[key] for key in content.files}
-    except Exception:  # missing or damaged: the log is enough
-        return None
 
 
 def versions() -> dict[str, str]:

@@ -14,6 +14,7 @@ from meco.frontdoor.ledger import Known
 from meco.frontdoor.outcome import MinimizeResult, make_outcome
 from meco.frontdoor.request import Request
 from meco.frontdoor.runfolder import RunFolder
+from meco.frontdoor.snapshot import Snapshot
 from meco.frontdoor.stopping import StopRun
 from meco.methods import METHODS, build_engine
 from meco.problems.problem import Problem
@@ -158,20 +159,12 @@ class Session:
     def _after_generation(self) -> bool:
         self.nit += 1
         if self.folder is not None:
-            self.folder.generation(self._state())
+            self.folder.generation(Snapshot.of(self.engine, self.nit, len(self.ledger)))
         if not self.ledger.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
         if self.report is not None:
             self.report(self)
         return self.stopping.after_generation(self.result)
-
-    def _state(self) -> dict[str, Any]:
-        """Where the search stands, as arrays."""
-        state: dict[str, Any] = {"nfev": len(self.ledger), "generation": self.nit}
-        state["streams"] = np.array(self.engine.task.draw.state())
-        if self.engine.population is not None:
-            state |= {"x": self.engine.population.x, "f": self.engine.population.ev.f}
-        return state
 
     def result(self) -> MinimizeResult:
         """The result so far."""
