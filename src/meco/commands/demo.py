@@ -27,7 +27,7 @@ STYLE = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", default="demo", help="folder for the pictures and the page")
+    parser.add_argument("--output", default="out/demo", help="folder for the pictures and the page")
     parser.add_argument("--method", default="MeCO", help="see `meco list methods`")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=int, help="evaluations for each problem")
