@@ -146,7 +146,8 @@ def test_numbers_read_as_in_the_paper():
 def test_ticks_are_round_and_inside():
     assert ticks(0, 100, False, 6) == [0, 20, 40, 60, 80, 100]
     assert ticks(0.5, 2e4, True) == [1, 10, 100, 1000, 10000]
-    assert [tick_text(v, True) for v in (0.01, 1.0, 1e6)] == ["0.01", "1", "1e6"]
+    assert ticks(7.2e4, 7.35e4, True) == [7.2e4, 7.25e4, 7.3e4, 7.35e4]
+    assert [tick_text(v, True) for v in (0.01, 1.0, 2000.0, 1e6, 7.25e4)] == ["0.01", "1", "2000", "1e6", "7.25e4"]
     panel = Panel("", [Line(np.array([1.0, 2.0]), np.array([np.nan, 5.0]), 0)])
     assert limits(panel, "y")[0] < 5 < limits(panel, "y")[1]
 

@@ -198,7 +198,7 @@ def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
             return found
         fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
         inside = [float(v) for v in fine if low * 0.999 <= v <= high * 1.001]
-        return inside if len(inside) > 1 else [float(low), float(high)]
+        return inside if len(inside) > 1 else ticks(low, high, False, 4)
     raw = (high - low) / max(most - 1, 1)
     unit = 10.0 ** float(np.floor(np.log10(raw))) if raw > 0 else 1.0
     width = next(unit * k for k in (1, 2, 5, 10) if unit * k >= 0.75 * raw)
@@ -207,13 +207,10 @@ def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
 
 def tick_text(value: float, log: bool) -> str:
     """A tick as text: 1e5 where it is large or small, else as short as it can be."""
-    if log or (value and not 1e-3 <= abs(value) < 1e5):
-        mantissa, _, exponent = f"{value:.1e}".partition("e")
-        text = mantissa.removesuffix(".0")
-        if -3 <= int(exponent) <= 3 and log:
-            return f"{value:.3g}"
-        return f"{text}e{int(exponent)}"
-    return f"{value:.4g}"
+    if value and not 1e-3 <= abs(value) < (1e4 if log else 1e5):
+        mantissa, _, exponent = f"{value:.3e}".partition("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return f"{value:.5g}"
 
 
 def axis_labels(panel: Panel, direction: str) -> list[tuple[float, str]]:
