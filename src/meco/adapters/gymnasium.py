@@ -75,7 +75,7 @@ class Stage:
         """An episode with a run for each player."""
         known = [player.references.of([problem.name])[0] for player, (problem, _) in zip(players, choices)]
         problems, seeds = zip(*choices)
-        return Episode(list(problems), seeds, references=np.array(known), **self._settings)
+        return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
 
     @staticmethod
     def close(players: Sequence[Player], episode: Episode) -> None:

@@ -28,7 +28,8 @@ class Episode:
     One step is one generation under the allowance that the actions [B] ask for. Every run
     has its seed, and its own problem if a list is given; row b is run b alone, bit for bit.
     references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
-    the episodes that end here; unless given, the episode keeps one of its own.
+    the episodes that end here; unless given, the episode keeps one of its own. record=False
+    keeps no trace for results(), which training never asks for.
 
     >>> from meco.mdp import Episode
     >>> episode = Episode("tilted", seeds=[1, 2], budget=150)
@@ -50,6 +51,7 @@ class Episode:
         references: ReferenceObjective | Array | None = None,
         xp: Any = np,
         device: Any = None,
+        record: bool = True,
         engine: Callable[..., Engine] = Shade,
         **options: Any,
     ) -> None:
@@ -62,7 +64,7 @@ class Episode:
         self.references = ReferenceObjective() if references is None else references
         self._build = engine
         self._options = options if pop_size is None else {"pop_size": pop_size, **options}
-        self._xp, self._device = xp, device
+        self._xp, self._device, self._traced = xp, device, record
         self.engine: Any = None  # an engine that keeps its rule's state as .state
         self._over = True  # until the first reset
 
@@ -152,7 +154,8 @@ class Episode:
         self.engine.tell(x, self._evaluator.evaluate(x))
 
     def _record(self) -> None:
-        self._evaluator.note(self.engine.population, self.engine.trace())
+        if self._traced:
+            self._evaluator.note(self.engine.population, self.engine.trace())
 
     def _finish(self) -> None:
         self._record()

@@ -128,6 +128,7 @@ class Trainer:
             shared.pop_size,
             decoder=mixed_decoder([course.config.decoder for course, _ in each]),
             reward=mixed_reward([course.config.reward for course, _ in each]),
+            record=False,
             references=np.array([course.references.of([job.problem])[0] for course, job in each]),
             **place,
         )
