@@ -194,6 +194,7 @@ def test_raise_stops_at_the_first_failure_with_its_cause():
     with pytest.raises(EvaluationFailed, match=r"evaluation 4 .*thickness") as caught:
         meco.minimize(fun, [(-3, 4)] * 3, method="SHADE-FR", budget=60, seed=1, on_error="raise")
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert caught.value.result.nfev == 4
     assert len(calls) == 5
 
 

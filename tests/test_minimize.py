@@ -100,6 +100,7 @@ def test_the_default_method_is_the_learned_one():
     result = meco.minimize(fun, bounds, seed=1)
     assert (result.method, result.nfev, result.success) == ("MeCO", 200, True)
     assert result.trace["action"].shape == result.trace["nfev"].shape
+    assert result.versions["policy"].startswith("meco-10d ")
     assert result.trace["eps"].shape == (*result.trace["nfev"].shape, 2)
 
 

@@ -144,6 +144,7 @@ def test_integer_variables_are_whole_at_every_call():
         ({"bounds": [(1.0, -1.0)] * 3}, "above its upper bound"),
         ({"bounds": [(0.0, np.inf)] * 3}, "must be finite"),
         ({"bounds": [(0.0, np.nan)] * 3}, "must be finite"),
+        ({"bounds": [(-1e308, 1e308)] * 3}, "too far apart"),
         ({"bounds": [[0, 0, 0, 0], [1, 1, 1, 1]]}, "transposed"),
         ({"bounds": "0,1"}, "pair"),
         ({"bounds": []}, "pair"),
@@ -234,6 +235,13 @@ def test_limits_with_reversed_sides_are_refused():
 
     with pytest.raises(InvalidInput, match="at most its upper limit"):
         read_limits(Reversed(), 3)
+
+
+def test_a_variable_may_be_fixed_by_its_bounds():
+    fun = Counting()
+    result = meco.minimize(fun, [(-5.0, 5.0), (0.1, 0.1), (2.0, 2.0)], integrality=[False, False, True], **QUICK)
+    assert_array_equal(np.array(fun.asked)[:, 1:], np.broadcast_to([0.1, 2.0], (60, 2)))
+    assert result.success
 
 
 def test_the_function_gets_a_copy_it_may_write_to():

@@ -41,7 +41,9 @@ WORDS = {
 
 
 class EvaluationFailed(MecoError, RuntimeError):
-    """A call of the user's function failed and on_error is "raise"."""
+    """A call of the user's function failed and on_error is "raise"; result holds what was found before."""
+
+    result: Any = None
 
 
 class Answer(NamedTuple):

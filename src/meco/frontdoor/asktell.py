@@ -156,7 +156,7 @@ class Optimizer:
         """The best point so far, also of an unfinished generation."""
         trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if self.nit else {}
         reason = "budget" if self.done else "running"
-        return make_outcome(self.request, self.ledger, reason, nit=self.nit, trace=trace)
+        return make_outcome(self.request, self.ledger, reason, nit=self.nit, trace=trace, engine=self.engine)
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).

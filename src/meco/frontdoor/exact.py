@@ -35,12 +35,14 @@ class ExactEvaluator(Evaluator):
         return unit
 
     def know(self, known: Known, unit: np.ndarray | None = None) -> np.ndarray:
-        """Answer these points without a call, and let them compete for the best; their unit coordinates."""
+        """Answer these points without a call, and let them compete for the best; their unit coordinates.
+
+        unit is given for points that came from the unit cube, and need no exact copy.
+        """
         unit = self.place(known.x) if unit is None else unit
         if len(unit) == 0:
             return unit
         for i, row in enumerate(unit):
-            self._exact[row.tobytes()] = known.x[i]
             self._known.setdefault(row.tobytes(), []).append((known.f[i], known.g[i], known.h[i]))
         ev = known.evaluation(self.problems[0].ineq_tol, self.problems[0].eq_tol)
         self.feasible_best.challenge(known.x[None], ev)

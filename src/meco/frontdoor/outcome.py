@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.engines.engine import Engine
 from meco.frontdoor.answers import WORDS, Fault
 from meco.frontdoor.ledger import Evaluations, Ledger
 from meco.frontdoor.request import Request
@@ -74,6 +75,7 @@ def make_outcome(
     nit: int = 0,
     trace: Mapping[str, np.ndarray] | None = None,
     notes: Sequence[str] = (),
+    engine: Engine | None = None,
 ) -> MinimizeResult:
     """The result of everything a ledger holds."""
     every = ledger.columns(request.dim, request.known, *request.tolerances)
@@ -106,11 +108,17 @@ def make_outcome(
         trace=dict(trace or {}),
         seed=request.seed,
         method=request.method,
-        versions=versions(),
+        versions=versions() | _policy(engine),
         notes=list(notes),
     )
     result["message"] = _message(result, ledger, detail)
     return result
+
+
+def _policy(engine: Engine | None) -> dict[str, str]:
+    """Which policy steered the search, where one did."""
+    told = getattr(getattr(getattr(engine, "rule", None), "policy", None), "metadata", None) or {}
+    return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
 def _constraints(names: Sequence[str], every: Evaluations, at: int) -> dict[str, dict[str, float]]:

@@ -132,7 +132,7 @@ def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper bounds from pairs, an array [D, 2], or an object with lb and ub."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
-        return check_bounds(low, high, "bounds")
+        return _checked(low, high)
     try:
         pairs = np.array(bounds, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -144,7 +144,15 @@ def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:
         raise InvalidInput(
             f"bounds must be one (low, high) pair per variable, shape (D, 2); got shape {pairs.shape}{turned}"
         )
-    return check_bounds(pairs[:, 0], pairs[:, 1], "bounds")
+    return _checked(pairs[:, 0], pairs[:, 1])
+
+
+def _checked(lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
+    low, high = check_bounds(lower, upper, "bounds")
+    with np.errstate(over="ignore"):
+        for i in np.flatnonzero(~np.isfinite(high - low)):
+            raise InvalidInput(f"bounds of variable {i} are too far apart: {low[i]} and {high[i]}")
+    return low, high
 
 
 def read_integrality(mask: Any, dim: int) -> np.ndarray | None:

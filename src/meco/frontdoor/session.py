@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from meco.engines.engine import Engine, Task
+from meco.frontdoor.answers import EvaluationFailed
 from meco.frontdoor.caller import Caller
 from meco.frontdoor.exact import ExactEvaluator
 from meco.frontdoor.ledger import Known
@@ -79,6 +80,9 @@ class Session:
             self.stopping.end(stop.reason, stop.detail)
         except KeyboardInterrupt:
             self.stopping.end("interrupt")
+        except EvaluationFailed as error:
+            error.result = self.result()
+            raise
         finally:
             close = getattr(self.report, "close", None)
             if close is not None:
@@ -173,7 +177,7 @@ class Session:
         notes = self.notes + self._untried()
         return make_outcome(
             self.request, self.ledger, self.stopping.reason or "running",
-            detail=self.stopping.detail, nit=self.nit, trace=trace, notes=notes,
+            detail=self.stopping.detail, nit=self.nit, trace=trace, notes=notes, engine=self.engine,
         )  # fmt: skip
 
     def _untried(self) -> list[str]:
