@@ -111,6 +111,16 @@ def test_one_point_may_be_told_alone():
     assert search.result.nfev == 2
 
 
+def test_equal_points_of_a_generation_are_told_each():
+    search = meco.Optimizer([(0, 2)] * 2, budget=60, method="SHADE-FR", pop_size=10, seed=1, integrality=True)
+    while not search.done:
+        x = search.ask()
+        search.tell(x[::-1], (x[::-1] ** 2).sum(axis=1))
+    assert search.result.nfev == 60
+    assert len(np.unique(search.result.evaluations.x, axis=0)) <= 9
+    assert search.result.fun == 0.0
+
+
 def test_known_points_and_starting_points_work_here_too():
     known = np.random.default_rng(1).uniform(-5, 5, (4, 3))
     search = meco.Optimizer(BOX, 2, 1, x0=[[0.1, 0.2, 0.3]], evaluated=(known, *values(known)), **OPTIONS)

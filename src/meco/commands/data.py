@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 
 from meco.problems.tables import find
@@ -23,8 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "fetch":
-        fetch = importlib.import_module("meco.problems.fetch")  # brings what only downloads need
-        print(fetch.fetch(args.name, args.url, args.sha256))
+        from meco.problems.fetch import fetch  # brings what only downloads need
+
+        print(fetch(args.name, args.url, args.sha256))
         return 0
     found = {name: find(file) for name, file in FILES.items()}
     if args.json:

@@ -24,6 +24,9 @@ def plot_result(result: MinimizeResult, path: Any = None) -> Any:
     top, middle, bottom = figure.subplots(3, 1)
     _convergence(top, middle, result)
     _trace(bottom, result.trace)
+    for axes in (top, middle, bottom):
+        axes.set_xlim(0, max(1, result.nfev))
+        axes.grid(alpha=0.3)
     figure.suptitle(f"{result.method}, seed {result.seed}", fontsize="medium")
     if path is not None:
         figure.savefig(path)
@@ -47,9 +50,6 @@ def _convergence(top: Any, middle: Any, result: MinimizeResult) -> None:
     middle.set(ylabel="least violation", xlabel="evaluations")
     if seen.any() and least[seen].max() > 0:
         middle.set_yscale("symlog", linthresh=1e-6)
-    for axes in (top, middle):
-        axes.set_xlim(0, max(1, int(calls[-1]) if len(calls) else 1))
-        axes.grid(alpha=0.3)
 
 
 def _trace(axes: Any, trace: Any) -> None:
@@ -58,6 +58,5 @@ def _trace(axes: Any, trace: Any) -> None:
         if key in trace:
             axes.plot(trace["nfev"], trace[key], label=label)
     axes.set(ylim=(-0.05, 1.05), xlabel="evaluations", ylabel="per generation")
-    axes.grid(alpha=0.3)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="upper left", fontsize="small")
