@@ -190,6 +190,11 @@ def _named(wanted: Problem | str, problems: Sequence[Problem]) -> Problem:
     return get_problem(wanted)
 
 
-if "MeCO-v0" not in gymnasium.registry:
-    here = "meco.adapters.gymnasium"
-    gymnasium.register("MeCO-v0", entry_point=f"{here}:MecoEnv", vector_entry_point=f"{here}:MecoVectorEnv")
+def register() -> None:
+    """Make the environments known to gymnasium.make; Gymnasium calls this itself where MeCO is installed."""
+    if "MeCO-v0" not in gymnasium.registry:
+        here = "meco.adapters.gymnasium"
+        gymnasium.register("MeCO-v0", entry_point=f"{here}:MecoEnv", vector_entry_point=f"{here}:MecoVectorEnv")
+
+
+register()
