@@ -191,7 +191,7 @@ def _named(wanted: Problem | str, problems: Sequence[Problem]) -> Problem:
 
 
 def register() -> None:
-    """Make the environments known to gymnasium.make; Gymnasium calls this itself where MeCO is installed."""
+    """Make the environments known: import this module, or gymnasium.make("meco.adapters.gymnasium:MeCO-v0")."""
     if "MeCO-v0" not in gymnasium.registry:
         here = "meco.adapters.gymnasium"
         gymnasium.register("MeCO-v0", entry_point=f"{here}:MecoEnv", vector_entry_point=f"{here}:MecoVectorEnv")
