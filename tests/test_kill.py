@@ -1,171 +1,112 @@
-"""Campaigns and workers killed outright: the final store equals the undisturbed one."""
+"""Runs killed without warning, at random moments, go on bit for bit."""
 
 from __future__ import annotations
 
 import os
-import signal
+import random
 import subprocess
 import sys
+import textwrap
 import time
 
 import numpy as np
 import pytest
-
-from meco.errors import MecoError
-from meco.experiments.executors import Workers
-from meco.experiments.experiment import Contender, Experiment
-from meco.experiments.runner import run_campaign
-from meco.experiments.store import FILE, Store
+from numpy.testing import assert_array_equal
 
 SCRIPT = """
 import sys, time
-from meco.experiments import runner, tasks
-from meco.experiments.executors import start_workers
-from meco.experiments.experiment import Contender, Experiment
-from meco.experiments.store import Store
+import numpy as np
+import meco
 
-
-def slowly(task):
-    time.sleep(0.15)
-    return tasks.perform(task)
-
+def fun(x):
+    time.sleep(float(sys.argv[2]))
+    if x[1] > 4:
+        raise ValueError("no mesh")
+    return float(x @ x), [1.0 - x[0], x[1] - 3.0], [x[0] - x[2]]
 
 if __name__ == "__main__":
-    tasks.LOCKSTEP_RUNS, runner.perform = 2, slowly
-    contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
-    small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
-    workers = start_workers(sys.argv[1], 2)
-    try:
-        with Store.campaign(sys.argv[2]) as store:
-            print(runner.run_campaign([small], store, workers, quiet=True).done, store.digest(), flush=True)
-    finally:
-        workers.close()
+    result = meco.minimize(
+        fun, [(-5.0, 5.0)] * 3, method=sys.argv[4], budget=100, seed=7, pop_size=8,
+        workers=int(sys.argv[3]), checkpoint=sys.argv[1], resume=True,
+    )
+    e = result.evaluations
+    np.savez(sys.argv[5], x=e.x, f=e.f, g=e.g, h=e.h, failed=e.failed, best=result.x, fun=result.fun)
 """
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
-    small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
-    with Store.campaign(tmp_path_factory.mktemp("whole")) as store:
-        run_campaign([small], store, Workers(), quiet=True)
-        return store.digest()
-
-
-def start(tmp_path, executor):
-    script = tmp_path / "campaign.py"
+def run_script(tmp_path, folder, workers, method, output, pause="0.002"):
+    script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    command = [sys.executable, str(script), executor, str(tmp_path / "out")]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, str(script), str(folder), pause, str(workers), method, str(output)], env=environment
+    )
 
 
-def stored(tmp_path) -> int:
-    try:
-        with Store(tmp_path / "out") as store:
-            return store.count()
-    except MecoError:
-        return 0
+def killed(process, log, draw):
+    """Kill a run at a random moment after it began to write, or right away; whether it was still running."""
+    before = log.stat().st_size if log.exists() else 0
+    if draw.random() < 0.85:
+        wait_until(lambda: process.poll() is not None or (log.exists() and log.stat().st_size > before))
+        time.sleep(draw.uniform(0.0, 0.2))
+    process.kill()
+    return process.wait() != 0
 
 
-def wait_for(tmp_path, process, count, seconds=120):
-    end = time.monotonic() + seconds
-    while stored(tmp_path) < count and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.05)
+def kills(tmp_path, count, seed):
+    """Kill runs without warning, resume, and compare with runs that were left alone."""
+    draw = random.Random(seed)
+    done = 0
+    wholes = {}
+    while done < count:
+        workers, method = draw.choice([1, 2]), draw.choice(["SHADE-FR", "MeCO-rand"])
+        if method not in wholes:
+            wholes[method] = tmp_path / f"whole-{method}.npz"
+            assert run_script(tmp_path, tmp_path / f"whole-{method}", 1, method, wholes[method], "0").wait() == 0
+        folder, output = tmp_path / f"run{done}", tmp_path / f"run{done}.npz"
+        while killed(run_script(tmp_path, folder, workers, method, output), folder / "evals.bin", draw):
+            done += 1
+            if draw.random() < 0.4 or done >= count:
+                assert run_script(tmp_path, folder, workers, method, output).wait() == 0
+                break
+        with np.load(wholes[method]) as whole, np.load(output) as found:
+            for key in whole.files:
+                assert_array_equal(whole[key], found[key])
+        assert (folder / "evals.bin").read_bytes() == (tmp_path / f"whole-{method}" / "evals.bin").read_bytes()
 
 
-def children(pid: int) -> list[int]:
-    with open(f"/proc/{pid}/task/{pid}/children") as listed:
-        found = [int(p) for p in listed.read().split()]
-    return found + [p for child in found for p in children(child)]
+def wait_until(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited too long")
 
 
-def worker_processes(pid: int) -> list[int]:
-    found = []
-    for child in children(pid):
-        try:
-            with open(f"/proc/{child}/cmdline", "rb") as line:
-                words = line.read()
-        except OSError:
-            continue
-        if b"spawn_main" in words or b"forkserver" in words:
-            found.append(child)
-    return found
+def test_a_killed_run_resumes_bit_for_bit(tmp_path):
+    kills(tmp_path, 4, seed=1)
 
 
-linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.slow
+def test_fifty_kills(tmp_path):
+    kills(tmp_path, 50, seed=2)
 
 
-@linux
-def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undisturbed):
-    process = start(tmp_path, "processes")
-    wait_for(tmp_path, process, 4)
-    orphans = worker_processes(process.pid)
+def test_killed_workers_do_not_outlive_their_parent(tmp_path):
+    script = tmp_path / "script.py"
+    pids = tmp_path / "pids"
+    pids.mkdir()
+    script.write_text(
+        textwrap.dedent(f"""
+        import os, pathlib, time, meco
+        def fun(x):
+            (pathlib.Path({str(pids)!r}) / str(os.getpid())).touch()
+            time.sleep(600)
+        meco.minimize(fun, [(-5, 5)] * 2, method="SHADE-FR", budget=20, workers=2, seed=1)
+    """)
+    )
+    process = subprocess.Popen([sys.executable, str(script)])
+    wait_until(lambda: len(list(pids.iterdir())) == 2)
     process.kill()
     process.wait()
-    assert stored(tmp_path) < 48
-    again = start(tmp_path, "processes")
-    out, _ = again.communicate(timeout=300)
-    assert out.split() == ["48", undisturbed]
-    end = time.monotonic() + 20
-    while any(os.path.exists(f"/proc/{p}") for p in orphans) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not any(os.path.exists(f"/proc/{p}") for p in orphans)  # workers end with their coordinator
-
-
-@linux
-def test_a_killed_worker_process_loses_nothing(tmp_path, undisturbed):
-    process = start(tmp_path, "processes")
-    wait_for(tmp_path, process, 2)
-    if workers := worker_processes(process.pid):
-        os.kill(workers[-1], signal.SIGKILL)
-    out, _ = process.communicate(timeout=300)
-    assert out.split() == ["48", undisturbed]
-
-
-@linux
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_random_kills_on_a_local_dask_cluster_lose_nothing(tmp_path, undisturbed, seed):
-    pytest.importorskip("distributed")
-    rng = np.random.default_rng(seed)
-    for _ in range(2):  # kill a worker, then the coordinator, at random moments
-        process = start(tmp_path, "dask")
-        wait_for(tmp_path, process, stored(tmp_path) + 2)
-        time.sleep(rng.uniform(0.0, 1.0))
-        workers = worker_processes(process.pid)
-        if workers and process.poll() is None:
-            os.kill(int(rng.choice(workers)), signal.SIGKILL)
-        wait_for(tmp_path, process, stored(tmp_path) + 2)
-        time.sleep(rng.uniform(0.0, 1.0))
-        process.kill()
-        process.wait()
-    out, err = start(tmp_path, "dask").communicate(timeout=300)
-    assert out.split() == ["48", undisturbed], err
-
-
-@linux
-def test_a_killed_dask_worker_loses_nothing(tmp_path, undisturbed):
-    pytest.importorskip("distributed")
-    process = start(tmp_path, "dask")
-    wait_for(tmp_path, process, 2)
-    if workers := worker_processes(process.pid):
-        os.kill(workers[-1], signal.SIGKILL)
-    out, err = process.communicate(timeout=300)
-    assert out.split() == ["48", undisturbed], err
-
-
-@linux
-def test_sigterm_ends_the_command_cleanly_and_the_same_command_goes_on(tmp_path):
-    command = [sys.executable, "-m", "meco", "bench", "--problem", "C01", "C04", "C06", "--methods", "SHADE", "MA-ES"]
-    command += ["--dim", "30", "--runs", "30", "--out", str(tmp_path / "out"), "--no-report", "--workers", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    wait_for(tmp_path, process, 1)
-    process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 128 + signal.SIGTERM, err
-    assert "the same command goes on" in err
-    kept = stored(tmp_path)
-    assert 0 < kept < 180
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "180 of 180 runs" in done.stdout
-    assert (tmp_path / "out" / FILE).is_file()
+    wait_until(lambda: not any(os.path.exists(f"/proc/{path.name}") for path in pids.iterdir()))
