@@ -91,7 +91,7 @@ class RunFolder:
             "source": source,
             "constraints": None,
         }
-        write_json(path / "run.json", facts)
+        write_json(path / "run.json", facts, fsync)
         folder = cls(path, facts, lock, fsync)
         folder.journal = Journal(path / "evals.bin", Layout(len(inputs["lower"])), fsync)
         return folder
@@ -137,7 +137,7 @@ class RunFolder:
         """Number and names of the constraints are known now: the few records so far get their width."""
         assert ledger.counts is not None
         self.facts["constraints"] = {"ineq": list(ledger.g_names), "eq": list(ledger.h_names)}
-        write_json(self.path / "run.json", self.facts)
+        write_json(self.path / "run.json", self.facts, self.fsync)
         so_far = [*ledger.entries.values(), *ledger.past.values()]
         self._order = [entry.number for entry in so_far]
         self.journal.rewrite(Layout(self.journal.layout.dim, *ledger.counts, decided=True), so_far)
@@ -180,7 +180,7 @@ class RunFolder:
         if not ledger.past and self._order != sorted(self._order):
             self.journal.rewrite(self.journal.layout, [ledger.entries[n] for n in sorted(ledger.entries)])
             self._order.sort()
-        write_json(self.path / "result.json", result)
+        write_json(self.path / "result.json", result, self.fsync)
 
     def close(self) -> None:
         """Let go of the files."""
@@ -241,14 +241,15 @@ def versions() -> dict[str, str]:
     return {"meco": meco.__version__, "python": platform.python_version(), "numpy": np.__version__}
 
 
-def write_json(path: Path, content: Any) -> None:
+def write_json(path: Path, content: Any, fsync: bool = False) -> None:
     """A JSON file, complete at any moment."""
     draft = path.with_name(path.name + ".new")
     with open(draft, "w", encoding="utf-8") as file:
         json.dump(content, file, ensure_ascii=False, indent=1)
         file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
+        if fsync:
+            file.flush()
+            os.fsync(file.fileno())
     os.replace(draft, path)
 
 
