@@ -184,7 +184,7 @@ def test_a_search_that_departs_from_the_log_is_refused(tmp_path):
 def test_a_search_that_departs_from_the_stored_state_is_refused(tmp_path):
     interrupted_run(tmp_path / "run", 60)
     state = read_snapshot(tmp_path / "run" / "state.bin")
-    assert (state.generation, state.nfev) == (6, 60)
+    assert state.nfev == 10 * state.generation
     for change, named in (
         ({"population": {**state.population, "x": state.population["x"] + 1e-12}}, "population"),
         ({"streams": state.streams.replace("1", "2", 1)}, "streams"),

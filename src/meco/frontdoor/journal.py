@@ -25,6 +25,7 @@ MAGIC = b"MECOLOG\n"
 FORMAT = 1
 HEADER = struct.Struct("<8sHHIIIII")
 HEAD = struct.Struct("<QIHH")
+NUMBER = struct.Struct("<d")
 TAIL = struct.Struct("<II")
 PATIENCE = 0.05  # seconds that a record may wait for company before it is handed to the system
 
@@ -64,7 +65,7 @@ class Layout(NamedTuple):
         h = entry.h if entry.h.size == self.n_eq else np.full(self.n_eq, np.nan)
         body = b"".join((
             HEAD.pack(entry.number, entry.batch, entry.fault, entry.attempt),
-            entry.x.tobytes(), struct.pack("<d", entry.f), g.tobytes(), h.tobytes(),
+            entry.x.tobytes(), NUMBER.pack(entry.f), g.tobytes(), h.tobytes(),
         ))  # fmt: skip
         return body + TAIL.pack(zlib.crc32(body), 0)
 

@@ -14,6 +14,7 @@ import json
 import os
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,6 @@ class RunFolder:
         self.journal: Journal
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
         self._expected: Snapshot | None = None  # what an interrupted run left
-        self._state: Snapshot | None = None  # the last state, while it is not written
         self._stated = -np.inf
 
     @classmethod
@@ -146,20 +146,18 @@ class RunFolder:
         """Note how long a call took."""
         self._clock.write(CLOCK.pack(number, time.time(), seconds))
 
-    def generation(self, state: Snapshot) -> None:
-        """Make sure that everything so far is on disk, and note where the search stands."""
+    def generation(self, number: int, snapshot: Callable[[], Snapshot], last: bool = False) -> None:
+        """Make sure that everything so far is on disk, and now and then note where the search stands."""
         self.journal.flush()
         self._clock.flush()
+        due = last or time.monotonic() - self._stated >= STATE_EVERY
+        if not due and (self._expected is None or self._expected.generation != number):
+            return
+        state = snapshot()
         self._compare(state)
-        self._state = state
-        if time.monotonic() - self._stated >= STATE_EVERY:
-            self.write_state()
-
-    def write_state(self) -> None:
-        """Where the search stood after the last complete generation."""
-        if self._state is not None:
-            self._state.write(self.path / "state.bin")
-            self._state, self._stated = None, time.monotonic()
+        if due:
+            state.write(self.path / "state.bin")
+            self._stated = time.monotonic()
 
     def _compare(self, state: Snapshot) -> None:
         """A resumed search that passes the stored state must agree with it to the last bit."""
@@ -176,7 +174,6 @@ class RunFolder:
     def finish(self, ledger: Ledger, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         self.journal.flush()
-        self.write_state()
         if not ledger.past and self._order != sorted(self._order):
             self.journal.rewrite(self.journal.layout, [ledger.entries[n] for n in sorted(ledger.entries)])
             self._order.sort()

@@ -57,6 +57,7 @@ class Session:
         self.ledger, self.stopping = caller.ledger, caller.stopping
         self.folder: RunFolder | None = None
         self.nit = 0
+        self.between = False  # whether a generation is complete and the next not begun
         self.notes: list[str] = []
         if report is not None:
             caller.tick = lambda: report(self)
@@ -90,6 +91,8 @@ class Session:
         self.stopping.end("budget" if len(self.ledger) >= self.request.budget else "finished")
         result = self.result()
         if self.folder is not None:
+            if self.between:
+                self.folder.generation(self.nit, self._snapshot, last=True)
             self.folder.finish(self.ledger, result.summary())
         return result
 
@@ -100,7 +103,11 @@ class Session:
         ev = self.request.known.evaluation(*self.request.tolerances)
         return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
+    def _snapshot(self) -> Snapshot:
+        return Snapshot.of(self.engine, self.nit, len(self.ledger))
+
     def _formula(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self.between = False
         f, g, h = self.caller(x[0])
         return f[None], g[None], h[None]
 
@@ -162,8 +169,9 @@ class Session:
 
     def _after_generation(self) -> bool:
         self.nit += 1
+        self.between = True
         if self.folder is not None:
-            self.folder.generation(Snapshot.of(self.engine, self.nit, len(self.ledger)))
+            self.folder.generation(self.nit, self._snapshot)
         if not self.ledger.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
         if self.report is not None:
