@@ -1,6 +1,6 @@
 """Optimizer overhead per evaluation, beside the peers: D = 50, N = 50, 2500 trivial evaluations, two constraints.
 
-    python benchmarks/overhead.py [--rounds 15]
+python benchmarks/overhead.py [--rounds 15]
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from _side_by_side import medians, optional
 
 import meco
+from _side_by_side import medians, optional
 
 BUDGET, SIZE = 2500, 50
 

@@ -1,6 +1,6 @@
 """Seconds until `import meco` is done, beyond NumPy, and until `meco --help` has answered.
 
-    python benchmarks/startup.py
+python benchmarks/startup.py
 """
 
 from __future__ import annotations
