@@ -148,7 +148,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", metavar="UAV-01")
     parser.add_argument("--again", type=int, metavar="SEED", help="search again for better flights of existing files")
-    wanted = parser.parse_args(arguments)
+    wanted = parser.parse_intermixed_args(arguments)
     wanted.folder.mkdir(parents=True, exist_ok=True)
     for name in wanted.names or NAMES:
         file = wanted.folder / f"{name}.json"
