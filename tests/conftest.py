@@ -33,16 +33,14 @@ def golden():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Slow tests run only where they are asked for by -m."""
-    if "slow" in (config.getoption("-m") or ""):
-        return
-    for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="slow: run with `make test-slow`"))
+    """Slow tests run only where they are asked for by -m slow; official ones only with the data."""
+    skips = {} if config.getoption("-m") == "slow" else {"slow": "slow: run with `make test-slow`"}
     if data_folder() is None:
-        for item in items:
-            if "official" in item.keywords:
-                item.add_marker(pytest.mark.skip(reason="OFFICIAL DATA MISSING: set MECO_DATA"))
+        skips["official"] = "OFFICIAL DATA MISSING: set MECO_DATA"
+    for item in items:
+        for marker, reason in skips.items():
+            if marker in item.keywords:
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_terminal_summary(terminalreporter):

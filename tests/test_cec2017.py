@@ -62,7 +62,7 @@ def test_one_point_a_population_and_lockstep_agree(name, instance):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if DEFINITIONS[n].good is not None])
 @pytest.mark.parametrize("dim", [10, 50])
-@pytest.mark.parametrize("instance", [1, 2])
+@pytest.mark.parametrize("instance", ["paper", 1, 2])
 def test_known_points_are_feasible_and_best(name, dim, instance):
     problem = get_problem(name, dim, instance)
     if problem.known_x is None:

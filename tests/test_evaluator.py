@@ -136,3 +136,48 @@ def test_problems_in_lockstep_need_equal_dimension_and_number():
         meco.solve("SHADE", [a, b], seeds=[1, 2])
     with pytest.raises(InvalidInput, match="2 runs need one problem or 2 problems; got 3"):
         meco.solve("SHADE", [a, a, a], seeds=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"problem": lambda x: x}, "goes to meco.minimize"),
+        ({"problem": []}, "10 runs need one problem or 10 problems; got 0"),
+        ({"problem": [3], "seeds": [1]}, "a problem must be a meco.Problem or a name; got int"),
+        ({"seeds": 5}, "seeds must be a list of whole numbers; got 5"),
+        ({"seeds": [1.7]}, "seeds must be a list of whole numbers"),
+        ({"seeds": []}, "at least one seed"),
+        ({"budget": 60.9}, "budget must be a whole number"),
+        ({"method": "COBYQA", "problem": ["tilted"], "seeds": [1, 2]}, "2 runs need one problem or 2 problems; got 1"),
+    ],
+)
+def test_solve_names_what_it_cannot_use(arguments, words):
+    with pytest.raises(InvalidInput, match=words):
+        meco.solve(**{"method": "SHADE", "problem": "tilted", **arguments})
+
+
+def test_solve_takes_a_list_of_names():
+    found = meco.solve("SHADE", ["tilted", "ring", "tilted"], budget=60, seeds=[1, 2, 3])
+    assert [r.problem for r in found] == ["tilted", "ring", "tilted"]
+
+
+def test_fractional_bounds_of_integers_are_never_evaluated():
+    asked = []
+
+    def formula(x):
+        asked.append(x)
+        return x.sum(axis=-1), [], []
+
+    whole = meco.Problem("whole", [0.4, -0.6], [2.6, 1.0], 0, 0, formula, integrality=[True, True])
+    meco.solve("SHADE", whole, budget=300, seeds=[1], pop_size=100)
+    points = np.concatenate([x[0] for x in asked])
+    assert set(points[:, 0]) == {1.0, 2.0}
+    assert set(points[:, 1]) == {0.0, 1.0}
+    with pytest.raises(InvalidInput, match="no whole number between"):
+        meco.Problem("none", [0.2], [0.8], 0, 0, formula, integrality=[True])
+
+
+def test_a_formula_that_gives_other_counts_than_declared_is_named():
+    wrong = meco.Problem("wrong", [0.0], [1.0], 2, 0, lambda x: (x[..., 0], [x[..., 0]], []))
+    with pytest.raises(InvalidInput, match="wrong declares 2 inequalities and 0 equalities; its formula gave 1 and 0"):
+        wrong.raw(np.zeros(1))

@@ -205,5 +205,5 @@ def test_wrong_settings_are_explained():
         meco.solve("SHADE", problem, seeds=[1], preset="shade2031")
     with pytest.raises(InvalidInput, match="at least 4"):
         meco.solve("SHADE", problem, seeds=[1], pop_size=3)
-    with pytest.raises(InvalidInput, match="memry"):
+    with pytest.raises(InvalidInput, match="no option 'memry'"):
         meco.solve("SHADE", problem, seeds=[1], memry=3)

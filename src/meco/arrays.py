@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from meco.errors import load_extra
+
 Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
 
 
@@ -19,9 +21,8 @@ def namespace(x: Array) -> Any:
         return np
     if hasattr(x, "__array_namespace__"):
         return x.__array_namespace__()
-    from array_api_compat import array_namespace  # torch; comes with the train extra
-
-    return array_namespace(x)
+    compat = load_extra("array_api_compat", "train", f"computing on {type(x).__module__} arrays")
+    return compat.array_namespace(x)
 
 
 def asarray_like(value: Any, x: Array) -> Array:

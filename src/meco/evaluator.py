@@ -68,6 +68,8 @@ class Evaluator:
         self._eq_tol = put([p.eq_tol for p in shared])[:, None, None]
         masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in shared]
         self._whole = put(masks)[:, None, :] > 0 if np.any(masks) else None
+        self._least_whole = put([np.ceil(p.lower) for p in shared])[:, None, :]
+        self._most_whole = put([np.floor(p.upper) for p in shared])[:, None, :]
 
     @property
     def left(self) -> int:
@@ -84,7 +86,8 @@ class Evaluator:
         x = xp.minimum(self.lower + unit * self._width, self.upper)  # rounding can pass the upper bound only
         if self._whole is None:
             return x
-        return xp.where(self._whole, xp.minimum(xp.maximum(round_half_away(x), self.lower), self.upper), x)
+        rounded = xp.minimum(xp.maximum(round_half_away(x), self._least_whole), self._most_whole)
+        return xp.where(self._whole, rounded, x)
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points of the first problem's box in unit-cube coordinates."""
@@ -114,6 +117,8 @@ class Evaluator:
     def _evaluate_some(self, unit: Array, wanted: np.ndarray) -> Evaluation:
         """Runs that differ in what they evaluate: one call for each run."""
         allowed = wanted & (np.cumsum(wanted, axis=1) <= (self.budget - self.nfev)[:, None])
+        if not allowed.any():
+            raise BudgetSpent("the runs that want more have spent their evaluations")
         x = self.to_box(unit)
         pieces: list[Evaluation | None] = []
         for b in range(self.runs):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,6 @@ class Method:
     build: Callable[..., Engine]  # (task, **options) -> engine
     about: str
     lockstep: bool = True
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def later(place: str, **options: Any) -> Callable[..., Engine]:
@@ -92,7 +92,7 @@ METHODS: Registry[Method] = Registry(
 
 def solve(
     method: str,
-    problem: Problem | str | Sequence[Problem],
+    problem: Problem | str | Sequence[Problem | str],
     budget: int | None = None,
     seeds: Iterable[int] = range(10),
     *,
@@ -112,15 +112,44 @@ def solve(
     True
     """
     entry, name = METHODS[method], METHODS.resolve(method)
-    seeds = list(seeds)
-    if isinstance(problem, str):
-        problem = get_problem(problem)
-    dim = problem.dim if isinstance(problem, Problem) else problem[0].dim
-    budget = 50 * dim if budget is None else budget
+    draw = Streams(_whole_numbers("seeds", seeds), xp, device)
+    each = _one_each(problem, draw.runs)
+    budget = 50 * each[0].dim if budget is None else _whole_numbers("budget", [budget])[0]
     if entry.lockstep:
-        return run_batch(name, problem, budget, Streams(seeds, xp, device), watch, **options)
-    each = [problem] * len(seeds) if isinstance(problem, Problem) else list(problem)
-    return [r for s, p in zip(seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
+        return run_batch(name, each, budget, draw, watch, **options)
+    if xp is not np:
+        raise InvalidInput(f"{name} runs on NumPy alone; leave xp and device out")
+    return [r for s, p in zip(draw.seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
+
+
+def _one_each(problem: Any, runs: int) -> list[Problem]:
+    """The problem of each run, from one for all or a list, as objects or names."""
+    given = [problem] * runs if isinstance(problem, (Problem, str)) else problem
+    if not isinstance(given, Sequence):
+        raise InvalidInput(
+            f"solve() takes a meco.Problem, a name or a list of them; got {type(problem).__name__} "
+            "(a function of your own goes to meco.minimize)"
+        )
+    if len(given) != runs:
+        raise InvalidInput(f"{runs} runs need one problem or {runs} problems; got {len(given)}")
+    known: dict[str, Problem] = {}
+    for name in given:
+        if isinstance(name, str) and name not in known:
+            known[name] = get_problem(name)
+        elif not isinstance(name, (Problem, str)):
+            raise InvalidInput(f"a problem must be a meco.Problem or a name; got {type(name).__name__}")
+    found = [known[p] if isinstance(p, str) else p for p in given]
+    if len({p.dim for p in found}) > 1:
+        raise InvalidInput(f"runs in lockstep need problems of equal D; got {sorted({p.dim for p in found})}")
+    return found
+
+
+def _whole_numbers(name: str, values: Any) -> list[int]:
+    try:
+        return [operator.index(v) for v in values]
+    except TypeError as error:
+        wanted = "a list of whole numbers" if name == "seeds" else "a whole number"
+        raise InvalidInput(f"{name} must be {wanted}; got {values!r:.60}") from error
 
 
 def run_batch(
@@ -145,4 +174,7 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
     except TypeError as error:
         if "unexpected keyword" not in str(error):
             raise
-        raise InvalidInput(f"{method}: {str(error).split(') ', 1)[-1].split('() ')[-1]}") from error
+        wrong = str(error).rpartition("argument ")[2].strip("'")
+        raise InvalidInput(
+            f"{method} has no option {wrong!r}; its page in docs/methods lists the options it takes"
+        ) from error

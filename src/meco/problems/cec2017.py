@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from meco.arrays import Array, Constants, namespace
 from meco.errors import InvalidInput
@@ -17,6 +20,8 @@ from meco.problems.problem import Problem, round_half_away
 
 NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
 EVEN_ONLY = ("C08", "C09")  # they pair odd with even coordinates
+
+SHELL = 3.0 * math.pi / 4.0 - 1e-4 / math.sqrt(2.0)  # cos f + sin f = 0, the equality tolerance used up
 
 Values = tuple[Array, list[Array], list[Array]]
 
@@ -219,16 +224,16 @@ DEFINITIONS: dict[str, Definition] = {
     "C12": Definition(c12, 100, (2, 0)),
     "C13": Definition(c13, 100, (3, 0), best=0.0, good=1.0),
     "C14": Definition(c14, 100, (1, 1)),
-    "C15": Definition(c15, 100, (1, 1), best=3.0 * math.pi / 4.0),
+    "C15": Definition(c15, 100, (1, 1), best=SHELL),
     "C16": Definition(c16, 100, (1, 1), best=0.0, good=0.0),
     "C17": Definition(c17, 100, (1, 1)),
     "C18": Definition(c18, 100, (2, 1)),
     "C19": Definition(c19, 50, (2, 0)),
     "C20": Definition(c20, 100, (2, 0)),
     "C21": Definition(c12, 100, (2, 0), "z"),
-    "C22": Definition(c13, 100, (3, 0), "z", best=0.0),
+    "C22": Definition(c13, 100, (3, 0), "z", best=0.0, good=1.0),
     "C23": Definition(c14, 100, (1, 1), "z"),
-    "C24": Definition(c15, 100, (1, 1), "z", best=3.0 * math.pi / 4.0),
+    "C24": Definition(c15, 100, (1, 1), "z", best=SHELL),
     "C25": Definition(c16, 100, (1, 1), "z", best=0.0, good=0.0),
     "C26": Definition(c17, 100, (1, 1), "z"),
     "C27": Definition(c18, 100, (2, 1), "z"),
@@ -239,24 +244,26 @@ DEFINITIONS: dict[str, Definition] = {
 def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """Problem C01 to C28 in dim variables (10 unless given)."""
     size = 10 if dim is None else dim
-    if isinstance(size, bool) or not isinstance(size, int) or size < 2:
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
         raise InvalidInput(f"{name} is defined for D >= 2; got dim={size!r}")
+    size = int(size)
     if name in EVEN_ONLY and size % 2:
         raise InvalidInput(f"{name} pairs odd with even coordinates, so D must be even; got dim={size}")
     definition = DEFINITIONS[name]
     made = make_instance(name, size, definition.bound, instance)
-    box = [definition.bound] * size
+    box = np.full(size, float(definition.bound))
+    point = _known_point(definition, made)
     return Problem(
         name=name,
-        lower=[-b for b in box],  # type: ignore[arg-type]
-        upper=box,  # type: ignore[arg-type]
+        lower=-box,
+        upper=box,
         n_ineq=definition.counts[0],
         n_eq=definition.counts[1],
         formula=_Formula(definition, made),
         title=f"CEC 2017 constrained problem {int(name[1:])}, D = {size}, instance {instance}",
         source="CEC 2017 competition on constrained real-parameter optimization, code of September 2024",
-        best_known=definition.best,
-        known_x=_known_point(definition, made),
+        best_known=None if point is None and definition.best == 0.0 else definition.best,
+        known_x=point,
     )
 
 
@@ -279,5 +286,8 @@ def _known_point(definition: Definition, instance: Instance) -> Any:
     """The feasible optimum where it follows from the formula and lies in the box."""
     if definition.good is None:
         return None
-    x = instance.shift + definition.good  # a map leaves 0 where it is, and "good" is 0 for mapped formulas
+    step = np.full(instance.shift.shape, definition.good)
+    if definition.given == "z" and instance.first is not None:
+        step = np.linalg.solve(instance.first, step)  # the point whose image is "good"
+    x = instance.shift + step
     return x if abs(x).max() <= definition.bound else None

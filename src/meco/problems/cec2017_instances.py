@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +31,8 @@ def make_instance(name: str, dim: int, bound: float, instance: str | int) -> Ins
         made = _paper(dim, bound)
     elif instance == "official":
         made = _official(number, dim)
-    elif isinstance(instance, int) and not isinstance(instance, bool):
-        made = _random(number, dim, bound, instance)
+    elif isinstance(instance, Integral) and not isinstance(instance, bool):
+        made = _random(number, dim, bound, int(instance))
     elif isinstance(instance, str):
         raise UnknownName("instance", instance, ["paper", "official", "an integer seed"])
     else:

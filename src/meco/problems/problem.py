@@ -43,6 +43,8 @@ class Problem:
         lower, upper = check_bounds(self.lower, self.upper, self.name)
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
+        if self.integrality is not None:
+            object.__setattr__(self, "integrality", check_integrality(self.integrality, lower, upper, self.name))
 
     @property
     def dim(self) -> int:
@@ -62,7 +64,13 @@ class Problem:
             )
         with np.errstate(all="ignore"):  # a degenerate point is a failed candidate, not a warning
             f, g, h = self.formula(x)
-            return f, columns(g, f), columns(h, f)
+            g, h = columns(g, f), columns(h, f)
+        if g.shape[-1] != self.n_ineq or h.shape[-1] != self.n_eq:
+            raise InvalidInput(
+                f"{self.name} declares {self.n_ineq} inequalities and {self.n_eq} equalities; "
+                f"its formula gave {g.shape[-1]} and {h.shape[-1]}"
+            )
+        return f, g, h
 
     def __repr__(self) -> str:
         return f"<Problem {self.name}: {self.dim} variables, {self.n_ineq} inequalities, {self.n_eq} equalities>"
@@ -82,6 +90,16 @@ def check_bounds(lower: Any, upper: Any, name: str) -> tuple[np.ndarray, np.ndar
             raise InvalidInput(f"{name}: lower bound of variable {i} is above its upper bound: {a} > {b}")
     low.flags.writeable = high.flags.writeable = False
     return low, high
+
+
+def check_integrality(mask: Any, lower: np.ndarray, upper: np.ndarray, name: str) -> np.ndarray:
+    """Which variables are whole numbers [D], each with a whole number between its bounds."""
+    whole = np.asarray(mask, dtype=bool)
+    if whole.shape != lower.shape:
+        raise InvalidInput(f"{name}: integrality must have {lower.size} values; got shape {whole.shape}")
+    for i in np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper))):
+        raise InvalidInput(f"{name}: integer variable {i} has no whole number between {lower[i]} and {upper[i]}")
+    return whole
 
 
 def problem(

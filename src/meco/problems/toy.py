@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 
 import numpy as np
 
@@ -16,7 +17,7 @@ NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
 def get(name: str, dim: int | None = None) -> Problem:
     """A toy problem in any number of variables from 2 (10 unless asked otherwise)."""
     size = 10 if dim is None else dim
-    if size < 2:
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
         raise InvalidInput(f"{name} is defined for D >= 2; got dim={size}")
     return {"sphere": _sphere, "tilted": _tilted, "ring": _ring, "corner": _corner, "impossible": _impossible}[name](
         size

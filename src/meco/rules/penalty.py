@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from meco.arrays import Array, masked_max, masked_mean, masked_min, namespace
+from meco.errors import UnknownName
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Population, Progress, Rule
 
@@ -39,6 +40,10 @@ class BalancedPenalty(Rule):
 
     formula: str = "range"
 
+    def __post_init__(self) -> None:
+        if self.formula not in FORMULAS:
+            raise UnknownName("balanced penalty", self.formula, FORMULAS)
+
     def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
         xp = namespace(pop.ev.f)
         fallback = xp.full_like(pop.ev.f[:, :1], NOTHING_TO_COMPARE)
@@ -46,8 +51,7 @@ class BalancedPenalty(Rule):
 
     def adapt(self, state: Array, pop: Population, progress: Progress, draw: Array) -> Array:
         """Weight [B, 1] for the next generation."""
-        weigh = _ratio_of_means if self.formula == "apm" else _ratio_of_ranges
-        weight, usable = weigh(pop.ev)
+        weight, usable = FORMULAS[self.formula](pop.ev)
         return namespace(state).where(usable[:, None], weight[:, None], state)
 
     def values(self, ev: Evaluation, state: Array) -> Key:
@@ -76,3 +80,6 @@ def _ratio_of_means(ev: Evaluation) -> tuple[Array, Array]:
     mean_nu = masked_mean(ev.nu, ~ev.failed)
     usable = mean_nu > TINY_RANGE
     return masked_mean(xp.abs(ev.f), ~ev.failed) / xp.where(usable, mean_nu, 1.0), usable
+
+
+FORMULAS = {"range": _ratio_of_ranges, "apm": _ratio_of_means}
