@@ -58,47 +58,46 @@ class Obstacles:
         hulls = np.concat([rings.min(axis=1), rings.max(axis=1)], axis=-1)
         squares = np.concat([discs[:, :2] - discs[:, 2:], discs[:, :2] + discs[:, 2:]], axis=-1)
         crowded = overlapping(np.concat([boxes, hulls, squares]))
-        b, r, d = np.split(crowded, np.cumsum([len(boxes), len(rings)]))
+        kinds = np.split(crowded, np.cumsum([len(boxes), len(rings)]))
+        b, r, d = (np.argsort(kind, kind="stable") for kind in kinds)  # the crowded ones last
+        self._apart = [int(np.sum(~kind)) for kind in kinds]
         self._n_boxes, self._any_crowded = len(boxes), bool(np.any(crowded))
-        self._all = _constants(np.concat([boxes, hulls]), discs, rings, crowded=crowded[:, None])
-        self._crowd = _constants(boxes[b], discs[d], rings[r])
+        self._constants = Constants(
+            boxes=np.concat([boxes[b], hulls[r]]).T[..., None],  # [4, R + P, 1]
+            discs=discs[d].T[..., None],  # [3, K, 1]
+            rings=rings[r].T,  # [2, V + 1, P]
+            crowded=np.concat([kinds[0][b], kinds[1][r], kinds[2][d]])[:, None],
+        )
 
     def length(self, p: Array, q: Array) -> Array:
         """Length of each segment inside the union of the obstacles: p [..., 2], q [..., 2] -> [...]."""
         xp = namespace(p)
-        segments = Segments.between(p, q)
+        segments, fixed = Segments.between(p, q), self._constants.on(p)
         with np.errstate(divide="ignore", invalid="ignore"):
-            pieces = self._pieces(segments)
+            boxes, discs = in_boxes(segments, fixed["boxes"]), in_discs(segments, fixed["discs"])
+            shares = share_of(boxes)  # of the rectangles, and of the polygons' bounding boxes
+            polygons = in_polygons(segments, fixed["rings"], shares[self._n_boxes :, :] > 0.0)
+            pieces = xp.concat([shares[: self._n_boxes, :], polygons, share_of(discs)], axis=0)
             share = xp.sum(pieces, axis=0)
             if self._any_crowded:
-                share = share - self._counted_twice(segments, pieces)
+                share = share - self._counted_twice(segments, boxes, discs, pieces)
         return xp.reshape(share * segments.length, p.shape[:-1])
 
-    def _pieces(self, segments: Segments) -> Array:
-        """The share of each segment inside each obstacle, rectangles, polygons, circles: [R + P + K, S]."""
-        fixed = self._all.on(segments.px)
-        boxes = share_of(in_boxes(segments, fixed["boxes"]))  # the polygons' bounding boxes are among them
-        polygons = in_polygons(segments, fixed["rings"], boxes[self._n_boxes :, :] > 0.0)
-        discs = share_of(in_discs(segments, fixed["discs"]))
-        return namespace(boxes).concat([boxes[: self._n_boxes, :], polygons, discs], axis=0)
-
-    def _counted_twice(self, segments: Segments, pieces: Array) -> Array:
+    def _counted_twice(self, segments: Segments, boxes: Intervals, discs: Intervals, pieces: Array) -> Array:
         """The share by which pieces exceed their union, for segments in several crowded obstacles: [S]."""
-        xp, fixed = namespace(pieces), self._crowd.on(pieces)
-        pieces = pieces * self._all.on(pieces)["crowded"]
+        xp, fixed = namespace(pieces), self._constants.on(pieces)
+        b, r, d = self._apart
+        pieces = pieces * fixed["crowded"]
         busy = xp.sum(xp.astype(pieces > 0.0, pieces.dtype), axis=0) > 1.0
         rows = xp.nonzero(busy)[0]  # [M]
-        some = segments.pick(rows)
-        found = [in_boxes(some, fixed["boxes"]), in_discs(some, fixed["discs"]), in_all_rings(some, fixed["rings"])]
-        found = [clipped(intervals) for intervals in found]
-        start, end = disjoint(*(xp.concat([kind[side] for kind in found], axis=0) for side in (0, 1)))
+        convex = [xp.concat([boxes[side][b : self._n_boxes, :], discs[side][d:, :]], axis=0) for side in (0, 1)]
+        found = clipped(*(xp.take(side, rows, axis=1) for side in convex))
+        if r < fixed["rings"].shape[2]:
+            rings = in_all_rings(segments.pick(rows), fixed["rings"][..., r:])
+            found = xp.concat([found[0], rings[0]], axis=0), xp.concat([found[1], rings[1]], axis=0)
+        start, end = disjoint(*found)
         single = xp.sum(xp.take(pieces, rows, axis=1), axis=0)
         return spread(single - xp.sum(end - start, axis=0), busy)
-
-
-def _constants(boxes: np.ndarray, discs: np.ndarray, rings: np.ndarray, **more: np.ndarray) -> Constants:
-    """The obstacles with their coordinates as first axis: boxes [4, R, 1], discs [3, K, 1], rings [2, V + 1, P]."""
-    return Constants(boxes=boxes.T[..., None], discs=discs.T[..., None], rings=rings.T, **more)
 
 
 def in_boxes(segments: Segments, boxes: Array) -> Intervals:
@@ -180,12 +179,11 @@ def share_of(intervals: Intervals) -> Array:
     return xp.where(share > 0.0, share, 0.0)
 
 
-def clipped(intervals: Intervals) -> Intervals:
+def clipped(near: Array, far: Array) -> Intervals:
     """Intervals cut to [0, 1]; empty ones become 0 to 0."""
-    xp = namespace(intervals[0])
-    some = intervals[0] < intervals[1]
-    start, end = (xp.where(some, bounded(side, 0.0, 1.0), 0.0) for side in intervals)
-    return start, end
+    xp = namespace(near)
+    some = near < far
+    return xp.where(some, bounded(near, 0.0, 1.0), 0.0), xp.where(some, bounded(far, 0.0, 1.0), 0.0)
 
 
 def disjoint(start: Array, end: Array) -> Intervals:
