@@ -176,8 +176,9 @@ def test_slopes_of_the_subproblem_agree_with_differences():
     at, step = np.array([0.1, -0.2, 0.3]), 1e-6
 
     def everything(x):
-        return np.concatenate([view._rows(x)[0], [view.clearance(x)[0]]])
+        return np.append(view.limits(x), view.objective(x)[0])
 
     numeric = np.stack([(everything(at + m) - everything(at - m)) / (2 * step) for m in step * np.eye(3)], axis=1)
-    analytic = np.vstack([view._rows(at)[1], view.clearance(at)[1]])
+    analytic = np.vstack([view.limit_slopes(at), view.objective(at)[1]])
+    assert analytic.shape == (5, 3)  # a limit, both sides of an equality, the distance, f
     assert_allclose(analytic, numeric, rtol=1e-4, atol=1e-5)

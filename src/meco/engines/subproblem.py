@@ -42,7 +42,9 @@ class Subproblem:
             start = self.restore(start)
             if view.excess(start) > HOPELESS:
                 return start
-        found = _minimize(view, start, "SLSQP", {"maxiter": max_iter, "ftol": ACCURACY}, constraints=view.constraints())
+        limits = {"type": "ineq", "fun": view.limits, "jac": view.limit_slopes}
+        given = limits if view.limits(start).size else ()
+        found = _minimize(view, start, "SLSQP", {"maxiter": max_iter, "ftol": ACCURACY}, constraints=given)
         if self.only_limits or view.excess(found) <= 10.0 * ACCURACY:
             return found
         return self.restore(found)
@@ -60,59 +62,44 @@ class View:
     """
 
     def __init__(self, sub: Subproblem, start: np.ndarray, only_limits: bool = False) -> None:
-        self.sub = sub
-        self.only_limits = only_limits or sub.only_limits
-        self.at, self.value, self.slope = np.full_like(start, np.nan), start, start
-        self.scale = np.ones(1 + sub.n_ineq + 2 * len(sub.band))
-        rows = self._rows(start)[1]
-        length = np.sqrt(np.sum(rows * rows, axis=1))
+        self.sub, self.only_limits = sub, only_limits or sub.only_limits
+        slope = self._rows(start)[1]
+        length = np.sqrt(np.sum(slope * slope, axis=1))
         self.scale = np.where(length > 1e-100, length, 1.0)
         self.at = np.full_like(start, np.nan)
 
-    def _rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """f and the values that must not be positive, [1 + p + 2 q], with gradients [.., D]."""
-        if np.array_equal(x, self.at):
-            return self.value, self.slope
+    def _rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f and the values that must not be positive, [1 + p + 2 q], with gradients, and squared distances."""
         sub = self.sub
         value, slope, square = sub.surrogate.look(x)
         p = 1 + sub.n_ineq
-        h, dh = value[p:], slope[p:]
+        h = value[p:]
         value = np.concatenate([value[:1], value[1:p] + sub.margin, h - sub.band, -h - sub.band])
-        self.value = value / self.scale
-        self.slope = np.concatenate([slope, -dh]) / self.scale[:, None]
-        self.square = square
+        return value, np.concatenate([slope, -slope[p:]]), square
+
+    def _look(self, x: np.ndarray) -> None:
+        """Everything at x, unless x is where the last look was."""
+        if np.array_equal(x, self.at):
+            return
         self.at = x.copy()
-        return self.value, self.slope
-
-    def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """What is minimised, with its gradient."""
-        value, slope = self._rows(x)
-        if self.only_limits:
-            over = np.maximum(value[1:], 0.0)
-            return float(over @ over), 2.0 * (over @ slope[1:])
-        return float(value[0]), slope[0]
-
-    def constraints(self) -> list[dict[str, Any]]:
-        """Rows that must not be negative, as SLSQP wants them."""
-        given = []
-        if len(self.scale) > 1 and not self.only_limits:
-            given.append(
-                {"type": "ineq", "fun": lambda x: -self._rows(x)[0][1:], "jac": lambda x: -self._rows(x)[1][1:]}
-            )
+        value, slope, square = self._rows(x)
+        self.value, self.slope = value / self.scale, slope / self.scale[:, None]
+        keep = np.empty(0) if self.only_limits else -self.value[1:]
+        keep_slope = np.empty((0, x.size)) if self.only_limits else -self.slope[1:]
         if self.sub.rho > 0:
-            given.append({"type": "ineq", "fun": lambda x: self.clearance(x)[0], "jac": lambda x: self.clearance(x)[1]})
-        return given
+            spare, away = self._clearance(x, square)
+            keep, keep_slope = np.append(keep, spare), np.vstack([keep_slope, away])
+        self.keep, self.keep_slope = keep, keep_slope
 
-    def clearance(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+    def _clearance(self, x: np.ndarray, square: np.ndarray) -> tuple[float, np.ndarray]:
         """Distance to the nearest points beyond rho, in units of rho, with its gradient.
 
         A soft minimum over the nearest points: smooth where two are equally near, and
         never more than the true distance.
         """
-        self._rows(x)
         others = self.sub.surrogate.x
         if len(others) > NEAREST:
-            others = others[np.argpartition(self.square, NEAREST)[:NEAREST]]
+            others = others[np.argpartition(square, NEAREST)[:NEAREST]]
         if self.sub.avoid is not None and len(self.sub.avoid):
             others = np.concatenate([others, self.sub.avoid])
         apart = x - others
@@ -121,12 +108,30 @@ class View:
         least = np.min(over)
         share = np.exp(least - over)
         total = np.sum(share)
-        value = SOFTNESS * (least - np.log(total))
-        return float(value), (share / (total * self.sub.rho * length)) @ apart
+        return SOFTNESS * float(least - np.log(total)), (share / (total * self.sub.rho * length)) @ apart
+
+    def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """What is minimised, with its gradient."""
+        self._look(x)
+        if self.only_limits:
+            over = np.maximum(self.value[1:], 0.0)
+            return float(over @ over), 2.0 * (over @ self.slope[1:])
+        return float(self.value[0]), self.slope[0]
+
+    def limits(self, x: np.ndarray) -> np.ndarray:
+        """What must not be negative: limits to spare, then the distance to spare."""
+        self._look(x)
+        return self.keep
+
+    def limit_slopes(self, x: np.ndarray) -> np.ndarray:
+        """Gradients of limits()."""
+        self._look(x)
+        return self.keep_slope
 
     def excess(self, x: np.ndarray) -> float:
         """The largest violation of a surrogate limit, in units of the first gradients."""
-        return float(np.max(self._rows(x)[0][1:], initial=0.0))
+        self._look(x)
+        return float(np.max(self.value[1:], initial=0.0))
 
 
 def _minimize(view: View, start: np.ndarray, method: str, options: dict[str, Any], **more: Any) -> np.ndarray:
