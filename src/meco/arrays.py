@@ -91,6 +91,23 @@ def ordered_sum(x: Array) -> Array:
     return namespace(x).cumulative_sum(x, axis=-1)[..., -1]
 
 
+def everywhere(mask: Array) -> bool:
+    """Whether the whole mask holds; on small NumPy arrays the method is twice as fast as the function."""
+    return bool(mask.all()) if isinstance(mask, np.ndarray) else bool(namespace(mask).all(mask))
+
+
+def anywhere(mask: Array) -> bool:
+    """Whether the mask holds at least once."""
+    return bool(mask.any()) if isinstance(mask, np.ndarray) else bool(namespace(mask).any(mask))
+
+
+def all_columns(mask: Array) -> Array:
+    """Whether the mask holds along the whole last axis: [..., n] -> [...]."""
+    if isinstance(mask, np.ndarray):
+        return np.logical_and.reduce(mask, axis=-1)
+    return namespace(mask).all(mask, axis=-1)
+
+
 def bounded(x: Array, low: float, high: float) -> Array:
     """x cut to [low, high]; in NumPy two ufuncs are several times faster than clip on small arrays."""
     if isinstance(x, np.ndarray):

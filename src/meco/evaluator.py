@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, namespace, rows, to_numpy
+from meco.arrays import Array, everywhere, namespace, rows, to_numpy
 from meco.errors import InvalidInput
 from meco.incumbent import Incumbent
 from meco.problems.evaluation import Evaluation, absent, concat
@@ -194,8 +194,8 @@ class Evaluator:
         """Whether the best survivor of each run already is the best point evaluated."""
         survivor, point = self.snapshot_best.held, self.feasible_best.held
         assert point is not None
-        return survivor is not None and bool(
-            self.xp.all((survivor.key.major == point.key.major) & (survivor.key.minor == point.key.minor))
+        return survivor is not None and everywhere(
+            (survivor.key.major == point.key.major) & (survivor.key.minor == point.key.minor)
         )
 
     def results(self, method: str, seeds: Sequence[int]) -> list[RunResult]:

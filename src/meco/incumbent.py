@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace, rows, to_numpy
+from meco.arrays import Array, anywhere, everywhere, namespace, rows, to_numpy
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, best, not_worse
 
@@ -29,7 +29,6 @@ class Incumbent:
 
     def challenge(self, x: Array, ev: Evaluation) -> None:
         """Take the best of these candidates where it beats what is held."""
-        xp = namespace(ev.f)
         key = self.metric(ev)
         i = best(key)[:, None]
         found = Key(rows(key.major, i), rows(key.minor, i))
@@ -37,9 +36,9 @@ class Incumbent:
             self.held = _gather(found, x, ev, i)
             return
         won = ~not_worse(self.held.key, found)
-        if bool(xp.all(won)):
+        if everywhere(won):
             self.held = _gather(found, x, ev, i)
-        elif bool(xp.any(won)):  # where nothing improved, nothing is copied
+        elif anywhere(won):  # where nothing improved, nothing is copied
             self.held = _better(won, _gather(found, x, ev, i), self.held)
 
     def host(self) -> Held:

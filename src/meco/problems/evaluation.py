@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.arrays import Array, bounded, namespace, ordered_sum
+from meco.arrays import Array, all_columns, bounded, everywhere, namespace, ordered_sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +34,10 @@ class Evaluation:
         xp = namespace(f)
         finite = kept = xp.isfinite(f)
         if g.shape[-1]:
-            finite, kept = finite & xp.all(xp.isfinite(g), axis=-1), kept & xp.all(g <= ineq_tol, axis=-1)
+            finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
         if h.shape[-1]:
-            finite, kept = finite & xp.all(xp.isfinite(h), axis=-1), kept & xp.all(xp.abs(h) <= eq_tol, axis=-1)
-        if bool(xp.all(finite)):
+            finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
+        if everywhere(finite):
             return cls(f, g, h, ~finite, kept, intact=True)
         wide = finite[..., None]
         return cls(
