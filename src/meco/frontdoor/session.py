@@ -80,6 +80,7 @@ class Session:
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
         except KeyboardInterrupt:
+            self.between = False  # the streams may have moved on: where the search stands is not known
             self.stopping.end("interrupt")
         except EvaluationFailed as error:
             error.result = self.result()
