@@ -13,7 +13,7 @@ from meco.experiments import runner as runner_module
 from meco.experiments.executors import Unreachable, Workers, start_workers
 from meco.experiments.experiment import Contender, Experiment
 from meco.experiments.progress import Progress, clock
-from meco.experiments.runner import Stopped, run_campaign
+from meco.experiments.runner import Stopped, run_campaign, stopping_signals
 from meco.experiments.store import Store
 from meco.experiments.tasks import Outcome, Task, group, perform
 
@@ -198,12 +198,15 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
     def stopping(task):
         if len(done) == 2:
             os.kill(os.getpid(), number)
+            pytest.fail("the signal was not heard")
         done.append(task)
         return perform(task)
 
     monkeypatch.setattr(runner_module, "perform", stopping)
-    with Store.campaign(tmp_path) as store, pytest.raises(Stopped):
-        run_campaign([SMALL], store, Workers(), quiet=True)
+    with Store.campaign(tmp_path) as store, stopping_signals():
+        with pytest.raises(Stopped):
+            run_campaign([SMALL], store, Workers(), quiet=True)
+        os.kill(os.getpid(), number)  # a second one does not disturb the way out
     monkeypatch.setattr(runner_module, "perform", perform)
     with Store(tmp_path) as store:
         assert 0 < store.count() < 48

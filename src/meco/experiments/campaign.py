@@ -11,7 +11,7 @@ from pathlib import Path
 from meco.errors import InvalidInput, MecoError, MissingExtra
 from meco.experiments.executors import start_workers
 from meco.experiments.experiment import LEAST_SURROGATE_RUNS, Experiment
-from meco.experiments.runner import Stopped, Summary, run_campaign
+from meco.experiments.runner import Stopped, Summary, run_campaign, stopping_signals
 from meco.experiments.store import Store
 
 
@@ -41,18 +41,13 @@ def check(args: argparse.Namespace) -> None:
 
 def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
     """Run what is missing, write the report, say how it ended; returns the exit code."""
-    workers = start_workers(args.executor, args.workers)
-    now = True
     try:
-        with Store.campaign(folder) as store:
-            summary = run_campaign(experiments, store, workers, args.quiet)
-            now = False
+        with stopping_signals():
+            summary = _run(experiments, folder, args)
     except Stopped as stop:
         name = signal.Signals(stop.number).name
         print(f"meco: stopped by {name}; finished runs are kept, the same command goes on from there", file=sys.stderr)
         return 128 + stop.number
-    finally:
-        workers.close(now)
     if summary.done == 0:
         reasons = list(dict.fromkeys(summary.failures.values()))
         raise MecoError("nothing could be run: " + "; ".join(reasons))
@@ -60,6 +55,19 @@ def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Nam
     if not args.no_report:
         _report(folder)
     return 1 if summary.failures else 0
+
+
+def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
+    """Run what is missing, with workers that are gone when this ends, however it ends."""
+    workers = start_workers(args.executor, args.workers)
+    now = True
+    try:
+        with Store.campaign(folder) as store:
+            summary = run_campaign(experiments, store, workers, args.quiet)
+            now = False
+        return summary
+    finally:
+        workers.close(now)
 
 
 def _say(summary: Summary, folder: str) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 from meco.errors import InvalidInput, MecoError, UnknownName, load_extra
 from meco.experiments.threads import ONE_THREAD
 
+GRACE_SECONDS = 1  # how long a worker may take to end
 REACH_SECONDS = 10  # how long a scheduler may take to answer
 
 
@@ -110,9 +111,12 @@ class Processes(Workers):
                 os.environ[key] = value
 
     def _end(self) -> None:
-        for process in multiprocessing.active_children():
-            if process.pid not in self._others:
-                process.terminate()
+        ours = [p for p in multiprocessing.active_children() if p.pid not in self._others]
+        for process in ours:
+            process.terminate()
+        for process in ours:
+            process.join(GRACE_SECONDS)
+            process.kill()  # a library in the middle of its work may not have heard
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

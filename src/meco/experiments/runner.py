@@ -24,6 +24,7 @@ from meco.experiments.progress import Progress
 from meco.experiments.store import Store
 from meco.experiments.tasks import Outcome, Task, group, perform
 
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
 
 
@@ -60,8 +61,7 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Worke
     try:
         if tasks:
             store.session(name, facts)
-            with stopping_signals():
-                campaign.work_off(tasks)
+            campaign.work_off(tasks)
     finally:
         progress.show(last=True)
         if tasks:
@@ -155,15 +155,21 @@ class _Campaign:
 
 @contextlib.contextmanager
 def stopping_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM both end the block with Stopped."""
+    """Ctrl-C and SIGTERM both raise Stopped, once.
+
+    A terminal and most job schedulers send the signal to every process of the group, and
+    `timeout` even twice to the first: what comes later must not disturb the way out.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, _: Any) -> None:
+        for each in STOPPING:
+            signal.signal(each, signal.SIG_IGN)
         raise Stopped(number)
 
-    before = {s: signal.signal(s, stop) for s in (signal.SIGINT, signal.SIGTERM)}
+    before = {s: signal.signal(s, stop) for s in STOPPING}
     try:
         yield
     finally:
