@@ -17,6 +17,7 @@ demo: $(VENV)/.demo ## Solve two real problems and show the result
 
 test: $(VENV)/.dev ## Run the tests with every extra installed
 	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check -q src tests benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 

@@ -47,7 +47,10 @@ class Registry(Mapping[str, T], Generic[T]):
         return self._items[self.resolve(name)]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._items or name in self._aliases
+        try:
+            return bool(self.resolve(name))  # type: ignore[arg-type]
+        except UnknownName:
+            return False
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)

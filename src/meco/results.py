@@ -14,19 +14,16 @@ from meco.rules.rule import Key
 
 def feasibility_first(ev: Evaluation) -> Key:
     """Feasible before infeasible, feasible by f, infeasible by nu: the answer users get."""
-    xp = namespace(ev.f)
     # any feasible point ranks before any violation, also when nu > 0 within the tolerance
-    major = xp.where(ev.feasible, -1.0, ev.nu)
-    if ev.intact:
-        return Key(major, ev.f)
-    return Key(xp.where(ev.failed, xp.inf, major), xp.where(ev.failed, xp.inf, ev.f))
+    key = Key(namespace(ev.f).where(ev.feasible, -1.0, ev.nu), ev.f)
+    return key if ev.intact else key.last_where(ev.failed)
 
 
 def objective_plus_violation(ev: Evaluation) -> Key:
     """f + nu, the number of the paper's CEC2017 tables."""
-    xp = namespace(ev.f)
     total = ev.f + ev.nu
-    return Key(xp.zeros_like(total), total if ev.intact else xp.where(ev.failed, xp.inf, total))
+    key = Key(namespace(total).zeros_like(total), total)
+    return key if ev.intact else key.last_where(ev.failed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, load_extra
 
 
 class Streams:
@@ -77,9 +77,8 @@ class DeviceStreams:
     """One torch generator on the device for a whole batch: for throughput, not for single-run reproduction."""
 
     def __init__(self, seed: int, runs: int, device: str) -> None:
-        import array_api_compat.torch as xp
-        import torch
-
+        torch = load_extra("torch", "train", "drawing on a device")
+        xp = load_extra("array_api_compat.torch", "train", "drawing on a device")
         self.seeds = tuple(range(seed, seed + runs))
         self.runs, self.xp, self.device = runs, xp, device
         self._generator = torch.Generator(device=device).manual_seed(seed)

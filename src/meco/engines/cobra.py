@@ -104,7 +104,7 @@ class Cobra(Engine):
         """Feasible points by f, the others by their worst violation; in phase I by how many limits they break."""
         searching = self.phase_one and not np.any(self.worst <= 0.0)
         first, second = (np.sum(over > 0, axis=1), self.worst) if searching else (self.worst, self.samples.y[:, 0])
-        return Key(np.where(self.samples.failed, np.inf, first), np.where(self.samples.failed, np.inf, second))
+        return Key(first, second).last_where(self.samples.failed)
 
     def _targets(self) -> np.ndarray:
         """What the surrogates are trained on: [n, 1 + p + q]."""

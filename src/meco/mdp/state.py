@@ -95,8 +95,7 @@ def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
     """f_best: objective of the best candidate when eps [B, C] is allowed; nan if all failed. [B]."""
     key = Key(relaxed_violation(c, eps), f)
     if ok is not None:
-        xp = namespace(f)
-        key = Key(xp.where(ok, key.major, xp.inf), xp.where(ok, key.minor, xp.inf))
+        key = key.last_where(~ok)
     return rows(f, best(key)[:, None])[:, 0]
 
 

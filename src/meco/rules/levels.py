@@ -165,9 +165,7 @@ class ShrinkingTolerance(Rule):
 
     def strict(self, ev: Evaluation) -> Key:
         """The rank under the final tolerance."""
-        xp = namespace(ev.f)
-        major = violation_beyond(ev, self.final)
-        return Key(xp.where(ev.failed, xp.inf, major), xp.where(ev.failed, xp.inf, ev.f))
+        return Key(violation_beyond(ev, self.final), ev.f).last_where(ev.failed)
 
     def trace(self, state: Array) -> dict[str, Array]:
         return {"tolerance": state}

@@ -19,6 +19,11 @@ class Key(NamedTuple):
     major: Array
     minor: Array
 
+    def last_where(self, failed: Array) -> Key:
+        """The same key, but failed candidates [B, N] lose every comparison."""
+        xp = namespace(self.minor)
+        return Key(xp.where(failed, xp.inf, self.major), xp.where(failed, xp.inf, self.minor))
+
 
 class Population(NamedTuple):
     """Candidates in the unit cube x [B, N, D] with their evaluation."""
@@ -107,11 +112,8 @@ class Rule(ABC):
 
     def key(self, ev: Evaluation, state: Any) -> Key:
         """The rank of candidates; failed ones lose every comparison."""
-        major, minor = self.values(ev, state)
-        if ev.intact:
-            return Key(major, minor)
-        xp = namespace(ev.f)
-        return Key(xp.where(ev.failed, xp.inf, major), xp.where(ev.failed, xp.inf, minor))
+        key = self.values(ev, state)
+        return key if ev.intact else key.last_where(ev.failed)
 
     def trace(self, state: Any) -> dict[str, Array]:
         """What of the state is worth recording each generation, [B] or [B, C]."""
