@@ -73,14 +73,14 @@ PAPER: Registry[Experiment] = Registry(
         "uav": Experiment(
             "uav",
             "Sixteen UAV missions",
-            contenders(THE_TWELVE + PEERS),
+            (*contenders(THE_TWELVE + PEERS), on_maes("meco-10d")),
             UAV_NAMES,
             budget=2500,
             about="Collecting sensor data around obstacles, 18 variables. The policy is meco-10d. The paper shows its "
             "maps as pictures only, so the sixteen maps here are our own.",
             views=("performance", "ranks", "critical", "values", "feasibility"),
             quick=(*SHADE_FAMILY, "MeCO"),
-            focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES"),
+            focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES", "MA-ES", "MeCO on MA-ES"),
         ),
         "trajectories": Experiment(
             "trajectories",
@@ -95,7 +95,7 @@ PAPER: Registry[Experiment] = Registry(
         "realworld": Experiment(
             "realworld",
             "Eight engineering problems",
-            contenders(THE_TWELVE + PEERS),
+            (*contenders(THE_TWELVE + PEERS), on_maes("meco-10d")),
             PAPER_EIGHT,
             budget=2500,
             about="Mean and deviation of f over feasible runs; where no run is feasible, the mean violation.",

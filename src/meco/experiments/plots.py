@@ -32,6 +32,8 @@ COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#1
 GREY, INK = "#9aa3ad", "#1f2933"
 GROUND = {"block": "#c9ced4", "round": "#efd6a4", "zone": "#efc0ba", "area": "#fbfaf7"}
 PIXELS = 100.0  # of a panel, to the inch
+LEGEND_COLUMNS = 6
+LEGEND_LINE = 0.2  # inches
 
 
 def save(figure: Figure, folder: str | os.PathLike[str]) -> list[Path]:
@@ -45,7 +47,7 @@ def save(figure: Figure, folder: str | os.PathLike[str]) -> list[Path]:
         columns = min(len(figure.panels), 4 if figure.small else 2)
         lines = -(-len(figure.panels) // columns)
         width, height = (length / PIXELS for length in figure.panels[0].size)
-        foot = 0.4 if figure.legend else 0.0
+        foot = LEGEND_LINE * (1 + -(-len(figure.legend) // LEGEND_COLUMNS)) if figure.legend else 0.0
         canvas = Canvas(figsize=(columns * width, lines * height + foot))
         FigureCanvasAgg(canvas)
         for i, panel in enumerate(figure.panels):
@@ -75,7 +77,7 @@ def _legend(figure: Figure, canvas: Any) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=colour(series), linewidth=2, label=label) for label, series in figure.legend]
-    canvas.legend(handles=handles, loc="lower center", ncols=min(len(handles), 7), frameon=False)
+    canvas.legend(handles=handles, loc="lower center", ncols=min(len(handles), LEGEND_COLUMNS), frameon=False)
 
 
 def colour(series: int | None) -> str:
