@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from meco.experiments import figures, maps, routes, svg, tables
+from meco.experiments import figures, maps, printed, routes, svg, tables
 from meco.experiments.executors import Workers
 from meco.experiments.experiment import Contender, Experiment
 from meco.experiments.figure import Axis, Box, Dot, Line, Panel, Spot, Tile, limits, tick_text, ticks
@@ -103,6 +103,10 @@ def test_the_score_table_shows_our_mean_the_last_population_and_the_printed_mean
     assert cell.lines[2][1] == "paper 1.27e5"
     assert [c.peer for c in table.columns] == [False, False, False, True, True]
     assert sum(c.mark == "best" for c in table.rows[0]) == 1
+    paper = printed.values("table1")
+    below = sum(runs.score[0, j].mean() < paper[p, "SHADE"].mean for j, p in enumerate(runs.problems))
+    assert [c.text for c in table.footer[0]][:2] == ["below printed", f"{below} of 4"]
+    assert table.footer[0][-1].text == "–"  # a peer that the paper does not print
 
 
 def test_ranks_stand_side_by_side_under_both_metrics_and_beside_the_printed_ones(runs):

@@ -147,8 +147,19 @@ def score_table(sample: Sample) -> Table:
         "Mean and deviation of the least f+ν over all evaluated points; pop is the mean over last populations. "
         "Best is bold, second underlined."
     )
+    footer = [_better_than_printed(sample, mean, cells)] if cells else []
     title = f"f+ν{at(sample)}"
-    return Table(stem(sample, "score"), title, _columns(sample), rows, caption, long=(head, long), wide=True)
+    return Table(stem(sample, "score"), title, _columns(sample), rows, caption, footer, (head, long), wide=True)
+
+
+def _better_than_printed(sample: Sample, mean: np.ndarray, cells: dict[tuple[str, str], printed.Printed]) -> list[Cell]:
+    """On how many problems the mean [M, P] of each contender lies below its own printed one."""
+    row = [Cell("below printed", "")]
+    for label, ours in zip(sample.labels, mean):
+        pairs = [(v, cells[p, label].mean) for v, p in zip(ours, sample.problems) if (p, label) in cells]
+        won = sum(v < theirs for v, theirs in pairs if theirs is not None and not np.isnan(v))
+        row.append(Cell(f"{won} of {len(pairs)}", float(won)) if pairs else Cell("–", float("nan")))
+    return row
 
 
 def feasibility_table(sample: Sample) -> Table:
