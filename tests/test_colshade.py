@@ -1,5 +1,7 @@
 """COLSHADE: shrinking tolerances, Lévy flights, and selection that never loses the strictly best."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -151,3 +153,9 @@ def test_the_engine_runs_on_any_array_library(name):
 def test_unusable_settings_are_refused(options):
     with pytest.raises(InvalidInput):
         solve("COLSHADE", "sphere", budget=10, seeds=[1], **options)
+
+
+def test_problems_with_other_tolerances_do_not_share_a_batch():
+    strict, loose = (dataclasses.replace(get_problem("ring", 2), eq_tol=tol) for tol in (1e-4, 0.1))
+    with pytest.raises(InvalidInput, match="the same ineq_tol and eq_tol"):
+        solve("COLSHADE", [strict, loose], 200, [1, 2])

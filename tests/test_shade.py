@@ -207,3 +207,9 @@ def test_wrong_settings_are_explained():
         meco.solve("SHADE", problem, seeds=[1], pop_size=3)
     with pytest.raises(InvalidInput, match="no option 'memry'"):
         meco.solve("SHADE", problem, seeds=[1], memry=3)
+
+
+@pytest.mark.parametrize(("dim", "generations"), [(10, 9), (30, 29), (50, 49), (100, 99)])
+def test_the_paper_budget_leaves_these_generations_after_the_first_population(dim, generations):
+    result = solve("SHADE", get_problem("C01", dim), seeds=[1])[0]
+    assert len(result.trace["nfev"]) - 1 == generations

@@ -68,6 +68,8 @@ class ColShade(Engine):
             raise InvalidInput(f"COLSHADE needs a probability of flights between 0 and 1; got {flights}")
         if rule is not None and not isinstance(rule, ShrinkingTolerance):
             raise InvalidInput(f"COLSHADE's rule must be a ShrinkingTolerance; got {rule!r}. SHADE takes any rule")
+        if not task.same_tolerances:
+            raise InvalidInput("COLSHADE in lockstep needs problems with the same ineq_tol and eq_tol")
         self.task, self.size, self.room = task, int(pop_size), round(ROOM * pop_size)
         self.rule = rule or ShrinkingTolerance(final=task.eq_tol)
         self.first_share = float(flights)

@@ -28,16 +28,17 @@ class Task:
     n_ineq: int
     n_eq: int
     x0: Array | None = None  # points to try first, unit cube, [n, D]
-    ineq_tol: float = 0.0
+    ineq_tol: float = 0.0  # of the first run
     eq_tol: float = 1e-4
+    same_tolerances: bool = True  # whether they hold for every run
 
     @classmethod
     def of(cls, evaluator: Evaluator, draw: Streams, x0: Array | None = None) -> Task:
         """The task behind an evaluator."""
-        first = evaluator.problems[0]
+        tolerances = {(p.ineq_tol, p.eq_tol): None for p in evaluator.problems}
         return cls(
             evaluator.dim, evaluator.budget, draw, evaluator.lower, evaluator.upper,
-            evaluator.n_ineq, evaluator.n_eq, x0, first.ineq_tol, first.eq_tol,
+            evaluator.n_ineq, evaluator.n_eq, x0, *next(iter(tolerances)), len(tolerances) == 1,
         )  # fmt: skip
 
 
