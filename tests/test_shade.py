@@ -211,5 +211,5 @@ def test_wrong_settings_are_explained():
 
 @pytest.mark.parametrize(("dim", "generations"), [(10, 9), (30, 29), (50, 49), (100, 99)])
 def test_the_paper_budget_leaves_these_generations_after_the_first_population(dim, generations):
-    result = solve("SHADE", get_problem("C01", dim), seeds=[1])[0]
+    result = meco.solve("SHADE", meco.get_problem("C01", dim), seeds=[1])[0]
     assert len(result.trace["nfev"]) - 1 == generations
