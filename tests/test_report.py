@@ -10,12 +10,13 @@ import shutil
 import subprocess
 import warnings
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from meco.experiments import figures, maps, printed, routes, svg, tables
+from meco.experiments import figures, maps, page, printed, routes, svg, tables
 from meco.experiments.executors import Workers
 from meco.experiments.experiment import Contender, Experiment
 from meco.experiments.figure import Axis, Box, Dot, Line, Panel, Spot, Tile, limits, tick_text, ticks
@@ -118,10 +119,34 @@ def test_ranks_stand_side_by_side_under_both_metrics_and_beside_the_printed_ones
     assert np.mean([r[1].value for r in table.rows]) == pytest.approx(2.5)
 
 
+@pytest.mark.parametrize("metric", ["score", "first"])
+def test_a_third_method_changes_no_p_value_before_the_correction(runs, monkeypatch, metric):
+    monkeypatch.setattr(tables.stats, "holm", lambda p: p)
+    column = 2 if metric == "score" else 4
+    of_all = {row[0].text: row[column].value for row in tables.pair_table(runs).rows}
+    for other in (1, 2, 3):
+        kept = {(m // other, p, r): record for (m, p, r), record in runs.records.items() if m in (0, other)}
+        two = replace(runs, contenders=(runs.contenders[0], runs.contenders[other]), records=kept)
+        (row,) = tables.pair_table(two).rows
+        assert row[column].value == of_all[row[0].text]
+
+
 def test_a_missing_contender_is_named_with_its_reason(folder):
     with Store(folder) as store:
         section = build(TWO, dict(store.records()), store.failures(), figures.Palette())
     assert "nobody" in section.missing["MeCO"]
+
+
+def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
+    with Store(folder) as store:
+        found = dict(store.records())
+    lacking = next(run for run in found if (run.method, run.place.problem, run.seed) == ("MA-ES", "C06", 2))
+    left = {run: record for run, record in found.items() if run != lacking}
+    whole = build(SMALL, found, {}, figures.Palette())
+    section = build(SMALL, left, {lacking: "out of memory"}, figures.Palette())
+    assert "Not finished" not in page._run_line(whole)
+    assert "Not finished (runs on the problem with fewest): MA-ES 2." in page._run_line(section)
+    assert section.missing == {"MA-ES": "out of memory"}
 
 
 def test_gains_are_relative_to_the_first_population(folder):

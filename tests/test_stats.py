@@ -110,6 +110,15 @@ def test_pooled_ranks_run_from_zero_for_the_best_to_one_for_the_worst():
     assert_allclose(stats.pooled_ranks(missing)[:, 0], [0.0, 0.75])
 
 
+def test_places_of_two_methods_are_ranked_among_these_two_only():
+    mine = np.array([[1.0, 2.0], [1.0, 3.0], [5.0, 6.0]])
+    other = np.array([[3.0, 4.0], [2.0, 4.0], [1.0, 2.0]])
+    expected = scipy_stats.wilcoxon([1 / 6, 1 / 3, 5 / 6], [5 / 6, 2 / 3, 1 / 6]).pvalue
+    assert_allclose(stats.compare_places(mine, other).p, expected)
+    assert stats.compare_places(mine[:2], other[:2]).ahead
+    assert not stats.compare_places(mine[2:], other[2:]).ahead
+
+
 def test_the_uav_score_is_one_at_the_best_and_zero_at_the_worst_of_each_mission():
     score = np.array([[[10.0, 20.0], [7.0, 7.0]], [[30.0, np.inf], [7.0, np.nan]]])  # [M, P, R]
     expected = np.array([[[1.0, 0.5], [1.0, 1.0]], [[0.0, 0.0], [1.0, np.nan]]])

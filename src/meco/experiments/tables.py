@@ -228,30 +228,31 @@ def pair_table(sample: Sample) -> Table:
     rows = [[_name(sample, m)] for m in others]
     for metric in METRICS:
         order = sample.order(metric)
-        pooled = stats.pooled_ranks(order)
-        raw = [stats.wilcoxon(pooled[base], pooled[m]) if sample.complete[base] else np.nan for m in others]
-        for row, m, p in zip(rows, others, stats.holm(np.array(raw)) if raw else []):
+        places = [stats.compare_places(order[base], order[m]) if sample.complete[base] else None for m in others]
+        raw = np.array([np.nan if found is None else found.p for found in places])
+        for row, m, found, p in zip(rows, others, places, stats.holm(raw)):
             score = stats.win_tie_loss(order[base], order[m])
             row.append(Cell(f"{score.wins} / {score.ties} / {score.losses}", float(score.wins - score.losses)))
-            low = p < stats.ALPHA
-            ahead = np.mean(pooled[base]) < np.mean(pooled[m])
-            word = ("ahead" if ahead else "behind") if low else "no difference"
+            if found is None:
+                row.append(Cell("–", float("nan")))
+                continue
+            word = ("ahead" if found.ahead else "behind") if p < stats.ALPHA else "no difference"
             row.append(Cell(_p(p), float(p), lines=(("spread", word),)))
     name = sample.labels[base]
     columns = [Column("Method", head=True)]
     for title in METRICS.values():
         columns.append(Column(f"{name} wins / ties / losses, {title}", "problems, rank-sum test at 0.05"))
-        columns.append(Column(f"p (Holm), {title}", "signed-rank test over problems on the mean place of the runs"))
+        columns.append(Column(f"p (Holm), {title}", "signed-rank test over problems on mean places among the two methods' runs"))
     caption = (
         f"{name} against each method. Wins, ties and losses count problems by a rank-sum test of the runs (0.05). "
-        "p: Wilcoxon signed-rank test over problems on the mean place of the runs, Holm-corrected; the word says "
-        f"whether {name} is ahead or behind."
+        "p: Wilcoxon signed-rank test over problems on the mean places of both methods' runs, ranked among these two "
+        f"methods only; Holm-corrected. The word says whether {name} is ahead or behind."
     )
     return Table(stem(sample, "pairs"), f"{name} against each method{at(sample)}", columns, rows, caption)
 
 
 def _p(p: float) -> str:
-    return "–" if np.isnan(p) else "< 0.0001" if p < 1e-4 else f"{p:.4f}"
+    return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
 # -- single experiments ----------------------------------------------------------------------
