@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import shutil
 import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,7 +17,8 @@ from numpy.testing import assert_array_equal
 from meco.errors import DamagedFile, InvalidInput
 from meco.experiments.experiment import Contender, Experiment, Place, Run
 from meco.experiments.record import Record, design, pack, sampled, unpack
-from meco.experiments.store import FILE, Store, StoreError
+from meco.experiments.sample import sample
+from meco.experiments.store import ANY_SEED, FILE, FORMAT, PACKED, Store, StoreError
 from meco.methods import solve
 from meco.problems.suite import get_problem
 
@@ -66,12 +69,71 @@ def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignore
     assert found[run(1)].feasible_at == 77
 
 
-def test_a_failure_is_forgotten_when_a_result_comes(tmp_path):
+def test_a_failure_is_forgotten_when_the_result_of_that_very_run_comes(tmp_path):
     with Store.campaign(tmp_path) as store:
         store.fail([run(0), run(1)], "no torch")
-        assert store.failures() == {run(0)[:3]: "no torch"}
-        store.add([(run(1), record(1))])
+        store.add([(run(1), record(1)), (run(2), record(2))])
+        assert store.failures() == {run(0): "no torch"}
+        store.fail([run(0)], "too little memory")
+        assert store.failures() == {run(0): "too little memory"}
+        store.add([(run(0), record(0))])
         assert store.failures() == {}
+
+
+def written_before(folder, failed="no torch"):
+    """A store whose failures do not say their seed, as the format before had them."""
+    with Store.campaign(folder) as store:
+        store.plan(TOY)
+        store.add([(run(42), record(42))])
+        store.fail([run(43)], failed)
+        store._db.executescript(
+            "BEGIN; ALTER TABLE failures RENAME TO seeded;"
+            "CREATE TABLE failures (contender INT, place INT, reason TEXT,"
+            "                       PRIMARY KEY (contender, place)) WITHOUT ROWID;"
+            "INSERT INTO failures SELECT contender, place, reason FROM seeded; DROP TABLE seeded;"
+            "UPDATE meta SET value = '1' WHERE name = 'format'; COMMIT"
+        )
+
+
+def test_a_store_of_the_format_before_can_be_read(tmp_path):
+    written_before(tmp_path)
+    before = (tmp_path / FILE).read_bytes()
+    with Store(tmp_path) as store:
+        assert store.failures() == {run(ANY_SEED): "no torch"}
+        assert sample(TOY, 10, dict(store.records()), store.failures()).reasons == {"SHADE": "no torch"}
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_store_of_the_format_before_is_upgraded_when_a_campaign_goes_on(tmp_path):
+    written_before(tmp_path)
+    with Store.campaign(tmp_path) as store:
+        assert store.done() == {run(42)}
+        assert store.failures() == {run(ANY_SEED): "no torch"}
+        store.fail([run(43)], "still no torch")  # says more than the failure without a seed, which goes
+        assert store.failures() == {run(43): "still no torch"}
+        store.add([(run(44), record(44))])
+    with Store(tmp_path) as store:
+        assert store.meta("format") == FORMAT
+        assert store.failures() == {run(43): "still no torch"}
+
+
+def test_failures_of_the_format_before_join_where_nothing_is_known(tmp_path):
+    written_before(tmp_path / "old")
+    with Store.campaign(tmp_path / "new") as store, Store(tmp_path / "old") as other:
+        store.merge(other)
+        assert store.failures() == {}  # a run of another seed is there: the failure may be of any
+
+
+def test_the_store_of_the_repository_can_be_read_and_resumed(tmp_path):
+    packed = Path(__file__).parent.parent / "results" / PACKED
+    if not packed.exists():
+        pytest.skip("only a checkout has it")
+    shutil.copy(packed, tmp_path)
+    with Store(tmp_path) as store:
+        count, failures = store.count(), store.failures()
+    assert count > 10_000
+    with Store.campaign(tmp_path) as store:
+        assert (store.count(), store.failures()) == (count, failures)
 
 
 def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
@@ -213,6 +275,55 @@ def test_a_packed_store_reads_like_the_store_itself(tmp_path):
     packed.rename(tmp_path / "b" / packed.name)
     with Store(tmp_path / "b") as store:
         assert store.digest() == digest
+
+
+def test_a_campaign_goes_on_from_a_folder_that_holds_the_archive_alone(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0))])
+        store.pack()
+    (tmp_path / FILE).write_bytes(b"")  # as a campaign that was cut short leaves it
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(1), record(1))])
+    with Store(tmp_path) as store:
+        assert store.done() == {run(0), run(1)}
+
+
+def test_an_archive_of_another_version_is_refused_and_stays_alone(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
+        store.pack()
+    (tmp_path / FILE).unlink()
+    with pytest.raises(InvalidInput, match="not mixed"):
+        Store.campaign(tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("way", [Store, Store.campaign])
+def test_a_damaged_archive_is_named(tmp_path, way):
+    (tmp_path / PACKED).write_bytes(b"no archive")
+    with pytest.raises(DamagedFile, match=f"{PACKED} is damaged"):
+        way(tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+def test_what_is_packed_already_is_not_packed_again(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.pack()
+    (tmp_path / FILE).unlink()
+    with Store(tmp_path) as store, pytest.raises(InvalidInput, match="is packed already"):
+        store.pack()
+
+
+def test_an_archive_that_cannot_be_written_is_a_clear_error(tmp_path, monkeypatch):
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0))])
+        (tmp_path / PACKED).mkdir()  # in the way
+        with pytest.raises(StoreError, match=rf"cannot write .*{PACKED}"):
+            store.pack()
+        assert not list(tmp_path.glob("*.part"))
+        store._db.execute("PRAGMA query_only = 1")  # as on a disk that takes no more
+        with pytest.raises(StoreError, match="cannot write results"):
+            store.pack()
 
 
 def test_an_experiment_survives_the_store(tmp_path):

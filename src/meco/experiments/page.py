@@ -82,7 +82,11 @@ def _run_line(section: Section) -> str:
     spread = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
     counted = [(c, s.runs(m)) for s in section.samples[:1] for m, c in enumerate(s.contenders)]
     costly = [f"{c.label} {n}" for c, n in counted if c.most is not None and n < e.runs]
-    begun = [f"{c.label} {n}" for c, n in counted if n < e.seeds(c)]
+    fewest: dict[str, int] = {}  # over all problems and dimensions
+    for s in section.samples:
+        for m, label in enumerate(s.labels):
+            fewest[label] = min(s.fewest(m), fewest.get(label, e.runs))
+    begun = [f"{c.label} {fewest[c.label]}" for c in e.contenders if fewest.get(c.label, e.runs) < e.seeds(c)]
     policies = list(dict.fromkeys(f"{c.label}: {policy_of(c)}" for c in e.contenders if policy_of(c)))
     text = (
         f"{_count(len(e.contenders), 'contender')} on {_count(len(e.problems), 'problem')}, {runs} runs each "
@@ -92,7 +96,7 @@ def _run_line(section: Section) -> str:
     if costly:
         text += f" One run takes minutes to hours, so there are fewer: {', '.join(costly)}."
     if begun:
-        text += f" Not finished: {', '.join(begun)}."
+        text += f" Not finished (runs on the problem with fewest): {', '.join(begun)}."
     if policies:
         text += f" Policies: {'; '.join(policies)}."
     return f'<p class="run">{escape(text)}</p>'

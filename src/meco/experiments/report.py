@@ -9,7 +9,7 @@ from pathlib import Path
 
 from meco.errors import MissingExtra
 from meco.experiments import curves, figures, maps, page, plots, routes, tables
-from meco.experiments.experiment import Experiment, Place, Run
+from meco.experiments.experiment import Experiment, Run
 from meco.experiments.figure import Figure
 from meco.experiments.paper import PAPER
 from meco.experiments.record import Record
@@ -102,7 +102,7 @@ def known_experiments(store: Store) -> list[Experiment]:
 def build(
     experiment: Experiment,
     found: Mapping[Run, Record],
-    failed: Mapping[tuple[str, str, Place], str],
+    failed: Mapping[Run, str],
     palette: figures.Palette,
 ) -> Section:
     """Every table and figure of an experiment."""

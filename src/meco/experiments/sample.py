@@ -13,6 +13,7 @@ from meco.experiments import stats
 from meco.experiments.experiment import Contender, Experiment, Place, Run
 from meco.experiments.record import Record, design, unpack
 from meco.experiments.stats import Feasibility
+from meco.experiments.store import ANY_SEED
 
 POINTS = 50  # evaluation counts at which curves are compared, evenly up to the budget
 METRICS = {"score": "f+ν", "first": "feasibility first"}
@@ -71,6 +72,10 @@ class Sample:
     def runs(self, m: int) -> int:
         """Runs of a contender on a problem, at most."""
         return int(self.there[m].sum(axis=1).max(initial=0))
+
+    def fewest(self, m: int) -> int:
+        """Runs of a contender on the problem where it has fewest."""
+        return int(self.there[m].sum(axis=1).min(initial=self.shape[2]))
 
     def cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
         """Feasibility-first summary of every contender on every problem: [M][P]."""
@@ -156,9 +161,7 @@ class Sample:
         return best, design(best.x, self.places[p].dim)
 
 
-def sample(
-    experiment: Experiment, dim: int | None, found: Mapping[Run, Record], failed: Mapping[tuple[str, str, Place], str]
-) -> Sample:
+def sample(experiment: Experiment, dim: int | None, found: Mapping[Run, Record], failed: Mapping[Run, str]) -> Sample:
     """The runs of an experiment at one dimension; contenders without any run are left out, with the reason."""
     places = tuple(dict.fromkeys(experiment.places(dim)))
     kept: list[Contender] = []
@@ -172,9 +175,8 @@ def sample(
                 run = Run(contender.method, options, place, experiment.first_seed + turn)
                 if run in found:
                     mine[j, turn] = found[run]
-            why = failed.get((contender.method, options, place))
-            if why:
-                reasons.setdefault(contender.label, why)
+                elif why := failed.get(run) or failed.get(run._replace(seed=ANY_SEED)):
+                    reasons.setdefault(contender.label, why)
         if mine:
             records |= {(len(kept), j, turn): record for (j, turn), record in mine.items()}
             kept.append(contender)

@@ -20,8 +20,13 @@ from meco.experiments.experiment import Experiment, Place, Run
 from meco.experiments.record import Record
 
 FILE = "results.sqlite"
-FORMAT = "1"  # of the tables below
+PACKED = FILE + ".xz"
+FORMAT = "2"  # of the tables below
+UNSEEDED = "1"  # the format before: a failure did not say its seed; read as it is, upgraded for writing
+ANY_SEED = -1  # of a failure that does not say its seed
 VALUES = [f.name for f in fields(Record) if f.name != "seed"]
+FAILURES = """CREATE TABLE failures (contender INT, place INT, seed INT, reason TEXT,
+                       PRIMARY KEY (contender, place, seed)) WITHOUT ROWID"""
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT);
 CREATE TABLE contenders (id INTEGER PRIMARY KEY, method TEXT, options TEXT, UNIQUE (method, options));
@@ -29,7 +34,7 @@ CREATE TABLE places (id INTEGER PRIMARY KEY, problem TEXT, dim INT, instance TEX
                      UNIQUE (problem, dim, instance, budget));
 CREATE TABLE runs (contender INT, place INT, seed INT, {", ".join(VALUES)},
                    PRIMARY KEY (contender, place, seed)) WITHOUT ROWID;
-CREATE TABLE failures (contender INT, place INT, reason TEXT, PRIMARY KEY (contender, place)) WITHOUT ROWID;
+{FAILURES};
 CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT);
 CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT);
 """
@@ -70,19 +75,17 @@ class Store:
         except OSError as error:
             raise StoreError(f"cannot make the results folder {path}: {error.strerror}") from error
         lock = _locked(path)
+        unpacked = False
         try:
+            unpacked = _unpack_beside(path)
             store = cls(path, create=True)
+            store._lock = lock
+            store._make_ours()
         except BaseException:
             lock.close()
+            if unpacked:
+                (path / FILE).unlink(missing_ok=True)
             raise
-        store._lock = lock
-        made = store.meta("meco")
-        if made != __version__:
-            store.close()
-            raise InvalidInput(
-                f"{path} holds results of meco {made}, and this is meco {__version__}: results of two versions are "
-                f"not mixed. Choose another --out, or look at the old ones with: meco report {path}"
-            )
         return store
 
     # -- opening -------------------------------------------------------------------------
@@ -104,15 +107,33 @@ class Store:
                 self.path.unlink()
             raise _unwritten(self.folder, error) from error
 
+    def _make_ours(self) -> None:
+        """Refuse results of another version; bring the tables of an older format up to date."""
+        made = self.meta("meco")
+        if made != __version__:
+            self.close()
+            raise InvalidInput(
+                f"{self.folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "
+                f"are not mixed. Choose another --out, or look at the old ones with: meco report {self.folder}"
+            )
+        if self.meta("format") == UNSEEDED:
+            with self._writing() as db:
+                db.execute("ALTER TABLE failures RENAME TO unseeded")
+                db.execute(FAILURES)
+                db.execute(f"INSERT INTO failures SELECT contender, place, {ANY_SEED}, reason FROM unseeded")
+                db.execute("DROP TABLE unseeded")
+                db.execute("UPDATE meta SET value = ? WHERE name = 'format'", (FORMAT,))
+
     def _open(self) -> sqlite3.Connection:
-        path, packed = self.path, self.path.with_name(FILE + ".xz")
-        if not path.exists() and packed.exists():
+        path = self.path
+        if _only_packed(self.folder):
             self._unpacked = tempfile.TemporaryDirectory(prefix="meco-")
             path = Path(self._unpacked.name) / FILE
             try:
-                path.write_bytes(lzma.decompress(packed.read_bytes()))
-            except lzma.LZMAError as error:
-                raise DamagedFile(f"{packed} is damaged: {error}") from error
+                _unpack(self.folder / PACKED, path)
+            except BaseException:
+                self._unpacked.cleanup()
+                raise
         if not path.exists():
             raise InvalidInput(f"{self.folder} holds no results: {FILE} is missing; meco reproduce or bench makes one")
         writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
@@ -126,7 +147,7 @@ class Store:
             made = self.meta("format")
         except sqlite3.DatabaseError as error:
             raise DamagedFile(f"{self.path} is not a results file of meco: {error}") from error
-        if made != FORMAT:
+        if made not in (FORMAT, UNSEEDED):
             raise InvalidInput(
                 f"{self.path} was written by meco {self.meta('meco')} in format {made}; this is meco {__version__}, "
                 f"which reads format {FORMAT}. Use that version, or run the experiment into another folder"
@@ -169,13 +190,15 @@ class Store:
                 who, where = self._ids(db, run)
                 row = (who, where, run.seed, *(getattr(record, v) for v in VALUES))
                 db.execute(f"INSERT OR IGNORE INTO runs VALUES ({','.join('?' * len(row))})", row)
-                db.execute("DELETE FROM failures WHERE contender = ? AND place = ?", (who, where))
+                _forget_failures(db, who, where, run.seed)
 
     def fail(self, runs: Iterable[Run], reason: str) -> None:
         """Keep why there is no result."""
         with self._writing() as db:
-            rows = {(*self._ids(db, run), reason) for run in runs}
-            db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?, ?)", rows)
+            for run in runs:
+                who, where = self._ids(db, run)
+                _forget_failures(db, who, where, run.seed)
+                db.execute("INSERT INTO failures VALUES (?, ?, ?, ?)", (who, where, run.seed, reason))
 
     def plan(self, experiment: Experiment) -> None:
         """Say that the folder holds this experiment, so that the report knows what to show."""
@@ -208,10 +231,11 @@ class Store:
             )
         before = self.count()
         self.add(other.records())
-        there = {run[:3] for run in self.done()}
-        for what, reason in other.failures().items():
-            if what not in there:
-                self.fail([Run(*what, seed=0)], reason)
+        there = self.done()
+        there |= {run._replace(seed=ANY_SEED) for run in there}
+        for run, reason in other.failures().items():
+            if run not in there:
+                self.fail([run], reason)
         for experiment in other.experiments():
             self.plan(experiment)
         for name, facts in other.sessions().items():
@@ -220,11 +244,24 @@ class Store:
 
     def pack(self) -> Path:
         """Write the whole store compressed beside itself, as the repository keeps it."""
-        self._db.execute("VACUUM")
-        packed = self.path.with_name(FILE + ".xz")
-        half = packed.with_suffix(".part")
-        half.write_bytes(lzma.compress(self.path.read_bytes(), preset=9))
-        half.replace(packed)
+        packed = self.folder / PACKED
+        if self._unpacked is not None:
+            raise InvalidInput(f"{self.folder} is packed already: it holds {PACKED} and no {FILE}")
+        half = packed.with_name(PACKED + ".part")
+        try:
+            self._db.execute("VACUUM")
+            with self._writing():  # nobody else changes the file while it is read
+                whole = self.path.read_bytes()
+            half.write_bytes(lzma.compress(whole, preset=9))
+            half.replace(packed)
+        except sqlite3.Error as error:
+            raise _unwritten(self.folder, error) from error
+        except StoreError:
+            raise
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                half.unlink()
+            raise StoreError(f"cannot write {packed}: {error.strerror}; nothing of it was kept") from error
         return packed
 
     # -- reading -------------------------------------------------------------------------
@@ -255,10 +292,11 @@ class Store:
             values |= {k: bool(values[k]) for k in ("feasible", "snapshot_feasible")}
             yield Run(method, options, Place(*where), row[6]), Record(row[6], **values)
 
-    def failures(self) -> dict[tuple[str, str, Place], str]:
-        """Why results are missing, by method, options and place."""
-        rows = self._db.execute(f"{NAMED}, r.reason FROM failures r {JOINED}")
-        return {(m, o, Place(*where)): reason for m, o, *where, reason in rows}
+    def failures(self) -> dict[Run, str]:
+        """Why results are missing, by run; one of ANY_SEED stands for runs that an older meco did not tell apart."""
+        seed = ANY_SEED if self.meta("format") == UNSEEDED else "r.seed"
+        rows = self._db.execute(f"{NAMED}, {seed}, r.reason FROM failures r {JOINED}")
+        return {Run(m, o, Place(*where), seed): reason for m, o, *where, seed, reason in rows}
 
     def experiments(self) -> list[Experiment]:
         """The experiments that were run into this folder, in that order."""
@@ -289,6 +327,41 @@ def _number(db: sqlite3.Connection, table: str, names: Sequence[str], values: Se
     made = db.execute(f"INSERT INTO {table} ({','.join(names)}) VALUES ({marks})", tuple(values))
     assert made.lastrowid is not None
     return made.lastrowid
+
+
+def _forget_failures(db: sqlite3.Connection, who: int, where: int, seed: int) -> None:
+    """There is news of a run: what was said of it before no longer counts."""
+    db.execute(
+        "DELETE FROM failures WHERE contender = ? AND place = ? AND seed IN (?, ?)", (who, where, seed, ANY_SEED)
+    )
+
+
+def _only_packed(folder: Path) -> bool:
+    """Whether a folder holds its results as an archive alone; an empty file does not hide it."""
+    path = folder / FILE
+    return (folder / PACKED).exists() and not (path.exists() and path.stat().st_size > 0)
+
+
+def _unpack_beside(folder: Path) -> bool:
+    """Unpack the archive of a folder that holds nothing else; returns whether there was one to unpack."""
+    alone = _only_packed(folder)
+    if alone:
+        _unpack(folder / PACKED, folder / FILE)
+    return alone
+
+
+def _unpack(packed: Path, target: Path) -> None:
+    """The whole store out of its archive, or nothing of it."""
+    half = target.with_name(FILE + ".part")
+    try:
+        half.write_bytes(lzma.decompress(packed.read_bytes()))
+        half.replace(target)
+    except lzma.LZMAError as error:
+        raise DamagedFile(f"{packed} is damaged: {error}") from error
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
+        raise StoreError(f"cannot unpack {packed} into {target.parent}: {error.strerror}") from error
 
 
 def _locked(folder: Path) -> Any:
