@@ -25,6 +25,14 @@ def test_a_missing_value_has_no_rank_and_moves_no_other():
     assert_array_equal(stats.ranks(np.array([2.0, np.nan, 1.0])), [2.0, np.nan, 1.0])
 
 
+def test_means_and_extremes_skip_what_is_missing_and_are_nan_where_nothing_is():
+    values = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [np.inf, 2.0, np.nan]])
+    assert_array_equal(stats.mean_of(values, 1), [2.0, np.nan, np.inf])
+    assert_array_equal(stats.least_of(values, 1), [1.0, np.nan, 2.0])
+    assert_array_equal(stats.greatest_of(values, 1), [3.0, np.nan, np.inf])
+    assert stats.least_of(values) == 1.0
+
+
 def test_the_printed_average_ranks_follow_from_the_printed_means_within_a_tenth():
     cells, known = printed.values("table1"), printed.average_ranks("table1")
     problems = sorted({problem for problem, _ in cells})

@@ -8,7 +8,7 @@ from meco.experiments import stats
 from meco.experiments.figure import MUTED, Axis, Band, Figure, Line, Mark, Panel
 from meco.experiments.figures import in_front, legend, series
 from meco.experiments.sample import METRICS, POINTS, Sample
-from meco.experiments.table import Cell, Column, Table
+from meco.experiments.table import Cell, Column, Table, number
 from meco.experiments.tables import at, stem
 
 
@@ -31,8 +31,8 @@ def progress_figure(sample: Sample) -> Figure:
     rows = [
         [
             Cell(label, label),
-            Cell(f"{gap[m, -1]:.3g}", float(gap[m, -1])),
-            Cell(f"{left[m, -1]:.3g}", float(left[m, -1])),
+            Cell(number(gap[m, -1]), float(gap[m, -1])),
+            Cell(number(left[m, -1]), float(left[m, -1])),
         ]
         for m, label in enumerate(sample.labels)
     ]
@@ -47,7 +47,7 @@ def _violation_left(sample: Sample) -> np.ndarray:
     nu = np.where(sample.curves["feasible"] == 1.0, 0.0, sample.curves["nu"])
     started = ~np.isnan(nu)
     first = np.take_along_axis(nu, np.argmax(started, axis=-1)[..., None], axis=-1)[..., 0]
-    scale = np.nanmean(np.where(np.isfinite(first), first, np.nan), axis=(0, 2))
+    scale = stats.mean_of(np.where(np.isfinite(first), first, np.nan), (0, 2))
     return nu / np.where(scale > 0, scale, 1.0)[:, None, None]
 
 
@@ -116,7 +116,7 @@ def convergence_figures(sample: Sample) -> list[Figure]:
             marks: list[Mark] = []
             for m in shown:
                 marks += _banded(x, values[m, j], tint[m], sample.labels[m], floor=1e-12)
-            log = metric == "first" or bool(np.nanmin(values[shown, j]) > 0)
+            log = metric == "first" or bool(stats.least_of(values[shown, j]) > 0)
             panels.append(Panel(place.problem, marks, Axis("", (0, place.budget)), Axis("", log=log), (300, 190)))
         caption = f"{what[0].upper()}{what[1:]}: median and quartiles of the runs over evaluations."
         if metric == "first":
@@ -132,8 +132,11 @@ def _banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float
     begun = ~np.all(np.isnan(runs), axis=0)
     if not begun.any():
         return []
-    low, middle, high = np.nanquantile(runs[:, begun], [0.25, 0.5, 0.75], axis=0)
+    with np.errstate(invalid="ignore"):  # between infinite runs there is no quartile, and nothing to draw
+        low, middle, high = np.nanquantile(runs[:, begun], [0.25, 0.5, 0.75], axis=0)
+    if not np.isfinite(middle).any():
+        return []
     some = x[begun]
-    if floor and np.nanmin(middle) >= 0:
+    if floor and stats.least_of(middle) >= 0:
         low, middle, high = (np.maximum(v, floor) for v in (low, middle, high))
     return [Band(some, low, high, tint, label), Line(some, middle, tint, label, 1.8)]

@@ -9,7 +9,7 @@ import numpy as np
 from meco.experiments import stats
 from meco.experiments.figure import MUTED, SLOTS, Axis, Box, Dot, Figure, Mark, Panel, Segment, Words
 from meco.experiments.sample import METRICS, Sample
-from meco.experiments.table import Cell, Column, Table
+from meco.experiments.table import Cell, Column, Table, fixed
 from meco.experiments.tables import at, stem
 
 USUAL = ("MeCO", "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native", "SHADE-BOC")  # colour slots
@@ -124,7 +124,7 @@ def performance_figure(sample: Sample) -> Figure:
     place = np.full(sample.shape, np.nan)
     for j in range(sample.shape[1]):
         ranks = stats.ranks(order[:, j].reshape(-1)).reshape(sample.shape[0], -1)
-        place[:, j] = 1.0 - (ranks - 1) / max(np.nanmax(ranks) - 1, 1)
+        place[:, j] = 1.0 - (ranks - 1) / max(stats.greatest_of(ranks) - 1, 1)
     share["first"] = place
     medians = np.array([np.nanmedian(v) for v in share["score"].reshape(sample.shape[0], -1)])
     line_up = np.argsort(medians)
@@ -173,7 +173,7 @@ def relative_figure(samples: Sequence[Sample]) -> Figure:
         for m, label in enumerate(sample.labels):
             means = [float(v[m].mean()) for v in values.values()]
             row = [Cell(label, label), Cell(f"{sample.dim}D", float(sample.dim or 0))]
-            rows.append(row + [Cell(f"{v:.4f}", v) for v in means])
+            rows.append(row + [Cell(fixed(v, 4), v) for v in means])
     caption = (
         "f+ν: one minus the gap still open at the end, mean over problems and runs. Feasibility first: one minus the "
         "mean place of the runs among all runs. The interval is a 95 % bootstrap over problems."
@@ -202,5 +202,4 @@ def final_performance(sample: Sample, metric: str) -> np.ndarray:
     if metric == "first":
         return 1.0 - stats.pooled_ranks(sample.order("first"))
     best, first = sample.anchors
-    gap = (sample.score - best[:, None]) / np.where(first > best, first - best, 1.0)[:, None]
-    return 1.0 - stats.mean_of(gap, 2)
+    return 1.0 - stats.mean_of(stats.normalised(sample.score[..., None], best, first)[..., 0], 2)

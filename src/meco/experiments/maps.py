@@ -10,6 +10,7 @@ from meco.experiments import stats
 from meco.experiments.figure import Axis, Figure, Line, Mark, Panel, Tile
 from meco.experiments.figures import final_performance
 from meco.experiments.sample import METRICS, Sample
+from meco.experiments.table import Cell, Column, Table, fixed
 from meco.experiments.tables import at, stem
 
 
@@ -23,13 +24,14 @@ def heat_figure(samples: Sequence[Sample]) -> Figure:
             for s in samples
             for m, v in enumerate(final_performance(s, metric).mean(axis=1))
         }
-        low, high = min(found.values()), max(found.values())
+        known = [v for v in found.values() if np.isfinite(v)]  # an incomplete contender has no mean
+        low, high = min(known, default=0.0), max(known, default=0.0)
         marks = []
         for i, label in enumerate(reversed(labels)):
             for k, s in enumerate(samples):
                 value = found.get((label, s.dim), float("nan"))
-                share = 0.1 + 0.9 * (value - low) / (high - low or 1.0)
-                text = "–" if np.isnan(value) else f"{value:.3f}"
+                share = 0.05 + 0.45 * (value - low) / (high - low or 1.0)  # light enough to read the number on it
+                text = fixed(value, 3)
                 marks.append(Tile(k, i, 1, 1, share, text, f"{label}, {s.dim}D: {text}"))
         names = tuple((i + 0.5, label) for i, label in enumerate(reversed(labels)))
         dims = tuple((k + 0.5, f"{s.dim}D") for k, s in enumerate(samples))
@@ -43,7 +45,7 @@ def heat_figure(samples: Sequence[Sample]) -> Figure:
 def feasibility_figure(sample: Sample) -> Figure:
     """Share of feasible runs of every contender on every problem."""
     feasible = stats.mean_of(sample.numbers("feasible"), 2)
-    order = np.argsort(np.nan_to_num(np.nanmean(feasible, axis=1), nan=-1.0), kind="stable")
+    order = np.argsort(np.nan_to_num(stats.mean_of(feasible, 1), nan=-1.0), kind="stable")
     marks = []
     for i, m in enumerate(order):
         for j, problem in enumerate(sample.problems):
@@ -63,7 +65,7 @@ def feasibility_figure(sample: Sample) -> Figure:
 
 def action_figure(sample: Sample) -> Figure:
     """Which actions are chosen over the run: shares of the eleven actions, and the mean."""
-    panels = []
+    panels, rows = [], []
     for m, label in enumerate(sample.labels):
         for p, place in enumerate(sample.places):
             trace = sample.action_trace(m, p)
@@ -79,7 +81,11 @@ def action_figure(sample: Sample) -> Figure:
                     marks.append(Tile(edges[g], k / 10 - 0.05, edges[g + 1] - edges[g], 0.1, float(share[g]), "", text))
             marks.append(Line((edges[1:] + edges[:-1]) / 2, actions.mean(axis=0), 1, "mean action", 1.8))
             title = place.problem if len(sample.labels) == 1 else f"{place.problem}, {label}"
+            thirds = [float(stats.mean_of(part.reshape(-1), 0)) for part in np.array_split(actions, 3, axis=1)]
+            rows.append([Cell(title, title), *(Cell(fixed(mean, 3), mean) for mean in thirds)])
             x = Axis("evaluations", (float(counts[0]), float(edges[-1])))
             panels.append(Panel(title, marks, x, Axis("action", (-0.08, 1.08))))
     caption = "Darker: more of the runs chose the action in that generation. The line is the mean over runs."
-    return Figure(stem(sample, "actions"), "Actions over the run", panels, caption)
+    columns = [Column("Problem", head=True), *(Column(f"{part} third") for part in ("first", "middle", "last"))]
+    numbers = Table(stem(sample, "actions"), "Mean action in each third of the generations", columns, rows)
+    return Figure(stem(sample, "actions"), "Actions over the run", panels, caption, (), numbers)

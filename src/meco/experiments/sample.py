@@ -104,7 +104,7 @@ class Sample:
             return out
         if metric in ("score", "final"):
             values = self.score if metric == "score" else self.numbers("final_score")
-            out[chosen] = stats.ranks(np.nanmean(values[chosen], axis=2))
+            out[chosen] = stats.ranks(stats.mean_of(values[chosen], 2))
             return out
         cells = [row for row, keep in zip(self.cells(metric == "snapshot"), chosen) if keep]
         for j in range(self.shape[1]):
@@ -137,7 +137,7 @@ class Sample:
         """S_best, the least f + nu any run found, and S_0, the mean first one, of each problem: [P], [P]."""
         first = self.numbers("first_score")
         first[~np.isfinite(first)] = np.nan
-        return np.nanmin(self.score, axis=(0, 2)), np.nanmean(first, axis=(0, 2))
+        return stats.least_of(self.score, (0, 2)), stats.mean_of(first, (0, 2))
 
     def open_gap(self) -> np.ndarray:
         """(S - S_best) / (S_0 - S_best) over the evaluations: [M, P, R, T]."""

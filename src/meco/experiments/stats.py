@@ -27,12 +27,23 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), np.nan, less + (same + 1) / 2)
 
 
-def mean_of(values: np.ndarray, axis: int) -> np.ndarray:
-    """Mean along an axis of what is there; nan where nothing is."""
+def mean_of(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+    """Mean along axes of what is there; nan where nothing is."""
     there = ~np.isnan(values)
     count = there.sum(axis=axis)
     with np.errstate(invalid="ignore"):
         return np.where(count > 0, np.where(there, values, 0.0).sum(axis=axis) / np.maximum(count, 1), np.nan)
+
+
+def least_of(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
+    """Least along axes of what is there; nan where nothing is."""
+    least = np.where(np.isnan(values), np.inf, values).min(axis=axis)
+    return np.where(np.isnan(values).all(axis=axis), np.nan, least)
+
+
+def greatest_of(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
+    """Greatest along axes of what is there; nan where nothing is."""
+    return -least_of(-values, axis)
 
 
 def positions(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> np.ndarray:
@@ -193,8 +204,8 @@ def performance(score: np.ndarray) -> np.ndarray:
     """The paper's UAV score: 1 for the best f+nu any run found on a mission, 0 for the worst; [M, P, R]."""
     with np.errstate(invalid="ignore"):
         finite = np.where(np.isfinite(score), score, np.nan)
-        best = np.nanmin(finite, axis=(0, 2), keepdims=True)
-        worst = np.nanmax(finite, axis=(0, 2), keepdims=True)
+        best = least_of(finite, (0, 2))[:, None]  # [P, 1]
+        worst = greatest_of(finite, (0, 2))[:, None]
         share = (worst - score) / np.where(worst > best, worst - best, 1.0)
     share = np.where(np.isnan(score), np.nan, np.where(np.isposinf(score), 0.0, share))
     return np.where((worst == best) & ~np.isnan(score), 1.0, share)
@@ -203,7 +214,8 @@ def performance(score: np.ndarray) -> np.ndarray:
 def normalised(curves: np.ndarray, best: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Share of the first gap still open: (S - S_best) / (S_0 - S_best), per problem; curves [M, P, R, T]."""
     gap = np.where(first > best, first - best, 1.0)
-    return (curves - best[:, None, None]) / gap[:, None, None]
+    with np.errstate(invalid="ignore"):  # where nothing finite was found
+        return (curves - best[:, None, None]) / gap[:, None, None]
 
 
 def ecdf(open_gap: np.ndarray, targets: np.ndarray = TARGETS) -> np.ndarray:

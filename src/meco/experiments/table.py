@@ -61,6 +61,11 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:#.{digits}g}"
 
 
+def fixed(value: float, decimals: int) -> str:
+    """A number with so many decimals; a dash for nan."""
+    return "–" if math.isnan(value) else f"{value:.{decimals}f}"
+
+
 def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]:
     """best and second for the two least values; equal values share their mark."""
     shown = [v if decimals is None else round(v, decimals) for v in values]
@@ -116,15 +121,19 @@ def _class(names: str) -> str:
 
 # -- LaTeX -----------------------------------------------------------------------------------
 
-_TEX = {"&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "ν": r"$\nu$", "ε": r"$\epsilon$", "–": "--", "±": r"$\pm$",
-        "∞": r"$\infty$", "²": r"$^2$", "Δ": r"$\Delta$", "≤": r"$\leq$", "×": r"$\times$"}  # fmt: skip
+_TEX = {
+    "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$", "{": r"\{", "}": r"\}", "\\": r"\textbackslash{}",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": "$<$", ">": "$>$", "|": "$|$", "\n": " ",
+    "ν": r"$\nu$", "ε": r"$\epsilon$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$", "²": r"$^2$", "Δ": r"$\Delta$",
+    "≤": r"$\leq$", "×": r"$\times$",
+}  # fmt: skip
 
 
 def to_latex(table: Table) -> str:
     """The table with booktabs rules; best bold, second underlined."""
     align = "".join("l" if c.head or c.left or i == 0 else "r" for i, c in enumerate(table.columns))
     lines = [
-        f"% {table.title}",
+        "% " + table.title.replace("\n", " "),
         r"\begin{tabular}{" + align + "}",
         r"\toprule",
         " & ".join(_tex(c.label) for c in table.columns) + r" \\",
@@ -153,6 +162,7 @@ def _tex_cell(cell: Cell) -> str:
 
 def _tex(text: str) -> str:
     escaped = "".join(_TEX.get(char, char) for char in text)
+    escaped = re.sub(r"^[\[*]", r"{\g<0>}", escaped)  # the line break before it would read it as its own argument
     return re.sub(r"(?<![\w.])(-?\d[\d.]*)e(-?\d+)", r"$\1\\mathrm{e}{\2}$", escaped)
 
 
@@ -161,16 +171,21 @@ def _tex(text: str) -> str:
 
 def to_markdown(table: Table) -> str:
     """The main numbers for a README: best bold, second in italics; lines below follow in brackets."""
-    head = "| " + " | ".join(c.label for c in table.columns) + " |"
+    head = "| " + " | ".join(_unbroken(c.label) for c in table.columns) + " |"
     rule = "|" + "|".join(":--" if c.head or c.left else "--:" for c in table.columns) + "|"
     rows = ["| " + " | ".join(_markdown(cell) for cell in row) + " |" for row in (*table.rows, *table.footer)]
     return "\n".join([head, rule, *rows]) + "\n"
 
 
 def _markdown(cell: Cell) -> str:
-    text = cell.text.replace("|", r"\|")
+    text = _unbroken(cell.text)
     marked = {"best": f"**{text}**", "second": f"*{text}*"}.get(cell.mark, text)
-    return " ".join([marked, *(f"({line})" for kind, line in cell.lines if kind != "population")])
+    return " ".join([marked, *(f"({_unbroken(line)})" for kind, line in cell.lines if kind != "population")])
+
+
+def _unbroken(text: str) -> str:
+    """Text that ends neither its cell nor its row."""
+    return text.replace("|", r"\|").replace("\n", " ")
 
 
 # -- CSV -------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from meco.experiments import printed, stats
 from meco.experiments.experiment import load_problem
 from meco.experiments.sample import METRICS, Sample
 from meco.experiments.stats import Feasibility
-from meco.experiments.table import Cell, Column, Table, mark_best, number
+from meco.experiments.table import Cell, Column, Table, fixed, mark_best, number
 
 REFERENCE = "MeCO"  # what others are compared with, where it is there
 
@@ -90,8 +90,7 @@ def _plain_rank(value: float, among: list[float]) -> Cell:
 
 
 def _rate(sample: Sample, m: int) -> Cell:
-    feasible = sample.numbers("feasible")[m]
-    share = float(np.nanmean(feasible)) if sample.there[m].any() else float("nan")
+    share = float(stats.mean_of(sample.numbers("feasible")[m].reshape(-1), 0))
     return Cell(f"{100 * share:.0f} %", share)
 
 
@@ -124,7 +123,8 @@ def score_table(sample: Sample) -> Table:
     """Mean least f + nu, its deviation, the last population's, and the printed mean where there is one."""
     cells = printed.values("table1") if sample.experiment.printed == "table1" else {}
     mean, final = stats.mean_of(sample.score, 2), stats.mean_of(sample.numbers("final_score"), 2)
-    std = np.sqrt(stats.mean_of((sample.score - mean[..., None]) ** 2, 2))
+    with np.errstate(invalid="ignore"):  # an infinite mean has no deviation
+        std = np.sqrt(stats.mean_of((sample.score - mean[..., None]) ** 2, 2))
     rows, long = [], []
     for j, problem in enumerate(sample.problems):
         marks = mark_best([float(v) for v in mean[:, j]])
@@ -242,7 +242,7 @@ def pair_table(sample: Sample) -> Table:
     columns = [Column("Method", head=True)]
     for title in METRICS.values():
         columns.append(Column(f"{name} wins / ties / losses, {title}", "problems, rank-sum test at 0.05"))
-        columns.append(Column(f"p (Holm), {title}", "signed-rank test over problems on mean places among the two methods' runs"))
+        columns.append(Column(f"p (Holm), {title}", "signed-rank test over problems on mean places of the pair's runs"))
     caption = (
         f"{name} against each method. Wins, ties and losses count problems by a rank-sum test of the runs (0.05). "
         "p: Wilcoxon signed-rank test over problems on the mean places of both methods' runs, ranked among these two "
@@ -269,10 +269,10 @@ def gain_table(samples: list[Sample]) -> Table:
         for s in samples:
             values = gains.get((label, s.dim), (float("nan"), float("nan")))
             best = mark_best([-gains.get((k, s.dim), (float("nan"),) * 2)[0] for k in labels])[labels.index(label)]
-            lines = [("population", f"last population {values[1]:.4f}")]
+            lines = [("population", f"last population {fixed(values[1], 4)}")]
             if (label, s.dim or 0) in shown:
                 lines.append(("paper", f"paper {shown[label, s.dim or 0]:.4f}"))
-            row.append(Cell(f"{values[0]:.4f}", values[0], best, tuple(lines)))
+            row.append(Cell(fixed(values[0], 4), values[0], best, tuple(lines)))
         rows.append(row)
     columns = [Column("Variant", head=True), *(Column(f"{s.dim}D") for s in samples)]
     caption = "1 - S_T / S_0, with S = f+ν of the best point, averaged over problems and runs. Higher is better."
@@ -285,7 +285,7 @@ def _gain(sample: Sample, m: int) -> tuple[float, float]:
     first = sample.numbers("first_score")[m]
     out = []
     for values in (sample.score[m], sample.numbers("final_score")[m]):
-        with np.errstate(invalid="ignore"):  # where nothing finite was found
+        with np.errstate(invalid="ignore", divide="ignore"):  # where nothing finite was found, or S_0 is zero
             share = 1.0 - values / first
         out.append(float(stats.mean_of(stats.mean_of(share, 1), 0)))
     return out[0], out[1]
