@@ -7,16 +7,18 @@ import html
 import json
 import re
 import shutil
+import sqlite3
 import subprocess
 import warnings
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from importlib import resources
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from meco.experiments import figures, maps, page, printed, routes, svg, tables
+from meco.experiments import figures, maps, page, plots, printed, routes, svg, tables
 from meco.experiments.executors import Workers
 from meco.experiments.experiment import Contender, Experiment
 from meco.experiments.figure import Axis, Box, Dot, Line, Panel, Spot, Tile, limits, tick_text, ticks
@@ -131,6 +133,43 @@ def test_a_third_method_changes_no_p_value_before_the_correction(runs, monkeypat
         assert row[column].value == of_all[row[0].text]
 
 
+@pytest.fixture(scope="module")
+def partial(folder, tmp_path_factory):
+    """A campaign stopped midway: SHADE, the first contender, has not met C01, and nobody C04 or C20 in 10D."""
+    out = tmp_path_factory.mktemp("partial")
+    shutil.copy(folder / "results.sqlite", out)
+    with sqlite3.connect(out / "results.sqlite") as store:
+        store.execute(
+            "DELETE FROM runs WHERE place IN (SELECT id FROM places WHERE dim = 10 AND problem IN ('C04', 'C20'))"
+        )
+        store.execute(
+            "DELETE FROM runs WHERE contender IN (SELECT id FROM contenders WHERE method = 'SHADE') "
+            "AND place IN (SELECT id FROM places WHERE problem = 'C01')"
+        )
+    store.close()
+    return out
+
+
+def test_a_partial_campaign_is_reported_without_warnings(partial):
+    pytest.importorskip("matplotlib")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = write_report(partial)
+    text = made.page.read_text(encoding="utf-8")
+    assert ">nan" not in text
+    assert "nan %" not in text
+
+
+def test_an_incomplete_first_contender_leaves_the_other_heat_tiles_their_shares(partial):
+    with Store(partial) as store:
+        samples = [sample(TWO, dim, dict(store.records()), store.failures()) for dim in TWO.dims]
+    assert not samples[0].complete[0]
+    for panel in maps.heat_figure(samples).panels:
+        shares = {mark.label.split(",")[0]: mark.share for mark in panel.marks}
+        assert np.isnan(shares.pop("SHADE"))
+        assert np.all(np.isfinite(list(shares.values())))
+
+
 def test_a_missing_contender_is_named_with_its_reason(folder):
     with Store(folder) as store:
         section = build(TWO, dict(store.records()), store.failures(), figures.Palette())
@@ -201,6 +240,13 @@ def test_a_table_as_latex_is_escaped_and_marked():
     assert text.count(r"\\") >= 3
 
 
+def test_any_label_passes_through_latex_and_markdown_whole():
+    odd = Table("t", "odd", [Column("a|b", head=True), Column("y")], [[Cell("[x]"), Cell(r"\{$}^~<>&|")]])
+    row = to_latex(odd).splitlines()[5]
+    assert row == r"{[}x] & \textbackslash{}\{\$\}\textasciicircum{}\textasciitilde{}$<$$>$\&$|$ \\"
+    assert to_markdown(odd).splitlines()[0] == r"| a\|b | y |"
+
+
 def test_a_table_as_markdown_marks_the_best():
     assert to_markdown(TABLE).splitlines()[2] == "| a & b | **1.01e5** (± 3) |"
 
@@ -262,6 +308,10 @@ def test_actions_are_drawn_as_shares_that_sum_to_one(runs):
     tiles = [m for m in figure.panels[0].marks if isinstance(m, Tile)]
     starts = {t.x for t in tiles}
     assert_allclose([sum(t.share for t in tiles if t.x == x) for x in starts], 1.0)
+    assert [c.label for c in figure.table.columns] == ["Problem", "first third", "middle third", "last third"]
+    _, actions = runs.action_trace(3, 0)
+    third = len(actions[0, :-1]) // 3
+    assert figure.table.rows[0][3].value == pytest.approx(actions[:, -1 - third : -1].mean())
 
 
 def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
@@ -290,6 +340,30 @@ def test_the_page_is_one_file_that_fetches_nothing(report):
     assert len(ids) == len(set(ids))
     targets = set(re.findall(r'href="#([^"]+)"', text))
     assert targets <= set(ids)
+
+
+def test_every_picture_has_an_accessible_name_that_tells_its_figure(report):
+    text = report.page.read_text(encoding="utf-8")
+    names = re.findall(r'<title id="small-[^"]+">([^<]+)</title>', text)
+    assert "Normalised convergence: f+ν" in names
+    assert len(names) == len(set(names))
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of WCAG 2: (lighter + 0.05) / (darker + 0.05)."""
+    parts = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in (one, other)])
+    light = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+    return float((light.max() + 0.05) / (light.min() + 0.05))
+
+
+def test_every_series_colour_can_be_read_as_text_in_light_and_dark():
+    style = resources.files("meco.experiments").joinpath("report.css").read_text(encoding="utf-8")
+    themes = [dict(re.findall(r"--(\w+): (#\w+)", block)) for block in re.findall(r"\{([^{}]*--s0: [^{}]*)\}", style)]
+    assert len(themes) == 4  # light, dark twice, print
+    assert tuple(themes[0][f"s{k}"] for k in range(8)) == plots.COLOURS
+    for theme in themes:
+        paper = theme["paper"] if len(theme["paper"]) == 7 else "#ffffff"
+        assert min(contrast(theme[f"s{k}"], paper) for k in range(8)) >= 4.5
 
 
 def test_the_page_says_what_was_run(report):

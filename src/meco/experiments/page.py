@@ -23,8 +23,9 @@ METRIC_TEXT = (
     "<p>Both metrics stand side by side throughout. <strong>f+ν</strong> is the least objective plus total violation "
     "over all evaluated points of a run, as in the paper's tables; it can be least at a useless point. "
     "<strong>Feasibility first</strong> puts feasible points before infeasible ones, feasible by f, infeasible by ν; a "
-    "point is feasible when every g ≤ 0 and every |h| ≤ 0.0001. Lines marked <em>pop</em> take only surviving "
-    "populations, as the paper's own numbers do; <em>paper</em> is the printed value.</p>"
+    "point is feasible when every g and every |h| is within the problem's tolerances (0 and 1e-4 unless set). Lines "
+    "marked <em>pop</em> take only surviving populations, as the paper's own numbers do; <em>paper</em> is the printed "
+    "value.</p>"
 )
 
 
@@ -128,7 +129,7 @@ def _figure(figure: Figure) -> str:
     several = len(figure.panels) > 1
     panels = "".join(
         f'<div style="max-width:{1.5 * p.size[0]:.0f}px">{f"<h4>{escape(p.title)}</h4>" if several else ""}'
-        f"{svg.draw(p, f'{figure.name}-{i}')}</div>"
+        f"{svg.draw(p, f'{figure.name}-{i}', figure.title)}</div>"
         for i, p in enumerate(figure.panels)
     )
     keys = "".join(

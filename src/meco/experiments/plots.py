@@ -28,7 +28,7 @@ from meco.experiments.figure import (
     margins,
 )
 
-COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#15803d", "#0891b2")
+COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#15803d", "#0b7aaa")
 GREY, INK = "#9aa3ad", "#1f2933"
 GROUND = {"block": "#c9ced4", "round": "#efd6a4", "zone": "#efc0ba", "area": "#fbfaf7"}
 PIXELS = 100.0  # of a panel, to the inch

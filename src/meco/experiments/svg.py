@@ -30,8 +30,9 @@ Place = Callable[[float, float], tuple[float, float]]
 FONT = 12
 
 
-def draw(panel: Panel, ident: str) -> str:
-    """One panel as an <svg> element with its own title."""
+def draw(panel: Panel, ident: str, figure_title: str = "") -> str:
+    """One panel as an <svg> element; its accessible name is the figure's title and its own."""
+    name = ": ".join(filter(None, (figure_title, panel.title)))
     width, height = panel.size
     left, right, top, bottom = margins(panel)
     xs, ys = limits(panel, "x"), limits(panel, "y")
@@ -46,7 +47,7 @@ def draw(panel: Panel, ident: str) -> str:
     inner = f'x="{left}" y="{top}" width="{width - left - right:.0f}" height="{height - top - bottom:.0f}"'
     parts = [
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="{ident}-t" class="panel" font-size="{FONT}">',
-        f'<title id="{ident}-t">{escape(panel.title)}</title>',
+        f'<title id="{ident}-t">{escape(name)}</title>',
         f'<clipPath id="{ident}-c"><rect {inner}/></clipPath>',
         _grid(panel, xs, ys, place, (left, right, top, bottom), (width, height)),
         f'<g clip-path="url(#{ident}-c)">' if not panel.x.hidden else "<g>",
