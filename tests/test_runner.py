@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -140,6 +141,36 @@ def test_a_method_that_cannot_run_is_reported_and_the_others_finish(tmp_path):
     assert "meco-10dd" in next(iter(summary.failures.values()))
     with Store(tmp_path) as store:
         assert set(store.failures()) == set(summary.failures)
+
+
+def test_an_option_that_one_problem_cannot_take_does_not_stop_the_others(tmp_path):
+    capped = Experiment(
+        "capped", "", (Contender("COBRA", "COBRA", {"cap": 20}),), ("C01", "C02"), dims=(12, 2), budget=12, runs=2
+    )
+    _, summary = campaign(tmp_path, capped)
+    assert {(run.place.dim, reason) for run, reason in summary.failures.items()} == {
+        (12, "cap must be at least 4 D = 48 points; got 20")
+    }
+    assert (summary.done, len(summary.failures)) == (4, 4)
+
+
+def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setattr(runner_module, "perform", lambda task: ran.append(task) or perform(task))
+    wrong = Experiment("wrong", "", (Contender("SHADE", "SHADE", {"popsize": 9}),), ("C01",), dims=(2, 10, 50), runs=2)
+    _, summary = campaign(tmp_path, wrong)
+    assert len(ran) == 1
+    assert len(summary.failures) == 6
+    assert all("SHADE has no option 'popsize'" in reason for reason in summary.failures.values())
+
+
+def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
+    campaign(tmp_path, SMALL.adjusted(runs=1, methods=["SHADE"]))
+    with Store(tmp_path) as store:
+        facts = next(iter(store.sessions().values()))
+    assert facts["numpy"] == np.__version__
+    for name in ("scipy", "cma", "pymoo", "torch"):
+        assert (name in facts) == (find_spec(name) is not None)
 
 
 def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):

@@ -17,6 +17,10 @@ class InvalidInput(MecoError, ValueError):
     """An argument that cannot be used; the message says what would be."""
 
 
+class UnknownOption(InvalidInput):
+    """An option that a method does not have, whatever the problem."""
+
+
 class UnknownName(MecoError, KeyError):
     """A name that no registry holds, with the nearest ones."""
 

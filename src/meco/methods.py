@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.engines.engine import Engine, Task
 from meco.engines.shade import Shade
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
@@ -168,13 +168,16 @@ def run_batch(
 
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:
-    """The engine of a method, with a clear error for an option it does not have."""
+    """The engine of a method, with a clear error for an option it does not have or cannot use."""
     try:
         return METHODS[method].build(task, **options)
-    except TypeError as error:
-        if "unexpected keyword" not in str(error):
+    except (TypeError, ValueError) as error:
+        if isinstance(error, MecoError) or not options:
             raise
-        wrong = str(error).rpartition("argument ")[2].strip("'")
-        raise InvalidInput(
-            f"{method} has no option {wrong!r}; its page in docs/methods lists the options it takes"
-        ) from error
+        if "unexpected keyword" in str(error):
+            wrong = str(error).rpartition("argument ")[2].strip("'")
+            raise UnknownOption(
+                f"{method} has no option {wrong!r}; its page in docs/methods lists the options it takes"
+            ) from error
+        given = ", ".join(f"{name}={value!r:.60}" for name, value in options.items())
+        raise InvalidInput(f"{method} cannot use {given}: {error}") from error

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -121,7 +122,7 @@ class _Campaign:
                 "the Dask scheduler went away; everything finished is kept: give the same command to go on"
             ) from error
         except Exception as error:  # the task never began, e.g. the worker cannot import meco
-            outcome = Outcome(error=f"{type(error).__name__}: {error}", hopeless=True)
+            outcome = Outcome(error=f"{type(error).__name__}: {error}")
         self._keep(task, outcome)
         return None
 
@@ -187,12 +188,22 @@ def _session(experiments: Sequence[Experiment], workers: Workers, runs: int) -> 
         "meco": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
+        **_installed("scipy", "cma", "pymoo", "torch"),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
         "executor": workers.name,
         "workers": workers.count,
     }
+
+
+def _installed(*packages: str) -> dict[str, str]:
+    """Versions of the packages that are there, without importing them."""
+    found = {}
+    for name in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _processor() -> str:

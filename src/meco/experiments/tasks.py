@@ -11,11 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from meco.errors import MecoError
+from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
 from meco.experiments.experiment import Run, load_problem
 from meco.experiments.record import Record
 from meco.methods import METHODS, solve
 
+HOPELESS = (MissingExtra, UnknownName, UnknownOption)  # of a method: no problem and no seed can change them
 LOCKSTEP_NUMBERS = 2000  # runs x variables of one lockstep group: some seconds, and cache-friendly
 LOCKSTEP_RUNS = 60
 LEAST_LOCKSTEP = 14  # smaller groups waste time
@@ -94,23 +95,30 @@ def perform(task: Task) -> Outcome:
     begin, start = time.perf_counter(), time.process_time()
     try:
         problems = [load_problem(run.place, dict(task.files)) for run in task.runs]
+    except Exception as error:
+        return Outcome(error=_told(error))
+    try:
         budget, seeds = task.runs[0].place.budget, [run.seed for run in task.runs]
         results = solve(task.method, problems, budget, seeds, **engine_options(task.runs))
-    except (MecoError, ImportError) as error:
-        return Outcome(error=str(error), hopeless=True)
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{last.filename.rpartition('/')[2]}:{last.lineno}"
-        return Outcome(error=f"{type(error).__name__}: {error} ({place})")
+        return Outcome(error=_told(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
     records = tuple(Record.of(r, p, each) for r, p in zip(results, problems))
     return Outcome(records, time.perf_counter() - begin)
 
 
+def _told(error: Exception) -> str:
+    """An error of ours in its own words, any other with its type and where it happened."""
+    if isinstance(error, MecoError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename.rpartition('/')[2]}:{last.lineno})"
+
+
 def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
     """What the engine is told: pins are dropped, differing policies become a list, hidden features a mask."""
     options = json.loads(runs[0].options)
-    names = [re.sub("@[0-9a-f]{8}$", "", json.loads(run.options).get("policy", "")) for run in runs]
+    names = [re.sub("@[0-9a-f]{8}$", "", str(json.loads(run.options).get("policy", ""))) for run in runs]
     hidden = options.pop("hidden", None)
     if not names[0]:
         return options
