@@ -13,8 +13,9 @@ from meco.cli import main
 from meco.experiments import printed
 from meco.experiments.comparison import comparison
 from meco.experiments.experiment import Contender, Experiment, Place
-from meco.experiments.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments
-from meco.experiments.report import EACH, TOGETHER
+from meco.experiments.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
+from meco.experiments.report import EACH, TOGETHER, known_experiments
+from meco.experiments.sample import sample
 from meco.experiments.store import Store
 from meco.experiments.tasks import group, perform
 from meco.methods import METHODS, solve
@@ -57,6 +58,35 @@ def test_surrogates_run_three_times_unless_more_are_asked_for():
     }  # fmt: skip
     more = e.adjusted(surrogate_runs=5)
     assert {more.seeds(c) for c in more.contenders} == {5, 10}
+    added = PAPER["transfer"].adjusted(methods=["COBRA"])
+    assert added.seeds(added.contenders[0]) == 3
+
+
+def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
+    e = PAPER["table1"].adjusted(runs=7)
+    assert {e.seeds(c) for c in e.contenders} == {7}
+    both = e.adjusted(runs=7, surrogate_runs=4)
+    assert {c.method for c in both.contenders if both.seeds(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
+    own = comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
+    assert [own.seeds(c) for c in own.contenders] == [20, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "seeds"), [({"runs": 20}, {}, 20), ({}, {"runs": 20}, 20), ({"runs": 2}, {}, 3), ({}, {}, 3)]
+)
+def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second, seeds):
+    joined = PAPER["table1"].adjusted(**first).joined(PAPER["table1"].adjusted(**second))
+    assert {joined.seeds(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
+
+
+def test_methods_for_all_experiments_go_where_they_belong():
+    every = list(PAPER.values())
+    surrogates = with_methods(every, ["cobra", "SACOBRA"])
+    assert [(e.name, own) for e, own in surrogates] == [
+        (name, ["cobra", "SACOBRA"]) for name in ("table1", "uav", "realworld")
+    ]
+    assert {e.name: own for e, own in with_methods(every, ["SHADE", "MeCO"])}["actions"] == ["MeCO"]
+    assert [e.name for e, _ in with_methods(every, ["MeCO-CA"])] == ["ablation-action"]
 
 
 def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
@@ -100,6 +130,70 @@ def bowl(x):
 '''
 
 
+def test_options_may_be_lists_and_paths_may_hold_braces():
+    c = Contender.parse("COBRA:cycle=[0.1,0],cap=80")
+    assert c.options == {"cycle": [0.1, 0], "cap": 80}
+    braces = Contender.parse("MeCO:policy=/x/{y}/{dim}.safetensors")
+    assert json.loads(braces.filled(Place("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
+
+
+def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
+    same = {"problems": ["C01"], "methods": ["SHADE"], "dims": [4]}
+    names = {
+        comparison(**same, **more).name
+        for more in ({}, {"budget": 100}, {"budget": 200}, {"instance": "7"}, {"instance": "7", "budget": 100})
+    }
+    assert len(names) == 5
+    assert comparison(**same, runs=3).name == comparison(**same, instance="paper").name == min(names, key=len)
+    assert comparison(suite="toy").name == "bench-toy"
+
+
+@pytest.fixture
+def own_results(tmp_path, capsys):
+    """A folder with runs on a problem of one's own, and its file."""
+    file, out = tmp_path / "mine.py", tmp_path / "out"
+    file.write_text(USER)
+    arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "100"]
+    assert main([*arguments, "--out", str(out), "--no-report", "--quiet", "--executor", "serial"]) == 0
+    return out, file
+
+
+def counted(folder) -> list[int]:
+    """Runs that a report finds, for each experiment."""
+    with Store(folder) as store:
+        found = dict(store.records())
+        return [len(sample(e, None, found, {}).records) for e in known_experiments(store)]
+
+
+def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
+    out, file = own_results
+    assert counted(out) == [2]
+    file.write_text("raise SystemExit('a report must not run this')")
+    assert counted(out) == [2]
+    file.unlink()
+    assert counted(out.rename(out.with_name("moved"))) == [2]
+
+
+def test_a_plan_that_does_not_name_the_version_of_a_file_shows_the_one_that_ran(own_results):
+    out, file = own_results
+    with Store.campaign(out) as store:
+        spec = json.loads(store.experiments()[0].to_json())
+        del spec["versions"]
+        store._db.execute("UPDATE experiments SET spec = ?", (json.dumps(spec),))
+    file.unlink()
+    assert counted(out) == [2]
+
+
+def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(USER)
+    task = group((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
+                 {"mine.py:bowl": str(file)})[0]  # fmt: skip
+    assert perform(task).records
+    file.write_text(USER + "# edited")
+    assert "changed since the campaign began" in perform(task).error
+
+
 def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     file = tmp_path / "mine.py"
     file.write_text(USER)
@@ -130,6 +224,11 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
         (["bench", "--problem", "C08", "--dim", "11"], "C08"),
         (["bench", "--problem", "nowhere.py:p"], "no file"),
         (["bench", "--problem", "C01", "--methods", "SHADE:pop"], "options are key=value"),
+        (["reproduce", "all", "--methods", "SHADE-esp"], "no method named 'SHADE-esp'; did you mean 'SHADE-eps'?"),
+        (
+            ["reproduce", "all", "--methods", "SHADE", "MA-ES:pop_size=9"],
+            "none of the experiments has 'MA-ES:pop_size=9'",
+        ),
         (["report", "nowhere"], "holds no results"),
     ],
 )
@@ -138,6 +237,30 @@ def test_bad_input_is_a_clear_message_and_nothing_is_written(arguments, words, t
     assert main(arguments) == 2
     assert words in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import nothing_of_that_name", "ModuleNotFoundError"),
+        ("def", "SyntaxError"),
+        ("raise SystemExit(3)", "SystemExit"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_named_with_the_reason(text, words, tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert main(["bench", "--problem", f"{file}:bowl", "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "mine.py cannot be imported" in told
+    assert words in told
+
+
+@pytest.mark.parametrize("option", ["SHADE:pop_size=abc", "MA-ES:pop_size=abc"])
+def test_a_value_that_an_option_cannot_take_is_named(option, tmp_path, capsys):
+    arguments = ["bench", "--problem", "C01", "--methods", option, "--runs", "2", "--budget", "100", "--quiet"]
+    assert main([*arguments, "--executor", "serial", "--out", str(tmp_path / "out")]) == 2
+    assert f"{option.partition(':')[0]} cannot use pop_size='abc'" in capsys.readouterr().err
 
 
 def test_a_campaign_whose_only_method_cannot_run_fails_with_the_reason(tmp_path, capsys):

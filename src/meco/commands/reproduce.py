@@ -20,10 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from meco.experiments.campaign import carry_out, check
-    from meco.experiments.paper import find_experiments
+    from meco.experiments.paper import find_experiments, with_methods
 
     check(args)
-    chosen = [
-        e.adjusted(args.runs, args.quick, args.methods, args.cobra_runs) for e in find_experiments(args.experiment)
-    ]
+    found = [(e, args.methods) for e in find_experiments(args.experiment)]
+    if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
+        found = with_methods([e for e, _ in found], args.methods)
+    chosen = [e.adjusted(args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
     return carry_out(chosen, args.out or str(Path("runs") / args.experiment), args)

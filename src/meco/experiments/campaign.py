@@ -27,7 +27,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, metavar="N", help="processes to use; one for each core unless given")
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these, e.g. SHADE MeCO:policy=meco-10d")
     parser.add_argument(
-        "--cobra-runs", type=int, metavar="N", help="runs of COBRA and SACOBRA, which take minutes each (3 or more)"
+        "--cobra-runs",
+        type=int,
+        metavar="N",
+        help="runs of COBRA, SACOBRA and COBYQA, which take a minute or more each at 50D (3 or more)",
     )
     parser.add_argument("--no-report", action="store_true", help="run only; make the page later with meco report DIR")
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")

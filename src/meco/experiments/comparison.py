@@ -11,6 +11,7 @@ from meco.experiments.experiment import Contender, Experiment, load_problem, loa
 from meco.problems.suite import FAMILIES, SUITES, problem_names
 
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
+INSTANCE = "paper"
 DEFAULT = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
 
@@ -20,7 +21,7 @@ def comparison(
     problems: Sequence[str] = (),
     methods: Sequence[str] | None = None,
     dims: Sequence[int] | None = None,
-    instance: str = "paper",
+    instance: str = INSTANCE,
     budget: int | None = None,
     runs: int | None = None,
     surrogate_runs: int | None = None,
@@ -45,7 +46,8 @@ def comparison(
     chosen = tuple(Contender.parse(m) for m in methods or DEFAULT)
     every = (*dict.fromkeys(names), *files)
     made = Experiment(
-        _name(suite, every), f"Comparison on {suite or _list(every)}", chosen, every,
+        _name(suite, every, str(instance), budget), f"Comparison on {_title(suite, every, str(instance), budget)}",
+        chosen, every,
         dims=_dims(names, dims), instance=str(instance), budget=budget, views=VIEWS,
         focus=tuple(c.label for c in chosen[:7]), files=files, first_seed=FIRST_SEED,
     ).adjusted(runs, surrogate_runs=surrogate_runs)  # fmt: skip
@@ -71,10 +73,19 @@ def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None,
     return tuple(dict.fromkeys(dims))
 
 
-def _name(suite: str | None, problems: Sequence[str]) -> str:
-    if suite:
-        return f"bench-{suite}"
-    return "bench-" + hashlib.sha256(" ".join(problems).encode()).hexdigest()[:6]
+def _name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    """What tells comparisons in one folder apart; other budgets and instances are other comparisons."""
+    name = f"bench-{suite or hashlib.sha256(' '.join(problems).encode()).hexdigest()[:6]}"
+    if instance != INSTANCE:
+        name += f"-instance-{instance}"
+    return name if budget is None else f"{name}-budget-{budget}"
+
+
+def _title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    parts = [suite or _list(problems)]
+    parts += [] if instance == INSTANCE else [f"instance {instance}"]
+    parts += [] if budget is None else [f"{budget:,} evaluations"]
+    return ", ".join(parts)
 
 
 def _list(names: Sequence[str]) -> str:

@@ -16,8 +16,8 @@ from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 
-LEAST_SURROGATE_RUNS = 3  # methods that model the functions take a minute or more for one run
-SURROGATES = ("COBRA", "SACOBRA", "COBYQA")
+SURROGATES = ("COBRA", "SACOBRA", "COBYQA")  # they model the functions: a minute or more for a run at 50D
+LEAST_SURROGATE_RUNS = 3
 
 
 class Place(NamedTuple):
@@ -64,7 +64,7 @@ class Contender:
         """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30."""
         name, _, rest = text.partition(":")
         options: dict[str, Any] = {}
-        for pair in filter(None, rest.split(",")):
+        for pair in filter(None, _cut(rest)):
             key, equals, value = pair.partition("=")
             if not equals:
                 raise InvalidInput(f"{text!r}: options are key=value, separated by commas; got {pair!r}")
@@ -73,11 +73,14 @@ class Contender:
 
     @classmethod
     def of(cls, method: str, variant: str = "", **options: Any) -> Contender:
-        """A method as the tables name it; MeCO says which policy it means, surrogates run less often."""
+        """A method as the tables name it; MeCO says which policy it means."""
         if method == "MeCO":
             options.setdefault("policy", "meco-10d")
-        most = LEAST_SURROGATE_RUNS if method in SURROGATES else None
-        return cls(f"{method}:{variant}" if variant else method, method, options, most)
+        return cls(f"{method}:{variant}" if variant else method, method, options)
+
+    def limited(self) -> Contender:
+        """The same contender as the paper's experiments have it: surrogates run less often."""
+        return replace(self, most=LEAST_SURROGATE_RUNS) if self.method in SURROGATES else self
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class Experiment:
     focus: tuple[str, ...] = ()  # contenders that figures bring out
     notes: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)  # user problems: name -> file
+    versions: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # name -> D, digest of the file
     pins: Mapping[str, str] = field(default_factory=dict)  # policies: name -> first digits of their digest
 
     def places(self, dim: int | None = None) -> list[Place]:
@@ -110,9 +114,8 @@ class Experiment:
 
     def _place(self, name: str, dim: int | None) -> Place:
         if name in self.files:
-            path = self.files[name]
-            size = load_user_problem(path, name.rpartition(":")[2]).dim
-            return Place(name, size, _digest(path), self.budget or 50 * size)
+            size, digest = self.versions[name] if name in self.versions else _version(self.files[name], name)
+            return Place(name, size, digest, self.budget or 50 * size)
         if dim is None:
             dim = get_problem(name).dim
         return Place(name, dim, self.instance, self.budget or 50 * dim)
@@ -131,11 +134,15 @@ class Experiment:
         return self.runs if contender.most is None else min(self.runs, contender.most)
 
     def pinned(self) -> Experiment:
-        """The same experiment with the digests of its policies: a policy trained anew makes new runs."""
-        steered, places = [c for c in self.contenders if "policy" in c.options], self.places()
+        """The same experiment with the digests of its policies and user problems: what is new makes new runs.
+
+        A report finds the runs by these digests, without the policies and files themselves.
+        """
+        now = replace(self, versions={name: _version(path, name) for name, path in self.files.items()})
+        steered, places = [c for c in self.contenders if "policy" in c.options], now.places()
         names = {json.loads(c.filled(p))["policy"] for c in steered for p in places}
         found = {name: policy_digest(name) for name in sorted(names)}
-        return replace(self, pins={name: digest for name, digest in found.items() if digest})
+        return replace(now, pins={name: digest for name, digest in found.items() if digest})
 
     def adjusted(
         self,
@@ -144,7 +151,7 @@ class Experiment:
         methods: Iterable[str] | None = None,
         surrogate_runs: int | None = None,
     ) -> Experiment:
-        """The same experiment with other run counts or contenders."""
+        """The same experiment with other run counts or contenders; a number of runs that is given holds for all."""
         contenders = self.contenders
         if quick and self.quick:
             contenders = tuple(c for c in contenders if c.label in self.quick)
@@ -152,33 +159,46 @@ class Experiment:
             contenders = tuple(self._named(text) for text in methods)
         if runs is not None and runs < 1:
             raise InvalidInput(f"--runs must be at least 1; got {runs}")
+        if runs is not None:
+            contenders = tuple(replace(c, most=None) for c in contenders)
         if surrogate_runs is not None:
             contenders = tuple(replace(c, most=surrogate_runs) if c.method in SURROGATES else c for c in contenders)
         return replace(self, contenders=contenders, runs=runs or (3 if quick else self.runs))
 
+    def own(self, text: str) -> Contender | None:
+        """The contender of this label, or of the method that it is another spelling of."""
+        known = {c.label.lower(): c for c in self.contenders}
+        exact = METHODS.resolve(text) if text in METHODS else text
+        return known.get(text.lower()) or known.get(exact.lower())
+
     def _named(self, text: str) -> Contender:
         """The contender of this label; another method joins with its defaults."""
-        known = {c.label.lower(): c for c in self.contenders}
-        if text.lower() in known:
-            return known[text.lower()]
-        name, colon, _ = text.partition(":")
-        try:
-            exact = METHODS.resolve(name)
-        except UnknownName:
-            raise UnknownName("method", text, [*known_labels(self), *METHODS]) from None
-        same = [c for c in self.contenders if c.method == exact and c.label == exact]
-        return same[0] if same and not colon else Contender.parse(text)
+        found = self.own(text)
+        if found is not None:
+            return found
+        if text.partition(":")[0] not in METHODS:
+            raise UnknownName("method", text, [*known_labels(self), *METHODS])
+        return Contender.parse(text).limited()
 
     def joined(self, other: Experiment) -> Experiment:
         """This experiment with what another of the same name adds; where both speak, the other counts."""
-        fresh = {c.label: c for c in other.contenders}
+        mine, theirs = ({c.label: c for c in e.contenders} for e in (self, other))
+        runs = max(self.runs, other.runs)
+
+        def both(label: str) -> Contender:
+            if label not in mine or label not in theirs or mine[label].most == theirs[label].most:
+                return theirs.get(label) or mine[label]
+            most = max(self.seeds(mine[label]), other.seeds(theirs[label]))  # a smaller number takes nothing back
+            return replace(theirs[label], most=most if most < runs else None)
+
         return replace(
             other,
-            contenders=tuple({c.label: fresh.get(c.label, c) for c in (*self.contenders, *other.contenders)}.values()),
+            contenders=tuple(both(label) for label in {**mine, **theirs}),
             problems=tuple(dict.fromkeys((*self.problems, *other.problems))),
             dims=tuple(dict.fromkeys((*self.dims, *other.dims))),
-            runs=max(self.runs, other.runs),
+            runs=runs,
             pins={**self.pins, **other.pins},
+            versions={**self.versions, **other.versions},
             files={**self.files, **other.files},
         )
 
@@ -192,6 +212,7 @@ class Experiment:
         facts: dict[str, Any] = json.loads(text)
         facts["contenders"] = tuple(Contender(**c) for c in facts["contenders"])
         facts |= {k: tuple(v) for k, v in facts.items() if isinstance(v, list)}
+        facts["versions"] = {name: tuple(v) for name, v in facts.get("versions", {}).items()}
         return cls(**facts)
 
 
@@ -214,7 +235,11 @@ def known_labels(experiment: Experiment) -> list[str]:
 def load_problem(place: Place, files: Mapping[str, str]) -> Problem:
     """The problem of a place, the same object for all its runs in this process."""
     if place.problem in files:
-        return load_user_problem(files[place.problem], place.problem.rpartition(":")[2])
+        path = files[place.problem]
+        problem = load_user_problem(path, place.problem.rpartition(":")[2])
+        if _digest(path) != place.instance:
+            raise InvalidInput(f"{path} changed since the campaign began; give the command again to run it anew")
+        return problem
     return _benchmark(place.problem, place.dim, place.instance)
 
 
@@ -237,7 +262,10 @@ def _from_file(path: str, name: str, digest: str) -> Problem:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # whatever a user's file may do
+        raise InvalidInput(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     found = {k: v for k, v in vars(module).items() if isinstance(v, Problem)}
     if name not in found:
         raise InvalidInput(f"{path} has no meco.Problem called {name!r}; it has {', '.join(found) or 'none'}")
@@ -246,11 +274,34 @@ def _from_file(path: str, name: str, digest: str) -> Problem:
 
 def _digest(path: str) -> str:
     """What names the version of a user's file, so that results of an edited file are not mixed."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+
+
+def _version(path: str, name: str) -> tuple[int, str]:
+    """The number of variables of a user's problem as its file has it now, and the file's digest."""
+    return load_user_problem(path, name.rpartition(":")[2]).dim, _digest(path)
 
 
 def _fill(value: Any, place: Place) -> Any:
-    return value.format(problem=place.problem, dim=place.dim) if isinstance(value, str) else value
+    """Text with {problem} and {dim} put in; other braces may stand in a path."""
+    if not isinstance(value, str):
+        return value
+    return value.replace("{problem}", place.problem).replace("{dim}", str(place.dim))
+
+
+def _cut(text: str) -> list[str]:
+    """The parts of a text between commas; commas inside brackets cut nothing."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def _number(text: str) -> Any:

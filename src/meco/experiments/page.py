@@ -27,6 +27,10 @@ METRIC_TEXT = (
     "marked <em>pop</em> take only surviving populations, as the paper's own numbers do; <em>paper</em> is the printed "
     "value.</p>"
 )
+VERSIONS = {  # of a session's facts, where it has them
+    "meco": "meco", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "cma": "cma", "pymoo": "pymoo",
+    "torch": "torch",
+}  # fmt: skip
 
 
 def compose(sections: Sequence[Section], store: Store) -> str:
@@ -95,7 +99,7 @@ def _run_line(section: Section) -> str:
         f"{spread} evaluations a run."
     )
     if costly:
-        text += f" One run takes minutes to hours, so there are fewer: {', '.join(costly)}."
+        text += f" Costly methods run less often: {', '.join(costly)}."
     if begun:
         text += f" Not finished (runs on the problem with fewest): {', '.join(begun)}."
     if policies:
@@ -167,7 +171,8 @@ def _provenance(sections: Sequence[Section], store: Store) -> str:
         parts.append(_table(times))
     parts.append(
         "<p>Every run is named by its method, options, policy digest, problem, dimension, instance, budget and seed, "
-        f"and gives the same result anywhere. Digest of all results: <code>{store.digest()[:16]}</code>.</p></section>"
+        "and gives the same result with the same versions of the packages and one thread. "
+        f"Digest of all results: <code>{store.digest()[:16]}</code>.</p></section>"
     )
     return "".join(parts)
 
@@ -182,7 +187,7 @@ def _session(facts: dict[str, Any]) -> list[Cell]:
         Cell(clock(seconds) if seconds else "stopped", seconds),
         Cell(f"{facts['workers']} ({facts['executor']})", float(facts["workers"])),
         Cell(f"{facts['processor']}, {facts['cores']} cores, {facts['system']}"),
-        Cell(f"meco {facts['meco']}, Python {facts['python']}, NumPy {facts['numpy']}"),
+        Cell(", ".join(f"{label} {facts[key]}" for key, label in VERSIONS.items() if key in facts)),
     ]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from meco.errors import UnknownName
-from meco.experiments.experiment import Contender, Experiment
+from collections.abc import Sequence
+
+from meco.errors import InvalidInput, UnknownName
+from meco.experiments.experiment import Contender, Experiment, known_labels
+from meco.methods import METHODS
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UAV_NAMES
 from meco.registry import Registry
 
@@ -24,7 +27,7 @@ FAITHFUL_NOTE = (
 
 def contenders(names: tuple[str, ...], policy: str = "meco-10d") -> tuple[Contender, ...]:
     """Methods by name; MeCO with the policy that the experiment is about."""
-    return tuple(Contender.of(name, **({"policy": policy} if name == "MeCO" else {})) for name in names)
+    return tuple(Contender.of(name, **({"policy": policy} if name == "MeCO" else {})).limited() for name in names)
 
 
 def variants(**policies: str) -> tuple[Contender, ...]:
@@ -68,7 +71,7 @@ PAPER: Registry[Experiment] = Registry(
             views=("progress", "ranks", "critical", "feasibility"),
             quick=(*SHADE_FAMILY, "MeCO"),
             focus=("MeCO", "SHADE", "SHADE-eps", "SHADE-BOC", "BP-epsMAg-ES", "CMA-ES", "MA-ES"),
-            notes=("COBRA and SACOBRA are left out: at 100D and 5000 evaluations a run takes many hours.",),
+            notes=("COBRA and SACOBRA are left out because of their cost at 100D and 5000 evaluations.",),
         ),
         "uav": Experiment(
             "uav",
@@ -189,3 +192,17 @@ def find_experiments(name: str) -> list[Experiment]:
         return [PAPER[name]]
     except UnknownName:
         raise UnknownName("experiment", name, [*PAPER, "all"]) from None
+
+
+def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> list[tuple[Experiment, list[str]]]:
+    """Each experiment with those of the methods that it has; experiments without any are left out."""
+    for text in methods:
+        if any(e.own(text) for e in experiments):
+            continue
+        if text.partition(":")[0] not in METHODS:
+            raise UnknownName(
+                "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in known_labels(e))])
+            )
+        raise InvalidInput(f"none of the experiments has {text!r}; name one of {', '.join(PAPER)} to add it there")
+    chosen = [(e, [text for text in methods if e.own(text)]) for e in experiments]
+    return [(e, own) for e, own in chosen if own]

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -300,9 +300,16 @@ class Store:
 
     def experiments(self) -> list[Experiment]:
         """The experiments that were run into this folder, in that order."""
-        return [
-            Experiment.from_json(spec) for (spec,) in self._db.execute("SELECT spec FROM experiments ORDER BY rowid")
-        ]
+        specs = self._db.execute("SELECT spec FROM experiments ORDER BY rowid").fetchall()
+        return [self._settled(Experiment.from_json(spec)) for (spec,) in specs]
+
+    def _settled(self, experiment: Experiment) -> Experiment:
+        """User problems in the version that ran last, where an older plan does not say which: no file is opened."""
+        latest = "SELECT dim, instance FROM places WHERE problem = ? ORDER BY id DESC LIMIT 1"
+        ran = {name: self._db.execute(latest, (name,)).fetchone() for name in experiment.files}
+        versions = {name: row for name, row in ran.items() if row} | dict(experiment.versions)
+        shown = tuple(p for p in experiment.problems if p not in experiment.files or p in versions)
+        return replace(experiment, versions=versions, problems=shown)
 
     def sessions(self) -> dict[str, dict[str, Any]]:
         """With what and where results were made."""
