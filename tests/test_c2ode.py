@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco import Evaluator, Problem, get_problem, solve
 from meco.engines.c2ode import C2oDE, Draws, preselected, stuck, trials
 from meco.engines.engine import Task
+from meco.experiments.record import Record
 from meco.problems.evaluation import Evaluation
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level
@@ -155,6 +156,8 @@ def test_a_stuck_run_does_not_disturb_its_neighbours():
         alone = solve("C2oDE", problem, budget=333, seeds=[seed], pop_size=10)[0]
         assert_array_equal(together[row].x, alone.x)
         assert together[row].final_score == alone.final_score
+        recorded, wanted = (Record.of(r, problem, 0.0) for r in (together[row], alone))
+        assert recorded == wanted  # also its curve: generations spent waiting do not show
 
 
 def test_the_search_reaches_a_constrained_optimum():

@@ -20,6 +20,8 @@ from meco.experiments.record import Record, design, pack, sampled, unpack
 from meco.experiments.sample import sample
 from meco.experiments.store import ANY_SEED, FILE, FORMAT, PACKED, Store, StoreError
 from meco.methods import solve
+from meco.problems.evaluation import Evaluation
+from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 
 PLACE = Place("C01", 10, "paper", 500)
@@ -47,6 +49,27 @@ def test_a_record_keeps_the_results_and_a_curve_of_a_run():
     curve = unpack(kept.curve)
     assert_array_equal(curve["nfev"], found.trace["nfev"])
     assert_array_equal(curve["score"], np.float32(found.trace["score"]))
+
+
+def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible():
+    """1.5e-4 is beyond the tolerance of its constraint, 1e-4, though within the sum of both."""
+
+    def values(x):
+        return x[..., 0], [], [1.5e-4 + 0.0 * x[..., 0], 0.0 * x[..., 0]]
+
+    problem = Problem("pair", np.zeros(2), np.ones(2), 0, 2, values)
+    found = solve("SHADE", problem, 100, [1])[0]
+    assert (found.snapshot_nu, found.snapshot_feasible) == (1.5e-4, False)
+    assert not Record.of(found, problem, 0.0).snapshot_feasible
+
+
+@pytest.mark.parametrize("method", ["SHADE", "CMA-ES", "COBYQA"])
+def test_the_best_survivor_is_feasible_where_its_own_values_say_so(method):
+    pytest.importorskip("cma")
+    problem = get_problem("tilted", 3)
+    found = solve(method, problem, 400, [1])[0]
+    ev = Evaluation.of(*problem.raw(found.snapshot_x), problem.ineq_tol, problem.eq_tol)
+    assert found.snapshot_feasible == bool(ev.feasible)
 
 
 def test_long_traces_are_thinned_to_a_hundred_points_with_both_ends():

@@ -225,6 +225,7 @@ class Evaluator:
                 snapshot_x=snapshot.x[b, 0],
                 snapshot_f=float(snapshot.f[b, 0]),
                 snapshot_nu=float(snapshot.nu[b, 0]),
+                snapshot_feasible=bool(snapshot.feasible[b, 0]),
                 final_x=final.x[b, 0],
                 final_score=float(final.key.minor[b, 0]),
                 nfev=int(self.nfev[b]),

@@ -44,6 +44,7 @@ class RunResult:
     snapshot_x: np.ndarray
     snapshot_f: float
     snapshot_nu: float
+    snapshot_feasible: bool
     final_x: np.ndarray
     final_score: float
     nfev: int

@@ -41,13 +41,12 @@ class Record:
     @classmethod
     def of(cls, run: RunResult, problem: Problem, seconds: float) -> Record:
         """The record of a finished run."""
-        slack = problem.n_ineq * problem.ineq_tol + problem.n_eq * problem.eq_tol
         trace = run.trace
         feasible = np.flatnonzero(trace["feasible"]) if "feasible" in trace else np.array([], dtype=int)
         kind = np.float32 if problem.dim > WIDE else np.float64
         return cls(
             run.seed, run.f, run.nu, run.feasible, run.score,
-            run.snapshot_f, run.snapshot_nu, bool(run.snapshot_nu <= slack), run.final_score,
+            run.snapshot_f, run.snapshot_nu, run.snapshot_feasible, run.final_score,
             float(trace["score"][0]) if "score" in trace else run.score,
             int(trace["nfev"][feasible[0]]) if feasible.size else None,
             run.nfev, run.nfail, "; ".join(run.notes),
@@ -57,12 +56,17 @@ class Record:
 
 
 def sampled(trace: Mapping[str, np.ndarray], spent: int) -> dict[str, np.ndarray]:
-    """At most SAMPLES + 1 generations of a trace, evenly over the evaluations, the first and last included."""
+    """At most SAMPLES + 1 generations of a trace, evenly over the evaluations, the first and last included.
+
+    Generations in which a run of a lockstep group evaluated nothing, waiting for its neighbours, are left out.
+    """
     kept = {k: np.asarray(trace[k], dtype=np.float64) for k in CURVES if k in trace}
     if "nfev" not in kept:
         return {}
     if "eps" in kept and kept["eps"].ndim > 1:
         kept["eps"] = kept["eps"].max(axis=-1)  # the widest allowance; padded constraints have the least
+    moved = np.diff(kept["nfev"], prepend=-1.0) > 0
+    kept = {k: v[moved] for k, v in kept.items()}
     rows = kept["nfev"].size
     if rows > SAMPLES:
         marks = np.arange(1, SAMPLES + 1) * spent / SAMPLES
