@@ -11,7 +11,7 @@ import pytest
 
 from meco.cli import main
 from meco.experiments import printed
-from meco.experiments.comparison import comparison
+from meco.experiments.comparison import comparison, folder_name
 from meco.experiments.experiment import Contender, Experiment, Place
 from meco.experiments.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
 from meco.experiments.report import EACH, TOGETHER, known_experiments
@@ -144,6 +144,7 @@ def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
         for more in ({}, {"budget": 100}, {"budget": 200}, {"instance": "7"}, {"instance": "7", "budget": 100})
     }
     assert len(names) == 5
+    assert {folder_name(name) for name in names} == {min(names, key=len)}
     assert comparison(**same, runs=3).name == comparison(**same, instance="paper").name == min(names, key=len)
     assert comparison(suite="toy").name == "bench-toy"
 

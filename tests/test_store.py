@@ -107,6 +107,7 @@ def written_before(folder, failed="no torch"):
     """A store whose failures do not say their seed, as the format before had them."""
     with Store.campaign(folder) as store:
         store.plan(TOY)
+        store.plan(replace(TOY, name="bench-toy", budget=500))
         store.add([(run(42), record(42))])
         store.fail([run(43)], failed)
         store._db.executescript(
@@ -137,6 +138,7 @@ def test_a_store_of_the_format_before_is_upgraded_when_a_campaign_goes_on(tmp_pa
         store.add([(run(44), record(44))])
     with Store(tmp_path) as store:
         assert store.meta("format") == FORMAT
+        assert [e.name for e in store.experiments()] == ["toy", "bench-toy-budget-500"]
         assert store.failures() == {run(43): "still no torch"}
 
 

@@ -24,10 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from meco.experiments.campaign import carry_out, check
-    from meco.experiments.comparison import comparison
+    from meco.experiments.comparison import comparison, folder_name
 
     check(args)
     experiment = comparison(
         args.suite, args.problem, args.methods, args.dim, args.instance, args.budget, args.runs, args.cobra_runs
     )
-    return carry_out([experiment], args.out or str(Path("runs") / experiment.name), args)
+    return carry_out([experiment], args.out or str(Path("runs") / folder_name(experiment.name)), args)

@@ -74,11 +74,19 @@ def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None,
 
 
 def _name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
-    """What tells comparisons in one folder apart; other budgets and instances are other comparisons."""
-    name = f"bench-{suite or hashlib.sha256(' '.join(problems).encode()).hexdigest()[:6]}"
-    if instance != INSTANCE:
-        name += f"-instance-{instance}"
+    base = f"bench-{suite or hashlib.sha256(' '.join(problems).encode()).hexdigest()[:6]}"
+    return full_name(base, instance, budget)
+
+
+def full_name(base: str, instance: str, budget: int | None) -> str:
+    """What tells comparisons in one folder apart: other instances and budgets are other comparisons."""
+    name = base if instance == INSTANCE else f"{base}-instance-{instance}"
     return name if budget is None else f"{name}-budget-{budget}"
+
+
+def folder_name(name: str) -> str:
+    """The folder of a comparison; those that differ in instance or budget alone share it."""
+    return name.partition("-instance-")[0].partition("-budget-")[0]
 
 
 def _title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from meco import __version__
 from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.experiments.comparison import full_name
 from meco.experiments.experiment import Experiment, Place, Run
 from meco.experiments.record import Record
 
@@ -122,6 +123,12 @@ class Store:
                 db.execute(FAILURES)
                 db.execute(f"INSERT INTO failures SELECT contender, place, {ANY_SEED}, reason FROM unseeded")
                 db.execute("DROP TABLE unseeded")
+                for name, spec in db.execute("SELECT name, spec FROM experiments").fetchall():
+                    plan = Experiment.from_json(spec)
+                    if name.startswith("bench-"):  # comparisons were named without instance and budget
+                        plan = replace(plan, name=full_name(name, plan.instance, plan.budget))
+                        row = (plan.name, plan.to_json(), name)
+                        db.execute("UPDATE experiments SET name = ?, spec = ? WHERE name = ?", row)
                 db.execute("UPDATE meta SET value = ? WHERE name = 'format'", (FORMAT,))
 
     def _open(self) -> sqlite3.Connection:
