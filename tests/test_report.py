@@ -21,7 +21,7 @@ from numpy.testing import assert_allclose
 from meco.experiments import figures, maps, page, plots, printed, routes, svg, tables
 from meco.experiments.executors import Workers
 from meco.experiments.experiment import Contender, Experiment
-from meco.experiments.figure import Axis, Box, Dot, Line, Panel, Spot, Tile, limits, tick_text, ticks
+from meco.experiments.figure import Axis, Box, Dot, Line, Panel, Spot, Tile, limits, margins, tick_text, ticks
 from meco.experiments.report import build, write_report
 from meco.experiments.runner import run_campaign
 from meco.experiments.sample import sample
@@ -218,6 +218,11 @@ def test_ticks_are_round_and_inside():
     assert [tick_text(v, True) for v in (0.01, 1.0, 2000.0, 1e6, 7.25e4)] == ["0.01", "1", "2000", "1e6", "7.25e4"]
     panel = Panel("", [Line(np.array([1.0, 2.0]), np.array([np.nan, 5.0]), 0)])
     assert limits(panel, "y")[0] < 5 < limits(panel, "y")[1]
+
+
+def test_a_number_at_the_very_end_of_an_axis_has_room():
+    short, long = (Panel("", [], Axis("evaluations", (0, end))) for end in (1, 25000))
+    assert margins(long)[1] > margins(short)[1]
 
 
 # -- files -----------------------------------------------------------------------------------

@@ -227,4 +227,6 @@ def margins(panel: Panel) -> tuple[float, float, float, float]:
     if panel.x.hidden and panel.y.hidden:
         return 4, 4, 4, 4
     widest = max((len(text) for _, text in axis_labels(panel, "y")), default=0) * CHARACTER
-    return 12 + widest + (16 if panel.y.label else 0), 14, 8, 24 + (16 if panel.x.label else 0)
+    last = max((len(text) for _, text in axis_labels(panel, "x")[-1:]), default=0) * CHARACTER
+    right = 14 if panel.x.names else max(14, 4 + last / 2)  # a number may stand at the very end of the axis
+    return 12 + widest + (16 if panel.y.label else 0), right, 8, 24 + (16 if panel.x.label else 0)

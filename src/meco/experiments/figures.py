@@ -10,7 +10,7 @@ from meco.experiments import stats
 from meco.experiments.figure import MUTED, SLOTS, Axis, Box, Dot, Figure, Mark, Panel, Segment, Words
 from meco.experiments.sample import METRICS, Sample
 from meco.experiments.table import Cell, Column, Table, fixed
-from meco.experiments.tables import at, stem
+from meco.experiments.tables import at, p_text, stem
 
 USUAL = ("MeCO", "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native", "SHADE-BOC")  # colour slots
 WIDTH = 500  # of a critical-difference diagram
@@ -74,7 +74,9 @@ def critical_figure(sample: Sample) -> Figure | None:
         test = stats.friedman(table)
         wide = stats.critical_difference(*table.shape)
         panels.append(_ladder(table.mean(axis=1), labels, tint, wide, title))
-        words.append(f"{title}: Friedman χ² = {test.statistic:.1f}, p = {test.p:.2g}; critical difference {wide:.2f}.")
+        words.append(
+            f"{title}: Friedman χ² = {test.statistic:.1f}, p {p_text(test.p)}; critical difference {wide:.2f}."
+        )
     caption = "Average ranks, best at the left. A bar joins methods whose ranks do not differ (Nemenyi, 0.05). "
     title = f"Critical differences{at(sample)}"
     return Figure(stem(sample, "critical"), title, panels, caption + " ".join(words))
@@ -87,16 +89,17 @@ def _ladder(average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wid
     groups = stats.cliques(values, wide)
     left = (m + 1) // 2
     floor = -1.0 - 0.45 * len(groups)
+    room = 7.0 * (max(len(label) for label in labels) + 7)  # pixels that a name and its rank need
+    reach = (m - 1) * room / (WIDTH - 2 * room) + 0.3
+    gap = 0.01 * (m - 1 + 2 * reach)  # between a stroke and its text
     marks: list[Mark] = [Segment((1, m), (0, 0), width=1.5)]
     marks += [Segment((k, k), (0, 0.25), width=1.0) for k in range(1, m + 1)]
     step = max(1, -(-m // 10))
     marks += [Words(k, 0.7, str(k)) for k in range(1, m + 1, step)]
-    marks += [Segment((1, 1 + wide), (1.7, 1.7), width=2.5), Words(1 + wide, 1.7, f"  CD {wide:.2f}", "start")]
+    marks += [Segment((1, 1 + wide), (1.7, 1.7), width=2.5), Words(1 + wide + gap, 1.7, f"CD {wide:.2f}", "start")]
     for row, (first, last) in enumerate(groups):
         y = -0.6 - 0.45 * row
         marks.append(Segment((values[first] - 0.06, values[last] + 0.06), (y, y), width=4.0))
-    room = 7.0 * (max(len(label) for label in labels) + 7)  # pixels that a name and its rank need
-    reach = (m - 1) * room / (WIDTH - 2 * room) + 0.3
     for place, which in enumerate(order):
         side = place < left
         y = floor - 0.95 * (place if side else m - 1 - place)
@@ -105,7 +108,7 @@ def _ladder(average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wid
         marks.append(Segment((values[place],) * 2, (0, y), series_, 1.2))
         marks.append(Segment((values[place], end), (y, y), series_, 1.2))
         text = f"{labels[which]}  {values[place]:.2f}" if side else f"{values[place]:.2f}  {labels[which]}"
-        spot = end - 0.1 if side else end + 0.1
+        spot = end - gap if side else end + gap
         bold = labels[which] == "MeCO"
         marks.append(Words(spot, y, text, "end" if side else "start", bold, None if series_ == MUTED else series_))
     bottom = floor - 0.95 * max(left - 1, 0) - 0.8

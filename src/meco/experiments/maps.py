@@ -59,7 +59,7 @@ def feasibility_figure(sample: Sample) -> Figure:
         f"feasible runs{at(sample)}", marks, Axis(limits=(0, len(few)), names=few),
         Axis(limits=(0, len(order)), names=names), (width, 40 + 20 * len(order)),
     )  # fmt: skip
-    caption = "Share of runs that found a feasible point: white none, full colour all."
+    caption = "Share of runs that found a feasible point: an empty tile none, full colour all."
     return Figure(stem(sample, "feasibility"), f"Feasible runs{at(sample)}", [panel], caption)
 
 

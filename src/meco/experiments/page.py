@@ -132,7 +132,7 @@ def _switch(name: str, text: str) -> str:
 def _figure(figure: Figure) -> str:
     several = len(figure.panels) > 1
     panels = "".join(
-        f'<div style="max-width:{1.5 * p.size[0]:.0f}px">{f"<h4>{escape(p.title)}</h4>" if several else ""}'
+        f'<div style="--width:{p.size[0]}px">{f"<h4>{escape(p.title)}</h4>" if several else ""}'
         f"{svg.draw(p, f'{figure.name}-{i}', figure.title)}</div>"
         for i, p in enumerate(figure.panels)
     )

@@ -46,7 +46,8 @@ def save(figure: Figure, folder: str | os.PathLike[str]) -> list[Path]:
     with matplotlib.rc_context(settings):
         columns = min(len(figure.panels), 4 if figure.small else 2)
         lines = -(-len(figure.panels) // columns)
-        width, height = (length / PIXELS for length in figure.panels[0].size)
+        width = figure.panels[0].size[0] / PIXELS
+        height = max(_height(panel) for panel in figure.panels)
         foot = LEGEND_LINE * (1 + -(-len(figure.legend) // LEGEND_COLUMNS)) if figure.legend else 0.0
         canvas = Canvas(figsize=(columns * width, lines * height + foot))
         FigureCanvasAgg(canvas)
@@ -66,9 +67,19 @@ def save(figure: Figure, folder: str | os.PathLike[str]) -> list[Path]:
     return made
 
 
+def _height(panel: Panel) -> float:
+    """Inches that a panel needs; with equal units its height follows from its width."""
+    if not panel.equal:
+        return panel.size[1] / PIXELS
+    left, right, top, bottom = margins(panel)
+    (x0, x1), (y0, y1) = limits(panel, "x"), limits(panel, "y")
+    return (top + bottom + (panel.size[0] - left - right) * (y1 - y0) / (x1 - x0)) / PIXELS
+
+
 def _inside(panel: Panel, corner: tuple[float, float], room: tuple[float, float], whole: Any) -> Any:
     """The axes of a panel within its room, in shares of the whole figure; margins as on the page."""
     left, right, top, bottom = (0.9 * margin / PIXELS for margin in margins(panel))
+    left += 0.06 if panel.y.label else 0.0
     sides = corner[0] + left, corner[1] + bottom, room[0] - left - right, room[1] - bottom - top - 0.22
     return tuple(np.array(sides) / [*whole, *whole])
 
@@ -103,7 +114,7 @@ def _draw(panel: Panel, ax: Any) -> None:
     if panel.x.hidden:
         ax.set_axis_off()
     if panel.equal:
-        ax.set_aspect("equal")
+        ax.set_aspect("equal", anchor="NW")  # panels of a row begin at the same height
     for mark in panel.marks:
         _mark(mark, ax)
 
@@ -128,9 +139,9 @@ def _mark(mark: Mark, ax: Any) -> None:
             )
         case Spot():
             sign = {"sensor": "+", "hover": "o", "start": "s", "end": "s"}[mark.kind]
-            ax.plot(
-                [mark.x], [mark.y], sign, color=INK if mark.series == MUTED else colour(mark.series), markersize=3.5
-            )
+            tint = INK if mark.series == MUTED else colour(mark.series)
+            inside = "white" if mark.kind == "end" else tint
+            ax.plot([mark.x], [mark.y], sign, color=tint, markerfacecolor=inside, markersize=3.5)
         case Segment():
             tint = INK if mark.series == MUTED else colour(mark.series)
             ax.plot(mark.x, mark.y, color=tint, linewidth=0.7 * mark.width, solid_capstyle="butt")

@@ -29,6 +29,11 @@ def peers(sample: Sample) -> np.ndarray:
     return np.array([bool(known) and label not in known for label in sample.labels])
 
 
+def p_text(p: float) -> str:
+    """A p-value with the sign before it."""
+    return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
+
+
 # -- ranks -----------------------------------------------------------------------------------
 
 
@@ -147,6 +152,8 @@ def score_table(sample: Sample) -> Table:
         "Mean and deviation of the least f+ν over all evaluated points; pop is the mean over last populations. "
         "Best is bold, second underlined."
     )
+    if cells:
+        caption += " The last row counts the problems on which our mean lies below the printed one."
     footer = [_better_than_printed(sample, mean, cells)] if cells else []
     title = f"f+ν{at(sample)}"
     return Table(stem(sample, "score"), title, _columns(sample), rows, caption, footer, (head, long), wide=True)
@@ -237,7 +244,7 @@ def pair_table(sample: Sample) -> Table:
                 row.append(Cell("–", float("nan")))
                 continue
             word = ("ahead" if found.ahead else "behind") if p < stats.ALPHA else "no difference"
-            row.append(Cell(_p(p), float(p), lines=(("spread", word),)))
+            row.append(Cell(p_text(p).removeprefix("= "), float(p), lines=(("spread", word),)))
     name = sample.labels[base]
     columns = [Column("Method", head=True)]
     for title in METRICS.values():
@@ -249,10 +256,6 @@ def pair_table(sample: Sample) -> Table:
         f"methods only; Holm-corrected. The word says whether {name} is ahead or behind."
     )
     return Table(stem(sample, "pairs"), f"{name} against each method{at(sample)}", columns, rows, caption)
-
-
-def _p(p: float) -> str:
-    return "< 0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
 # -- single experiments ----------------------------------------------------------------------
