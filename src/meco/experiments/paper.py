@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from meco.errors import InvalidInput, UnknownName
 from meco.experiments.experiment import Contender, Experiment, known_labels
@@ -27,7 +28,7 @@ FAITHFUL_NOTE = (
 
 def contenders(names: tuple[str, ...], policy: str = "meco-10d", cap: int | None = None) -> tuple[Contender, ...]:
     """Methods by name; MeCO with the policy that the experiment is about, COBRA with a cap if there is one."""
-    own = {"MeCO": {"policy": policy}, "COBRA": {} if cap is None else {"cap": cap}}
+    own: dict[str, dict[str, Any]] = {"MeCO": {"policy": policy}, "COBRA": {} if cap is None else {"cap": cap}}
     return tuple(Contender.of(name, **own.get(name, {})).limited() for name in names)
 
 
