@@ -4,7 +4,7 @@
 
 28 problems, D = 50. "weaker" counts the problems where our mean f + nu is above the printed mean, of
 all 28 and of the 16 whose formulas are the same in the paper's release; ratio is the geometric mean of
-ours over printed on those 16.
+ours over printed on those 16, without means that are negative.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def line(variant: Variant, ours: dict[str, float]) -> str:
     column = {name: printed.values("table1")[name, variant.method].mean for name in CEC_NAMES}
     alike = [name for name in CEC_NAMES if name not in OTHER_FORMULAS]
     weaker = [name for name in CEC_NAMES if ours[name] > column[name]]
-    ratio = np.exp(np.mean([np.log(max(ours[name], 1e-12) / column[name]) for name in alike]))
+    ratio = np.exp(np.mean([np.log(ours[name] / column[name]) for name in alike if ours[name] > 0.0]))
     return (
         f"{variant.method:14}{variant.change:26}{len(weaker):6} of 28"
         f"{sum(name in alike for name in weaker):6} of {len(alike)}{ratio:8.2f}"
