@@ -212,6 +212,11 @@ def test_a_mission_file_is_solved(folder, capsys):
     assert len(out[0]["x"]) == 18
 
 
+def hear_interrupts():
+    """A shell starts background jobs deaf to Ctrl-C, and their children inherit it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, workers):
@@ -230,6 +235,7 @@ def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, w
     process = subprocess.Popen(
         [sys.executable, "-m", "meco", *words, "--workers", workers, "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        preexec_fn=hear_interrupts if os.name == "posix" else None,
     )  # fmt: skip
     log = folder / "run" / "evals.bin"
     for _ in range(2000):
