@@ -86,7 +86,7 @@ PAPER: Registry[Experiment] = Registry(
             views=("performance", "ranks", "critical", "values", "feasibility"),
             quick=(*SHADE_FAMILY, "MeCO"),
             focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES", "MA-ES", "MeCO on MA-ES"),
-            notes=("COBRA's surrogates hold at most 600 points here, which halves its time.",),
+            notes=("COBRA's surrogates hold at most 600 points here.",),
         ),
         "trajectories": Experiment(
             "trajectories",
