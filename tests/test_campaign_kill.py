@@ -14,8 +14,9 @@ import pytest
 from meco.errors import MecoError
 from meco.experiments.executors import Workers
 from meco.experiments.experiment import Contender, Experiment
+from meco.experiments.folder import FILE
 from meco.experiments.runner import run_campaign
-from meco.experiments.store import FILE, Store
+from meco.experiments.store import Store
 
 SCRIPT = """
 import sys, time

@@ -16,9 +16,10 @@ from numpy.testing import assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput
 from meco.experiments.experiment import Contender, Experiment, Place, Run
+from meco.experiments.folder import FILE, PACKED, StoreError
 from meco.experiments.record import Record, design, pack, sampled, unpack
 from meco.experiments.sample import sample
-from meco.experiments.store import ANY_SEED, FILE, FORMAT, PACKED, Store, StoreError
+from meco.experiments.store import ANY_SEED, FORMAT, Store
 from meco.methods import solve
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem
@@ -188,7 +189,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(tmp_path):
     code = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "from meco.experiments.store import Store, StoreError\n"
+        "from meco.experiments.folder import StoreError\nfrom meco.experiments.store import Store\n"
         f"try: Store.campaign({str(tmp_path / 'out')!r})\n"
         "except StoreError as error: print(error)\n"
     )

@@ -11,10 +11,11 @@ from meco.errors import MissingExtra
 from meco.experiments import curves, figures, maps, page, plots, routes, tables
 from meco.experiments.experiment import Experiment, Run
 from meco.experiments.figure import Figure
+from meco.experiments.folder import StoreError
 from meco.experiments.paper import PAPER
 from meco.experiments.record import Record
 from meco.experiments.sample import Sample, sample
-from meco.experiments.store import Store, StoreError
+from meco.experiments.store import Store
 from meco.experiments.table import Table, to_csv, to_latex, to_markdown
 
 Item = Table | Figure

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from meco import __version__
-from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.errors import DamagedFile, InvalidInput
 from meco.experiments.comparison import full_name
 from meco.experiments.experiment import Experiment, Place, Run
+from meco.experiments.folder import FILE, PACKED, StoreError, locked, only_packed, unpack, unpack_beside, unwritten
 from meco.experiments.record import Record
 
-FILE = "results.sqlite"
-PACKED = FILE + ".xz"
 FORMAT = "2"  # of the tables below
 UNSEEDED = "1"  # the format before: a failure did not say its seed; read as it is, upgraded for writing
 ANY_SEED = -1  # of a failure that does not say its seed
@@ -41,13 +40,6 @@ CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT);
 """
 NAMED = "SELECT c.method, c.options, p.problem, p.dim, p.instance, p.budget"
 JOINED = "JOIN contenders c ON c.id = r.contender JOIN places p ON p.id = r.place"
-
-
-class StoreError(MecoError, OSError):
-    """The results could not be written; what was written before is whole."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class Store:
@@ -75,10 +67,10 @@ class Store:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"cannot make the results folder {path}: {error.strerror}") from error
-        lock = _locked(path)
+        lock = locked(path)
         unpacked = False
         try:
-            unpacked = _unpack_beside(path)
+            unpacked = unpack_beside(path)
             store = cls(path, create=True)
             store._lock = lock
             store._make_ours()
@@ -96,7 +88,7 @@ class Store:
         try:
             return self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
         except sqlite3.Error as error:
-            raise _unwritten(self.folder, error) from error
+            raise unwritten(self.folder, error) from error
 
     def _create(self) -> None:
         try:
@@ -106,7 +98,7 @@ class Store:
         except sqlite3.Error as error:
             with contextlib.suppress(OSError):
                 self.path.unlink()
-            raise _unwritten(self.folder, error) from error
+            raise unwritten(self.folder, error) from error
 
     def _make_ours(self) -> None:
         """Refuse results of another version; bring the tables of an older format up to date."""
@@ -133,11 +125,11 @@ class Store:
 
     def _open(self) -> sqlite3.Connection:
         path = self.path
-        if _only_packed(self.folder):
+        if only_packed(self.folder):
             self._unpacked = tempfile.TemporaryDirectory(prefix="meco-")
             path = Path(self._unpacked.name) / FILE
             try:
-                _unpack(self.folder / PACKED, path)
+                unpack(self.folder / PACKED, path)
             except BaseException:
                 self._unpacked.cleanup()
                 raise
@@ -187,7 +179,7 @@ class Store:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                raise _unwritten(self.folder, error) from error
+                raise unwritten(self.folder, error) from error
             raise
 
     def add(self, runs: Iterable[tuple[Run, Record]]) -> None:
@@ -262,7 +254,7 @@ class Store:
             half.write_bytes(lzma.compress(whole, preset=9))
             half.replace(packed)
         except sqlite3.Error as error:
-            raise _unwritten(self.folder, error) from error
+            raise unwritten(self.folder, error) from error
         except StoreError:
             raise
         except OSError as error:
@@ -347,64 +339,4 @@ def _forget_failures(db: sqlite3.Connection, who: int, where: int, seed: int) ->
     """There is news of a run: what was said of it before no longer counts."""
     db.execute(
         "DELETE FROM failures WHERE contender = ? AND place = ? AND seed IN (?, ?)", (who, where, seed, ANY_SEED)
-    )
-
-
-def _only_packed(folder: Path) -> bool:
-    """Whether a folder holds its results as an archive alone; an empty file does not hide it."""
-    path = folder / FILE
-    return (folder / PACKED).exists() and not (path.exists() and path.stat().st_size > 0)
-
-
-def _unpack_beside(folder: Path) -> bool:
-    """Unpack the archive of a folder that holds nothing else; returns whether there was one to unpack."""
-    alone = _only_packed(folder)
-    if alone:
-        _unpack(folder / PACKED, folder / FILE)
-    return alone
-
-
-def _unpack(packed: Path, target: Path) -> None:
-    """The whole store out of its archive, or nothing of it."""
-    half = target.with_name(FILE + ".part")
-    try:
-        half.write_bytes(lzma.decompress(packed.read_bytes()))
-        half.replace(target)
-    except lzma.LZMAError as error:
-        raise DamagedFile(f"{packed} is damaged: {error}") from error
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            half.unlink()
-        raise StoreError(f"cannot unpack {packed} into {target.parent}: {error.strerror}") from error
-
-
-def _locked(folder: Path) -> Any:
-    """Hold a folder while this process lives; the system lets go of a dead process's hold."""
-    try:
-        handle = open(folder / ".lock", "a")  # noqa: SIM115
-    except OSError as error:
-        raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        handle.close()
-        raise InvalidInput(f"another campaign is writing to {folder}; wait for it, or choose another --out") from None
-    except (ImportError, OSError):  # no such locks on this system: SQLite still keeps the file whole
-        pass
-    return handle
-
-
-def _unwritten(folder: Path, error: sqlite3.Error) -> MecoError:
-    name = getattr(error, "sqlite_errorname", "")
-    if name == "SQLITE_NOTADB":
-        return DamagedFile(f"{folder / FILE} is not a results file of meco: {error}")
-    if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
-        why = "the disk is full or does not take more data"
-    else:
-        why = str(error)
-    return StoreError(
-        f"cannot write results to {folder}: {why} ({error}). What was written before is whole; "
-        "make room and give the same command to go on"
     )
