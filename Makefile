@@ -16,8 +16,8 @@ demo: $(VENV)/.demo ## Solve two real problems and show the result
 	$(BIN)/meco demo
 
 test: $(VENV)/.dev ## Run the tests with every extra installed
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check -q src tests benchmarks examples
+	$(BIN)/ruff check src tests tools benchmarks examples
+	$(BIN)/ruff format --check -q src tests tools benchmarks examples
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
@@ -25,8 +25,8 @@ test-slow: $(VENV)/.dev ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
 lint: $(VENV)/.dev ## Check style and types, and format
-	$(BIN)/ruff check --fix src tests benchmarks examples
-	$(BIN)/ruff format src tests benchmarks examples
+	$(BIN)/ruff check --fix src tests tools benchmarks examples
+	$(BIN)/ruff format src tests tools benchmarks examples
 	$(BIN)/mypy
 
 docs: $(VENV)/.dev ## Build the documentation into site/

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 
 import meco
-from meco.frontdoor.answers import Fault
-from meco.frontdoor.journal import Journal, Layout
-from meco.frontdoor.ledger import Entry
-from meco.frontdoor.runfolder import Checkpoint, RunFolder
-from meco.frontdoor.snapshot import Snapshot
+from meco.blackbox.answers import Fault
+from meco.blackbox.evaluation_log import Entry
+from meco.blackbox.log_file import Journal, Layout
+from meco.blackbox.runfolder import Checkpoint, RunFolder
+from meco.blackbox.snapshot import Snapshot
 
 DIM, SIZE, BUDGET, ROUNDS = 50, 50, 2500, 9
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import meco
 from _side_by_side import medians
-from meco.experiments.printed import values
+from meco.experiments.plan.printed import values
 
 DIMENSIONS = (10, 30, 50, 100)
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import meco
 from meco.engines.engine import Task
-from meco.engines.library.pycma import CmaEs, library
+from meco.engines.external.pycma import CmaEs, library
 from meco.rules import BalancedPenalty, FixedEpsilon
 from meco.streams import Streams
 

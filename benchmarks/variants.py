@@ -20,7 +20,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import meco
-from meco.experiments import printed
+from meco.experiments.plan import printed
 from meco.problems.suite import CEC_NAMES
 
 OTHER_FORMULAS = {"C03", "C05", "C09", "C14", "C17", "C18", "C19", "C21", "C23", "C26", "C27", "C28"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOMES = {
     "Problem": "meco.problems.problem",
@@ -22,8 +22,8 @@ _HOMES = {
     "RunResult": "meco.results",
     "minimize": "meco.api",
     "Optimizer": "meco.api",
-    "Checkpoint": "meco.frontdoor.runfolder",
-    "Command": "meco.frontdoor.command",
+    "Checkpoint": "meco.blackbox.runfolder",
+    "Command": "meco.blackbox.command",
     "load_policy": "meco.mdp.policy",
 }
 _PARTS = ("problems", "rules", "engines", "mdp", "training", "experiments")

@@ -6,19 +6,19 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from meco.blackbox.asktell import Optimizer
+from meco.blackbox.call import Call
+from meco.blackbox.caller import Caller
+from meco.blackbox.constraints import read_limits
+from meco.blackbox.evaluation_log import Ledger
+from meco.blackbox.progress import reporter
+from meco.blackbox.request import make_request, refuse_unknown
+from meco.blackbox.result import MinimizeResult
+from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded_seed
+from meco.blackbox.session import Session
+from meco.blackbox.stopping import Stopping
+from meco.blackbox.workers import choose_backend
 from meco.errors import InvalidInput
-from meco.frontdoor.asktell import Optimizer
-from meco.frontdoor.call import Call
-from meco.frontdoor.caller import Caller
-from meco.frontdoor.ledger import Ledger
-from meco.frontdoor.limits import read_limits
-from meco.frontdoor.outcome import MinimizeResult
-from meco.frontdoor.progress import reporter
-from meco.frontdoor.request import make_request, refuse_unknown
-from meco.frontdoor.runfolder import Checkpoint, RunFolder, recorded_seed
-from meco.frontdoor.session import Session
-from meco.frontdoor.stopping import Stopping
-from meco.frontdoor.workers import choose_backend
 
 __all__ = ["Checkpoint", "MinimizeResult", "Optimizer", "minimize"]
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine, Task
-from meco.engines.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
 from meco.problems.problem import Problem
@@ -53,34 +53,36 @@ METHODS: Registry[Method] = Registry(
         "SHADE-eps": Method(partial(Shade, rule=FixedEpsilon(share=0.1)), "SHADE with a fixed relaxation"),
         "SHADE-BOC": Method(partial(Shade, rule=BalancedPenalty()), "SHADE with an adaptive penalty (reconstructed)"),
         "SHADE-FR": Method(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
-        "MDE-CGO": Method(later("engines.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)"),
-        "C2oDE": Method(later("engines.c2ode:C2oDE"), "composite DE with a falling relaxation"),
+        "MDE-CGO": Method(later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)"),
+        "C2oDE": Method(later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation"),
         "MA-ES": Method(
-            later("engines.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty"
+            later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty"
         ),
         "BP-epsMAg-ES": Method(
-            later("engines.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair", lockstep=False
+            later("engines.es.bpmages:BpEpsMagEs"),
+            "bi-population MA-ES, epsilon level, gradient repair",
+            lockstep=False,
         ),
         "CMA-ES": Method(
-            later("engines.library.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", lockstep=False
+            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", lockstep=False
         ),
         "CMA-ES-native": Method(
-            later("engines.library.pycma:CmaEs"), "pycma at its own population, static penalty", lockstep=False
+            later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty", lockstep=False
         ),
-        "COBRA": Method(later("engines.cobra:Cobra"), "RBF surrogates", lockstep=False),
-        "SACOBRA": Method(later("engines.sacobra:Sacobra"), "RBF surrogates, self-adjusting", lockstep=False),
+        "COBRA": Method(later("engines.model.cobra:Cobra"), "RBF surrogates", lockstep=False),
+        "SACOBRA": Method(later("engines.model.sacobra:Sacobra"), "RBF surrogates, self-adjusting", lockstep=False),
         "NSGA-III": Method(
-            later("engines.library.pymoo:Nsga3"), "pymoo, objective and violations as objectives", lockstep=False
+            later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", lockstep=False
         ),
-        "COLSHADE": Method(later("engines.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance"),
+        "COLSHADE": Method(later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance"),
         "CMA-ES-AL": Method(
-            later("engines.library.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian", lockstep=False
+            later("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian", lockstep=False
         ),
         "SciPy-DE": Method(
-            later("engines.library.scipy:DifferentialEvolution"), "SciPy's constrained DE", lockstep=False
+            later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE", lockstep=False
         ),
-        "COBYQA": Method(later("engines.library.scipy:Cobyqa"), "trust-region SQP, multistart", lockstep=False),
-        "ISRES": Method(later("engines.library.pymoo:Isres"), "pymoo, stochastic ranking", lockstep=False),
+        "COBYQA": Method(later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart", lockstep=False),
+        "ISRES": Method(later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking", lockstep=False),
     },
     aliases={
         "SHADE-ε": "SHADE-eps",

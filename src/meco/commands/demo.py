@@ -11,9 +11,9 @@ import webbrowser
 from pathlib import Path
 from typing import Any
 
-from meco.frontdoor.console import describe, stoppable
-from meco.frontdoor.outcome import MinimizeResult
-from meco.frontdoor.sources import Benchmark, find_problem
+from meco.blackbox.result import MinimizeResult
+from meco.commands.console import describe, stoppable
+from meco.commands.sources import Benchmark, find_problem
 from meco.problems.problem import Problem
 
 STORIES = (

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from meco.frontdoor.answers import Fault
-from meco.frontdoor.journal import Layout
-from meco.frontdoor.ledger import Entry, Ledger
-from meco.frontdoor.runfolder import load_run
+from meco.blackbox.answers import Fault
+from meco.blackbox.evaluation_log import Entry, Ledger
+from meco.blackbox.log_file import Layout
+from meco.blackbox.runfolder import load_run
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from meco.errors import DamagedFile
-from meco.mdp.library import load_policy, policy_names, policy_path, verify
+from meco.mdp.policy_store import load_policy, policy_names, policy_path, verify
 
 SHOWN = ("suite", "dim", "decoder", "seed", "commit")  # columns of the list
 

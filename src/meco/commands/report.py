@@ -15,8 +15,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from meco.experiments.report import write_report
-    from meco.experiments.store import Store
+    from meco.experiments.report.report import write_report
+    from meco.experiments.run.store import Store
 
     if args.merge:
         with Store.campaign(args.folder) as store:

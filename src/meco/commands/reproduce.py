@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from meco.experiments.threads import single_threaded
+    from meco.experiments.run.threads import single_threaded
 
     single_threaded()
-    from meco.experiments.campaign import add_options
-    from meco.experiments.paper import PAPER
+    from meco.experiments.plan.paper import PAPER
+    from meco.experiments.run.campaign import add_options
 
     parser.add_argument("experiment", metavar="ID", help=f"{', '.join(PAPER)} or all")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
@@ -19,8 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from meco.experiments.campaign import carry_out, check
-    from meco.experiments.paper import find_experiments, with_methods
+    from meco.experiments.plan.paper import find_experiments, with_methods
+    from meco.experiments.run.campaign import carry_out, check
 
     check(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]

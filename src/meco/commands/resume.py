@@ -6,11 +6,11 @@ import argparse
 import os
 from pathlib import Path
 
+from meco.blackbox.runfolder import Checkpoint, read_facts
+from meco.commands.console import stoppable
 from meco.commands.solve import finish
+from meco.commands.sources import open_source
 from meco.errors import InvalidInput
-from meco.frontdoor.console import stoppable
-from meco.frontdoor.runfolder import Checkpoint, read_facts
-from meco.frontdoor.sources import open_source
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

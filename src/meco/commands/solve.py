@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from meco.blackbox.progress import clock
+from meco.blackbox.runfolder import Checkpoint
+from meco.commands.console import asked_to_stop, describe, parse_bounds, parse_numbers, stoppable
+from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
-from meco.frontdoor.console import asked_to_stop, describe, parse_bounds, parse_numbers, stoppable
-from meco.frontdoor.progress import clock
-from meco.frontdoor.runfolder import Checkpoint
-from meco.frontdoor.sources import Benchmark, FileFunction, Program, find_problem, is_function
 from meco.methods import solve
 from meco.problems.problem import Problem
 from meco.results import RunResult
@@ -234,7 +234,7 @@ def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> No
 
 def _curves(results: list[RunResult], path: str) -> None:
     """f + nu of each run over its evaluations."""
-    from meco.frontdoor.pictures import new_figure
+    from meco.blackbox.pictures import new_figure
 
     figure = new_figure(6.0, 4.0)
     axes = figure.subplots()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from meco.errors import InvalidInput, MecoError, load_extra
-from meco.mdp.library import SUFFIX, load_policy
+from meco.mdp.policy_store import SUFFIX, load_policy
 from meco.training.config import INSTANCES, TrainingConfig
 from meco.training.presets import PRESETS, folds, for_seeds, only, without
 from meco.training.record import write_trained
@@ -117,7 +117,7 @@ def _kept(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
     """The policies to write, each with the losses of the candidates it was chosen among."""
     if not select:
         return [(trained, None) for trained in done]
-    from meco.training.select import choose, plain_name
+    from meco.training.selection import choose, plain_name
 
     names = dict.fromkeys(plain_name(t.config) for t in done)
     return [choose([t for t in done if plain_name(t.config) == name], name) for name in names]
@@ -137,7 +137,7 @@ def command_for(arguments: Sequence[str], name: str) -> str:
 
 def _pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:
     """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
-    from meco.training.select import plain_name
+    from meco.training.selection import plain_name
 
     def name_of(config: TrainingConfig) -> str:
         return plain_name(config) if select else config.name

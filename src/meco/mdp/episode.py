@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, namespace, to_numpy
+from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine, Task
-from meco.engines.shade import Shade
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.mdp.action import Decoder, Geometric

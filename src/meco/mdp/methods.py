@@ -17,7 +17,7 @@ from meco.mdp.network import draw_weights, stack
 from meco.mdp.policy import Greedy, Policy, RandomPolicy, load_policy, side_by_side
 
 DEFAULT_POLICY = "meco-10d"
-ENGINES = {"shade": "meco.engines.shade:Shade", "maes": "meco.engines.maes:MaEs"}
+ENGINES = {"shade": "meco.engines.de.shade:Shade", "maes": "meco.engines.es.maes:MaEs"}
 UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
 
 PolicyLike = Policy | str | os.PathLike[str]

@@ -12,8 +12,8 @@ import numpy as np
 from meco.arrays import Array, Constants, namespace, to_numpy
 from meco.errors import InvalidInput
 from meco.mdp.action import ACTIONS
-from meco.mdp.library import load_policy, policy_names, save_policy
 from meco.mdp.network import Weights, q_values, stack
+from meco.mdp.policy_store import load_policy, policy_names, save_policy
 from meco.mdp.state import FEATURES
 
 __all__ = [

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import DamagedFile, load_extra
-from meco.mdp.library import LOG_SUFFIX, SUFFIX, save_policy
+from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.training.config import TrainingConfig
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from meco.problems.suite import get_problem
 from meco.training.agents import Agents, Played, play
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.config import TrainingConfig
-from meco.training.course import Course, Job, Outcome
+from meco.training.curriculum import Course, Job, Outcome
 from meco.training.ddqn import one_thread
 from meco.training.mixed import mixed_decoder, mixed_reward
 from meco.training.network import NETWORK, layers

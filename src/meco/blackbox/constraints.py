@@ -1,0 +1,112 @@
+"""Constraints as people write them: SciPy's objects, its old dicts, plain functions. SciPy is not imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from meco.blackbox.answers import numbers
+from meco.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class Limit:
+    """lower <= values(x) <= upper, where equal limits mean an equality."""
+
+    values: Callable[[np.ndarray], Any]
+    lower: np.ndarray = field(default_factory=lambda: np.array(-np.inf))
+    upper: np.ndarray = field(default_factory=lambda: np.array(0.0))
+
+    def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""
+        found = self.values(x)
+        if x.ndim == 1:
+            c = numbers(found)
+        else:
+            c = np.asarray(found, dtype=np.float64)
+            c = c[:, None] if c.ndim == 1 else c
+            if c.shape[0] != x.shape[0]:
+                raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
+        low, high = np.broadcast_to(self.lower, c.shape[-1:]), np.broadcast_to(self.upper, c.shape[-1:])
+        equal = low == high
+        above, below = np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
+        g = np.concatenate([c[..., above] - high[above], low[below] - c[..., below]], axis=-1)
+        return g, c[..., equal] - low[equal]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Rows of A times x; x may be one point or rows of points."""
+
+    matrix: np.ndarray
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return x @ self.matrix.T
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A function with fixed further arguments, its sign turned where asked."""
+
+    fun: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    negated: bool = False
+
+    def __call__(self, x: np.ndarray) -> Any:
+        value = self.fun(x, *self.args)
+        if not self.negated:
+            return value
+        return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
+
+
+def read_limits(constraints: Any, dim: int) -> tuple[Limit, ...]:
+    """All constraints as limits, in the order given."""
+    if constraints is None:
+        return ()
+    if not isinstance(constraints, (list, tuple)):
+        constraints = (constraints,)
+    return tuple(_read(item, i, dim) for i, item in enumerate(constraints))
+
+
+def _read(item: Any, i: int, dim: int) -> Limit:
+    where = f"constraints[{i}]"
+    if hasattr(item, "lb") and hasattr(item, "ub"):
+        low, high = _sides(item, where)
+        if hasattr(item, "A"):
+            matrix = item.A.toarray() if hasattr(item.A, "toarray") else item.A
+            matrix = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
+            if matrix.shape[1] != dim or not np.isfinite(matrix).all():
+                raise InvalidInput(f"{where}: A must be finite with {dim} columns; got shape {matrix.shape}")
+            return Limit(Linear(matrix), low, high)
+        if callable(getattr(item, "fun", None)):
+            return Limit(item.fun, low, high)
+        return Limit(Linear(np.eye(dim)), low, high)  # bounds on x, given as a constraint
+    if isinstance(item, Mapping):
+        return _read_dict(item, where)
+    if callable(item):
+        return Limit(item)
+    raise InvalidInput(
+        f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
+        f"or a function whose values must be <= 0; got {item!r:.60}"
+    )
+
+
+def _read_dict(item: Mapping[str, Any], where: str) -> Limit:
+    """{"type": "ineq", "fun": c} means c(x) >= 0, "eq" means c(x) = 0."""
+    kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
+    if kind not in ("ineq", "eq") or not callable(fun):
+        raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
+    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    if kind == "eq":
+        return Limit(Bound(fun, args), np.array(0.0), np.array(0.0))
+    return Limit(Bound(fun, args, negated=True))
+
+
+def _sides(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
+    low, high = np.asarray(item.lb, dtype=np.float64), np.asarray(item.ub, dtype=np.float64)
+    if np.isnan(low).any() or np.isnan(high).any() or (low > high).any():
+        raise InvalidInput(f"{where}: every lower limit must be at most its upper limit; got lb={low}, ub={high}")
+    return np.atleast_1d(low), np.atleast_1d(high)

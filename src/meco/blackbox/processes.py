@@ -1,0 +1,187 @@
+"""Worker processes that can be killed: one evaluation that hangs or crashes costs one evaluation."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.blackbox.answers import Answer, Fault, failed
+from meco.blackbox.call import Parcel
+from meco.blackbox.stopping import StopRun
+
+WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
+
+
+class Job(NamedTuple):
+    """Points to evaluate in one call, and the number of the first."""
+
+    number: int
+    points: np.ndarray  # [m, D]
+
+
+def start_method() -> str:
+    """fork where it is safe: any function can then be used, without pickling and without a main guard."""
+    return "fork" if sys.platform.startswith("linux") else "spawn"
+
+
+class Worker:
+    """One child process, the head of its own process group, that answers jobs one at a time."""
+
+    def __init__(self, call: Any) -> None:
+        context = multiprocessing.get_context(start_method())
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, call, os.getpid()))  # type: ignore[attr-defined]
+        self.process.start()
+        theirs.close()
+        self.index = -1  # of the job at hand
+        self.size = 0
+        self.until: float | None = None
+
+    def send(self, index: int, job: Job, timeout: float | None) -> None:
+        """Hand over a job; raises OSError when the worker is gone."""
+        self.pipe.send(job)
+        self.index, self.size = index, len(job.points)
+        self.until = None if timeout is None else time.monotonic() + timeout
+
+    def receive(self) -> tuple[list[Answer], float] | None:
+        """The answers, or None when the worker died over them."""
+        try:
+            return self.pipe.recv() if self.pipe.poll() else None
+        except (EOFError, OSError):
+            return None
+
+    def kill(self) -> None:
+        """End the process and whatever it started."""
+        with suppress(OSError, AttributeError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+    def dismiss(self) -> None:
+        """Let an idle process end by itself."""
+        with suppress(OSError):
+            self.pipe.send(None)
+        self.process.join(timeout=1.0)
+        self.kill()
+
+
+def _serve(pipe: Connection, call: Any, parent: int) -> None:
+    """The life of a worker: jobs in, answers out, until told to end or the parent dies."""
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # signals of the terminal go to the parent, which decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    while True:
+        try:
+            job = pipe.recv()
+            if job is None:
+                return
+            pipe.send(call(*job))
+        except (EOFError, OSError):
+            return
+
+
+def _watch(parent: int) -> None:
+    """End this process and its children when the parent is gone."""
+    while True:
+        time.sleep(WATCH)
+        alive = os.getppid() == parent if os.name == "posix" else multiprocessing.parent_process().is_alive()  # type: ignore[union-attr]
+        if not alive:
+            if hasattr(os, "killpg"):
+                os.killpg(0, signal.SIGKILL)
+            os._exit(1)
+
+
+class Processes:
+    """`count` workers that take jobs in order; a job past `timeout` seconds ends its worker."""
+
+    def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
+        self.call = call if start_method() == "fork" else Parcel(call)
+        self.count, self.timeout = count, timeout
+        self.chunks = count
+        self.idle: list[Worker] = []
+
+    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[tuple[int, list[Answer], float]]:
+        """(index of job, answers, seconds) as they come; StopRun at the deadline."""
+        waiting, busy = deque(enumerate(jobs)), list[Worker]()
+        try:
+            while waiting or busy:
+                while waiting and len(busy) < self.count:
+                    busy.append(self._assign(*waiting.popleft()))
+                self._sleep(busy, deadline)
+                for worker in list(busy):
+                    found = self._collect(worker)
+                    if found is not None:
+                        busy.remove(worker)
+                        yield worker.index, *found
+        finally:
+            for worker in busy:
+                worker.kill()
+
+    def _assign(self, index: int, job: Job) -> Worker:
+        """A worker at work; one that died while idle is replaced."""
+        while True:
+            worker = self.idle.pop() if self.idle else Worker(self.call)
+            try:
+                worker.send(index, job, self.timeout)
+                return worker
+            except OSError:
+                worker.kill()
+
+    def _sleep(self, busy: list[Worker], deadline: float | None) -> None:
+        """Wait until a worker has something to say, dies, or runs out of time."""
+        ends = [w.until for w in busy if w.until is not None] + ([] if deadline is None else [deadline])
+        left = None if not ends else max(0.0, min(ends) - time.monotonic())
+        wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], left)
+        if deadline is not None and time.monotonic() >= deadline:
+            raise StopRun("max_time")
+
+    def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
+        """What a worker has to say by now; None while it is still at work."""
+        if worker.pipe.poll() or not worker.process.is_alive():
+            found = worker.receive()
+            if found is not None:
+                self.idle.append(worker)
+                return found
+            worker.kill()
+            code = worker.process.exitcode
+            return [failed(Fault.WORKER_LOST, f"the worker process ended with code {code}")] * worker.size, 0.0
+        if worker.until is not None and time.monotonic() >= worker.until:
+            worker.kill()
+            return [failed(Fault.TIMEOUT, f"no answer within {self.timeout:g} s")] * worker.size, float(
+                self.timeout or 0
+            )
+        return None
+
+    def close(self) -> None:
+        """End the workers."""
+        while self.idle:
+            self.idle.pop().dismiss()
+
+
+class Timed:
+    """A call that runs in a killable process of its own, for workers that cannot be killed."""
+
+    def __init__(self, call: Any, timeout: float) -> None:
+        self.call, self.timeout = call, timeout
+
+    def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        pool = Processes(self.call, 1, self.timeout)
+        try:
+            ((_, answers, seconds),) = pool.run([Job(number, points)], None)
+            return answers, seconds
+        finally:
+            pool.close()

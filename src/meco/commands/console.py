@@ -1,0 +1,82 @@
+"""What the command line shares: arguments as people type them, signals, results in words."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from meco.blackbox.result import MinimizeResult
+from meco.errors import InvalidInput
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: with the best point so far."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM are only noted, for work that looks at the note between two steps."""
+    heard: list[int] = []
+    before = {s: signal.signal(s, lambda number, frame: heard.append(number)) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: bool(heard)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
+    """Pairs from "0,1 0,5", from a JSON list, or from a file of either; one pair serves --dim variables."""
+    if not words:
+        return None
+    text = " ".join(words)
+    if Path(text).is_file():
+        text = Path(text).read_text(encoding="utf-8").strip()
+    try:
+        if text.startswith("["):
+            pairs = json.loads(text)
+        else:
+            pairs = [[float(v) for v in pair.split(",")] for pair in text.replace(";", " ").split()]
+    except ValueError as error:
+        raise InvalidInput(f'--bounds wants pairs such as "0,1 -5,5", JSON, or a file; got {text!r:.60}') from error
+    return pairs * dim if dim is not None and len(pairs) == 1 else pairs
+
+
+def parse_numbers(text: str | None, what: str) -> Any:
+    """A point "1,2,3", several "1,2,3 4,5,6", JSON, or None."""
+    if text is None:
+        return None
+    try:
+        if text.strip().startswith("["):
+            return json.loads(text)
+        rows = [[float(v) for v in row.split(",")] for row in text.split()]
+    except ValueError as error:
+        raise InvalidInput(f'{what} wants numbers such as "1,2,3"; got {text!r:.60}') from error
+    return rows[0] if len(rows) == 1 else rows
+
+
+def describe(result: MinimizeResult, variables: Sequence[str] = ()) -> str:
+    """A result in words and columns."""
+    names = list(variables) if len(variables) == len(result.x) else [f"x{i + 1}" for i in range(len(result.x))]
+    wide = max(map(len, [*names, *result.constr, "f"]))
+    lines = [result.message, ""]
+    lines += [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, result.x)]
+    lines += ["", f"  {'f':<{wide}}  {result.fun:.10g}"]
+    for name, found in result.constr.items():
+        over = f"   violated by {found['violation']:.4g}" if found["violation"] > 0 else ""
+        lines.append(f"  {name:<{wide}}  {found['value']:.6g}{over}")
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+"""Things to solve that can be named on the command line, and found again by `meco resume`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.blackbox.command import Command
+from meco.errors import InvalidInput, UnknownName
+from meco.problems.problem import Problem
+from meco.problems.suite import get_problem
+
+
+class FileFunction:
+    """A function of a Python file, as in "problem.py:fun"."""
+
+    def __init__(self, path: str, name: str) -> None:
+        file = Path(path).absolute()
+        if not file.is_file():
+            raise InvalidInput(f"there is no file {path!r} to take {name!r} from")
+        self.module = _load(file)
+        if not callable(getattr(self.module, name, None)):
+            own = [k for k, v in vars(self.module).items() if callable(v) and not k.startswith("_")]
+            raise UnknownName(f"function in {path}", name, own)
+        self.fun = getattr(self.module, name)
+        self.source: dict[str, Any] = {"kind": "file", "path": str(file), "function": name}
+        self.__qualname__ = name
+
+    def __call__(self, x: np.ndarray) -> Any:
+        return self.fun(x)
+
+    @property
+    def bounds(self) -> Any:
+        """Bounds that the file declares, or None."""
+        return getattr(self.module, "bounds", None)
+
+    def close(self) -> None:
+        pass
+
+
+class Benchmark:
+    """A problem of the library or a mission file, as a function of rows of points."""
+
+    def __init__(self, problem: Problem, source: dict[str, Any]) -> None:
+        self.problem, self.source = problem, source
+        self.__qualname__ = problem.name
+
+    def __call__(self, x: np.ndarray) -> Any:
+        return self.problem.raw(x)
+
+    @property
+    def bounds(self) -> Any:
+        return np.stack([self.problem.lower, self.problem.upper], axis=1)
+
+    def close(self) -> None:
+        pass
+
+
+class Program(Command):
+    """A command that remembers how it was called."""
+
+    bounds = None
+
+    def __init__(self, line: str, folder: str | None = None, keep: bool = False) -> None:
+        super().__init__(line, folder, keep)
+        self.source: dict[str, Any] = {"kind": "command", "command": line, "keep": keep}
+
+
+def find_problem(target: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
+    """A benchmark problem by name, or the mission in a JSON file."""
+    if target.lower().endswith(".json"):
+        from meco.problems.mission import load_mission
+
+        return load_mission(target).problem()
+    return get_problem(target, dim, instance)
+
+
+def is_function(target: str) -> bool:
+    """Whether a target names a function of a Python file."""
+    return ".py:" in target
+
+
+def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark | Program:
+    """What a run folder's source describes."""
+    if source["kind"] == "file":
+        return FileFunction(source["path"], source["function"])
+    if source["kind"] == "command":
+        return Program(source["command"], str(run / "calls"), source["keep"])
+    return Benchmark(find_problem(source["target"], source["dim"], source["instance"]), source)
+
+
+def _load(file: Path) -> Any:
+    """A Python file as a module; its neighbours can be imported, as if it had been started."""
+    name = file.stem
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"{file} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(file.parent))
+    sys.modules.setdefault(name, module)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InvalidInput(f"{file} cannot be loaded: {type(error).__name__}: {error}") from error
+    return module

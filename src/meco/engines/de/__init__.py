@@ -1,0 +1,1 @@
+"""Differential evolution and its published variants."""

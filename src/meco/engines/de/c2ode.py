@@ -1,0 +1,152 @@
+"""C2oDE: composite differential evolution for constraints (Wang, Li, Li and Wang 2019) in lockstep."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.arrays import Array, Constants, masked_mean, namespace, rows, to_numpy
+from meco.engines.de.operators import distinct, pieces, reflect
+from meco.engines.de.shade import binomial
+from meco.engines.engine import Engine, Task, first_population
+from meco.errors import InvalidInput
+from meco.problems.evaluation import Evaluation
+from meco.rules import FeasibilityFirst, StaticPenalty
+from meco.rules.levels import FallingEpsilon
+from meco.rules.rule import Population, Rule, best, not_worse
+
+FEWEST = 5  # a trial needs itself and four others
+TRIALS = 3  # of each individual
+SAME = 1e-8  # violations closer than this, none feasible: the population is stuck
+POOLS = Constants(scale=np.array([0.6, 0.8, 1.0]), rate=np.array([0.1, 0.2, 1.0]))
+BY_VIOLATION = FeasibilityFirst()
+BY_OBJECTIVE = StaticPenalty(weight=0.0)
+
+
+class Draws(NamedTuple):
+    """The uniform numbers of one generation."""
+
+    scale: Array  # [B, N, 3] picks F of each trial
+    rate: Array  # [B, N, 2] picks CR of the two trials that cross over
+    others: tuple[Array, Array, Array]  # [B, N, 2], [B, N, 4], [B, N, 3]
+    blend: Array  # [B, N] share of the way to a random member
+    forced: Array  # [B, N, 2]
+    cross: Array  # [B, N, 2, D]
+    fresh: Array  # [B, N, D] points for a population that is stuck
+    rule: Array  # [B, 2]
+
+    @classmethod
+    def take(cls, task: Task, size: int) -> Draws:
+        n, d = size, task.dim
+        block = task.draw.uniform(17 * n + 3 * n * d + 2)
+        scale, rate, two, four, three, blend, forced, cross, fresh, rule = pieces(
+            block, (n, 3), (n, 2), (n, 2), (n, 4), (n, 3), (n,), (n, 2), (n, 2, d), (n, d), (2,)
+        )
+        return cls(scale, rate, (two, four, three), blend, forced, cross, fresh, rule)
+
+
+class C2oDE(Engine):
+    """Three trials for each individual; the best of them by violation meets it under a falling allowance.
+
+    A run whose individuals all violate alike gets a fresh population first; the other
+    runs wait for it, so each is what it would be alone.
+    """
+
+    def __init__(self, task: Task, rule: Rule | None = None, pop_size: int = 50) -> None:
+        if pop_size < FEWEST:
+            raise InvalidInput(f"C2oDE needs a pop_size of at least {FEWEST}; got {pop_size}")
+        self.task, self.rule, self.size = task, rule or FallingEpsilon(), int(pop_size)
+        self.state: Any = None
+        self.u: Draws | None = None  # numbers of the generation that has begun
+        self.used = np.zeros(task.draw.runs, dtype=np.int64)
+
+    def ask(self) -> Array:
+        """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
+        if self.population is None:
+            return first_population(self.task, self.size)
+        if self.u is None:
+            self.u = Draws.take(self.task, self.size)
+            renewed = to_numpy(stuck(self.population.ev)) & (self.used < self.task.budget)
+            if np.any(renewed):
+                self.wanted = np.repeat(renewed[:, None], self.size, axis=1)
+                return self.u.fresh
+        return trials(self.population, self.u)
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Keep the best trial of each individual where it is not worse."""
+        wanted = x.shape[1] if self.wanted is None else self.wanted.sum(axis=1)
+        self.used = np.minimum(self.used + wanted, self.task.budget)
+        if self.population is None:
+            self.population = Population(x, ev)
+            self.state = self.rule.start(self.population, self.spent(self.size), self.task.draw.uniform(2))
+        elif self.wanted is not None:
+            self.population = self.population.replaced(~ev.failed, x, ev)
+            self.wanted = None
+        else:
+            self._select(x, ev)
+
+    def _select(self, x: Array, ev: Evaluation) -> None:
+        assert self.population is not None
+        assert self.u is not None
+        trial = preselected(x, ev, self.size)
+        won = not_worse(self.rule.key(trial.ev, self.state), self.rule.key(self.population.ev, self.state))
+        self.population = self.population.replaced(won & ~trial.ev.failed, trial.x, trial.ev)
+        self.generation += 1
+        progress = self.spent(self.size * (1 + TRIALS * self.generation))
+        self.state = self.rule.adapt(self.state, self.population, progress, self.u.rule)
+        self.u = None
+
+    def trace(self) -> dict[str, Array]:
+        return self.rule.trace(self.state)
+
+
+def stuck(ev: Evaluation) -> Array:
+    """Whether all violations of a run are alike and none is feasible: [B]."""
+    xp = namespace(ev.f)
+    ok = ~ev.failed
+    nu = xp.where(ok, ev.nu, 0.0)
+    centred = nu - masked_mean(nu, ok)[:, None]
+    spread = xp.sqrt(masked_mean(centred * centred, ok))
+    return (spread < SAME) & ~xp.any(ev.feasible, axis=-1)
+
+
+def trials(population: Population, u: Draws) -> Array:
+    """Three candidates of each individual side by side: [B, 3N, D], the trials of i at 3i, 3i+1, 3i+2."""
+    xp, x = namespace(population.x), population.x
+    by_objective = rows(x, best(BY_OBJECTIVE.key(population.ev, None))[:, None])  # [B, 1, D]
+    by_violation = rows(x, best(BY_VIOLATION.key(population.ev, None))[:, None])
+    scale, rate = picked("scale", u.scale), picked("rate", u.rate)
+    (a1, a2), (b1, b2, b3, b4), (c1, c2, c3) = ([rows(x, i) for i in distinct(o)] for o in u.others)
+    f1, f2, f3 = (scale[..., k, None] for k in range(TRIALS))
+    towards_objective = reflect(x + f1 * (by_objective - x) + f1 * (a1 - a2))
+    towards_feasible = reflect(b1 + f2 * (by_violation - b2) + f2 * (b3 - b4))
+    anywhere = reflect(x + u.blend[..., None] * (c1 - x) + f3 * (c2 - c3))
+    crossed = [
+        binomial(x, mutant, rate[..., k], u.cross[..., k, :], u.forced[..., k])
+        for k, mutant in enumerate((towards_objective, towards_feasible))
+    ]
+    side_by_side = xp.stack([*crossed, anywhere], axis=2)
+    return xp.reshape(side_by_side, (x.shape[0], -1, x.shape[2]))
+
+
+def picked(pool: str, u: Array) -> Array:
+    """An entry of a pool of settings for each uniform number."""
+    xp = namespace(u)
+    values = POOLS.on(u)[pool]
+    index = xp.astype(u * values.shape[0], xp.int64)
+    return xp.reshape(xp.take(values, xp.reshape(index, (-1,)), axis=0), u.shape)
+
+
+def preselected(x: Array, ev: Evaluation, size: int) -> Population:
+    """Of the trials of each individual, the best by violation: [B, 3N, ...] -> [B, N, ...]."""
+    xp = namespace(x)
+    runs = x.shape[0]
+    by_trial = ev.map(lambda a: xp.reshape(a, (runs * size, TRIALS, *a.shape[2:])))
+    chosen = best(BY_VIOLATION.key(by_trial, None))[:, None]  # [B N, 1]
+
+    def choose(a: Array) -> Array:
+        parts = xp.reshape(a, (runs * size, TRIALS, *a.shape[2:]))
+        return xp.reshape(rows(parts, chosen), (runs, size, *a.shape[2:]))
+
+    return Population(choose(x), ev.map(choose))

@@ -1,0 +1,251 @@
+"""BP-epsMAg-ES: bi-population MA-ES with an epsilon level and gradient repair (Hellwig and Beyer 2020)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.arrays import rows
+from meco.engines.engine import Engine, Task, first_population, note_if_cut
+from meco.engines.es.maes import RUNAWAY, Cloud, Rates, moved, parent_weights
+from meco.errors import InvalidInput
+from meco.evaluator import Evaluator
+from meco.problems.evaluation import Evaluation
+from meco.rules.levels import AnsweringEpsilon, average_violation
+from meco.rules.rule import Population, order
+
+FEWEST = 4
+FIRST_STEP = 1.0  # sigma of a fresh start, in the problem's own units
+SMALLEST_STEP = 1e-12
+REPAIRED = 0.2  # share of the offspring that are repaired, every D generations
+DIFFERENCE = 1e-4  # step of the finite differences, in the problem's own units
+STEEPEST = 100.0  # largest exponent of a change of sigma: a repaired point may lie many steps away
+PATIENCE = 0.1  # share of the budget without improvement that ends a start
+NEGLIGIBLE = 1e-12  # singular values below this share of the largest count as 0
+
+Asking = Generator[np.ndarray, Evaluation, Any]  # yields points [1, n, D] of the unit cube, is sent their values
+
+
+class Plan(NamedTuple):
+    """How one start goes about it."""
+
+    size: int  # offspring
+    rule: AnsweringEpsilon
+    repairs: int  # most steps of one gradient repair
+
+
+class BpEpsMagEs(Engine):
+    """Starts of an MA-ES with growing and small populations, one after the other, until the budget is spent.
+
+    The search lives in the problem's own units, where its first step of 1 is meant. Its
+    steps are written as generators that ask for evaluations where the algorithm needs them.
+    """
+
+    def __init__(self, task: Task, pop_size: int = 50, charge_jacobian: bool = True) -> None:
+        if pop_size < FEWEST:
+            raise InvalidInput(f"BP-epsMAg-ES needs a pop_size of at least {FEWEST}; got {pop_size}")
+        if task.draw.runs != 1:
+            raise InvalidInput(f"BP-epsMAg-ES does one run at a time; got {task.draw.runs} random streams")
+        self.task, self.size, self.charged = task, int(pop_size), bool(charge_jacobian)
+        self.low, self.high = np.asarray(task.lower)[0, 0], np.asarray(task.upper)[0, 0]
+        self.width = self.high - self.low
+        self.used, self.free = 0, False  # evaluations paid for, and whether those asked for now cost nothing
+        self.best = (math.inf, math.inf)  # violation and objective, over all starts
+        self.eps, self.sigma, self.offspring = np.zeros(1), np.zeros(1), 0
+        self._search = self._starts()
+        self._asked = next(self._search)
+
+    def ask(self) -> np.ndarray:
+        """What the search wants to know next."""
+        return self._asked
+
+    def tell(self, x: np.ndarray, ev: Evaluation) -> None:
+        """Let the search go on to its next question."""
+        if not self.free:
+            self.used = min(self.used + x.shape[1], self.task.budget)
+        self._asked = self._search.send(ev)
+
+    def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
+        """Until the budget is spent; differences that cost nothing are looked at, not evaluated."""
+        note_if_cut(evaluator, self.size)
+        while evaluator.left > 0:
+            x = self.ask()
+            self.tell(x, evaluator.peek(x) if self.free else evaluator.evaluate(x))
+            evaluator.note(self.population, self.trace())
+            if stop is not None and stop():
+                break
+
+    def trace(self) -> dict[str, np.ndarray]:
+        return {"eps": self.eps, "sigma": self.sigma, "offspring": np.array([self.offspring])}
+
+    # -- restarts -----------------------------------------------------------------------------------
+
+    def _starts(self) -> Asking:
+        """The first start, then large ones of doubled size, and small ones while they have cost less."""
+        relaxed = Plan(self.size, AnsweringEpsilon(eq_tol=self.task.eq_tol), repairs=3)
+        yield from self._start(relaxed)
+        number = small = cost_small = cost_large = 0
+        while True:
+            number += 1
+            large = 2 ** (number - small) * self.size
+            plan = relaxed
+            if self.best[0] > 0 and number % 2 == 1:  # nothing feasible yet: strictly by violation, and repair hard
+                plan = Plan(self.size, AnsweringEpsilon(horizon=0, eq_tol=self.task.eq_tol), repairs=20)
+            before = self.used
+            if number > 2 and cost_small < cost_large:
+                u = float(self.task.draw.uniform(1)[0, 0])
+                yield from self._start(plan._replace(size=small_size(self.size, large, u)))
+                small += 1
+                cost_small += self.used - before
+            else:
+                yield from self._start(plan._replace(size=large))
+                cost_large += self.used - before
+
+    # -- one start ----------------------------------------------------------------------------------
+
+    def _start(self, plan: Plan) -> Asking:
+        """An MA-ES from a uniform population, until it stops improving."""
+        rates = Rates.of(self.task.dim, -(-plan.size // plan.rule.one_in))
+        unit = first_population(self.task, plan.size) if self.population is None else self._uniform(plan.size)
+        self.offspring = plan.size
+        ev = yield unit
+        x, generation = self.low + unit * self.width, 0
+        eps = plan.rule.start(Population(unit, ev), self.spent(self.used), self.task.draw.uniform(2))
+        ranked = order(plan.rule.key(ev, eps))
+        cloud = Cloud.round(centroid(x, ev, ranked[:, : rates.mu]), FIRST_STEP)
+        best, improved = self._seen(unit, ev, ranked, eps, cloud), self.used
+        while self.used - improved <= PATIENCE * self.task.budget and cloud.sigma[0] >= SMALLEST_STEP:
+            z = self.task.draw.normal(plan.size, self.task.dim)
+            d = z @ np.swapaxes(cloud.matrix, 1, 2)
+            wished = cloud.mean[:, None, :] + cloud.sigma[0] * d
+            x = reflected(wished, self.low, self.high)
+            ev = yield self._unit(x)
+            if generation % self.task.dim == 0:
+                x, ev = yield from self._repair(x, ev, plan.repairs)
+            z, d = self._taken(cloud, wished, x, z, d)
+            ranked = order(plan.rule.key(ev, eps))
+            cloud = self._adapted(cloud, z, d, ev, ranked[:, : rates.mu], rates)
+            found = self._seen(self._unit(x), ev, ranked, eps, cloud)
+            if found < best:
+                best, improved = found, self.used
+            generation += 1
+            self.generation += 1
+            progress = self.spent(self.used)._replace(generation=generation)
+            eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.draw.uniform(2))
+
+    def _seen(self, unit: np.ndarray, ev: Evaluation, ranked: np.ndarray, eps: np.ndarray, cloud: Cloud) -> Any:
+        """Record a generation; violation and objective of the candidate that ranks first."""
+        self.population, self.eps, self.sigma = Population(unit, ev), eps, cloud.sigma
+        first = ranked[0, 0]
+        if ev.failed[0, first]:
+            return math.inf, math.inf
+        found = float(average_violation(ev, self.task.eq_tol)[0, first]), float(ev.f[0, first])
+        self.best = min(self.best, found)
+        return found
+
+    def _taken(self, cloud: Cloud, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray) -> Any:
+        """Steps that were really taken: reflection and repair moved some points [1, N, D]."""
+        changed = np.any(x != wished, axis=-1, keepdims=True)
+        if not np.any(changed):
+            return z, d
+        real = (x - cloud.mean[:, None, :]) / cloud.sigma[0]
+        inverse = np.linalg.pinv(cloud.matrix[0], rcond=NEGLIGIBLE)
+        return np.where(changed, real @ inverse.T, z), np.where(changed, real, d)
+
+    def _adapted(
+        self, cloud: Cloud, z: np.ndarray, d: np.ndarray, ev: Evaluation, parents: np.ndarray, rates: Rates
+    ) -> Cloud:
+        """The shared update, with this strategy's own step-size rule and limits."""
+        weight = parent_weights(rates.weights.on(z)["w"], ~rows(ev.failed, parents))
+        cloud = moved(cloud, rows(z, parents), rows(d, parents), weight, rates)
+        growth = 0.5 * rates.path * (np.sum(cloud.path**2, axis=-1) / self.task.dim - 1.0)
+        sigma = cloud.sigma * np.exp(np.minimum(growth, STEEPEST))
+        cloud = cloud._replace(sigma=np.minimum(sigma, 0.5 * np.max(self.width)))
+        if np.max(np.abs(cloud.matrix)) < RUNAWAY:  # nan is not below either
+            return cloud
+        return cloud._replace(matrix=np.eye(self.task.dim)[None], path=np.ones_like(cloud.path))
+
+    # -- gradient repair ----------------------------------------------------------------------------
+
+    def _repair(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
+        """Gauss-Newton steps towards keeping all constraints, for a random part of the offspring [1, N, D]."""
+        for i in np.flatnonzero(self.task.draw.uniform(x.shape[1])[0] < REPAIRED):
+            point, value = yield from self._repair_one(x[:, i : i + 1], candidate(ev, int(i)), steps)
+            here = (np.arange(x.shape[1]) == i)[None]
+            x = np.where(here[..., None], point, x)
+            ev = candidate(value, 0).where(here, ev)
+        return x, ev
+
+    def _repair_one(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
+        """The last point is kept, even if it is worse; x is [1, 1, D]."""
+        cost = self.task.dim + 1 if self.charged else 1
+        for _ in range(steps):
+            violated = average_violation(ev, self.task.eq_tol)[0, 0] > 0  # nan of a failed point is not
+            if not violated or self.task.budget - self.used < cost:
+                break
+            h = difference_steps(x[0, 0], self.low, self.high)
+            self.free = not self.charged
+            around = yield self._unit(x + np.diag(h)[None])
+            self.free = False
+            if np.any(around.failed):
+                break
+            x = reflected(x + gauss_newton(ev, around, h), self.low, self.high)
+            ev = yield self._unit(x)
+        return x, ev
+
+    def _uniform(self, size: int) -> np.ndarray:
+        return self.task.draw.uniform(size, self.task.dim)
+
+    def _unit(self, x: np.ndarray) -> np.ndarray:
+        """Points of the box in unit-cube coordinates."""
+        return np.clip((x - self.low) / np.where(self.width > 0, self.width, 1.0), 0.0, 1.0)
+
+
+def candidate(ev: Evaluation, i: int) -> Evaluation:
+    """The evaluation [1, 1] of one candidate."""
+    return ev.map(lambda a: a[:, i : i + 1])
+
+
+def small_size(first: int, large: int, u: float) -> int:
+    """Offspring of a small start: between the first size and half the large one, mostly near the first."""
+    return int(first * (large / (2 * first)) ** (u * u))
+
+
+def centroid(x: np.ndarray, ev: Evaluation, parents: np.ndarray) -> np.ndarray:
+    """Plain mean of the parents [1, mu] that did not fail, of all points where all did: [1, D]."""
+    ok = ~rows(ev.failed, parents)
+    return np.mean(rows(x, parents)[ok], axis=0)[None] if np.any(ok) else np.mean(x, axis=1)
+
+
+def reflected(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Mirror at the bound that was crossed; of what lies beyond it, whole widths of the box do not count."""
+    width = np.where(high > low, high - low, 1.0)
+    below, above = low - x, x - high
+    x = np.where(below > 0, low + below - np.floor(below / width) * width, x)
+    x = np.where(above > 0, high - above + np.floor(above / width) * width, x)
+    return np.clip(x, low, high)
+
+
+def difference_steps(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A step for each variable that stays in the box: forward, or backward at the upper bound; [D]."""
+    size = np.minimum(DIFFERENCE, 0.5 * (high - low))
+    return np.where(x + size <= high, size, -size)
+
+
+def gauss_newton(here: Evaluation, around: Evaluation, h: np.ndarray) -> np.ndarray:
+    """-J^+ (max(g, 0), h): the least move that removes the violation of the linearised constraints: [D].
+
+    around [1, D] holds the values with each variable moved by its step h [D].
+    """
+    base = np.concatenate([here.g, here.h], axis=-1)[0]  # [1, C]
+    near = np.concatenate([around.g, around.h], axis=-1)[0]  # [D, C]
+    slope = (near - base) / np.where(h == 0, 1.0, h)[:, None]
+    target = np.concatenate([np.maximum(here.g, 0.0), here.h], axis=-1)[0, 0]
+    try:
+        move = -np.linalg.pinv(slope.T, rcond=NEGLIGIBLE) @ target
+    except np.linalg.LinAlgError:
+        return np.zeros_like(h)
+    return move if np.all(np.isfinite(move)) else np.zeros_like(h)

@@ -1,0 +1,59 @@
+"""NSGA-III's reference directions: computed once, then read from the user's cache."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from meco.engines.external import borrow
+
+
+def cache_folder() -> Path:
+    """The folder for what can be computed again, by the platform's convention."""
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "meco" / "cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "meco"
+    return Path(os.environ.get("XDG_CACHE_HOME", home / ".cache")) / "meco"
+
+
+@lru_cache(maxsize=32)
+def reference_directions(n_obj: int, count: int) -> np.ndarray:
+    """Well-spread directions on the unit simplex, [count, n_obj]; rows sum to 1.
+
+    Two objectives: the even grid of Das and Dennis. More: points of least Riesz energy,
+    which take seconds to find and are therefore kept on disk.
+    """
+    if n_obj == 2:
+        first = np.linspace(0.0, 1.0, count)
+        return np.stack([first, 1.0 - first], axis=1)
+    path = cache_folder() / f"directions-{n_obj}-{count}.npy"
+    found = _read(path, (count, n_obj))
+    if found is None:
+        find = borrow("pymoo.util.ref_dirs", "NSGA-III").get_reference_directions
+        found = find("energy", n_obj, count, seed=1)
+        _write(path, found)
+    return found
+
+
+def _read(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
+    try:
+        found = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None  # not there, or damaged
+    return found if found.shape == shape and np.all(np.isfinite(found)) else None
+
+
+def _write(path: Path, found: np.ndarray) -> None:
+    """Keep a copy; a folder that cannot be written only costs the time to compute it again."""
+    draft = path.with_name(f"{path.stem}.{os.getpid()}.npy")  # complete before it gets its name
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(draft, found)
+        os.replace(draft, path)

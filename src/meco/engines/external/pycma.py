@@ -1,0 +1,138 @@
+"""pycma's CMA-ES: with the static penalty, and with an augmented Lagrangian."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import Array
+from meco.engines.engine import Engine, Task
+from meco.engines.external import Ceiling, borrow, contained
+from meco.errors import InvalidInput
+from meco.problems.evaluation import Evaluation
+from meco.rules.rule import Population
+
+# the search cannot go on from here: start again at a random point
+EXHAUSTED = {"conditioncov", "noeffectaxis", "noeffectcoord", "tolx", "tolflatfitness", "tolfacupx"}
+
+
+@cache
+def library() -> ModuleType:
+    """pycma, or an error that says how to get it."""
+    return borrow("cma", "CMA-ES")
+
+
+class CmaEs(Engine):
+    """CMA-ES on f + penalty * nu in the unit cube, from its centre.
+
+    pop_size is the number of offspring; left out, pycma takes 4 + floor(3 ln D). Only
+    numerical stop conditions are obeyed: they restart the search at a uniform random point.
+    """
+
+    def __init__(self, task: Task, pop_size: int | None = None, sigma0: float = 0.3, penalty: float = 1.0) -> None:
+        if pop_size is not None and pop_size < 3:
+            raise InvalidInput(f"CMA-ES needs a pop_size of at least 3; got {pop_size}")
+        library()
+        self.task, self.size, self.sigma0, self.penalty = task, pop_size, float(sigma0), float(penalty)
+        self.random = task.draw.generator(0)
+        self.width = max(2, task.dim)  # pycma wants two variables; a lone one gets an idle companion
+        self.es: Any = None
+        self.starts = 0
+
+    def ask(self) -> Array:
+        """Offspring of the present distribution: [1, n, D]."""
+        with contained():
+            if self.es is None:
+                self._start()
+            self.asked = self.es.ask()
+        return np.clip(np.stack(self.asked)[None, :, : self.task.dim], 0.0, 1.0)
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Move the distribution towards the better offspring."""
+        self.population = Population(x, ev)
+        self.generation += 1
+        with contained():
+            self.es.tell(self.asked, self._fitness(ev))
+            self._adapt()
+            if EXHAUSTED & set(self.es.stop()):
+                self.es = None
+
+    def trace(self) -> dict[str, Array]:
+        return {} if self.es is None else {"sigma": np.array([self.es.sigma])}
+
+    def _start(self) -> None:
+        given = self.task.x0 if self.starts == 0 else None
+        mean = np.full(self.width, 0.5) if self.starts == 0 else self.random.random(self.width)
+        if given is not None:
+            given = np.pad(np.asarray(given), ((0, 0), (0, self.width - self.task.dim)), constant_values=0.5)
+            mean = given[0]
+        self.es = library().CMAEvolutionStrategy(mean, self.sigma0, self._options())
+        if given is not None:
+            self.es.inject(list(given[: self.es.popsize]), force=True)
+        self.starts += 1
+        self.ceiling = Ceiling()
+
+    def _options(self) -> dict[str, Any]:
+        """The library's defaults but for the box, early stops, files and randomness."""
+        options = {
+            "bounds": [0, 1], "tolfun": 1e-20, "tolfunhist": 0, "tolstagnation": 0, "verbose": -9,
+            "signals_filename": None, "seed": np.nan, "randn": self._normal,
+        }  # fmt: skip
+        return options if self.size is None else options | {"popsize": int(self.size)}
+
+    def _normal(self, *shape: int) -> np.ndarray:
+        return self.random.standard_normal(shape)
+
+    def _fitness(self, ev: Evaluation) -> list[float]:
+        """f + penalty * nu of each offspring, failed ones above all others."""
+        value = ev.f[0] + self.penalty * ev.nu[0]
+        return self.ceiling.cover(value[:, None], ev.failed[0])[:, 0].tolist()
+
+    def _adapt(self) -> None:
+        """What changes between generations besides the distribution."""
+
+
+class AugmentedLagrangian(CmaEs):
+    """CMA-ES on pycma's adaptive augmented Lagrangian; an equality counts as two inequalities."""
+
+    def _start(self) -> None:
+        super()._start()
+        self.lagrangian = library().ConstrainedFitnessAL(
+            self._objective, self._constraints, dimension=self.width, which="best", logging=0, archives=False
+        )
+        self.lagrangian._al = self._silent_lagrangian()
+
+    def _silent_lagrangian(self) -> Any:
+        """pycma makes a folder for its logs before it can be told not to log."""
+        base: Any = library().constraints_handler.AugmentedLagrangian
+
+        class Silent(base):
+            def _init_(self) -> None:
+                self.logging = 0
+                super()._init_()
+
+        return Silent(self.width)
+
+    def _fitness(self, ev: Evaluation) -> list[float]:
+        """The Lagrangian of each offspring under the multipliers in force."""
+        if not self.task.n_ineq + self.task.n_eq:
+            return super()._fitness(ev)
+        limits = np.clip(np.concatenate([ev.g[0], ev.h[0], -ev.h[0]], axis=-1), -1e50, 1e50)  # [n, p + 2 q]
+        values = np.full(len(self.asked), np.nan)
+        for i in np.flatnonzero(~ev.failed[0]):
+            self.present = float(ev.f[0, i]), limits[i]
+            values[i] = self.lagrangian(self.asked[i])
+        return self.ceiling.cover(values[:, None], ev.failed[0])[:, 0].tolist()
+
+    def _objective(self, x: Any) -> float:
+        return self.present[0]
+
+    def _constraints(self, x: Any) -> np.ndarray:
+        return self.present[1]
+
+    def _adapt(self) -> None:
+        if self.task.n_ineq + self.task.n_eq:
+            self.lagrangian.update(self.es)

@@ -1,0 +1,154 @@
+"""pymoo's NSGA-III, with violations as objectives, and its ISRES, with stochastic ranking."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import Array
+from meco.engines.engine import Engine, Task, first_population
+from meco.engines.external import Ceiling, borrow, contained, pack, unpack
+from meco.engines.external.directions import reference_directions
+from meco.errors import InvalidInput, UnknownName
+from meco.evaluator import Evaluator
+from meco.problems.evaluation import Evaluation
+from meco.rules.rule import Population
+
+
+class Pymoo(Engine):
+    """A pymoo algorithm told of evaluations instead of making them."""
+
+    name = ""
+
+    def __init__(self, task: Task, pop_size: int) -> None:
+        self.task, self.size = task, int(pop_size)
+        self.random = task.draw.generator(0)
+        self.algorithm: Any = None
+        self.ceiling = Ceiling()
+
+    @abstractmethod
+    def _build(self, first: np.ndarray) -> Any:
+        """The algorithm with its first candidates [n, D]."""
+
+    @abstractmethod
+    def _shape(self) -> dict[str, int]:
+        """Numbers of objectives and constraints that pymoo is told of."""
+
+    @abstractmethod
+    def _values(self, ev: Evaluation) -> np.ndarray:
+        """Objectives, then inequalities, then equalities: [n, k]."""
+
+    def ask(self) -> Array:
+        """Offspring, the first time uniform points: [1, n, D]."""
+        if self.algorithm is None:
+            self._start(first_population(self.task, self.size)[0])
+        with contained():
+            self.asked = self.algorithm.ask()
+        if self.asked is None or len(self.asked) == 0:  # every offspring was a duplicate
+            self._start(self.random.random((self.size, self.task.dim)))
+            self.asked = self.algorithm.ask()
+        return np.clip(self.asked.get("X").astype(np.float64), 0.0, 1.0)[None]
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Let the algorithm select; what survives becomes the population."""
+        values = self.ceiling.cover(self._values(ev), ev.failed[0])
+        self._lower_failed()
+        static = borrow("pymoo.problems.static", self.name).StaticProblem
+        n_obj, n_ieq = self.problem.n_obj, self.problem.n_ieq_constr
+        parts = dict(zip("FGH", np.split(values, [n_obj, n_obj + n_ieq], axis=1)))
+        self.asked.set("told", pack(ev))
+        with contained():
+            self.algorithm.evaluator.eval(static(self.problem, **parts), self.asked)
+            self.algorithm.tell(infills=self.asked)
+        self.generation += 1
+        survivors = self.algorithm.pop
+        told = unpack(np.stack(survivors.get("told")), self.task.n_ineq)
+        self.population = Population(survivors.get("X").astype(np.float64)[None], told)
+
+    def _start(self, first: np.ndarray) -> None:
+        problem = borrow("pymoo.core.problem", self.name).Problem
+        never = borrow("pymoo.core.termination", self.name).NoTermination
+        self.problem = problem(n_var=self.task.dim, xl=0.0, xu=1.0, **self._shape())
+        seed = int(self.random.integers(2**31))
+        with contained():
+            self.algorithm = self._build(first)
+            self.algorithm.setup(self.problem, termination=never(), seed=seed, verbose=False)
+
+    def _lower_failed(self) -> None:
+        """Members that failed stay above all values seen since."""
+        assert self.ceiling.top is not None
+        n_obj = self.problem.n_obj
+        for member in self.algorithm.pop:
+            if member.get("told")[-2]:
+                member.F = 2.0 * self.ceiling.top[:n_obj] + 1.0
+
+
+class Nsga3(Pymoo):
+    """NSGA-III on f and every violation ("multi"), or on f and their sum ("bi").
+
+    Without constraints the second objective is constant. When there are as many
+    objectives as directions, the violations are summed and the result says so.
+    """
+
+    name = "NSGA-III"
+
+    def __init__(self, task: Task, pop_size: int = 50, objectives: str = "multi") -> None:
+        if objectives not in ("multi", "bi"):
+            raise UnknownName("NSGA-III formulation", objectives, ("multi", "bi"))
+        if pop_size < 4:
+            raise InvalidInput(f"NSGA-III needs a pop_size of at least 4; got {pop_size}")
+        super().__init__(task, pop_size)
+        n_con = task.n_ineq + task.n_eq
+        self.crowded = objectives == "multi" and n_con + 1 >= self.size
+        self.separate = objectives == "multi" and n_con > 0 and not self.crowded
+
+    def run(self, evaluator: Evaluator, stop: Any = None) -> None:
+        if self.crowded:
+            evaluator.notes.append(f"{self.task.n_ineq + self.task.n_eq} violations were summed to one objective")
+        super().run(evaluator, stop)
+
+    def _shape(self) -> dict[str, int]:
+        return {"n_obj": 1 + self.task.n_ineq + self.task.n_eq if self.separate else 2}
+
+    def _values(self, ev: Evaluation) -> np.ndarray:
+        violations = ev.c[0] if self.separate else ev.nu[0][:, None]
+        return np.concatenate([ev.f[0][:, None], violations], axis=1)
+
+    def _build(self, first: np.ndarray) -> Any:
+        nsga3 = borrow("pymoo.algorithms.moo.nsga3", self.name).NSGA3
+        return nsga3(reference_directions(self._shape()["n_obj"], self.size), pop_size=self.size, sampling=first)
+
+
+class Isres(Pymoo):
+    """Improved stochastic ranking evolution strategy; pop_size counts offspring, a seventh are parents."""
+
+    name = "ISRES"
+
+    def __init__(self, task: Task, pop_size: int = 50) -> None:
+        if pop_size < 14:
+            raise InvalidInput(f"ISRES needs a pop_size of at least 14, two parents' offspring; got {pop_size}")
+        super().__init__(task, pop_size)
+
+    def _shape(self) -> dict[str, int]:
+        return {"n_obj": 1, "n_ieq_constr": self.task.n_ineq, "n_eq_constr": self.task.n_eq}
+
+    def _values(self, ev: Evaluation) -> np.ndarray:
+        return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
+
+    def _build(self, first: np.ndarray) -> Any:
+        isres = borrow("pymoo.algorithms.soo.nonconvex.isres", self.name).ISRES
+        algorithm = isres(n_offsprings=self.size, rule=1 / 7, gamma=0.85, alpha=0.2, PF=0.45, sampling=first)
+        algorithm.survival = SeededSurvival(algorithm.survival, self.random)
+        return algorithm
+
+
+class SeededSurvival:
+    """Hands the run's generator to a survival that would otherwise rank with fresh randomness."""
+
+    def __init__(self, survival: Any, random: np.random.Generator) -> None:
+        self.survival, self.random = survival, random
+
+    def do(self, *args: Any, **kwargs: Any) -> Any:
+        return self.survival.do(*args, **{**kwargs, "random_state": self.random})

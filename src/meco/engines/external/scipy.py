@@ -1,0 +1,199 @@
+"""SciPy's constrained differential evolution and COBYQA, which drive themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import Array
+from meco.engines.engine import Engine, Task, first_population, note_if_cut
+from meco.engines.external import Ceiling, borrow, pack, unpack
+from meco.errors import InvalidInput
+from meco.evaluator import BudgetSpent, Evaluator
+from meco.problems.evaluation import Evaluation
+from meco.results import feasibility_first
+from meco.rules.rule import best
+
+CHUNK = 50  # evaluations between two rows of the trace
+
+
+@cache
+def library() -> ModuleType:
+    """SciPy's optimizers, or an error that says how to get them."""
+    return borrow("scipy.optimize", "a SciPy method")
+
+
+class Stopped(Exception):
+    """The caller's stop() said so."""
+
+
+class Door:
+    """The evaluator as a library sees it: points come in one by one or in batches.
+
+    Objective and constraints of a point are one evaluation however often and in whatever
+    order they are asked for: COBYQA comes back to the constraints of old points.
+    """
+
+    def __init__(self, evaluator: Evaluator, stop: Callable[[], Any] | None) -> None:
+        self.evaluator, self.stop = evaluator, stop
+        self.known: dict[bytes, np.ndarray] = {}
+        self.noted = 0
+
+    def evaluate(self, x: np.ndarray) -> Evaluation:
+        """Evaluation of unit-cube points [n, D]: remembered, or made if the budget allows."""
+        keys = [row.tobytes() for row in np.ascontiguousarray(x)]
+        new = [i for i, key in enumerate(keys) if key not in self.known]
+        if new:
+            self._check()
+            ev = self.evaluator.evaluate(np.clip(x[new], 0.0, 1.0)[None])
+            self.known.update(zip((keys[i] for i in new), pack(ev)))
+        width = 3 + self.evaluator.n_ineq + self.evaluator.n_eq
+        told = np.array([self.known[key] for key in keys]).reshape(len(keys), width)  # also when none are asked
+        return unpack(told, self.evaluator.n_ineq)
+
+    def _check(self) -> None:
+        spent = int(self.evaluator.nfev[0])
+        if spent - self.noted >= CHUNK:
+            self.note()
+            if self.stop is not None and self.stop():
+                raise Stopped
+
+    def note(self) -> None:
+        """A row of the trace for what was evaluated since the last one."""
+        if int(self.evaluator.nfev[0]) > self.noted:
+            self.noted = int(self.evaluator.nfev[0])
+            self.evaluator.note(None, {})
+
+
+class SelfDriven(Engine):
+    """A library routine that calls the problem itself; started again when it ends early."""
+
+    name = ""
+    size: int  # points that a start looks at before anything else
+    random: np.random.Generator
+
+    def ask(self) -> Array:
+        raise InvalidInput(
+            f"{self.name} calls the problem itself and has no ask and tell; use minimize() or solve() with it"
+        )
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        self.ask()
+
+    def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
+        """Search, and search again from elsewhere, until the budget is spent or stop() says so."""
+        note_if_cut(evaluator, self.size)
+        door = Door(evaluator, stop)
+        self.starts = 0
+        try:
+            while evaluator.left > 0:
+                self._search(door)
+                self.starts += 1
+        except (BudgetSpent, Stopped):
+            pass
+        door.note()
+
+    @abstractmethod
+    def _search(self, door: Door) -> None:
+        """One start of the library routine."""
+
+    def _first(self, size: int) -> np.ndarray:
+        """Uniform points [n, D]; the first time, points to try first take the first places."""
+        if self.starts == 0:
+            return first_population(self.task, size)[0]
+        return self.random.random((size, self.task.dim))
+
+
+class DifferentialEvolution(SelfDriven):
+    """best1bin with Lampinen's rule; equalities as |h| <= eq_tol."""
+
+    name = "SciPy-DE"
+
+    def __init__(self, task: Task, pop_size: int = 50) -> None:
+        if pop_size < 5:
+            raise InvalidInput(f"SciPy-DE needs a pop_size of at least 5; got {pop_size}")
+        library()
+        self.task, self.size = task, int(pop_size)
+        self.random = task.draw.generator(0)
+
+    def _search(self, door: Door) -> None:
+        library().differential_evolution(
+            lambda x: self._objective(door, x),
+            bounds=[(0.0, 1.0)] * self.task.dim,
+            init=self._first(self.size),
+            constraints=self._limits(door),
+            rng=self.random,
+            maxiter=self.task.budget,  # the evaluator ends the search
+            tol=0.0,
+            polish=False,
+            updating="deferred",
+            vectorized=True,
+        )
+
+    def _objective(self, door: Door, x: np.ndarray) -> np.ndarray:
+        """f of the columns of x [D, S]; failed points are infinite, which the routine understands."""
+        ev = door.evaluate(x.T)
+        return np.where(ev.failed[0], np.inf, ev.f[0])
+
+    def _limits(self, door: Door) -> Any:
+        n_con = self.task.n_ineq + self.task.n_eq
+        if n_con == 0:
+            return ()
+
+        def constraints(x: np.ndarray) -> np.ndarray:
+            if x.ndim == 1:  # asked once, for the number of constraints
+                return np.zeros(n_con)
+            ev = door.evaluate(x.T)
+            over = np.concatenate([ev.g[0] - self.task.ineq_tol, np.abs(ev.h[0]) - self.task.eq_tol], axis=1)
+            return np.where(ev.failed[0][:, None], np.inf, over).T
+
+        return library().NonlinearConstraint(constraints, -np.inf, 0.0)
+
+
+class Cobyqa(SelfDriven):
+    """Trust-region SQP with quadratic models, from the best of some random points, again and again."""
+
+    name = "COBYQA"
+
+    def __init__(self, task: Task, starts_from: int = 50, radius: float = 0.1, final_radius: float = 1e-6) -> None:
+        if starts_from < 1:
+            raise InvalidInput(f"COBYQA starts from the best of at least 1 point; got starts_from={starts_from}")
+        library()
+        self.task, self.size = task, int(starts_from)
+        self.radius, self.final_radius = float(radius), float(final_radius)
+        self.random = task.draw.generator(0)
+
+    def _search(self, door: Door) -> None:
+        first = self._first(self.size)
+        start = first[int(best(feasibility_first(door.evaluate(first)))[0])]
+        self.ceiling = Ceiling()
+        library().minimize(
+            lambda x: float(self._values(door, x)[0]),
+            start,
+            method="COBYQA",
+            bounds=library().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
+            constraints=self._limits(door),
+            options={
+                "maxfev": 10 * self.task.budget,  # the evaluator ends the search
+                "maxiter": 100 * self.task.budget,
+                "initial_tr_radius": self.radius,
+                "final_tr_radius": self.final_radius,
+            },
+        )
+
+    def _values(self, door: Door, x: np.ndarray) -> np.ndarray:
+        """f, g and h of one point; a failed one is twice as bad as the worst seen."""
+        ev = door.evaluate(x[None])
+        return self.ceiling.cover(np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1), ev.failed[0])[0]
+
+    def _limits(self, door: Door) -> Any:
+        p, q = self.task.n_ineq, self.task.n_eq
+        if p + q == 0:
+            return ()
+        low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
+        return library().NonlinearConstraint(lambda x: self._values(door, x)[1:], low, np.zeros(p + q))

@@ -1,0 +1,1 @@
+"""Engines that model the functions they minimise."""

@@ -1,0 +1,232 @@
+"""A figure as data: panels with marks in data coordinates, drawn twice, as SVG for the page and by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from meco.experiments.report.table import Table
+
+MUTED = -1  # the series of everything that is not brought out
+SLOTS = 8  # distinct colours
+CHARACTER = 7.5  # width of a character, near enough for margins
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve of a series; step holds each value until the next."""
+
+    x: np.ndarray
+    y: np.ndarray
+    series: int
+    label: str = ""
+    width: float = 2.0
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Band:
+    """The room between two curves of a series."""
+
+    x: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    series: int
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Box:
+    """A horizontal box at height y: least, quartiles and greatest, points beyond the whiskers."""
+
+    y: float
+    values: tuple[float, float, float, float, float]
+    series: int
+    label: str = ""
+    beyond: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A value with its interval at height y."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+    series: int
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A rectangle filled by a share from 0 to 1, with a text on it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    share: float
+    text: str = ""
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A closed outline of the ground: an obstacle, a zone, an area."""
+
+    points: np.ndarray  # [V, 2]
+    kind: str  # block, round, zone, area
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A small mark: a sensor, a start, an end."""
+
+    x: float
+    y: float
+    kind: str  # sensor, start, end, hover
+    series: int = MUTED
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A straight stroke."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    series: int = MUTED
+    width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Words:
+    """Text at a point; anchor is start, middle or end."""
+
+    x: float
+    y: float
+    text: str
+    anchor: str = "middle"
+    bold: bool = False
+    series: int | None = None
+
+
+Mark = Line | Band | Box | Dot | Tile | Shape | Spot | Segment | Words
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Label, limits and ticks of one direction; names puts words in place of numbers."""
+
+    label: str = ""
+    limits: tuple[float, float] | None = None
+    log: bool = False
+    names: tuple[tuple[float, str], ...] = ()
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture: marks between two axes."""
+
+    title: str
+    marks: Sequence[Mark]
+    x: Axis = field(default_factory=Axis)
+    y: Axis = field(default_factory=Axis)
+    size: tuple[int, int] = (460, 300)
+    equal: bool = False  # one unit is as long in x as in y
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels that belong together, their legend, and the numbers behind them."""
+
+    name: str
+    title: str
+    panels: Sequence[Panel]
+    caption: str = ""
+    legend: Sequence[tuple[str, int]] = ()  # (label, series)
+    table: Table | None = None
+    small: bool = False  # many little panels
+
+
+def limits(panel: Panel, direction: str) -> tuple[float, float]:
+    """The limits an axis was given, or those of its marks with a little room."""
+    axis = panel.x if direction == "x" else panel.y
+    if axis.limits is not None:
+        return axis.limits
+    values = [v for mark in panel.marks for v in _extent(mark, direction)]
+    kept = [v for v in values if np.isfinite(v) and (not axis.log or v > 0)]
+    if not kept:
+        return (0.1, 1.0) if axis.log else (0.0, 1.0)
+    low, high = min(kept), max(kept)
+    if axis.log:
+        low, high = np.log10(low), np.log10(high)
+    room = 0.04 * (high - low) or 0.5
+    low, high = low - room, high + room
+    return (float(10**low), float(10**high)) if axis.log else (float(low), float(high))
+
+
+def _extent(mark: Mark, direction: str) -> list[float]:
+    if isinstance(mark, Band):
+        parts = [mark.x] if direction == "x" else [mark.low, mark.high]
+        return [float(v) for part in parts for v in (np.nanmin(part), np.nanmax(part)) if np.size(part)]
+    if isinstance(mark, Box):
+        return [*mark.values, *mark.beyond] if direction == "x" else [mark.y]
+    if isinstance(mark, Dot):
+        return [mark.x, mark.low, mark.high] if direction == "x" else [mark.y]
+    if isinstance(mark, Tile):
+        return [mark.x, mark.x + mark.width] if direction == "x" else [mark.y, mark.y + mark.height]
+    if isinstance(mark, Shape):
+        column = mark.points[:, 0 if direction == "x" else 1]
+        return [float(column.min()), float(column.max())]
+    values = np.atleast_1d(getattr(mark, direction))
+    finite = values[np.isfinite(values)]
+    return [float(v) for v in finite]
+
+
+def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
+    """Round values between two limits: decades on a log axis, else steps of 1, 2 or 5."""
+    if log:
+        first, last = int(np.ceil(np.log10(low) - 1e-9)), int(np.floor(np.log10(high) + 1e-9))
+        step = max(1, -(-(last - first) // (most - 1)))
+        found = [float(10.0**k) for k in range(first, last + 1, step)]
+        if len(found) > 2:
+            return found
+        fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
+        inside = [float(v) for v in fine if low * 0.999 <= v <= high * 1.001]
+        return inside if len(inside) > 1 else ticks(low, high, False, 4)
+    raw = (high - low) / max(most - 1, 1)
+    unit = 10.0 ** float(np.floor(np.log10(raw))) if raw > 0 else 1.0
+    width = next(unit * k for k in (1, 2, 5, 10) if unit * k >= 0.75 * raw)
+    return [float(v) for v in np.arange(np.ceil(low / width - 1e-9), np.floor(high / width + 1e-9) + 1) * width + 0.0]
+
+
+def tick_text(value: float, log: bool) -> str:
+    """A tick as text: 1e5 where it is large or small, else as short as it can be."""
+    if value and not 1e-3 <= abs(value) < (1e4 if log else 1e5):
+        mantissa, _, exponent = f"{value:.3e}".partition("e")
+        return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return f"{value:.5g}"
+
+
+def axis_labels(panel: Panel, direction: str) -> list[tuple[float, str]]:
+    """Where an axis is labelled, and with what."""
+    axis = panel.x if direction == "x" else panel.y
+    if axis.names:
+        return list(axis.names)
+    most = 5 if direction == "y" else max(3, panel.size[0] // 90)
+    return [(v, tick_text(v, axis.log)) for v in ticks(*limits(panel, direction), axis.log, most)]
+
+
+def margins(panel: Panel) -> tuple[float, float, float, float]:
+    """Room for the labels, in pixels: left, right, top, bottom."""
+    if panel.x.hidden and panel.y.hidden:
+        return 4, 4, 4, 4
+    widest = max((len(text) for _, text in axis_labels(panel, "y")), default=0) * CHARACTER
+    last = max((len(text) for _, text in axis_labels(panel, "x")[-1:]), default=0) * CHARACTER
+    right = 14 if panel.x.names else max(14, 4 + last / 2)  # a number may stand at the very end of the axis
+    return 12 + widest + (16 if panel.y.label else 0), right, 8, 24 + (16 if panel.x.label else 0)

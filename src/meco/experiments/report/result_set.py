@@ -1,0 +1,190 @@
+"""The runs of an experiment as arrays: M contenders, P problems, R runs; nan where a run is missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from meco.experiments.plan.experiment import Contender, Experiment, Place, Run
+from meco.experiments.report import stats
+from meco.experiments.report.stats import Feasibility
+from meco.experiments.run.record import Record, design, unpack
+from meco.experiments.run.store import ANY_SEED
+
+POINTS = 50  # evaluation counts at which curves are compared, evenly up to the budget
+METRICS = {"score": "f+ν", "first": "feasibility first"}
+NUMBERS = ("score", "f", "nu", "snapshot_f", "snapshot_nu", "final_score", "first_score", "seconds", "nfev")
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One dimension of an experiment: what every contender found at every place."""
+
+    experiment: Experiment
+    dim: int | None
+    contenders: tuple[Contender, ...]
+    places: tuple[Place, ...]
+    records: Mapping[tuple[int, int, int], Record]  # (contender, place, run)
+    reasons: Mapping[str, str] = field(default_factory=dict)  # why contenders are missing or incomplete
+    slots: Mapping[str, int] = field(default_factory=dict)  # colours of the contenders that figures bring out
+
+    @property
+    def labels(self) -> list[str]:
+        """The contenders' names."""
+        return [c.label for c in self.contenders]
+
+    @property
+    def problems(self) -> list[str]:
+        """The problems' names."""
+        return [p.problem for p in self.places]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M, P, R."""
+        return len(self.contenders), len(self.places), max((k[2] for k in self.records), default=0) + 1
+
+    def numbers(self, name: str) -> np.ndarray:
+        """One number of every run: [M, P, R]."""
+        out = np.full(self.shape, np.nan)
+        for where, record in self.records.items():
+            out[where] = getattr(record, name)
+        return out
+
+    @cached_property
+    def score(self) -> np.ndarray:
+        """Least f + nu of every run: [M, P, R]."""
+        return self.numbers("score")
+
+    @cached_property
+    def there(self) -> np.ndarray:
+        """Which runs exist: [M, P, R]."""
+        return ~np.isnan(self.score)
+
+    @cached_property
+    def complete(self) -> np.ndarray:
+        """Which contenders ran on every problem: [M]; only these are ranked."""
+        return np.all(np.any(self.there, axis=2), axis=1)
+
+    def runs(self, m: int) -> int:
+        """Runs of a contender on a problem, at most."""
+        return int(self.there[m].sum(axis=1).max(initial=0))
+
+    def fewest(self, m: int) -> int:
+        """Runs of a contender on the problem where it has fewest."""
+        return int(self.there[m].sum(axis=1).min(initial=self.shape[2]))
+
+    def cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
+        """Feasibility-first summary of every contender on every problem: [M][P]."""
+        prefix = "snapshot_" if snapshot else ""
+        feasible = np.nan_to_num(self.numbers(prefix + "feasible")).astype(bool)
+        f, nu = self.numbers(prefix + "f"), self.numbers(prefix + "nu")
+        m, p, _ = self.shape
+        return [[stats.feasibility(feasible[i, j], f[i, j], nu[i, j]) for j in range(p)] for i in range(m)]
+
+    def order(self, metric: str) -> np.ndarray:
+        """Numbers that order the runs on each problem under a metric: [M, P, R]."""
+        if metric == "score":
+            return self.score
+        feasible = np.nan_to_num(self.numbers("feasible")).astype(bool)
+        f, nu = self.numbers("f"), self.numbers("nu")
+        return np.stack([stats.positions(feasible[:, j], f[:, j], nu[:, j]) for j in range(self.shape[1])], axis=1)
+
+    def rank_table(self, metric: str, among: np.ndarray | None = None) -> np.ndarray:
+        """Rank of every contender on every problem, nan for those not ranked: [M, P].
+
+        metric is score or first; final and snapshot are the same over surviving populations.
+        """
+        chosen = self.complete if among is None else self.complete & among
+        out = np.full(self.shape[:2], np.nan)
+        if not chosen.any():
+            return out
+        if metric in ("score", "final"):
+            values = self.score if metric == "score" else self.numbers("final_score")
+            out[chosen] = stats.ranks(stats.mean_of(values[chosen], 2))
+            return out
+        cells = [row for row, keep in zip(self.cells(metric == "snapshot"), chosen) if keep]
+        for j in range(self.shape[1]):
+            out[chosen, j] = stats.feasibility_ranks([row[j] for row in cells])
+        return out
+
+    @cached_property
+    def curves(self) -> dict[str, np.ndarray]:
+        """score, f, nu and feasible over the evaluations, at POINTS shares of the budget: [M, P, R, T].
+
+        f, nu and feasible belong to the feasibility-first best; nan before the first generation.
+        """
+        shares = np.arange(1, POINTS + 1) / POINTS
+        out = {name: np.full((*self.shape, POINTS), np.nan) for name in ("score", "f", "nu", "feasible")}
+        for (m, p, r), record in self.records.items():
+            curve = unpack(record.curve)
+            if not curve:
+                continue
+            counts = shares * self.places[p].budget
+            index = np.searchsorted(curve["nfev"], counts + 1e-6, side="right") - 1
+            seen = index >= 0
+            for name in ("score", "f", "nu"):
+                out[name][m, p, r, seen] = curve[name][index[seen]]
+            reached = np.inf if record.feasible_at is None else record.feasible_at
+            out["feasible"][m, p, r, seen] = counts[seen] >= reached
+        return out
+
+    @cached_property
+    def anchors(self) -> tuple[np.ndarray, np.ndarray]:
+        """S_best, the least f + nu any run found, and S_0, the mean first one, of each problem: [P], [P]."""
+        first = self.numbers("first_score")
+        first[~np.isfinite(first)] = np.nan
+        return stats.least_of(self.score, (0, 2)), stats.mean_of(first, (0, 2))
+
+    def open_gap(self) -> np.ndarray:
+        """(S - S_best) / (S_0 - S_best) over the evaluations: [M, P, R, T]."""
+        return stats.normalised(self.curves["score"], *self.anchors)
+
+    def action_trace(self, m: int, p: int) -> tuple[np.ndarray, np.ndarray] | None:
+        """Evaluations [G] and the actions of all runs [R, G] of a contender that has a policy."""
+        found = [unpack(r.curve) for (i, j, _), r in sorted(self.records.items()) if (i, j) == (m, p)]
+        found = [c for c in found if "action" in c]
+        if not found:
+            return None
+        length = min(c["nfev"].size for c in found)
+        return found[0]["nfev"][:length], np.stack([c["action"][:length] for c in found])
+
+    def best_design(self, m: int, p: int) -> tuple[Record, np.ndarray] | None:
+        """The best run of a contender at a place, feasibility first, and its design."""
+        found = [r for (i, j, _), r in self.records.items() if (i, j) == (m, p)]
+        if not found:
+            return None
+        best = min(found, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
+        return best, design(best.x, self.places[p].dim)
+
+
+def sample(experiment: Experiment, dim: int | None, found: Mapping[Run, Record], failed: Mapping[Run, str]) -> Sample:
+    """The runs of an experiment at one dimension; contenders without any run are left out, with the reason."""
+    places = tuple(dict.fromkeys(experiment.places(dim)))
+    kept: list[Contender] = []
+    records: dict[tuple[int, int, int], Record] = {}
+    reasons: dict[str, str] = {}
+    for contender in experiment.contenders:
+        mine: dict[tuple[int, int], Record] = {}
+        for j, place in enumerate(places):
+            options = contender.filled(place, experiment.pins)
+            for turn in range(experiment.seeds(contender)):
+                run = Run(contender.method, options, place, experiment.first_seed + turn)
+                if run in found:
+                    mine[j, turn] = found[run]
+                elif why := failed.get(run) or failed.get(run._replace(seed=ANY_SEED)):
+                    reasons.setdefault(contender.label, why)
+        if mine:
+            records |= {(len(kept), j, turn): record for (j, turn), record in mine.items()}
+            kept.append(contender)
+        else:
+            reasons.setdefault(contender.label, "not run yet")
+    return Sample(experiment, dim, tuple(kept), places, records, reasons)
+
+
+def policy_of(contender: Contender) -> str:
+    """The policy a contender uses, as the options name it."""
+    return str(json.loads(json.dumps(dict(contender.options))).get("policy", ""))

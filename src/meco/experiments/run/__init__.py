@@ -1,0 +1,1 @@
+"""Campaigns: runs in parallel, resumed after any end, kept in a store."""

@@ -1,0 +1,95 @@
+"""What `meco reproduce` and `meco bench` share: their options, the campaign, and how it ends."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from meco.errors import InvalidInput, MecoError, MissingExtra
+from meco.experiments.plan.experiment import LEAST_SURROGATE_RUNS, Experiment
+from meco.experiments.run.executors import start_workers
+from meco.experiments.run.runner import Stopped, Summary, run_campaign, stopping_signals
+from meco.experiments.run.store import Store
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of every campaign."""
+    parser.add_argument(
+        "--runs", type=int, metavar="N", help="runs of each method on each problem, with consecutive seeds"
+    )
+    parser.add_argument("--out", metavar="DIR", help="results folder; the same folder again runs only what is missing")
+    parser.add_argument(
+        "--executor", default="processes", metavar="WHERE", help="serial, processes, dask or dask:tcp://HOST:PORT"
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="processes to use; one for each core unless given")
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these, e.g. SHADE MeCO:policy=meco-10d")
+    parser.add_argument(
+        "--cobra-runs",
+        type=int,
+        metavar="N",
+        help="runs of COBRA, SACOBRA and COBYQA, which take a minute or more each at 50D (3 or more)",
+    )
+    parser.add_argument("--no-report", action="store_true", help="run only; make the page later with meco report DIR")
+    parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse numbers that make no sense before anything is written."""
+    if args.cobra_runs is not None and args.cobra_runs < LEAST_SURROGATE_RUNS:
+        raise InvalidInput(f"--cobra-runs must be at least {LEAST_SURROGATE_RUNS}; got {args.cobra_runs}")
+
+
+def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
+    """Run what is missing, write the report, say how it ended; returns the exit code."""
+    try:
+        with stopping_signals():
+            summary = _run(experiments, folder, args)
+    except Stopped as stop:
+        name = signal.Signals(stop.number).name
+        print(f"meco: stopped by {name}; finished runs are kept, the same command goes on from there", file=sys.stderr)
+        return 128 + stop.number
+    if summary.done == 0:
+        reasons = list(dict.fromkeys(summary.failures.values()))
+        raise MecoError("nothing could be run: " + "; ".join(reasons))
+    _say(summary, folder)
+    if not args.no_report:
+        _report(folder)
+    return 1 if summary.failures else 0
+
+
+def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
+    """Run what is missing, with workers that are gone when this ends, however it ends."""
+    workers = start_workers(args.executor, args.workers)
+    now = True
+    try:
+        with Store.campaign(folder) as store:
+            summary = run_campaign(experiments, store, workers, args.quiet)
+            now = False
+        return summary
+    finally:
+        workers.close(now)
+
+
+def _say(summary: Summary, folder: str) -> None:
+    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / 'results.sqlite'}")
+    if not summary.failures:
+        return
+    print("missing:", file=sys.stderr)
+    lacking: dict[str, set[str]] = {}
+    for run, reason in summary.failures.items():
+        lacking.setdefault(f"{run.method}: {reason}", set()).add(run.place.problem)
+    for reason, problems in lacking.items():
+        print(f"  {reason} [{len(problems)} problems]", file=sys.stderr)
+
+
+def _report(folder: str) -> None:
+    from meco.experiments.report.report import write_report
+
+    try:
+        for line in write_report(folder).lines:
+            print(line)
+    except MissingExtra as error:
+        print(f"no report yet: {error}; then: meco report {folder}", file=sys.stderr)

@@ -1,0 +1,214 @@
+"""Where tasks run: in this process, in processes of this machine, or on a Dask cluster.
+
+Each is a concurrent.futures executor with a few words more: how many tasks to hand out at
+a time, which exceptions mean that a worker was lost, and how to go on after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from meco.errors import InvalidInput, MecoError, UnknownName, load_extra
+from meco.experiments.run.threads import ONE_THREAD
+
+GRACE_SECONDS = 1  # how long a worker may take to end
+REACH_SECONDS = 10  # how long a scheduler may take to answer
+
+
+class Unreachable(MecoError, ConnectionError):
+    """No Dask scheduler answers, or it went away."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Workers:
+    """Something that takes tasks; the base does them at once, in this process."""
+
+    name = "serial"
+    lost: tuple[type[BaseException], ...] = ()  # a worker died; the task can be done again
+    gone: tuple[type[BaseException], ...] = ()  # all of it went away
+    shared_fate = False  # whether one lost worker takes every task in hand with it
+
+    @property
+    def count(self) -> int:
+        """How many tasks run at the same time."""
+        return 1
+
+    @property
+    def window(self) -> int:
+        """How many tasks to hand out at a time."""
+        return 1
+
+    def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        """Hand out a task."""
+        future: Future = Future()
+        future.set_result(work(task))
+        return future
+
+    def renew(self) -> None:
+        """Go on after a worker was lost."""
+
+    def close(self, now: bool = False) -> None:
+        """End the workers; now: without waiting for what they do."""
+
+
+class Processes(Workers):
+    """Processes of this machine, each with one thread."""
+
+    name = "processes"
+    lost = (BrokenProcessPool,)
+    shared_fate = True
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._before = {k: os.environ.get(k) for k in ONE_THREAD}
+        os.environ.update(ONE_THREAD)  # inherited by the workers; this process has read its own already
+        self._others = {p.pid for p in multiprocessing.active_children()}
+        self._pool = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks and BLAS threads
+        return ProcessPoolExecutor(self._workers, mp_context=fresh, initializer=settle_in)
+
+    @property
+    def count(self) -> int:
+        return self._workers
+
+    @property
+    def window(self) -> int:
+        return self._workers + 1
+
+    def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        try:
+            return self._pool.submit(work, task)
+        except BrokenProcessPool as error:  # it broke between two tasks
+            future: Future = Future()
+            future.set_exception(error)
+            return future
+
+    def renew(self) -> None:
+        self._end()
+        self._pool = self._start()
+
+    def close(self, now: bool = False) -> None:
+        if now:
+            self._end()
+        self._pool.shutdown(wait=not now, cancel_futures=True)
+        for key, value in self._before.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
+
+    def _end(self) -> None:
+        ours = [p for p in multiprocessing.active_children() if p.pid not in self._others]
+        for process in ours:
+            process.terminate()
+        for process in ours:
+            process.join(GRACE_SECONDS)
+            process.kill()  # a library in the middle of its work may not have heard
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def settle_in() -> None:
+    """In a worker: leave Ctrl-C to the coordinator, and end when the coordinator is no more."""
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class Dask(Workers):
+    """A Dask cluster: a local one of our own, or one that is there already."""
+
+    name = "dask"
+    gone = (CancelledError,)
+
+    def __init__(self, address: str, workers: int) -> None:
+        distributed = load_extra("distributed", "dask", "the dask executor")
+        from distributed.scheduler import KilledWorker
+
+        self.lost = (KilledWorker,)
+        logs = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
+        self._levels = [(log, log.level) for log in logs]
+        for log in logs:  # what goes wrong is said in our own words
+            log.setLevel(logging.CRITICAL)
+        self._cluster: Any = None
+        if address:
+            self._client = _joined(distributed, address)
+        else:
+            self._cluster = _local(distributed, workers)
+            self._client = distributed.Client(self._cluster, set_as_default=False)
+        self._pool: Executor = self._client.get_executor()
+
+    @property
+    def count(self) -> int:
+        return max(1, sum(self._client.nthreads().values()))
+
+    @property
+    def window(self) -> int:
+        return 4 * self.count + 16
+
+    def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        return self._pool.submit(work, task)
+
+    def close(self, now: bool = False) -> None:
+        with contextlib.suppress(Exception):
+            self._pool.shutdown(wait=False)
+        for part in (self._client, self._cluster):
+            with contextlib.suppress(Exception):
+                if part is not None:
+                    part.close(timeout=2 if now else 10)
+        for log, level in self._levels:
+            log.setLevel(level)
+
+
+def _joined(distributed: Any, address: str) -> Any:
+    try:
+        return distributed.Client(address, timeout=REACH_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise Unreachable(
+            f"no Dask scheduler answers at {address} ({type(error).__name__}); "
+            "start one with `dask scheduler`, or use --executor dask for a local cluster"
+        ) from error
+
+
+def _local(distributed: Any, workers: int) -> Any:
+    import dask
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 100})  # a killed worker is not the task's fault
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=None,
+        silence_logs=logging.CRITICAL, env=dict(ONE_THREAD),
+    )  # fmt: skip
+
+
+def start_workers(spec: str = "processes", workers: int | None = None) -> Workers:
+    """The workers that `--executor` names: serial, processes, dask or dask:tcp://host:port."""
+    if workers is not None and workers < 1:
+        raise InvalidInput(f"--workers must be at least 1; got {workers}")
+    kind, _, address = spec.partition(":")
+    count = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
+    if kind == "dask":
+        return Dask(address, count)
+    if spec == "serial":
+        return Workers()
+    if spec == "processes":
+        return Processes(count)
+    raise UnknownName("executor", spec, ["serial", "processes", "dask", "dask:tcp://HOST:PORT"])

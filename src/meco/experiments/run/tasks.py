@@ -1,0 +1,130 @@
+"""Tasks: runs that go to one worker together, and what the worker does with them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+import traceback
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
+from meco.experiments.plan.experiment import Run, load_problem
+from meco.experiments.run.record import Record
+from meco.methods import METHODS, solve
+
+HOPELESS = (MissingExtra, UnknownName, UnknownOption)  # of a method: no problem and no seed can change them
+LOCKSTEP_NUMBERS = 2000  # runs x variables of one lockstep group: some seconds, and cache-friendly
+LOCKSTEP_RUNS = 60
+LEAST_LOCKSTEP = 14  # smaller groups waste time
+TASKS_PER_WORKER = 8
+TASK_SECONDS = 8.0  # what a task of runs one after another should take
+LOCKSTEP_SECONDS = 0.035  # one run in lockstep at 50D and 2500 evaluations, one core
+SECONDS = {  # one run at 50D and 2500 evaluations, one core: first guesses, corrected while running
+    "BP-epsMAg-ES": 1.0, "CMA-ES": 0.6, "CMA-ES-native": 1.0, "CMA-ES-AL": 1.0, "NSGA-III": 2.0, "ISRES": 1.0,
+    "SciPy-DE": 1.5, "COBYQA": 20.0, "COBRA": 300.0, "SACOBRA": 300.0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """Runs of one method on problems of equal D with equal budgets; only their policies may differ."""
+
+    runs: tuple[Run, ...]
+    files: tuple[tuple[str, str], ...] = ()  # user problems: (name, file)
+
+    @property
+    def method(self) -> str:
+        """The method of all its runs."""
+        return self.runs[0].method
+
+    @property
+    def guess(self) -> float:
+        """Seconds it may take, before anything was measured."""
+        place = self.runs[0].place
+        size = place.budget / 2500 * (0.5 + 0.5 * place.dim / 50)
+        return len(self.runs) * size * SECONDS.get(self.method, LOCKSTEP_SECONDS)
+
+    def halves(self) -> tuple[Task, Task]:
+        """The same runs as two tasks."""
+        middle = len(self.runs) // 2
+        return replace(self, runs=self.runs[:middle]), replace(self, runs=self.runs[middle:])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came back: a record for each run, or why there is none."""
+
+    records: tuple[Record, ...] = ()
+    seconds: float = 0.0  # by the clock
+    error: str = ""
+    hopeless: bool = False  # runs with the same options will fail everywhere
+
+
+def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: int = 1) -> list[Task]:
+    """Tasks of seconds to a minute, the longest first, and enough of them that no worker waits at the end."""
+    wanted = list(runs)
+    fair = max(LEAST_LOCKSTEP, len(wanted) // (TASKS_PER_WORKER * workers))
+    alike: dict[tuple, list[Run]] = {}
+    for run in wanted:
+        options = json.loads(run.options)
+        if METHODS[run.method].lockstep and "hidden" not in options:
+            options.pop("policy", None)  # runs in lockstep may each have their own
+        alike.setdefault((run.method, str(options), run.place.dim, run.place.budget), []).append(run)
+    used, tasks = files or {}, []
+    for members in alike.values():
+        count = math.ceil(len(members) / _group_size(members[0], fair))
+        for i in range(count):  # parts of equal size
+            part = members[i * len(members) // count : (i + 1) * len(members) // count]
+            named = sorted({(r.place.problem, used[r.place.problem]) for r in part if r.place.problem in used})
+            tasks.append(Task(tuple(part), tuple(named)))
+    return sorted(tasks, key=lambda task: -task.guess)
+
+
+def _group_size(one: Run, fair: int) -> int:
+    if METHODS[one.method].lockstep:
+        return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.place.dim, fair))
+    return max(1, int(TASK_SECONDS / Task((one,)).guess))
+
+
+def perform(task: Task) -> Outcome:
+    """Do the runs of a task; called in a worker, it never raises what a run can raise."""
+    begin, start = time.perf_counter(), time.process_time()
+    try:
+        problems = [load_problem(run.place, dict(task.files)) for run in task.runs]
+    except Exception as error:
+        return Outcome(error=_told(error))
+    try:
+        budget, seeds = task.runs[0].place.budget, [run.seed for run in task.runs]
+        results = solve(task.method, problems, budget, seeds, **engine_options(task.runs))
+    except Exception as error:
+        return Outcome(error=_told(error), hopeless=isinstance(error, HOPELESS))
+    each = (time.process_time() - start) / len(task.runs)
+    records = tuple(Record.of(r, p, each) for r, p in zip(results, problems))
+    return Outcome(records, time.perf_counter() - begin)
+
+
+def _told(error: Exception) -> str:
+    """An error of ours in its own words, any other with its type and where it happened."""
+    if isinstance(error, MecoError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({last.filename.rpartition('/')[2]}:{last.lineno})"
+
+
+def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
+    """What the engine is told: pins are dropped, differing policies become a list, hidden features a mask."""
+    options = json.loads(runs[0].options)
+    names = [re.sub("@[0-9a-f]{8}$", "", str(json.loads(run.options).get("policy", ""))) for run in runs]
+    hidden = options.pop("hidden", None)
+    if not names[0]:
+        return options
+    policy: Any = names[0] if len(set(names)) == 1 else names
+    if hidden:
+        from meco.mdp.policy import Masked, load_policy
+
+        policy = Masked(load_policy(names[0]), tuple(hidden))
+    return {**options, "policy": policy}

@@ -1,0 +1,1 @@
+"""Files: written whole, read by their claims, locked while in use."""

@@ -1,0 +1,122 @@
+"""The Gymnasium environments: conventions kept, and the same numbers as the episode behind them."""
+
+import runpy
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+
+from meco.adapters.gymnasium import MecoEnv, MecoVectorEnv  # noqa: E402
+from meco.errors import InvalidInput  # noqa: E402
+from meco.mdp import Episode  # noqa: E402
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "train_sb3_dqn.py"
+SMALL = {"problems": ("C01", "C07", "C20"), "dim": 10, "budget": 250}
+
+
+def test_gymnasium_finds_nothing_wrong():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gymnasium.make("MeCO-v0", **SMALL).unwrapped, skip_render_check=True)
+
+
+def test_stable_baselines_finds_nothing_wrong():
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(gymnasium.make("MeCO-v0", **SMALL).unwrapped)
+
+
+def test_an_episode_ends_with_the_budget_as_terminated():
+    env = MecoEnv(**SMALL)
+    env.reset(seed=1)
+    ends = [env.step(5)[2:4] for _ in range(4)]
+    assert ends == [(False, False)] * 3 + [(True, False)]
+
+
+def test_index_k_is_the_action_value_k_over_ten():
+    env = MecoEnv(**SMALL)
+    env.reset(seed=3, options={"problem": "C07"})
+    for k in (0, 7, 10):
+        s, *_ = env.step(k)
+        assert s[8] == np.float32(k / 10)
+
+
+def test_the_environment_is_the_episode():
+    env = MecoEnv(**SMALL)
+    s, info = env.reset(seed=5, options={"problem": "C20"})
+    seed = env._episode.seeds
+    episode = Episode([env._stage.problems[2]], seed, 250, references=np.array([np.inf]))
+    np.testing.assert_array_equal(s, episode.reset()[0].astype(np.float32))
+    assert info["problem"] == "C20"
+    for k in (3, 9, 10, 0):
+        s, r, over, _, info = env.step(k)
+        expected, reward, done = episode.step([k / 10])
+        np.testing.assert_array_equal(s, expected[0].astype(np.float32))
+        assert (r, over) == (reward[0], done[0])
+        assert info["score"] == episode.score[0]
+        assert info["nfev"] == episode.nfev[0]
+
+
+def test_the_same_seed_gives_the_same_episodes():
+    env = MecoEnv(**SMALL)
+
+    def rewards():
+        env.reset(seed=9)
+        return [[env.step(k)[1] for k in (4, 8, 10, 2)] + [env.reset()[1]["problem"]] for _ in range(3)]
+
+    assert rewards() == rewards()
+
+
+def test_the_reference_objective_of_the_reward_learns_from_ended_episodes():
+    env = MecoEnv(problems=("C01",), dim=10, budget=250)
+    env.reset(seed=1)
+    assert not env._player.references.least
+    for _ in range(4):
+        env.step(10)
+    assert env._player.references.least["C01"] == env._episode.best_objective[0]
+
+
+def test_run_i_of_the_vector_environment_is_the_environment_seeded_alike():
+    many = gymnasium.make_vec("MeCO-v0", num_envs=3, **SMALL)
+    seen, _ = many.reset(seed=20)
+    one = MecoEnv(**SMALL)
+    first, _ = one.reset(seed=22)
+    np.testing.assert_array_equal(seen[2], first)
+    for turn in range(9):  # beyond the end: all start anew at the next step, whatever the action
+        seen, r, ended, cut, info = many.step(np.array([1, 5, 9]))
+        if turn == 4:
+            expected, reward, over = one.reset()[0], 0.0, False
+        else:
+            expected, reward, over, _, _ = one.step(9)
+        np.testing.assert_array_equal(seen[2], expected)
+        assert (r[2], ended[2], cut[2]) == (reward, over, False)
+    assert info["problem"].shape == (3,)
+    assert many.observation_space.contains(seen)
+
+
+def test_each_run_of_a_vector_environment_can_be_given_its_problem():
+    many = MecoVectorEnv(num_envs=2, **SMALL)
+    _, info = many.reset(seed=1, options={"problem": ["C20", "C01"]})
+    assert info["problem"].tolist() == ["C20", "C01"]
+    with pytest.raises(InvalidInput, match="2 environments need one problem or 2; got 1"):
+        many.reset(options={"problem": ["C20"]})
+
+
+def test_a_problem_of_another_size_is_refused():
+    env = MecoEnv(**SMALL)
+    with pytest.raises(InvalidInput, match="problems of 10 variables; RC20 has 2"):
+        env.reset(seed=1, options={"problem": "RC20"})
+
+
+def test_the_example_trains_a_stable_baselines_agent(monkeypatch, capsys):
+    pytest.importorskip("stable_baselines3")
+    monkeypatch.setattr(sys, "argv", [str(EXAMPLE)])
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert "mean return" in capsys.readouterr().out

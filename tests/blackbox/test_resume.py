@@ -1,0 +1,337 @@
+"""A run folder: nothing evaluated is lost, and a killed run goes on bit for bit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.api import Checkpoint
+from meco.blackbox.answers import Fault
+from meco.blackbox.evaluation_log import Entry
+from meco.blackbox.log_file import HEADER, Layout, read_log, write_log
+from meco.blackbox.runfolder import load_run
+from meco.blackbox.snapshot import read_snapshot
+from meco.errors import DamagedFile, InvalidInput
+
+BOX = [(-5.0, 5.0)] * 3
+OPTIONS = {"method": "SHADE-FR", "budget": 120, "seed": 4, "pop_size": 10}
+
+
+def fun(x):
+    if x[1] > 4:
+        raise ValueError("no mesh")
+    return float(x @ x), {"reach": 1.0 - x[0], "height": x[1] - 3.0}, [x[0] - x[2]]
+
+
+def same(a, b):
+    """Whether two results hold the same evaluations and the same answer, to the last bit."""
+    for key in ("x", "f", "g", "h", "failed", "attempt"):
+        assert_array_equal(getattr(a.evaluations, key), getattr(b.evaluations, key))
+    assert_array_equal(a.x, b.x)
+    assert (a.nfev, a.nfail, a.constr) == (b.nfev, b.nfail, b.constr)
+    for key in a.trace:
+        assert_array_equal(a.trace[key], b.trace[key])
+
+
+def interrupted_run(folder, after, **options):
+    """Run until the function has been called `after` times, then break off in the middle."""
+    calls = []
+
+    def breaks_off(x):
+        calls.append(x)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    breaks_off.__qualname__ = fun.__qualname__
+    return meco.minimize(breaks_off, BOX, checkpoint=folder, **{**OPTIONS, **options})
+
+
+def test_a_checkpoint_changes_nothing(tmp_path):
+    plain = meco.minimize(fun, BOX, **OPTIONS)
+    same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS), plain)
+
+
+@pytest.mark.parametrize("after", [0, 1, 9, 10, 11, 57, 119])
+@pytest.mark.parametrize("method", ["SHADE-FR", "MeCO-rand", "MA-ES", "COBYQA"])
+def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path, after, method):
+    change = {"method": method} | ({"pop_size": None} if method == "COBYQA" else {})
+    whole = meco.minimize(fun, BOX, **{**OPTIONS, **change})
+    part = interrupted_run(tmp_path / "run", after, **change)
+    assert (part.stop_reason, part.nfev) == ("interrupt", after)
+    assert np.isfinite(part.x).all()
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return fun(x)
+
+    counted.__qualname__ = fun.__qualname__
+    resumed = meco.minimize(counted, BOX, checkpoint=tmp_path / "run", resume=True, **{**OPTIONS, **change})
+    same(resumed, whole)
+    assert len(calls) == 120 - after
+
+
+@pytest.mark.parametrize("after", [0, 5, 47])
+def test_known_points_and_starting_points_are_resumed_with_the_run(tmp_path, after):
+    known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
+    f, g, h = (
+        (known * known).sum(axis=1),
+        np.stack([1.0 - known[:, 0], known[:, 1] - 3.0], axis=1),
+        known[:, :1] - known[:, 2:],
+    )
+    more = {"evaluated": (known, f, g, h), "x0": [0.1, 0.2, 0.3]}
+    whole = meco.minimize(fun, BOX, **more, **OPTIONS)
+    interrupted_run(tmp_path / "run", after, **more)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **more, **OPTIONS)
+    same(resumed, whole)
+    assert list(resumed.constr) == ["reach", "height", "h1"]
+    _, entries, layout, damaged = load_run(tmp_path / "run")
+    assert (len(entries), layout, damaged) == (120, Layout(3, 2, 1, decided=True), 0)
+
+
+def test_a_run_interrupted_again_and_again_ends_the_same(tmp_path):
+    whole = meco.minimize(fun, BOX, on_error="retry", **OPTIONS)
+    folder = tmp_path / "run"
+    interrupted_run(folder, 17, on_error="retry")
+    for _ in range(3):
+        interrupted_run(folder, 23, on_error="retry", resume=True)
+    same(meco.minimize(fun, BOX, checkpoint=folder, resume=True, on_error="retry", **OPTIONS), whole)
+
+
+def test_a_finished_run_is_given_back_without_a_call(tmp_path):
+    whole = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+
+    def never(x):
+        raise AssertionError("called")
+
+    never.__qualname__ = fun.__qualname__
+    same(meco.minimize(never, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS), whole)
+
+
+def test_the_finished_log_is_the_same_file_whoever_made_it(tmp_path):
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "a", **OPTIONS)
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "b", workers=3, **OPTIONS)
+    interrupted_run(tmp_path / "c", 44)
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "c", resume=True, workers=2, **OPTIONS)
+    logs = [(tmp_path / name / "evals.bin").read_bytes() for name in "abc"]
+    assert logs[0] == logs[1] == logs[2]
+
+
+def test_the_seed_of_a_resumed_run_is_that_of_the_folder(tmp_path):
+    options = {**OPTIONS, "seed": None}
+    part = interrupted_run(tmp_path / "run", 30, seed=None)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options)
+    assert resumed.seed == part.seed
+    same(resumed, meco.minimize(fun, BOX, **{**options, "seed": part.seed}))
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path):
+    interrupted_run(tmp_path / "run", 30)
+    for change, named in (
+        ({"budget": 130}, "budget"),
+        ({"seed": 5}, "seed"),
+        ({"method": "SHADE"}, "method"),
+        ({"pop_size": 11}, "options"),
+        ({"eq_tol": 1e-3}, "eq_tol"),
+        ({"x0": [0, 0, 0]}, "x0"),
+        ({"on_error": "retry"}, "on_error"),
+    ):
+        with pytest.raises(InvalidInput, match=f"another problem or set-up: its {named}"):
+            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **{**OPTIONS, **change})
+    with pytest.raises(InvalidInput, match="its lower"):
+        meco.minimize(fun, [(-4.0, 5.0)] * 3, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    with pytest.raises(InvalidInput, match="its fun"):
+        meco.minimize(lambda x: x @ x, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+def test_a_folder_of_another_version_is_refused(tmp_path, monkeypatch):
+    interrupted_run(tmp_path / "run", 30)
+    monkeypatch.setattr(meco, "__version__", "99.0")
+    with pytest.raises(InvalidInput, match=r"made by meco .*cannot continue"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+def test_a_folder_in_use_is_not_overwritten(tmp_path):
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    with pytest.raises(InvalidInput, match="resume=True"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.tex").touch()
+    with pytest.raises(InvalidInput, match="other files"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "other", **OPTIONS)
+
+
+def test_a_search_that_departs_from_the_log_is_refused(tmp_path):
+    interrupted_run(tmp_path / "run", 60)
+    _, entries, layout, _ = load_run(tmp_path / "run")
+    moved = [e._replace(x=e.x + 0.5) if e.number == 33 else e for e in entries]
+    write_log(tmp_path / "run" / "evals.bin", layout, moved)
+    with pytest.raises(InvalidInput, match=r"evaluation 33 .*evaluated="):
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+def test_a_search_that_departs_from_the_stored_state_is_refused(tmp_path):
+    interrupted_run(tmp_path / "run", 60)
+    state = read_snapshot(tmp_path / "run" / "state.bin")
+    assert state.nfev == 10 * state.generation
+    for change, named in (
+        ({"population": {**state.population, "x": state.population["x"] + 1e-12}}, "population"),
+        ({"streams": state.streams.replace("1", "2", 1)}, "streams"),
+    ):
+        state._replace(**change).write(tmp_path / "run" / "state.bin")
+        with pytest.raises(InvalidInput, match=f"another {named}.* than the interrupted one"):
+            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+
+
+@pytest.mark.parametrize("damage", [lambda c: b"not a state", lambda c: c[:-9], lambda c: c[:99] + b"?" + c[100:]])
+def test_a_damaged_state_file_does_no_harm(tmp_path, damage):
+    interrupted_run(tmp_path / "run", 60)
+    place = tmp_path / "run" / "state.bin"
+    place.write_bytes(damage(place.read_bytes()))
+    whole = meco.minimize(fun, BOX, **OPTIONS)
+    same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS), whole)
+
+
+def test_a_run_file_that_is_not_one_is_named(tmp_path):
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(DamagedFile, match=r"run\.json"):
+        meco.minimize(fun, BOX, checkpoint=tmp_path, resume=True, **OPTIONS)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("damage") / "run"
+    whole = interrupted_run(folder, 80)
+    log = folder / "evals.bin"
+    content = bytearray(log.read_bytes())
+    size = Layout(3, 2, 1).size
+    assert len(content) == HEADER.size + 80 * size
+    if data.draw(st.booleans(), label="truncate"):
+        cut = data.draw(st.integers(1, 40 * size).filter(lambda n: n % size), label="bytes cut")
+        content = content[: len(content) - cut]
+        lost = -(-cut // size)
+    else:
+        places = data.draw(st.lists(st.integers(40 * size, 80 * size - 1), min_size=1, max_size=5, unique=True))
+        for place in places:
+            content[HEADER.size + place] ^= 1 << data.draw(st.integers(0, 7))
+        lost = len({place // size for place in places})
+    log.write_bytes(content)
+    calls = []
+
+    def counted(x):
+        calls.append(x)
+        return fun(x)
+
+    counted.__qualname__ = fun.__qualname__
+    resumed = meco.minimize(counted, BOX, checkpoint=folder, resume=True, **OPTIONS)
+    same(resumed, meco.minimize(fun, BOX, **OPTIONS))
+    assert len(calls) == 40 + lost
+    assert "was damaged" in resumed.message
+    assert f"{80 - lost} are intact" in resumed.message
+    assert whole.nfev == 80
+
+
+def test_a_damaged_header_is_repaired_from_the_run_file(tmp_path):
+    interrupted_run(tmp_path / "run", 80)
+    log = tmp_path / "run" / "evals.bin"
+    content = bytearray(log.read_bytes())
+    content[13] ^= 8
+    log.write_bytes(content)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    same(resumed, meco.minimize(fun, BOX, **OPTIONS))
+    assert "80 are intact" in resumed.message
+
+
+@given(st.integers(0, 2**63), st.integers(0, 2**31), st.integers(0, 6), st.lists(st.floats(), min_size=7, max_size=7))
+def test_a_record_is_read_back_to_the_last_bit(number, batch, fault, values):
+    layout = Layout(3, 2, 1, decided=True)
+    entry = Entry(
+        number, batch, 1, Fault(fault), np.array(values[:3]), values[3], np.array(values[4:6]), np.array(values[6:])
+    )
+    back = layout.decode(layout.encode(entry))
+    assert back is not None
+    assert (back.number, back.batch, back.attempt, back.fault) == (number, batch, 1, fault)
+    assert np.array(values).tobytes() == np.array([*back.x, back.f, *back.g, *back.h]).tobytes()
+
+
+@given(st.integers(0, Layout(3, 2, 1).size * 8 - 1))
+def test_any_flipped_bit_of_a_record_is_noticed(bit):
+    layout = Layout(3, 2, 1)
+    record = bytearray(layout.encode(Entry(5, 1, 0, Fault.NONE, np.ones(3), 2.0, np.zeros(2), np.zeros(1))))
+    record[bit // 8] ^= 1 << bit % 8
+    assert layout.decode(bytes(record)) is None
+
+
+def test_failures_before_the_number_of_constraints_is_known_are_logged_too(tmp_path):
+    calls = []
+
+    def late(x):
+        calls.append(x)
+        if len(calls) <= 15:
+            raise RuntimeError("warming up")
+        if len(calls) == 40:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    late.__qualname__ = "late"
+    meco.minimize(late, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    reading = read_log(tmp_path / "run" / "evals.bin")
+    assert reading.layout == Layout(3, 2, 1, decided=True)
+    assert sorted(e.number for e in reading.entries) == list(range(39))
+    reasons = [json.loads(line) for line in (tmp_path / "run" / "failures.jsonl").read_text().splitlines()]
+    assert reasons[0] == {"number": 0, "fault": "raised", "reason": "RuntimeError: warming up"}
+
+
+def test_wall_times_lie_beside_the_log(tmp_path):
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    times = np.frombuffer((tmp_path / "run" / "times.bin").read_bytes(), dtype="<u8,<f8,<f8")
+    assert_array_equal(np.sort(times["f0"]), np.arange(120))
+    assert (times["f2"] >= 0).all()
+
+
+def test_a_stale_lock_never_blocks(tmp_path):
+    interrupted_run(tmp_path / "run", 30)
+    (tmp_path / "run" / "lock").write_text("999999\n")
+    assert meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS).nfev == 120
+
+
+def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
+    ready = tmp_path / "ready"
+    script = textwrap.dedent(f"""
+        import pathlib, time
+        from meco.files.lock import Lock
+        held = Lock(pathlib.Path({str(tmp_path / "run" / "lock")!r}))
+        pathlib.Path({str(ready)!r}).touch()
+        time.sleep(60)
+    """)
+    interrupted_run(tmp_path / "run", 30)
+    holder = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        while not ready.exists():
+            assert holder.poll() is None
+            time.sleep(0.02)
+        with pytest.raises(InvalidInput, match=f"in use by process {holder.pid}"):
+            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    finally:
+        holder.kill()
+        holder.wait()
+    assert meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS).nfev == 120
+
+
+def test_a_run_folder_serves_as_known_points(tmp_path):
+    first = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", fsync=True), **OPTIONS)
+    more = meco.minimize(fun, BOX, evaluated=tmp_path / "run", **{**OPTIONS, "budget": 50, "seed": 9})
+    assert more.evaluations.given.sum() == (~first.evaluations.failed).sum()
+    assert more.nfev == 50

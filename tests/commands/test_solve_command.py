@@ -1,0 +1,270 @@
+"""meco solve, resume and export: functions, programs, benchmarks, signals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from meco.blackbox.command import Command
+from meco.cli import main
+
+PROBLEM = """
+import time
+
+bounds = [(-5, 5)] * 3
+
+def beam(x):
+    return float(x @ x), {"reach": 1 - x[0], "height": x[1] - 3}
+
+def slow(x):
+    time.sleep(0.02)
+    return beam(x)
+
+def rows(x):
+    return (x * x).sum(axis=1), 1 - x[:, :1]
+"""
+
+SIMULATOR = """
+import json, sys
+call = json.load(open(sys.argv[1]))
+x = call["x"]
+if x[0] > 3:
+    sys.exit("mesh failed")
+if x[0] < -4:
+    open(sys.argv[2], "w").write("{not json")
+else:
+    json.dump({"f": sum(v * v for v in x), "g": [1 - x[0]], "h": []}, open(sys.argv[2], "w"))
+"""
+
+QUICK = ["--method", "SHADE-FR", "--budget", "60", "--seed", "1", "--quiet"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "problem.py").write_text(PROBLEM)
+    (tmp_path / "sim.py").write_text(SIMULATOR)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return tmp_path
+
+
+def printed(capsys, *words):
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_python_function_is_solved(folder, capsys):
+    out = json.loads(printed(capsys, "solve", "problem.py:beam", *QUICK, "--json"))
+    same = meco.minimize(
+        lambda x: (float(x @ x), {"reach": 1 - x[0], "height": x[1] - 3}),
+        [(-5, 5)] * 3,
+        method="SHADE-FR",
+        budget=60,
+        seed=1,
+    )
+    assert_array_equal(out["x"], same.x)
+    assert out["fun"] == same.fun
+    assert list(out["constr"]) == ["reach", "height"]
+    assert out["stop_reason"] == "budget"
+
+
+def test_the_result_is_told_in_words(folder, capsys):
+    out = printed(capsys, "solve", "problem.py:beam", *QUICK)
+    assert "Stopped after 60 evaluations" in out
+    assert "reach" in out
+
+
+@pytest.mark.parametrize(
+    "bounds", [["-5,5", "-5,5", "0,2"], ["-5,5 -5,5 0,2"], ["[[-5, 5], [-5, 5], [0, 2]]"], ["bounds.json"]]
+)
+def test_bounds_are_given_in_many_ways(folder, capsys, bounds):
+    (folder / "bounds.json").write_text("[[-5, 5], [-5, 5], [0, 2]]")
+    out = json.loads(printed(capsys, "solve", "problem.py:beam", "--bounds", *bounds, *QUICK, "--json"))
+    assert 0 <= out["x"][2] <= 2
+
+
+def test_one_pair_serves_many_variables(folder, capsys):
+    out = printed(
+        capsys, "solve", "problem.py:rows", "--vectorized", "--bounds", "-1,1", "--dim", "7", *QUICK, "--json"
+    )
+    assert len(json.loads(out)["x"]) == 7
+
+
+def test_options_reach_the_run(folder, capsys):
+    out = printed(
+        capsys, "solve", "problem.py:beam", *QUICK, "--json", "--x0", "-1,2,3", "--integer", "0,2", "--names", "a,b",
+        "--stop", "feasible",
+    )  # fmt: skip
+    found = json.loads(out)
+    assert found["stop_reason"] == "feasible"
+    assert list(found["constr"]) == ["a", "b"]
+    assert_array_equal(np.round(found["x"])[[0, 2]], np.array(found["x"])[[0, 2]])
+
+
+def test_a_program_that_is_not_python_is_solved(folder, capsys):
+    command = f"{sys.executable} sim.py {{input}} {{output}}"
+    words = ["solve", "--command", command, "--bounds", "-5,5", "-5,5", "--checkpoint", "run", *QUICK, "--json"]
+    out = json.loads(printed(capsys, *words, "--workers", "2"))
+    assert out["feasible"]
+    assert out["nfev"] == 60
+    assert out["failures"]["raised"] > 0
+    failures = [json.loads(line) for line in (folder / "run" / "failures.jsonl").read_text().splitlines()]
+    said = {f["reason"].split(": ", 2)[-1] for f in failures}
+    assert "mesh failed" in said or any("not JSON" in s for s in said)
+    kept = {int(path.name) for path in (folder / "run" / "calls").iterdir()}
+    assert kept == {f["number"] for f in failures}  # the folders of failed calls stay, for a look at them
+    again = json.loads(printed(capsys, "resume", "run", "--json", "--quiet"))
+    assert again["x"] == out["x"]
+
+
+def test_a_program_gets_its_number_and_a_folder_of_its_own(tmp_path):
+    script = tmp_path / "sim.py"
+    script.write_text(
+        "import json, os, sys\nx = json.load(open(sys.argv[1]))\n"
+        "json.dump({'f': x['id'], 'g': [len(x['x'])], 'h': [len(os.listdir('.'))]}, open(sys.argv[2], 'w'))"
+    )
+    command = Command(f"{sys.executable} {script} {{input}} {{output}}", tmp_path / "calls", keep=True)
+    assert command(np.zeros(4), 7) == {"f": 7, "g": [4], "h": [3]}
+    assert json.loads((tmp_path / "calls" / "000007" / "input.json").read_text()) == {"x": [0.0] * 4, "id": 7}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["solve"], "one thing to solve"),
+        (["solve", "C99"], "did you mean"),
+        (["solve", "problem.py:beem"], "did you mean 'beam'"),
+        (["solve", "nothing.py:f"], "no file"),
+        (["solve", "--command", "./sim {input}", "--bounds", "0,1"], "{output}"),
+        (["solve", "--command", "./nosim {input} {output}", "--bounds", "0,1"], "no program"),
+        (["solve", "problem.py:beam", "--bounds", "0;x"], "--bounds wants pairs"),
+        (["solve", "problem.py:beam", "--runs", "3"], "--runs"),
+        (["solve", "tilted", "--runs", "0"], "at least 1"),
+        (["resume", "nowhere"], "no run.json"),
+        (["export", "nowhere"], "no run.json"),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_code_two(folder, capsys, words, said):
+    assert main(words) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_a_run_started_from_python_is_resumed_there(folder, capsys):
+    meco.minimize(lambda x: x @ x, [(-5, 5)] * 2, method="SHADE-FR", budget=20, seed=1, checkpoint="run")
+    assert main(["resume", "run"]) == 2
+    assert "resume=True" in capsys.readouterr().err
+
+
+def test_benchmark_problems_run_side_by_side(capsys):
+    out = json.loads(printed(capsys, "solve", "tilted", "--dim", "4", "--runs", "3", *QUICK, "--json"))
+    assert [r["seed"] for r in out] == [1, 2, 3]
+    same = meco.solve("SHADE-FR", meco.get_problem("tilted", 4), budget=60, seeds=[2])[0]
+    assert_array_equal(out[1]["x"], same.x)
+    assert "3 of 3 runs" in printed(capsys, "solve", "tilted", "--dim", "4", "--runs", "3", *QUICK)
+
+
+def test_a_benchmark_problem_can_be_checkpointed(folder, capsys):
+    words = ["solve", "C01", "--dim", "5", "--instance", "3", *QUICK, "--json"]
+    out = json.loads(printed(capsys, *words, "--checkpoint", "run"))
+    again = json.loads(printed(capsys, "resume", "run", "--json", "--quiet"))
+    assert again["x"] == out["x"]
+
+
+def test_every_evaluation_is_exported(folder, capsys):
+    printed(capsys, "solve", "problem.py:beam", *QUICK, "--checkpoint", "run")
+    rows = list(csv.reader(io.StringIO(printed(capsys, "export", "run"))))
+    assert rows[0] == ["number", "batch", "attempt", "fault", "feasible", "x1", "x2", "x3", "f", "reach", "height"]
+    table = np.array([[float(v) for v in row[5:]] for row in rows[1:]])
+    assert table.shape == (60, 6)
+    assert_allclose(table[:, 3], (table[:, :3] ** 2).sum(axis=1), rtol=1e-12)
+    main(["export", "run", "--jsonl", "--output", "out.jsonl"])
+    lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+    assert_array_equal([line["x"] for line in lines], table[:, :3])
+    assert lines[0]["g"].keys() == {"reach", "height"}
+
+
+def test_pictures_are_written(folder, capsys):
+    pytest.importorskip("matplotlib")
+    printed(capsys, "solve", "problem.py:beam", *QUICK, "--plot", "a.png")
+    printed(capsys, "solve", "tilted", *QUICK, "--plot", "b.png")
+    printed(capsys, "solve", "UAV-01", *QUICK, "--plot", "c.png")
+    assert all((folder / name).stat().st_size > 5000 for name in ("a.png", "b.png", "c.png"))
+
+
+def test_a_mission_file_is_solved(folder, capsys):
+    (folder / "field.json").write_text(
+        json.dumps({"area": [3000, 3000], "start": [0, 0], "end": [3000, 0], "sensors": [[1500, 1000]]})
+    )
+    out = json.loads(printed(capsys, "solve", "field.json", *QUICK, "--json"))
+    assert len(out[0]["x"]) == 18
+
+
+def hear_interrupts():
+    """A shell starts background jobs deaf to Ctrl-C, and their children inherit it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, workers):
+    words = [
+        "solve",
+        "problem.py:slow",
+        "--method",
+        "SHADE-FR",
+        "--budget",
+        "90",
+        "--seed",
+        "1",
+        "--checkpoint",
+        "run",
+    ]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "meco", *words, "--workers", workers, "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        preexec_fn=hear_interrupts if os.name == "posix" else None,
+    )  # fmt: skip
+    log = folder / "run" / "evals.bin"
+    for _ in range(2000):
+        if log.exists() and log.stat().st_size > 400:
+            break
+        time.sleep(0.01)
+    process.send_signal(number)
+    out, error = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "Traceback" not in error
+    found = json.loads(out)
+    assert found["stop_reason"] == "interrupt"
+    assert 0 < found["nfev"] < 90
+    resumed = json.loads(printed(capsys, "resume", "run", "--quiet", "--json"))
+    whole = json.loads(printed(capsys, "solve", "problem.py:beam", *words[2:-2], "--json", "--quiet"))
+    assert resumed["x"] == whole["x"]
+    assert resumed["nfev"] == 90
+
+
+def test_the_demo_writes_pictures_and_a_page(folder, capsys):
+    pytest.importorskip("matplotlib")
+    out = printed(capsys, "demo", "--method", "SHADE-FR", "--budget", "120", "--output", "shown", "--quiet")
+    assert "index.html" in out
+    page = (folder / "shown" / "index.html").read_text()
+    assert page.count("<svg") == 3
+    assert "http" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    ).replace("https://matplotlib.org", "")
+
+
+def test_where_tables_are_is_told(capsys):
+    assert set(json.loads(printed(capsys, "data", "where", "--json"))) == {"cec2017", "rwco"}

@@ -1,0 +1,306 @@
+"""The paper's experiments as data, and the commands that run them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from meco.cli import main
+from meco.experiments.plan import printed
+from meco.experiments.plan.comparison import comparison, folder_name
+from meco.experiments.plan.experiment import Contender, Experiment, Place
+from meco.experiments.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
+from meco.experiments.report.report import EACH, TOGETHER, known_experiments
+from meco.experiments.report.result_set import sample
+from meco.experiments.run.store import Store
+from meco.experiments.run.tasks import group, perform
+from meco.methods import METHODS, solve
+from meco.problems.suite import get_problem
+
+
+def test_every_experiment_of_the_paper_has_an_entry():
+    assert list(PAPER) == [
+        "table1", "transfer", "uav", "trajectories", "realworld", "actions",
+        "ablation-state", "ablation-action", "ablation-reward", "training-gain",
+    ]  # fmt: skip
+    assert find_experiments("all") == list(PAPER.values())
+
+
+@pytest.mark.parametrize("name", list(PAPER))
+def test_an_experiment_names_known_methods_views_and_labels(name):
+    e = PAPER[name]
+    assert {c.method for c in e.contenders} <= set(METHODS)
+    assert len({c.label for c in e.contenders}) == len(e.contenders)
+    assert set(e.views) <= {*EACH, *TOGETHER}
+    assert {*e.quick, *e.focus} <= {*(c.label for c in e.contenders)}
+    assert e.runs == 10
+    assert Experiment.from_json(e.to_json()) == e
+
+
+def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_papers_budget():
+    e = PAPER["table1"]
+    assert {c.label for c in e.contenders} == {*METHODS, "MeCO on MA-ES"}
+    assert tuple(c.label for c in e.contenders)[:12] == THE_TWELVE
+    place = e.places()[4]
+    assert place == Place("C05", 50, "paper", 2500)
+    meco = next(c for c in e.contenders if c.label == "MeCO")
+    assert json.loads(meco.filled(place)) == {"policy": "meco-loo50-C05"}
+
+
+def test_surrogates_run_three_times_unless_more_are_asked_for():
+    e = PAPER["table1"]
+    assert {c.label: e.seeds(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
+        "COBRA": 3, "SACOBRA": 3, "SHADE": 10,
+    }  # fmt: skip
+    more = e.adjusted(surrogate_runs=5)
+    assert {more.seeds(c) for c in more.contenders} == {5, 10}
+    added = PAPER["transfer"].adjusted(methods=["COBRA"])
+    assert added.seeds(added.contenders[0]) == 3
+
+
+def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
+    e = PAPER["table1"].adjusted(runs=7)
+    assert {e.seeds(c) for c in e.contenders} == {7}
+    both = e.adjusted(runs=7, surrogate_runs=4)
+    assert {c.method for c in both.contenders if both.seeds(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
+    own = comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
+    assert [own.seeds(c) for c in own.contenders] == [20, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "seeds"), [({"runs": 20}, {}, 20), ({}, {"runs": 20}, 20), ({"runs": 2}, {}, 3), ({}, {}, 3)]
+)
+def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second, seeds):
+    joined = PAPER["table1"].adjusted(**first).joined(PAPER["table1"].adjusted(**second))
+    assert {joined.seeds(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
+
+
+def test_methods_for_all_experiments_go_where_they_belong():
+    every = list(PAPER.values())
+    surrogates = with_methods(every, ["cobra", "SACOBRA"])
+    assert [(e.name, own) for e, own in surrogates] == [
+        (name, ["cobra", "SACOBRA"]) for name in ("table1", "uav", "realworld")
+    ]
+    assert {e.name: own for e, own in with_methods(every, ["SHADE", "MeCO"])}["actions"] == ["MeCO"]
+    assert [e.name for e, _ in with_methods(every, ["MeCO-CA"])] == ["ablation-action"]
+
+
+def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
+    e = PAPER["table1"].adjusted(quick=True)
+    assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MeCO"}
+    assert (e.runs, len(e.problems), e.dims) == (3, 28, (50,))
+
+
+def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension():
+    e = PAPER["ablation-reward"]
+    assert e.problems == HELD_OUT
+    variant = next(c for c in e.contenders if c.label == "MeCO-r1+r2")
+    assert json.loads(variant.filled(Place("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
+    hidden = next(c for c in PAPER["ablation-state"].contenders if "hidden" in c.options)
+    assert hidden.options["hidden"] == [7, 8, 9, 10]
+
+
+def test_the_printed_tables_are_whole():
+    assert len(printed.values("table1")) == 28 * 12
+    assert len(printed.values("realworld")) == 8 * 8
+    assert printed.values("table1")["C01", "MeCO"] == (1.01e5, 4.54e4, None)
+    assert printed.values("realworld")["RC23", "MeCO"] == (None, None, 0.015429)
+    assert printed.average_ranks("table1")["MeCO"] == 2.25
+    assert printed.gains()["MeCO-u", 30] == 0.8619
+    assert printed.engineering_problems()["RC32"]["best_known"] == "-30665.5"
+
+
+def test_a_contender_of_the_command_line_may_bring_options():
+    c = Contender.parse("meco:policy=meco-split-50d,pop_size=30")
+    assert (c.method, c.options) == ("MeCO", {"policy": "meco-split-50d", "pop_size": 30})
+    assert Contender.parse("MeCO").options == {"policy": "meco-10d"}
+
+
+USER = '''
+import meco
+
+@meco.problem("bowl", bounds=[(-5, 5), (-5, 5)], best=0.5)
+def bowl(x):
+    """A bowl cut by a line."""
+    return x[..., 0] ** 2 + x[..., 1] ** 2, [1 - x[..., 0] - x[..., 1]], []
+'''
+
+
+def test_options_may_be_lists_and_paths_may_hold_braces():
+    c = Contender.parse("COBRA:cycle=[0.1,0],cap=80")
+    assert c.options == {"cycle": [0.1, 0], "cap": 80}
+    braces = Contender.parse("MeCO:policy=/x/{y}/{dim}.safetensors")
+    assert json.loads(braces.filled(Place("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
+
+
+def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
+    same = {"problems": ["C01"], "methods": ["SHADE"], "dims": [4]}
+    names = {
+        comparison(**same, **more).name
+        for more in ({}, {"budget": 100}, {"budget": 200}, {"instance": "7"}, {"instance": "7", "budget": 100})
+    }
+    assert len(names) == 5
+    assert {folder_name(name) for name in names} == {min(names, key=len)}
+    assert comparison(**same, runs=3).name == comparison(**same, instance="paper").name == min(names, key=len)
+    assert comparison(suite="toy").name == "bench-toy"
+
+
+@pytest.fixture
+def own_results(tmp_path, capsys):
+    """A folder with runs on a problem of one's own, and its file."""
+    file, out = tmp_path / "mine.py", tmp_path / "out"
+    file.write_text(USER)
+    arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "100"]
+    assert main([*arguments, "--out", str(out), "--no-report", "--quiet", "--executor", "serial"]) == 0
+    return out, file
+
+
+def counted(folder) -> list[int]:
+    """Runs that a report finds, for each experiment."""
+    with Store(folder) as store:
+        found = dict(store.records())
+        return [len(sample(e, None, found, {}).records) for e in known_experiments(store)]
+
+
+def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
+    out, file = own_results
+    assert counted(out) == [2]
+    file.write_text("raise SystemExit('a report must not run this')")
+    assert counted(out) == [2]
+    file.unlink()
+    assert counted(out.rename(out.with_name("moved"))) == [2]
+
+
+def test_a_plan_that_does_not_name_the_version_of_a_file_shows_the_one_that_ran(own_results):
+    out, file = own_results
+    with Store.campaign(out) as store:
+        spec = json.loads(store.experiments()[0].to_json())
+        del spec["versions"]
+        store._db.execute("UPDATE experiments SET spec = ?", (json.dumps(spec),))
+    file.unlink()
+    assert counted(out) == [2]
+
+
+def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(USER)
+    task = group((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
+                 {"mine.py:bowl": str(file)})[0]  # fmt: skip
+    assert perform(task).records
+    file.write_text(USER + "# edited")
+    assert "changed since the campaign began" in perform(task).error
+
+
+def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text(USER)
+    arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "2000"]
+    assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
+    with Store(tmp_path / "out") as store:
+        records = dict(store.records())
+    assert {run.place.problem for run in records} == {"mine.py:bowl"}
+    assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
+    file.write_text(USER.replace("[(-5, 5), (-5, 5)]", "[(-4, 4), (-4, 4)]"))
+    edited = comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)
+    assert not {run for _, run in edited.wanted()} & set(records)  # an edited file makes new runs
+    assert "2 of 2 runs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["reproduce", "tabel1"], "no experiment named 'tabel1'; did you mean 'table1'?"),
+        (["reproduce", "table1", "--methods", "SHADE-esp"], "no method named 'SHADE-esp'; did you mean 'SHADE-eps'?"),
+        (["reproduce", "table1", "--runs", "0"], "--runs must be at least 1"),
+        (["reproduce", "table1", "--cobra-runs", "2"], "--cobra-runs must be at least 3"),
+        (["reproduce", "table1", "--executor", "proceses"], "did you mean 'processes'?"),
+        (["bench", "--suite", "cec"], "no suite named 'cec'; did you mean 'cec2017'?"),
+        (["bench", "--problem", "C99"], "no problem named 'C99'"),
+        (["bench"], "nothing to compare on"),
+        (["bench", "--problem", "RC20", "--dim", "10"], "RC20 has a fixed number of variables"),
+        (["bench", "--problem", "C08", "--dim", "11"], "C08"),
+        (["bench", "--problem", "nowhere.py:p"], "no file"),
+        (["bench", "--problem", "C01", "--methods", "SHADE:pop"], "options are key=value"),
+        (["reproduce", "all", "--methods", "SHADE-esp"], "no method named 'SHADE-esp'; did you mean 'SHADE-eps'?"),
+        (
+            ["reproduce", "all", "--methods", "SHADE", "MA-ES:pop_size=9"],
+            "none of the experiments has 'MA-ES:pop_size=9'",
+        ),
+        (["report", "nowhere"], "holds no results"),
+    ],
+)
+def test_bad_input_is_a_clear_message_and_nothing_is_written(arguments, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("import nothing_of_that_name", "ModuleNotFoundError"),
+        ("def", "SyntaxError"),
+        ("raise SystemExit(3)", "SystemExit"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_is_named_with_the_reason(text, words, tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text(text)
+    assert main(["bench", "--problem", f"{file}:bowl", "--out", str(tmp_path / "out")]) == 2
+    told = capsys.readouterr().err
+    assert "mine.py cannot be imported" in told
+    assert words in told
+
+
+@pytest.mark.parametrize("option", ["SHADE:pop_size=abc", "MA-ES:pop_size=abc"])
+def test_a_value_that_an_option_cannot_take_is_named(option, tmp_path, capsys):
+    arguments = ["bench", "--problem", "C01", "--methods", option, "--runs", "2", "--budget", "100", "--quiet"]
+    assert main([*arguments, "--executor", "serial", "--out", str(tmp_path / "out")]) == 2
+    assert f"{option.partition(':')[0]} cannot use pop_size='abc'" in capsys.readouterr().err
+
+
+def test_a_campaign_whose_only_method_cannot_run_fails_with_the_reason(tmp_path, capsys):
+    arguments = ["bench", "--problem", "C01", "--methods", "MeCO:policy=nobody", "--runs", "1", "--quiet"]
+    assert main([*arguments, "--executor", "serial", "--out", str(tmp_path / "out")]) == 2
+    assert "nobody" in capsys.readouterr().err
+
+
+def test_a_missing_method_is_told_at_the_end_and_the_rest_is_there(tmp_path, capsys):
+    arguments = ["bench", "--problem", "C01", "--methods", "SHADE", "MeCO:policy=nobody", "--runs", "1", "--quiet"]
+    arguments += ["--budget", "100", "--executor", "serial", "--no-report", "--out", str(tmp_path / "out")]
+    assert main(arguments) == 1
+    told = capsys.readouterr()
+    assert "1 of 2 runs" in told.out
+    assert "MeCO" in told.err
+    assert "nobody" in told.err
+
+
+def test_a_campaign_needs_numpy_alone(tmp_path):
+    code = (
+        "import sys\n"
+        "for name in ('scipy', 'matplotlib', 'torch', 'distributed', 'dask', 'rich', 'pymoo', 'cma'):\n"
+        "    sys.modules[name] = None\n"
+        "from meco.cli import main\n"
+        "sys.exit(main(['bench', '--problem', 'C01', '--methods', 'SHADE', 'MA-ES', 'MeCO-u', '--runs', '2', "
+        f"'--budget', '100', '--executor', 'serial', '--out', {str(tmp_path / 'out')!r}, '--no-report']))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 runs" in done.stdout
+
+
+def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():
+    small = comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
+    found = [perform(task).records for task in group(run for _, run in small.wanted())]
+    assert all(r.score > 1.0 for records in found for r in records)
+
+
+def test_no_run_of_the_paper_starts_from_the_numbers_that_made_the_instance():
+    for dim in (10, 30, 50, 100):
+        best = [r.score for r in solve("SHADE", get_problem("C01", dim), 50, range(42, 52))]
+        assert min(best) > 0.1 * np.median(best)

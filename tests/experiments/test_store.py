@@ -1,0 +1,365 @@
+"""The store: each run once, all or nothing, and clear words when something is in the way."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from meco.errors import DamagedFile, InvalidInput
+from meco.experiments.plan.experiment import Contender, Experiment, Place, Run
+from meco.experiments.report.result_set import sample
+from meco.experiments.run.folder import FILE, PACKED, StoreError
+from meco.experiments.run.record import Record, design, pack, sampled, unpack
+from meco.experiments.run.store import ANY_SEED, FORMAT, Store
+from meco.methods import solve
+from meco.problems.evaluation import Evaluation
+from meco.problems.problem import Problem
+from meco.problems.suite import get_problem
+
+PLACE = Place("C01", 10, "paper", 500)
+TOY = Experiment("toy", "A toy", (Contender("SHADE", "SHADE"),), ("C01",), dims=(10,), runs=2)
+
+
+def record(seed: int, **changes) -> Record:
+    usual = Record(
+        seed, 1.5, 0.25, False, 1.75, 1.6, 0.3, False, 1.9, 9.0, None, 500, 0, "", b"\0" * 8,
+        pack({"nfev": np.array([50.0, 100.0]), "score": np.array([2.0, 1.75])}), 0.1,
+    )  # fmt: skip
+    return replace(usual, **changes)
+
+
+def run(seed: int, method: str = "SHADE") -> Run:
+    return Run(method, "{}", PLACE, seed)
+
+
+def test_a_record_keeps_the_results_and_a_curve_of_a_run():
+    problem = get_problem("C06", dim=10)
+    found = solve("SHADE", problem, 500, [3])[0]
+    kept = Record.of(found, problem, 0.5)
+    assert (kept.f, kept.nu, kept.score, kept.final_score) == (found.f, found.nu, found.score, found.final_score)
+    assert_array_equal(design(kept.x, 10), found.x)
+    curve = unpack(kept.curve)
+    assert_array_equal(curve["nfev"], found.trace["nfev"])
+    assert_array_equal(curve["score"], np.float32(found.trace["score"]))
+
+
+def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible():
+    """1.5e-4 is beyond the tolerance of its constraint, 1e-4, though within the sum of both."""
+
+    def values(x):
+        return x[..., 0], [], [1.5e-4 + 0.0 * x[..., 0], 0.0 * x[..., 0]]
+
+    problem = Problem("pair", np.zeros(2), np.ones(2), 0, 2, values)
+    found = solve("SHADE", problem, 100, [1])[0]
+    assert (found.snapshot_nu, found.snapshot_feasible) == (1.5e-4, False)
+    assert not Record.of(found, problem, 0.0).snapshot_feasible
+
+
+@pytest.mark.parametrize("method", ["SHADE", "CMA-ES", "COBYQA"])
+def test_the_best_survivor_is_feasible_where_its_own_values_say_so(method):
+    pytest.importorskip("cma")
+    problem = get_problem("tilted", 3)
+    found = solve(method, problem, 400, [1])[0]
+    ev = Evaluation.of(*problem.raw(found.snapshot_x), problem.ineq_tol, problem.eq_tol)
+    assert found.snapshot_feasible == bool(ev.feasible)
+
+
+def test_long_traces_are_thinned_to_a_hundred_points_with_both_ends():
+    trace = {"nfev": np.arange(1, 2501), "score": np.linspace(9.0, 1.0, 2500), "eps": np.ones((2500, 3))}
+    kept = sampled(trace, 2500)
+    assert len(kept["nfev"]) == 101
+    assert (kept["nfev"][0], kept["nfev"][-1]) == (1, 2500)
+    assert kept["eps"].shape == (101,)
+
+
+def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignored(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
+        store.add([(run(1), record(1, f=-1.0))])
+    with Store(tmp_path) as store:
+        found = dict(store.records())
+    assert set(found) == {run(0), run(1)}
+    assert found[run(0)] == record(0)
+    assert found[run(1)].f == math.inf
+    assert found[run(1)].feasible_at == 77
+
+
+def test_a_failure_is_forgotten_when_the_result_of_that_very_run_comes(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.fail([run(0), run(1)], "no torch")
+        store.add([(run(1), record(1)), (run(2), record(2))])
+        assert store.failures() == {run(0): "no torch"}
+        store.fail([run(0)], "too little memory")
+        assert store.failures() == {run(0): "too little memory"}
+        store.add([(run(0), record(0))])
+        assert store.failures() == {}
+
+
+def written_before(folder, failed="no torch"):
+    """A store whose failures do not say their seed, as the format before had them."""
+    with Store.campaign(folder) as store:
+        store.plan(TOY)
+        store.plan(replace(TOY, name="bench-toy", budget=500))
+        store.add([(run(42), record(42))])
+        store.fail([run(43)], failed)
+        store._db.executescript(
+            "BEGIN; ALTER TABLE failures RENAME TO seeded;"
+            "CREATE TABLE failures (contender INT, place INT, reason TEXT,"
+            "                       PRIMARY KEY (contender, place)) WITHOUT ROWID;"
+            "INSERT INTO failures SELECT contender, place, reason FROM seeded; DROP TABLE seeded;"
+            "UPDATE meta SET value = '1' WHERE name = 'format'; COMMIT"
+        )
+
+
+def test_a_store_of_the_format_before_can_be_read(tmp_path):
+    written_before(tmp_path)
+    before = (tmp_path / FILE).read_bytes()
+    with Store(tmp_path) as store:
+        assert store.failures() == {run(ANY_SEED): "no torch"}
+        assert sample(TOY, 10, dict(store.records()), store.failures()).reasons == {"SHADE": "no torch"}
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_store_of_the_format_before_is_upgraded_when_a_campaign_goes_on(tmp_path):
+    written_before(tmp_path)
+    with Store.campaign(tmp_path) as store:
+        assert store.done() == {run(42)}
+        assert store.failures() == {run(ANY_SEED): "no torch"}
+        store.fail([run(43)], "still no torch")  # says more than the failure without a seed, which goes
+        assert store.failures() == {run(43): "still no torch"}
+        store.add([(run(44), record(44))])
+    with Store(tmp_path) as store:
+        assert store.meta("format") == FORMAT
+        assert [e.name for e in store.experiments()] == ["toy", "bench-toy-budget-500"]
+        assert store.failures() == {run(43): "still no torch"}
+
+
+def test_failures_of_the_format_before_join_where_nothing_is_known(tmp_path):
+    written_before(tmp_path / "old")
+    with Store.campaign(tmp_path / "new") as store, Store(tmp_path / "old") as other:
+        store.merge(other)
+        assert store.failures() == {}  # a run of another seed is there: the failure may be of any
+
+
+def test_the_store_of_the_repository_can_be_read_and_resumed(tmp_path):
+    packed = Path(__file__).parents[2] / "results" / PACKED
+    if not packed.exists():
+        pytest.skip("only a checkout has it")
+    shutil.copy(packed, tmp_path)
+    with Store(tmp_path) as store:
+        count, failures = store.count(), store.failures()
+    assert count > 10_000
+    with Store.campaign(tmp_path) as store:
+        assert (store.count(), store.failures()) == (count, failures)
+
+
+def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
+    def broken():
+        yield run(0), record(0)
+        raise KeyboardInterrupt
+
+    with Store.campaign(tmp_path) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.add(broken())
+        assert store.count() == 0
+
+
+def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0))])
+        pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+        store._db.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(StoreError, match=r"disk is full.*give the same command"):
+            store.add([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
+    with Store(tmp_path) as store:
+        assert store.done() == {run(0)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are a Unix thing")
+def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(tmp_path):
+    code = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        "from meco.experiments.run.folder import StoreError\nfrom meco.experiments.run.store import Store\n"
+        f"try: Store.campaign({str(tmp_path / 'out')!r})\n"
+        "except StoreError as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "cannot write results" in done.stdout
+    assert not (tmp_path / "out" / FILE).exists()
+
+
+def test_results_of_another_version_are_not_mixed_but_can_be_read(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
+    with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1.*another --out"):
+        Store.campaign(tmp_path)
+    with Store(tmp_path) as store:
+        assert store.count() == 0
+    with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1"):  # the refusal let go of the folder
+        Store.campaign(tmp_path)
+
+
+def test_another_format_is_refused_for_reading_too(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store._db.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
+    with pytest.raises(InvalidInput, match="format 99"):
+        Store(tmp_path)
+
+
+@pytest.mark.parametrize("way", [Store, Store.campaign])
+def test_a_file_that_is_no_store_is_named_and_left_alone(tmp_path, way):
+    (tmp_path / FILE).write_bytes(b"hello, this is no database at all")
+    with pytest.raises(DamagedFile, match="is not a results file of meco"):
+        way(tmp_path)
+    assert (tmp_path / FILE).read_bytes().startswith(b"hello")
+
+
+def test_another_database_is_not_taken_for_a_store(tmp_path):
+    with sqlite3.connect(tmp_path / FILE) as db:
+        db.execute("CREATE TABLE mine (x)")
+    with pytest.raises(DamagedFile, match="is not a results file of meco"):
+        Store.campaign(tmp_path)
+
+
+def test_a_store_whose_making_was_cut_short_is_made_anew(tmp_path):
+    (tmp_path / FILE).write_bytes(b"")
+    with pytest.raises(InvalidInput, match="holds no results yet"):
+        Store(tmp_path)
+    with Store.campaign(tmp_path) as store:
+        assert store.count() == 0
+
+
+def test_a_folder_without_results_says_what_makes_them(tmp_path):
+    with pytest.raises(InvalidInput, match="meco reproduce or bench"):
+        Store(tmp_path)
+
+
+def test_foreign_files_are_ignored_and_a_lock_left_behind_never_blocks(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / ".lock").write_text("12345")
+    (tmp_path / f"{FILE}-journal").write_bytes(b"")
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0))])
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_two_campaigns_cannot_write_to_one_folder(tmp_path):
+    pytest.importorskip("fcntl")
+    with Store.campaign(tmp_path), pytest.raises(InvalidInput, match="another campaign is writing"):
+        Store.campaign(tmp_path)
+    Store.campaign(tmp_path).close()
+
+
+def test_stores_of_several_machines_join(tmp_path):
+    for part, seeds in (("a", (0, 1)), ("b", (1, 2))):
+        with Store.campaign(tmp_path / part) as store:
+            store.plan(replace(TOY, contenders=(Contender(part, "SHADE"),)))
+            store.add([(run(s), record(s)) for s in seeds])
+            store.session(part, {"started": part})
+    with Store.campaign(tmp_path / "a") as store, Store(tmp_path / "b") as other:
+        assert store.merge(other) == 1
+        assert {r.seed for r in store.done()} == {0, 1, 2}
+        assert [c.label for c in store.experiments()[0].contenders] == ["a", "b"]
+        assert set(store.sessions()) == {"a", "b"}
+
+
+def test_stores_of_two_versions_do_not_join(tmp_path):
+    for part in ("a", "b"):
+        Store.campaign(tmp_path / part).close()
+    with Store.campaign(tmp_path / "a") as store, Store(tmp_path / "b") as other:
+        other._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
+        with pytest.raises(InvalidInput, match="not mixed"):
+            store.merge(other)
+
+
+def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
+    rows = [(run(0), record(0)), (run(1), record(1))]
+    digests = []
+    for part, order in (("a", rows), ("b", rows[::-1])):
+        with Store.campaign(tmp_path / part) as store:
+            for where, what in order:
+                store.add([(where, replace(what, seconds=float(len(digests))))])
+            digests.append(store.digest())
+    assert digests[0] == digests[1]
+
+
+def test_a_packed_store_reads_like_the_store_itself(tmp_path):
+    with Store.campaign(tmp_path / "a") as store:
+        store.add([(run(0), record(0))])
+        packed, digest = store.pack(), store.digest()
+    (tmp_path / "b").mkdir()
+    packed.rename(tmp_path / "b" / packed.name)
+    with Store(tmp_path / "b") as store:
+        assert store.digest() == digest
+
+
+def test_a_campaign_goes_on_from_a_folder_that_holds_the_archive_alone(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0))])
+        store.pack()
+    (tmp_path / FILE).write_bytes(b"")  # as a campaign that was cut short leaves it
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(1), record(1))])
+    with Store(tmp_path) as store:
+        assert store.done() == {run(0), run(1)}
+
+
+def test_an_archive_of_another_version_is_refused_and_stays_alone(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
+        store.pack()
+    (tmp_path / FILE).unlink()
+    with pytest.raises(InvalidInput, match="not mixed"):
+        Store.campaign(tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("way", [Store, Store.campaign])
+def test_a_damaged_archive_is_named(tmp_path, way):
+    (tmp_path / PACKED).write_bytes(b"no archive")
+    with pytest.raises(DamagedFile, match=f"{PACKED} is damaged"):
+        way(tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+def test_what_is_packed_already_is_not_packed_again(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.pack()
+    (tmp_path / FILE).unlink()
+    with Store(tmp_path) as store, pytest.raises(InvalidInput, match="is packed already"):
+        store.pack()
+
+
+def test_an_archive_that_cannot_be_written_is_a_clear_error(tmp_path, monkeypatch):
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0))])
+        (tmp_path / PACKED).mkdir()  # in the way
+        with pytest.raises(StoreError, match=rf"cannot write .*{PACKED}"):
+            store.pack()
+        assert not list(tmp_path.glob("*.part"))
+        store._db.execute("PRAGMA query_only = 1")  # as on a disk that takes no more
+        with pytest.raises(StoreError, match="cannot write results"):
+            store.pack()
+
+
+def test_an_experiment_survives_the_store(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.plan(TOY)
+        assert store.experiments() == [TOY]
+
+
+def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
+    with Store.campaign(tmp_path) as store:
+        store.add([(run(0), record(0))])
+    with sqlite3.connect(tmp_path / FILE) as db:
+        assert db.execute("SELECT score FROM runs").fetchall() == [(1.75,)]
