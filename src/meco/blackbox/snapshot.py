@@ -26,7 +26,7 @@ class Snapshot(NamedTuple):
         """The present state of a search."""
         population = engine.population
         kept = {} if population is None else {"x": population.x, "f": population.ev.f}
-        return cls(generation, nfev, engine.task.draw.state(), kept)
+        return cls(generation, nfev, engine.task.rng.state(), kept)
 
     def difference(self, other: Snapshot) -> str | None:
         """The first thing in which another snapshot differs, to the last bit."""

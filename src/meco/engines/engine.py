@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace
+from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Population, Progress
@@ -22,7 +23,7 @@ class Task:
 
     dim: int
     budget: int
-    draw: Streams  # one random stream per run
+    rng: Streams  # one random stream per run
     lower: Array  # box of each run, [B or 1, 1, D]
     upper: Array
     n_ineq: int
@@ -33,13 +34,24 @@ class Task:
     same_tolerances: bool = True  # whether they hold for every run
 
     @classmethod
-    def of(cls, evaluator: Evaluator, draw: Streams, x0: Array | None = None) -> Task:
+    def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
         """The task behind an evaluator."""
         tolerances = {(p.ineq_tol, p.eq_tol): None for p in evaluator.problems}
         return cls(
-            evaluator.dim, evaluator.budget, draw, evaluator.lower, evaluator.upper,
+            evaluator.dim, evaluator.budget, rng, evaluator.lower, evaluator.upper,
             evaluator.n_ineq, evaluator.n_eq, x0, *next(iter(tolerances)), len(tolerances) == 1,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Control:
+    """A number of an engine that may be set from outside while it runs, by name."""
+
+    name: str
+    low: float
+    high: float
+    default: float  # what holds until it is first set
+    about: str = ""
 
 
 class Engine(ABC):
@@ -54,6 +66,16 @@ class Engine(ABC):
     wanted: np.ndarray | None = None
     population: Population | None = None
     generation: int = 0
+    controls: tuple[Control, ...] = ()  # what steer() takes
+
+    def steer(self, values: Mapping[str, Array]) -> None:
+        """Set controls by name, one value [B] each; what is not named stays as it is."""
+        if values:
+            raise InvalidInput(f"{type(self).__name__} has no controls; got {', '.join(values)}")
+
+    def knowledge(self) -> Mapping[str, Any]:
+        """What a policy's features may be computed from, by name: numbers [B] that the engine knows anyway."""
+        return {}
 
     @abstractmethod
     def ask(self) -> Array:
@@ -94,7 +116,7 @@ def note_if_cut(evaluator: Evaluator, size: int) -> None:
 
 def first_population(task: Task, size: int) -> Array:
     """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
-    return with_given(task.draw.uniform(size, task.dim), task.x0)
+    return with_given(task.rng.uniform(size, task.dim), task.x0)
 
 
 def with_given(x: Array, given: Array | None) -> Array:

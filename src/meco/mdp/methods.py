@@ -27,12 +27,12 @@ def trained(
     task: Task, policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_POLICY, engine: str = "shade", **options: Any
 ) -> Engine:
     """MeCO: a trained policy by name, by file or as it is; a list gives each run its own."""
-    return find_engine(engine)(task, rule=LearnedEpsilon(find_policy(policy, task.draw.runs)), **options)
+    return find_engine(engine)(task, rule=LearnedEpsilon(find_policy(policy, task.rng.runs)), **options)
 
 
 def untrained(task: Task, engine: str = "shade", decoder: str = "geometric", **options: Any) -> Engine:
     """MeCO-u: a network with random weights, drawn from each run's seed."""
-    networks = stack(draw_weights(np.random.default_rng([seed, UNTRAINED])) for seed in task.draw.seeds)
+    networks = stack(draw_weights(np.random.default_rng([seed, UNTRAINED])) for seed in task.rng.seeds)
     return find_engine(engine)(task, rule=LearnedEpsilon(Greedy(networks), DECODERS[decoder]), **options)
 
 

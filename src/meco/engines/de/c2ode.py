@@ -39,7 +39,7 @@ class Draws(NamedTuple):
     @classmethod
     def take(cls, task: Task, size: int) -> Draws:
         n, d = size, task.dim
-        block = task.draw.uniform(17 * n + 3 * n * d + 2)
+        block = task.rng.uniform(17 * n + 3 * n * d + 2)
         scale, rate, two, four, three, blend, forced, cross, fresh, rule = pieces(
             block, (n, 3), (n, 2), (n, 2), (n, 4), (n, 3), (n,), (n, 2), (n, 2, d), (n, d), (2,)
         )
@@ -59,7 +59,7 @@ class C2oDE(Engine):
         self.task, self.rule, self.size = task, rule or FallingEpsilon(), int(pop_size)
         self.state: Any = None
         self.u: Draws | None = None  # numbers of the generation that has begun
-        self.used = np.zeros(task.draw.runs, dtype=np.int64)
+        self.used = np.zeros(task.rng.runs, dtype=np.int64)
 
     def ask(self) -> Array:
         """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
@@ -79,7 +79,7 @@ class C2oDE(Engine):
         self.used = np.minimum(self.used + wanted, self.task.budget)
         if self.population is None:
             self.population = Population(x, ev)
-            self.state = self.rule.start(self.population, self.spent(self.size), self.task.draw.uniform(2))
+            self.state = self.rule.start(self.population, self.spent(self.size), self.task.rng.uniform(2))
         elif self.wanted is not None:
             self.population = self.population.replaced(~ev.failed, x, ev)
             self.wanted = None

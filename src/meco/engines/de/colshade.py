@@ -45,8 +45,8 @@ class Draws(NamedTuple):
     @classmethod
     def take(cls, task: Task, size: int, room: int) -> Draws:
         n, d = size, task.dim
-        uniform = task.draw.uniform(7 * n + 2 * n * d + n + room + 2)
-        normal = task.draw.normal(n + n * d)
+        uniform = task.rng.uniform(7 * n + 2 * n * d + n + room + 2)
+        normal = task.rng.normal(n + n * d)
         shapes = [(n,)] * 7 + [(n, d), (n, d), (n + room,), (2,)]
         return cls(*pieces(uniform, *shapes), *pieces(normal, (n,), (n, d)))
 
@@ -117,7 +117,7 @@ class ColShade(Engine):
         self.histories = (History.fresh(x, SLOTS), History.fresh(x, SLOTS))  # of walks and of flights
         self.share = namespace(x).full_like(x[:, 0, 0], self.first_share)
         self.archive = Archive.empty(x, self.room)
-        self.state = self.rule.start(self.population, self.spent(self.size), self.task.draw.uniform(2))
+        self.state = self.rule.start(self.population, self.spent(self.size), self.task.rng.uniform(2))
 
     def _judged(self, ev: Evaluation) -> tuple[Key, Key]:
         """Keys of trials and parents: relaxed, but strict for the best and where only strictness improves."""

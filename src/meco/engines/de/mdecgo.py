@@ -46,7 +46,7 @@ class MdeCgo(Engine):
         if self.population is None:
             return first_population(self.task, self.size)
         size, dim = self.size, self.task.dim
-        u = self.task.draw.uniform(size * (4 + dim) + 2)
+        u = self.task.rng.uniform(size * (4 + dim) + 2)
         others, forced, cross, self.rule_draw = pieces(u, (size, 3), (size,), (size, dim), (2,))
         x = self.population.x
         self.parent_key = self.rule.key(self.population.ev, self.state)
@@ -59,7 +59,7 @@ class MdeCgo(Engine):
         """Keep each trial that is not worse than its parent."""
         if self.population is None:
             self.population = Population(x, ev)
-            self.state = self.rule.start(self.population, self.spent(self.size), self.task.draw.uniform(2))
+            self.state = self.rule.start(self.population, self.spent(self.size), self.task.rng.uniform(2))
             return
         won = not_worse(self.rule.key(ev, self.state), self.parent_key) & ~ev.failed
         self.population = self.population.replaced(won, x, ev)

@@ -84,7 +84,7 @@ class Shade(Engine):
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
             return first_population(self.task, self.size)
-        set_, draw, dim = self.settings, self.task.draw, self.task.dim
+        set_, draw, dim = self.settings, self.task.rng, self.task.dim
         u = Draws.cut(draw.uniform(Draws.needed(self.size, dim, set_.redraw)), self.size, dim, set_.redraw)
         self.parent_key = self.rule.key(self.population.ev, self.state)
         self.scale, self.rate = self.history.sample(u.slot, u.scale, draw.normal(self.size))
@@ -115,7 +115,7 @@ class Shade(Engine):
         self.population = Population(x, ev)
         self.history = History.fresh(x, self.settings.memory)
         self.archive = Archive.empty(x)
-        self.state = self.rule.start(self.population, self.spent(self.size), self.task.draw.uniform(2))
+        self.state = self.rule.start(self.population, self.spent(self.size), self.task.rng.uniform(2))
 
     def _learn(self, trial: Key, success: Array, better: Array) -> None:
         assert self.population is not None

@@ -47,8 +47,8 @@ class BpEpsMagEs(Engine):
     def __init__(self, task: Task, pop_size: int = 50, charge_jacobian: bool = True) -> None:
         if pop_size < FEWEST:
             raise InvalidInput(f"BP-epsMAg-ES needs a pop_size of at least {FEWEST}; got {pop_size}")
-        if task.draw.runs != 1:
-            raise InvalidInput(f"BP-epsMAg-ES does one run at a time; got {task.draw.runs} random streams")
+        if task.rng.runs != 1:
+            raise InvalidInput(f"BP-epsMAg-ES does one run at a time; got {task.rng.runs} random streams")
         self.task, self.size, self.charged = task, int(pop_size), bool(charge_jacobian)
         self.low, self.high = np.asarray(task.lower)[0, 0], np.asarray(task.upper)[0, 0]
         self.width = self.high - self.low
@@ -96,7 +96,7 @@ class BpEpsMagEs(Engine):
                 plan = Plan(self.size, AnsweringEpsilon(horizon=0, eq_tol=self.task.eq_tol), repairs=20)
             before = self.used
             if number > 2 and cost_small < cost_large:
-                u = float(self.task.draw.uniform(1)[0, 0])
+                u = float(self.task.rng.uniform(1)[0, 0])
                 yield from self._start(plan._replace(size=small_size(self.size, large, u)))
                 small += 1
                 cost_small += self.used - before
@@ -113,12 +113,12 @@ class BpEpsMagEs(Engine):
         self.offspring = plan.size
         ev = yield unit
         x, generation = self.low + unit * self.width, 0
-        eps = plan.rule.start(Population(unit, ev), self.spent(self.used), self.task.draw.uniform(2))
+        eps = plan.rule.start(Population(unit, ev), self.spent(self.used), self.task.rng.uniform(2))
         ranked = order(plan.rule.key(ev, eps))
         cloud = Cloud.round(centroid(x, ev, ranked[:, : rates.mu]), FIRST_STEP)
         best, improved = self._seen(unit, ev, ranked, eps, cloud), self.used
         while self.used - improved <= PATIENCE * self.task.budget and cloud.sigma[0] >= SMALLEST_STEP:
-            z = self.task.draw.normal(plan.size, self.task.dim)
+            z = self.task.rng.normal(plan.size, self.task.dim)
             d = z @ np.swapaxes(cloud.matrix, 1, 2)
             wished = cloud.mean[:, None, :] + cloud.sigma[0] * d
             x = reflected(wished, self.low, self.high)
@@ -134,7 +134,7 @@ class BpEpsMagEs(Engine):
             generation += 1
             self.generation += 1
             progress = self.spent(self.used)._replace(generation=generation)
-            eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.draw.uniform(2))
+            eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.rng.uniform(2))
 
     def _seen(self, unit: np.ndarray, ev: Evaluation, ranked: np.ndarray, eps: np.ndarray, cloud: Cloud) -> Any:
         """Record a generation; violation and objective of the candidate that ranks first."""
@@ -172,7 +172,7 @@ class BpEpsMagEs(Engine):
 
     def _repair(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
         """Gauss-Newton steps towards keeping all constraints, for a random part of the offspring [1, N, D]."""
-        for i in np.flatnonzero(self.task.draw.uniform(x.shape[1])[0] < REPAIRED):
+        for i in np.flatnonzero(self.task.rng.uniform(x.shape[1])[0] < REPAIRED):
             point, value = yield from self._repair_one(x[:, i : i + 1], candidate(ev, int(i)), steps)
             here = (np.arange(x.shape[1]) == i)[None]
             x = np.where(here[..., None], point, x)
@@ -197,7 +197,7 @@ class BpEpsMagEs(Engine):
         return x, ev
 
     def _uniform(self, size: int) -> np.ndarray:
-        return self.task.draw.uniform(size, self.task.dim)
+        return self.task.rng.uniform(size, self.task.dim)
 
     def _unit(self, x: np.ndarray) -> np.ndarray:
         """Points of the box in unit-cube coordinates."""

@@ -85,7 +85,7 @@ class MaEs(Engine):
 
     def ask(self) -> Array:
         """Offspring of the next generation, folded into the unit cube."""
-        draw, size, dim = self.task.draw, self.size, self.task.dim
+        draw, size, dim = self.task.rng, self.size, self.task.dim
         u_fresh, normal = draw.uniform(dim), draw.normal(size, dim)
         self.cloud = self._first(u_fresh) if self.cloud is None else self._next(self.cloud, u_fresh)
         self.z = self._with_given_steps(normal) if self.generation == 0 else normal
@@ -98,7 +98,7 @@ class MaEs(Engine):
         """Keep the offspring, and let the rule adapt; they are ranked under what it then says."""
         self.population = Population(x, ev)
         self.generation += 1
-        progress, draw = self.spent(self.size * self.generation), self.task.draw.uniform(2)
+        progress, draw = self.spent(self.size * self.generation), self.task.rng.uniform(2)
         if self.generation == 1:
             self.state = self.rule.start(self.population, progress, draw)
         else:

@@ -37,7 +37,7 @@ class CmaEs(Engine):
             raise InvalidInput(f"CMA-ES needs a pop_size of at least 3; got {pop_size}")
         library()
         self.task, self.size, self.sigma0, self.penalty = task, pop_size, float(sigma0), float(penalty)
-        self.random = task.draw.generator(0)
+        self.random = task.rng.generator(0)
         self.width = max(2, task.dim)  # pycma wants two variables; a lone one gets an idle companion
         self.es: Any = None
         self.starts = 0

@@ -24,7 +24,7 @@ class Pymoo(Engine):
 
     def __init__(self, task: Task, pop_size: int) -> None:
         self.task, self.size = task, int(pop_size)
-        self.random = task.draw.generator(0)
+        self.random = task.rng.generator(0)
         self.algorithm: Any = None
         self.ceiling = Ceiling()
 

@@ -119,7 +119,7 @@ class DifferentialEvolution(SelfDriven):
             raise InvalidInput(f"SciPy-DE needs a pop_size of at least 5; got {pop_size}")
         library()
         self.task, self.size = task, int(pop_size)
-        self.random = task.draw.generator(0)
+        self.random = task.rng.generator(0)
 
     def _search(self, door: Door) -> None:
         library().differential_evolution(
@@ -166,7 +166,7 @@ class Cobyqa(SelfDriven):
         library()
         self.task, self.size = task, int(starts_from)
         self.radius, self.final_radius = float(radius), float(final_radius)
-        self.random = task.draw.generator(0)
+        self.random = task.rng.generator(0)
 
     def _search(self, door: Door) -> None:
         first = self._first(self.size)

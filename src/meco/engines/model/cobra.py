@@ -39,7 +39,7 @@ class Cobra(Engine):
         phase_one: bool = False,
         max_iter: int = 100,
     ) -> None:
-        self.task, self.random = task, task.draw.generator(0)
+        self.task, self.random = task, task.rng.generator(0)
         if cap is not None and cap < 4 * task.dim:
             raise InvalidInput(f"cap must be at least 4 D = {4 * task.dim} points; got {cap}")
         outputs = 1 + task.n_ineq + task.n_eq
