@@ -1,8 +1,8 @@
-"""METHODS: each name is an engine with a rule, one line each."""
+"""METHODS: each name is an engine with a rule, and one record of everything that is known of it."""
 
 from __future__ import annotations
 
-import importlib
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,79 +17,121 @@ from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
-from meco.registry import Registry
+from meco.registry import Registry, later
 from meco.results import RunResult
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.streams import Streams
 
+Population = Callable[[int, int], int]  # (dim, budget) -> how many
+
 
 @dataclass(frozen=True)
 class Method:
-    """How to build an engine for a task, and whether many runs go in lockstep."""
+    """Everything there is to know of a method before it runs; whoever needs a fact reads it here."""
 
     build: Callable[..., Engine]  # (task, **options) -> engine
     about: str
-    lockstep: bool = True
+    family: str  # what kind of search it is
+    lockstep: bool = True  # whether many runs go together, each as it would alone
+    asked: bool = True  # whether it proposes points and is told values; False: it calls the objective itself
+    population: Population | None = None  # (dim, budget) -> candidates of a generation; None: it has none
+    options: tuple[str, ...] = ()  # keywords that build takes
+    extra: str | None = None  # the extra of the package that it needs
+    models_functions: bool = False  # whether runs that go together must have equal D, p and q
+    seconds: float = 0.035  # of one core, for one run at D = 50 and 2500 evaluations, in lockstep where it can
+    aliases: tuple[str, ...] = ()  # other spellings of its name
 
 
-def later(place: str, **options: Any) -> Callable[..., Engine]:
-    """An engine whose module is imported when the method is first used."""
-    module, _, name = place.partition(":")
+def fifty(dim: int, budget: int) -> int:
+    """The paper's population (section 4.1), for every method that has a fixed one."""
+    return 50
 
-    def build(task: Task, **more: Any) -> Engine:
-        engine = getattr(importlib.import_module(f"meco.{module}"), name)
-        return engine(task, **{**options, **more})
 
-    return build
+def by_dimension(dim: int, budget: int) -> int:
+    """The offspring of an evolution strategy, 4 + floor(3 ln D)."""
+    return 4 + int(3 * math.log(dim))
 
+
+SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
+_shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS)
+_learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:]))
+_de = partial(Method, family="DE", population=fifty)
+_es = partial(Method, family="ES", population=fifty)
+_pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"))
+_model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True)
 
 METHODS: Registry[Method] = Registry(
     "method",
     {
-        "MeCO": Method(later("mdp.methods:trained"), "SHADE with the learned relaxation policy"),
-        "MeCO-u": Method(later("mdp.methods:untrained"), "MeCO with random network weights"),
-        "MeCO-rand": Method(later("mdp.methods:random_actions"), "MeCO with random actions"),
-        "SHADE": Method(partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu"),
-        "SHADE-eps": Method(partial(Shade, rule=FixedEpsilon(share=0.1)), "SHADE with a fixed relaxation"),
-        "SHADE-BOC": Method(partial(Shade, rule=BalancedPenalty()), "SHADE with an adaptive penalty (reconstructed)"),
-        "SHADE-FR": Method(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
-        "MDE-CGO": Method(later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)"),
-        "C2oDE": Method(later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation"),
-        "MA-ES": Method(
-            later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty"
+        "MeCO": _learned(
+            later("mdp.methods:trained"), "SHADE with the learned relaxation policy",
+            options=("policy", "engine", *SHADE_OPTIONS[1:]),
         ),
-        "BP-epsMAg-ES": Method(
-            later("engines.es.bpmages:BpEpsMagEs"),
-            "bi-population MA-ES, epsilon level, gradient repair",
-            lockstep=False,
+        "MeCO-u": _learned(later("mdp.methods:untrained"), "MeCO with random network weights"),
+        "MeCO-rand": _learned(later("mdp.methods:random_actions"), "MeCO with random actions"),
+        "SHADE": _shade(partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu"),
+        "SHADE-eps": _shade(
+            partial(Shade, rule=FixedEpsilon(share=0.1)), "SHADE with a fixed relaxation", aliases=("SHADE-ε",)
         ),
-        "CMA-ES": Method(
-            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", lockstep=False
+        "SHADE-BOC": _shade(partial(Shade, rule=BalancedPenalty()), "SHADE with an adaptive penalty (reconstructed)"),
+        "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
+        "MDE-CGO": _de(
+            later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
+            options=("rule", "pop_size", "strategy", "scale", "rate"),
         ),
-        "CMA-ES-native": Method(
-            later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty", lockstep=False
+        "C2oDE": _de(
+            later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
+            options=("rule", "pop_size"), aliases=("C²oDE",),
         ),
-        "COBRA": Method(later("engines.model.cobra:Cobra"), "RBF surrogates", lockstep=False),
-        "SACOBRA": Method(later("engines.model.sacobra:Sacobra"), "RBF surrogates, self-adjusting", lockstep=False),
+        "MA-ES": _es(
+            later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty",
+            population=by_dimension, options=("rule", "pop_size", "sigma"),
+        ),
+        "BP-epsMAg-ES": _es(
+            later("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
+            lockstep=False, options=("pop_size", "charge_jacobian"), seconds=1.0, aliases=("BP-εMAg-ES",),
+        ),
+        "CMA-ES": _pycma(
+            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", seconds=0.6
+        ),
+        "CMA-ES-native": _pycma(
+            later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty",
+            population=by_dimension, seconds=1.0,
+        ),
+        "COBRA": _model(
+            later("engines.model.cobra:Cobra"), "RBF surrogates",
+            options=("cap", "cycle", "phase_one", "max_iter"), seconds=300.0,
+        ),
+        "SACOBRA": _model(
+            later("engines.model.sacobra:Sacobra"), "RBF surrogates, self-adjusting",
+            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=300.0,
+        ),
         "NSGA-III": Method(
-            later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", lockstep=False
+            later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
+            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=2.0,
         ),
-        "COLSHADE": Method(later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance"),
-        "CMA-ES-AL": Method(
-            later("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian", lockstep=False
+        "COLSHADE": _de(
+            later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
+            options=("rule", "pop_size", "flights"),
         ),
-        "SciPy-DE": Method(
-            later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE", lockstep=False
+        "CMA-ES-AL": _pycma(
+            later("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
+            population=by_dimension, seconds=1.0,
         ),
-        "COBYQA": Method(later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart", lockstep=False),
-        "ISRES": Method(later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking", lockstep=False),
-    },
-    aliases={
-        "SHADE-ε": "SHADE-eps",
-        "BP-εMAg-ES": "BP-epsMAg-ES",
-        "C²oDE": "C2oDE",
-    },
-)
+        "SciPy-DE": _de(
+            later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",
+            lockstep=False, asked=False, options=("pop_size",), extra="peers", seconds=1.5,
+        ),
+        "COBYQA": _model(
+            later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
+            asked=False, options=("starts_from", "radius", "final_radius"), seconds=20.0,
+        ),
+        "ISRES": _es(
+            later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
+            lockstep=False, options=("pop_size",), extra="peers", seconds=1.0,
+        ),
+    }
+)  # fmt: skip
 
 
 def solve(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from meco.errors import InvalidInput, UnknownName
 
@@ -30,6 +32,7 @@ class Registry(Mapping[str, T], Generic[T]):
         if name in self._items or name in self._aliases:
             raise InvalidInput(f"a {self.kind} named {name!r} is already registered; choose another name")
         self._items[name] = item
+        self._aliases |= dict.fromkeys(getattr(item, "aliases", ()), name)
 
     def resolve(self, name: str) -> str:
         """The exact name behind a name, an alias or another capitalisation."""
@@ -60,3 +63,24 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self.kind}s: {', '.join(self)}>"
+
+
+@dataclass(frozen=True)
+class Later:
+    """Something callable whose module is imported when it is first called."""
+
+    place: str  # module:name, inside meco
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> Any:
+        """What is at the place."""
+        module, _, name = self.place.partition(":")
+        return getattr(importlib.import_module(f"meco.{module}"), name)
+
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        return self.load()(*args, **{**self.options, **more})
+
+
+def later(place: str, **options: Any) -> Later:
+    """What is at a place, called with options of its own: later("engines.es.maes:MaEs", sigma=0.3)."""
+    return Later(place, options)

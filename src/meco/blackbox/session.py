@@ -135,7 +135,7 @@ class Session:
 
     def _first_candidates(self) -> np.ndarray:
         """What the engine asks first; for a library that cannot be asked, x0 or the centre of the box."""
-        if METHODS[self.request.method].lockstep:
+        if METHODS[self.request.method].asked:
             return self.engine.ask()[0]
         if self.request.x0 is not None:
             return self.evaluator.place(self.request.x0[:1])
@@ -162,7 +162,7 @@ class Session:
             )
         if self.evaluator.left > 0:
             self.engine.run(self.evaluator, self._after_generation)
-        elif METHODS[self.request.method].lockstep:  # the first candidates took it all: one generation, for the trace
+        elif METHODS[self.request.method].asked:  # the first candidates took it all: one generation, for the trace
             unit = self.engine.ask()
             self.engine.tell(unit, self.evaluator.evaluate(unit))
             self.evaluator.note(self.engine.population, self.engine.trace())

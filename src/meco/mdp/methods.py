@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
+from meco.engines import ENGINES
 from meco.engines.engine import Engine, Task
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import InvalidInput
 from meco.mdp.action import DECODERS
 from meco.mdp.learned import LearnedEpsilon
 from meco.mdp.network import draw_weights, stack
 from meco.mdp.policy import Greedy, Policy, RandomPolicy, load_policy, side_by_side
 
 DEFAULT_POLICY = "meco-10d"
-ENGINES = {"shade": "meco.engines.de.shade:Shade", "maes": "meco.engines.es.maes:MaEs"}
 UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
 
 PolicyLike = Policy | str | os.PathLike[str]
@@ -41,12 +40,9 @@ def random_actions(task: Task, engine: str = "shade", decoder: str = "geometric"
     return find_engine(engine)(task, rule=LearnedEpsilon(RandomPolicy(), DECODERS[decoder]), **options)
 
 
-def find_engine(name: str) -> Any:
-    """The engine class of that name, imported when asked for."""
-    if name not in ENGINES:
-        raise UnknownName("engine", name, ENGINES)
-    module, _, attribute = ENGINES[name].partition(":")
-    return getattr(importlib.import_module(module), attribute)
+def find_engine(name: str | Callable[..., Engine]) -> Callable[..., Engine]:
+    """The engine of that name, or the one given."""
+    return ENGINES[name] if isinstance(name, str) else name
 
 
 def find_policy(policy: PolicyLike | Iterable[PolicyLike], runs: int) -> Policy:

@@ -16,7 +16,7 @@ from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 
-SURROGATES = ("COBRA", "SACOBRA", "COBYQA")  # they model the functions: a minute or more for a run at 50D
+COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
 
 
@@ -80,7 +80,12 @@ class Contender:
 
     def limited(self) -> Contender:
         """The same contender as the paper's experiments have it: surrogates run less often."""
-        return replace(self, most=LEAST_SURROGATE_RUNS) if self.method in SURROGATES else self
+        return replace(self, most=LEAST_SURROGATE_RUNS) if self.costly else self
+
+    @property
+    def costly(self) -> bool:
+        """Whether its runs take so long that experiments make few of them."""
+        return METHODS[self.method].seconds > COSTLY_SECONDS
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ class Experiment:
         if runs is not None:
             contenders = tuple(replace(c, most=None) for c in contenders)
         if surrogate_runs is not None:
-            contenders = tuple(replace(c, most=surrogate_runs) if c.method in SURROGATES else c for c in contenders)
+            contenders = tuple(replace(c, most=surrogate_runs) if c.costly else c for c in contenders)
         return replace(self, contenders=contenders, runs=runs or (3 if quick else self.runs))
 
     def own(self, text: str) -> Contender | None:

@@ -22,11 +22,6 @@ LOCKSTEP_RUNS = 60
 LEAST_LOCKSTEP = 14  # smaller groups waste time
 TASKS_PER_WORKER = 8
 TASK_SECONDS = 8.0  # what a task of runs one after another should take
-LOCKSTEP_SECONDS = 0.035  # one run in lockstep at 50D and 2500 evaluations, one core
-SECONDS = {  # one run at 50D and 2500 evaluations, one core: first guesses, corrected while running
-    "BP-epsMAg-ES": 1.0, "CMA-ES": 0.6, "CMA-ES-native": 1.0, "CMA-ES-AL": 1.0, "NSGA-III": 2.0, "ISRES": 1.0,
-    "SciPy-DE": 1.5, "COBYQA": 20.0, "COBRA": 300.0, "SACOBRA": 300.0,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,7 +41,7 @@ class Task:
         """Seconds it may take, before anything was measured."""
         place = self.runs[0].place
         size = place.budget / 2500 * (0.5 + 0.5 * place.dim / 50)
-        return len(self.runs) * size * SECONDS.get(self.method, LOCKSTEP_SECONDS)
+        return len(self.runs) * size * METHODS[self.method].seconds
 
     def halves(self) -> tuple[Task, Task]:
         """The same runs as two tasks."""
