@@ -14,7 +14,7 @@ import numpy as np
 from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
-from meco.evaluator import Evaluator
+from meco.evaluator import Evaluator, alike
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.registry import Registry, later
@@ -77,7 +77,7 @@ METHODS: Registry[Method] = Registry(
         "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
         "MDE-CGO": _de(
             later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
-            options=("rule", "pop_size", "strategy", "scale", "rate"),
+            options=("rule", "pop_size", "strategy", "F", "CR"),
         ),
         "C2oDE": _de(
             later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
@@ -156,14 +156,17 @@ def solve(
     True
     """
     entry, name = METHODS[method], METHODS.resolve(method)
-    draw = Streams(_whole_numbers("seeds", seeds), xp, device)
-    each = _one_each(problem, draw.runs)
+    rng = Streams(_whole_numbers("seeds", seeds), xp, device)
+    each = _one_each(problem, rng.runs)
     budget = 50 * each[0].dim if budget is None else _whole_numbers("budget", [budget])[0]
     if entry.lockstep:
-        return run_batch(name, each, budget, draw, watch, **options)
+        groups = alike(each) if entry.models_functions else [list(range(rng.runs))]
+        found = [run_batch(name, [each[b] for b in runs], budget, rng.kept(runs), watch, **options) for runs in groups]
+        places = {b: result for runs, results in zip(groups, found) for b, result in zip(runs, results)}
+        return [places[b] for b in range(rng.runs)]
     if xp is not np:
         raise InvalidInput(f"{name} runs on NumPy alone; leave xp and device out")
-    return [r for s, p in zip(draw.seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
+    return [r for s, p in zip(rng.seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
 
 
 def _one_each(problem: Any, runs: int) -> list[Problem]:
@@ -200,15 +203,15 @@ def run_batch(
     method: str,
     problem: Problem | Sequence[Problem],
     budget: int,
-    draw: Streams,
+    rng: Streams,
     watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
 ) -> list[RunResult]:
     """Runs in lockstep, one for each stream."""
-    evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
-    engine = build_engine(method, Task.of(evaluator, draw), **options)
+    evaluator = Evaluator(problem, budget, rng.runs, rng.xp, rng.device)
+    engine = build_engine(method, Task.of(evaluator, rng), **options)
     engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
-    return evaluator.results(method, draw.seeds)
+    return evaluator.results(method, rng.seeds)
 
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:

@@ -19,8 +19,8 @@ from meco.cli import main  # noqa: E402
 from meco.commands.train import command_for  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput, MissingData, MissingExtra, UnknownName  # noqa: E402
 from meco.mdp import Episode, load_policy  # noqa: E402
-from meco.mdp.action import DECODERS  # noqa: E402
 from meco.problems.suite import CEC_NAMES  # noqa: E402
+from meco.rules.steered import DECODERS  # noqa: E402
 from meco.training import Trainer, TrainingConfig, lockstep_groups  # noqa: E402
 from meco.training.mixed import mixed_decoder, mixed_reward  # noqa: E402
 from meco.training.presets import HELD_OUT, PRESETS, folds, for_seeds  # noqa: E402
