@@ -43,18 +43,15 @@ class ShadeNumbers(NamedTuple):
     first: Array
     second: Array
     forced: Array
-    cross: Array  # [B, N, D]
-    fresh: Array | None  # [B, N, D], only where components are redrawn
     drop: Array  # [B, 2N]
     rule: Array  # [B, 2]
+    cross: Array  # [B, N, D]
+    fresh: Array | None = None  # [B, N, D], only where components are redrawn
 
     @classmethod
     def take(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
         n, d = size, task.dim
-        shapes = [(n,)] * 7 + [(2 * n,), (2,), (n, d)] + [(n, d)] * redraw
-        taken = numbers(task.rng, *shapes)
-        *each, drop, rule, cross = taken[:10]
-        return cls(*each, cross=cross, fresh=taken[10] if redraw else None, drop=drop, rule=rule)
+        return cls(*numbers(task.rng, *[(n,)] * 7, (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1)))
 
 
 class Shade(RuleEngine):
