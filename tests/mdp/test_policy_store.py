@@ -253,7 +253,7 @@ def shelf(tmp_path, monkeypatch):
 def test_the_command_lists_shows_and_verifies(shelf, capsys):
     assert main(["policy", "list"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert listed[1].split() == ["meco-10d", "cec2017", "10", "geometric", "0", "0" * 12]
+    assert listed[1].split() == ["meco-10d", "cec2017", "10", "epsilon", "0", "0" * 12]
     assert main(["policy", "list", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == {"meco-10d", "meco-30d"}
     assert main(["policy", "show", "meco-10d"]) == 0
@@ -276,3 +276,20 @@ def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
     assert "not the ones that were saved" in policy_store.verify("meco-30d")[0]
     assert main(["policy", "list"]) == 0
     assert "damaged, see `meco policy verify meco-30d`" in capsys.readouterr().out
+
+
+def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(policy_store, "CHECKOUT", tmp_path / "nowhere")
+    assert policy_names() == ["meco-10d"]
+    with pytest.raises(MissingData, match="results/policies of the repository, which MECO_POLICIES may name"):
+        load_policy("meco-loo50-C01")
+    save_policy(tmp_path / "mine.safetensors", NETWORK)
+    monkeypatch.setenv("MECO_POLICIES", str(tmp_path))
+    assert policy_names() == ["meco-10d", "mine"]
+    assert load_policy("mine").metadata["name"] == "mine"
+
+
+def test_a_checkout_has_the_policies_of_the_experiments_and_the_package_only_what_minimize_needs():
+    assert {"meco-loo50-C01", "meco-split-30d"} <= set(policy_names())
+    assert sum(p.stat().st_size for p in policy_store.SHELF.iterdir()) <= 60_000
+    assert [p.suffix for p in policy_store.SHELF.iterdir() if not p.name.startswith(".")] == [".safetensors"]

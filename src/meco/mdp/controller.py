@@ -90,7 +90,7 @@ class Controlled(Engine):
         self.engine.tell(x, ev)
         self.told += x.shape[1]
         if self.told >= self.due:
-            self.due = self.told + self.pace
+            self.due = self.pace * (self.told // self.pace + 1) if self.pace else 0.0
             self.controller.decide(self.chance())
 
     def steer(self, values: Mapping[str, Array]) -> None:
