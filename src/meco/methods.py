@@ -160,13 +160,24 @@ def solve(
     each = _one_each(problem, rng.runs)
     budget = 50 * each[0].dim if budget is None else _whole_numbers("budget", [budget])[0]
     if entry.lockstep:
-        groups = alike(each) if entry.models_functions else [list(range(rng.runs))]
-        found = [run_batch(name, [each[b] for b in runs], budget, rng.kept(runs), watch, **options) for runs in groups]
-        places = {b: result for runs, results in zip(groups, found) for b, result in zip(runs, results)}
-        return [places[b] for b in range(rng.runs)]
+        if entry.models_functions and len(groups := alike(each)) > 1:
+            return _by_group(groups, name, each, budget, rng, watch, options)
+        return run_batch(name, each, budget, rng, watch, **options)
     if xp is not np:
         raise InvalidInput(f"{name} runs on NumPy alone; leave xp and device out")
     return [r for s, p in zip(rng.seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
+
+
+def _by_group(
+    groups: list[list[int]], name: str, each: list[Problem], budget: int, rng: Streams, watch: Any, options: Any
+) -> list[RunResult]:
+    """Batches of runs alike, one after the other; results in the order of all runs."""
+    found: dict[int, RunResult] = {}
+    for runs in groups:
+        own = {k: [v[b] for b in runs] if k == "policy" and isinstance(v, list) else v for k, v in options.items()}
+        batch = run_batch(name, [each[b] for b in runs], budget, rng.kept(runs), watch, **own)
+        found |= dict(zip(runs, batch))
+    return [found[b] for b in range(rng.runs)]
 
 
 def _one_each(problem: Any, runs: int) -> list[Problem]:
