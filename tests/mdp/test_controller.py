@@ -74,7 +74,7 @@ class RelaxEarly(Policy):
 def search(policy, budget=100, seeds=(1, 2), decisions=10):
     evaluator = Evaluator(meco.get_problem("tilted"), budget, len(seeds))
     engine = Pairs(Task.of(evaluator, Streams(seeds)))
-    controlled = Controlled(Controller(engine, FEATURES["radius-2"], BOTH, policy), decisions)
+    controlled = Controlled(engine, policy, "radius-2", "theta-share", decisions)
     controlled.run(evaluator)
     return engine, controlled, evaluator
 

@@ -16,8 +16,8 @@ import numpy as np
 from meco.arrays import Array
 from meco.engines.engine import Control, Engine
 from meco.errors import InvalidInput
-from meco.mdp.controls import ControlSet
-from meco.mdp.features import FeatureSet
+from meco.mdp.controls import CONTROLS, ControlSet
+from meco.mdp.features import FEATURES, FeatureSet
 from meco.mdp.policy import Policy
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Population
@@ -63,18 +63,21 @@ class Controller:
 class Controlled(Engine):
     """An engine steered by a policy: a decision after every generation, or `decisions` of them over the budget.
 
-    chance gives the numbers [B, 2] of a decision. Unless given they come from streams of the
-    controller's own, so that a policy which draws changes no number of the search.
+    features and controls are sets by name, the paper's unless given. chance gives the numbers
+    [B, 2] of a decision; unless given they come from streams of the controller's own, so that
+    a policy which draws changes no number of the search.
     """
 
     def __init__(
         self,
-        controller: Controller,
+        engine: Engine,
+        policy: Policy,
+        features: str = "population-10",
+        controls: str = "epsilon",
         decisions: int | None = None,
         chance: Callable[[], Array] | None = None,
     ) -> None:
-        self.controller, self.engine = controller, controller.engine
-        engine = self.engine
+        self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
         self.task, self.size, self.controls, self.knows = engine.task, engine.size, engine.controls, engine.knows
         self.pace = 0.0 if decisions is None else self.task.budget / decisions
         self.chance = chance or partial(self.task.rng.beside(OWN_STREAM).uniform, 2)

@@ -7,9 +7,8 @@ from typing import Any
 
 from meco.engines import ENGINES
 from meco.engines.engine import Engine, Task
-from meco.mdp.controller import Controlled, Controller
-from meco.mdp.controls import CONTROLS, DECODED, set_of
-from meco.mdp.features import FEATURES
+from meco.mdp.controller import Controlled
+from meco.mdp.controls import DECODED, set_of
 from meco.mdp.policy import Policy
 from meco.mdp.resolve import PolicyLike, find_policy
 from meco.rules.epsilon import DELTA
@@ -48,8 +47,7 @@ def relaxed_by(policy: Policy, task: Task, controls: str, engine: EngineLike = "
     """
     decoder = DECODERS[DECODED.get(controls, "geometric")].with_delta(policy.metadata.get("delta", DELTA))
     search: Any = find_engine(engine)(task, rule=SteeredEpsilon(decoder), **options)
-    features = FEATURES[policy.features or "population-10"]
-    return Controlled(Controller(search, features, CONTROLS[controls], policy), chance=lambda: search.u_rule)
+    return Controlled(search, policy, policy.features or "population-10", controls, chance=lambda: search.u_rule)
 
 
 def find_engine(name: EngineLike) -> Callable[..., Engine]:
