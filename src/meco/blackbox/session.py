@@ -155,7 +155,7 @@ class Session:
 
     def _search(self) -> None:
         self.caller.charge = self.evaluator.charge
-        size = self.engine.size
+        size = getattr(self.engine, "size", None) or 0
         if size > self.request.budget:
             self.notes.append(
                 f"the budget of {self.request.budget} is below the population of {size}: only initial points were tried"
