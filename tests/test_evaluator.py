@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,8 +10,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.errors import InvalidInput
-from meco.evaluator import BudgetSpent, Evaluator, alike
-from meco.methods import METHODS
+from meco.evaluator import BudgetSpent, Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.results import feasibility_first, objective_plus_violation
 from meco.rules.rule import order
@@ -184,19 +181,3 @@ def test_a_formula_that_gives_other_counts_than_declared_is_named():
     wrong = meco.Problem("wrong", [0.0], [1.0], 2, 0, lambda x: (x[..., 0], [x[..., 0]], []))
     with pytest.raises(InvalidInput, match="wrong declares 2 inequalities and 0 equalities; its formula gave 1 and 0"):
         wrong.raw(np.zeros(1))
-
-
-def test_runs_of_an_engine_that_models_functions_are_grouped_by_their_constraints(monkeypatch):
-    """C02 has one constraint, C03 two of other kinds: each kind is a batch of its own, without padded columns."""
-    problems = [meco.get_problem(name, dim=5) for name in ("C02", "C03", "C02", "C04")]
-    assert alike(problems) == [[0, 2], [1], [3]]
-    together = meco.solve("SHADE", problems, budget=120, seeds=[1, 2, 3, 4])
-    monkeypatch.setitem(METHODS._items, "SHADE", replace(METHODS["SHADE"], models_functions=True))
-    widths = []
-    grouped = meco.solve(
-        "SHADE", problems, budget=120, seeds=[1, 2, 3, 4], watch=lambda e: widths.append((e.runs, e.n_ineq, e.n_eq))
-    )
-    assert sorted(set(widths)) == sorted({(2, 1, 0), (1, 1, 1), (1, 2, 0)})
-    for ours, theirs in zip(grouped, together):
-        assert (ours.seed, ours.problem) == (theirs.seed, theirs.problem)
-        assert_array_equal(ours.x, theirs.x)  # SHADE models nothing: padding never showed

@@ -244,14 +244,6 @@ class Evaluator:
         return {k: np.stack([to_numpy(row[k]) for row in self._rows]) for k in names}
 
 
-def alike(problems: Sequence[Problem]) -> list[list[int]]:
-    """Runs whose problems have equal D, p and q: engines that model functions get no padded columns."""
-    groups: dict[tuple[int, int, int], list[int]] = {}
-    for run, p in enumerate(problems):
-        groups.setdefault((p.dim, p.n_ineq, p.n_eq), []).append(run)
-    return list(groups.values())
-
-
 def _group(problems: list[Problem]) -> list[tuple[Problem, np.ndarray]]:
     """Runs that share a problem object are evaluated in one call."""
     members: dict[int, list[int]] = {}

@@ -14,7 +14,7 @@ import numpy as np
 from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
-from meco.evaluator import Evaluator, alike
+from meco.evaluator import Evaluator
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.registry import Registry, later
@@ -156,28 +156,14 @@ def solve(
     True
     """
     entry, name = METHODS[method], METHODS.resolve(method)
-    rng = Streams(_whole_numbers("seeds", seeds), xp, device)
-    each = _one_each(problem, rng.runs)
+    draw = Streams(_whole_numbers("seeds", seeds), xp, device)
+    each = _one_each(problem, draw.runs)
     budget = 50 * each[0].dim if budget is None else _whole_numbers("budget", [budget])[0]
     if entry.lockstep:
-        if entry.models_functions and len(groups := alike(each)) > 1:
-            return _by_group(groups, name, each, budget, rng, watch, options)
-        return run_batch(name, each, budget, rng, watch, **options)
+        return run_batch(name, each, budget, draw, watch, **options)
     if xp is not np:
         raise InvalidInput(f"{name} runs on NumPy alone; leave xp and device out")
-    return [r for s, p in zip(rng.seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
-
-
-def _by_group(
-    groups: list[list[int]], name: str, each: list[Problem], budget: int, rng: Streams, watch: Any, options: Any
-) -> list[RunResult]:
-    """Batches of runs alike, one after the other; results in the order of all runs."""
-    found: dict[int, RunResult] = {}
-    for runs in groups:
-        own = {k: [v[b] for b in runs] if k == "policy" and isinstance(v, list) else v for k, v in options.items()}
-        batch = run_batch(name, [each[b] for b in runs], budget, rng.kept(runs), watch, **own)
-        found |= dict(zip(runs, batch))
-    return [found[b] for b in range(rng.runs)]
+    return [r for s, p in zip(draw.seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
 
 
 def _one_each(problem: Any, runs: int) -> list[Problem]:
@@ -214,15 +200,15 @@ def run_batch(
     method: str,
     problem: Problem | Sequence[Problem],
     budget: int,
-    rng: Streams,
+    draw: Streams,
     watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
 ) -> list[RunResult]:
     """Runs in lockstep, one for each stream."""
-    evaluator = Evaluator(problem, budget, rng.runs, rng.xp, rng.device)
-    engine = build_engine(method, Task.of(evaluator, rng), **options)
+    evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
+    engine = build_engine(method, Task.of(evaluator, draw), **options)
     engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
-    return evaluator.results(method, rng.seeds)
+    return evaluator.results(method, draw.seeds)
 
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:
