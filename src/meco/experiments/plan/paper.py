@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from meco.errors import InvalidInput, UnknownName
-from meco.experiments.plan.experiment import Contender, Experiment, known_labels
+from meco.experiments.plan.experiment import Contender, Experiment, cut_name, known_labels
 from meco.methods import METHODS
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UAV_NAMES
 from meco.registry import Registry
@@ -202,7 +202,7 @@ def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> l
     for text in methods:
         if any(e.own(text) for e in experiments):
             continue
-        if text.partition(":")[0] not in METHODS:
+        if cut_name(text)[0] not in METHODS:
             raise UnknownName(
                 "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in known_labels(e))])
             )
