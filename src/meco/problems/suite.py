@@ -28,10 +28,19 @@ class Family(NamedTuple):
 FAMILIES = (
     Family("meco.problems.cec2017", CEC_NAMES, scalable=True, instances=True),
     Family("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
-    Family("meco.problems.uav", UAV_NAMES, scalable=False, instances=False),
+    Family("meco.problems.mission", UAV_NAMES, scalable=False, instances=False),
     Family("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
 )
-PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems")  # problems, or functions dim -> problem
+
+
+def _problem_or_maker(given: Any) -> Any:
+    """What a plug-in may give: a problem, or a function dim -> problem."""
+    if isinstance(given, Problem) or callable(given):
+        return given
+    raise InvalidInput(f"a problem must be a meco.Problem, or a function that makes one; got {given!r:.60}")
+
+
+PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems", accept=_problem_or_maker)
 SUITES = {"cec2017": CEC_NAMES, "realworld": PAPER_EIGHT, "rwco": RW_NAMES, "uav": UAV_NAMES, "toy": TOY_NAMES}
 
 
@@ -77,7 +86,7 @@ def _plugged(name: str, dim: int | None) -> Problem:
     found = PLUGINS[name]
     problem = found if isinstance(found, Problem) else found() if dim is None else found(dim)
     if not isinstance(problem, Problem):
-        raise InvalidInput(f"the plug-in {name} must be or give a meco.Problem; got {type(problem).__name__}")
+        raise InvalidInput(f"the plug-in {name} must give a meco.Problem; it gives {type(problem).__name__}")
     if dim is not None and dim != problem.dim:
         raise InvalidInput(f"{name} has {problem.dim} variables; dim={dim} is not defined for it")
     return problem

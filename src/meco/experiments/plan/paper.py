@@ -16,7 +16,7 @@ THE_TWELVE = (  # in the order of the paper's table
     "MeCO-u", "MeCO",
 )  # fmt: skip
 PEERS = ("MeCO-rand", "SHADE-FR", "MA-ES", "CMA-ES-native", "COLSHADE", "CMA-ES-AL", "SciPy-DE", "COBYQA", "ISRES")
-SHADE_FAMILY = tuple(name for name, record in METHODS.items() if record.family == "SHADE")
+SHADE_FAMILY = tuple(name for name in THE_TWELVE + PEERS if METHODS[name].family == "SHADE")
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # the fixed split's test problems
 AT_100D = ("SHADE-eps", "SHADE", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE", "NSGA-III", "BP-epsMAg-ES", "CMA-ES")
 FAITHFUL = "MeCO (paper's training)"
