@@ -27,7 +27,7 @@ class Method:
     options: tuple[str, ...] = ()  # keywords that build takes
     extra: str | None = None  # the extra that brings the packages it needs
     models_functions: bool = False  # whether runs that go together must have equal D, p and q
-    seconds: float = 0.035  # of one core, for a run at D = 50 and 2500 evaluations, in lockstep where it can
+    seconds: float = 0.02  # of one core, for a run at D = 50 and 2500 evaluations, in lockstep where it can
     aliases: tuple[str, ...] = ()  # other spellings of its name
 
 

@@ -59,26 +59,26 @@ METHODS: Registry[Method] = Registry(
         ),
         "BP-epsMAg-ES": _es(
             later("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
-            lockstep=False, options=("pop_size", "charge_jacobian"), seconds=1.0, aliases=("BP-εMAg-ES",),
+            lockstep=False, options=("pop_size", "charge_jacobian"), seconds=0.05, aliases=("BP-εMAg-ES",),
         ),
         "CMA-ES": _pycma(
-            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", seconds=0.6
+            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", seconds=0.45
         ),
         "CMA-ES-native": _pycma(
             later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty",
-            population=by_dimension, seconds=1.0,
+            population=by_dimension, seconds=0.65,
         ),
         "COBRA": _model(
-            later("engines.model.cobra:Cobra"), "RBF surrogates",
-            options=("cap", "cycle", "phase_one", "max_iter"), seconds=300.0,
+            later("engines.model.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
+            options=("cap", "cycle", "phase_one", "max_iter"), seconds=110.0,
         ),
         "SACOBRA": _model(
-            later("engines.model.sacobra:Sacobra"), "RBF surrogates, self-adjusting",
-            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=300.0,
+            later("engines.model.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
+            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=200.0,
         ),
         "NSGA-III": Method(
             later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
-            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=2.0,
+            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=0.35,
         ),
         "COLSHADE": _de(
             later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
@@ -90,15 +90,15 @@ METHODS: Registry[Method] = Registry(
         ),
         "SciPy-DE": _de(
             later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",
-            lockstep=False, asked=False, options=("pop_size",), extra="peers", seconds=1.5,
+            lockstep=False, asked=False, options=("pop_size",), extra="peers", seconds=0.09,
         ),
         "COBYQA": _model(
             later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
-            asked=False, options=("starts_from", "radius", "final_radius"), seconds=20.0,
+            asked=False, options=("starts_from", "radius", "final_radius"), seconds=48.0,
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
-            lockstep=False, options=("pop_size",), extra="peers", seconds=1.0,
+            lockstep=False, options=("pop_size",), extra="peers", seconds=0.3,
         ),
     },
     group="meco.methods",
