@@ -19,7 +19,8 @@ from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.registry import Registry, later
 from meco.results import RunResult
-from meco.rules import RULES, BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
+from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
+from meco.rules.names import RULES
 from meco.streams import Streams
 
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
