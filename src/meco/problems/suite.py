@@ -6,6 +6,7 @@ import importlib
 from typing import NamedTuple
 
 from meco.errors import InvalidInput, UnknownName
+from meco.problems.plugins import PLUGINS
 from meco.problems.problem import Problem
 
 CEC_NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
@@ -27,7 +28,7 @@ class Family(NamedTuple):
 FAMILIES = (
     Family("meco.problems.cec2017", CEC_NAMES, scalable=True, instances=True),
     Family("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
-    Family("meco.problems.uav", UAV_NAMES, scalable=False, instances=False),
+    Family("meco.problems.mission", UAV_NAMES, scalable=False, instances=False),
     Family("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
 )
 SUITES = {"cec2017": CEC_NAMES, "realworld": PAPER_EIGHT, "rwco": RW_NAMES, "uav": UAV_NAMES, "toy": TOY_NAMES}
@@ -65,7 +66,7 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
 
 def problem_names() -> list[str]:
     """Every name that get_problem knows."""
-    return [name for family in FAMILIES for name in family.names]
+    return [*(name for family in FAMILIES for name in family.names), *PLUGINS]
 
 
 def _family(name: str) -> tuple[Family, str]:
@@ -74,4 +75,6 @@ def _family(name: str) -> tuple[Family, str]:
         for exact in family.names:
             if exact.lower() == wanted:
                 return family, exact
+    if name in PLUGINS:
+        return Family("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
     raise UnknownName("problem", name, problem_names())
