@@ -29,6 +29,7 @@ _learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:])
 _de = partial(Method, family="DE", population=fifty)
 _es = partial(Method, family="ES", population=fifty)
 _pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"))
+_region = partial(Method, family="TR", models_functions=True)
 _model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True)
 
 METHODS: Registry[Method] = Registry(
@@ -96,6 +97,14 @@ METHODS: Registry[Method] = Registry(
         "COBYQA": _model(
             later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
             asked=False, options=("starts_from", "radius", "final_radius"), seconds=48.0,
+        ),
+        "TR": _region(
+            later("engines.model.trust_region:TrustRegion"), "quadratic models in a relaxed trust region",
+            options=("theta", "batch"), seconds=8.0,
+        ),
+        "TR-ES": _region(
+            later("engines.model.trust_region:TrustRegionES"), "TR with an evolution strategy proposing a share of the points",
+            options=("theta", "share", "batch"), seconds=8.0,
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

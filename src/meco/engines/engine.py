@@ -62,7 +62,9 @@ class Task:
         """What each constraint may be violated by, inequalities first: [B or 1, C]."""
         xp = namespace(ev.f)
         pair = (self.ineq_tol, self.eq_tol) if self.tolerances is None else self.tolerances
-        parts = [xp.zeros_like(v[:, 0, :]) + (t if isinstance(t, float) else t[:, 0, :]) for v, t in zip((ev.g, ev.h), pair)]
+        parts = [
+            xp.zeros_like(v[:, 0, :]) + (t if isinstance(t, float) else t[:, 0, :]) for v, t in zip((ev.g, ev.h), pair)
+        ]
         return xp.concat(parts, axis=-1)
 
 

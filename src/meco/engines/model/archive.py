@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from meco.arrays import Array, namespace, rows
+from meco.arrays import Array, namespace
 from meco.problems.evaluation import Evaluation
 
 LARGEST = 2000  # points kept, so that the cost of a step does not grow with the run

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, anywhere, asarray_like, everywhere, namespace, nearest, rows
+from meco.arrays import Array, anywhere, asarray_like, namespace, nearest, rows
 from meco.engines.engine import Control, Engine, Task
 from meco.engines.model.archive import LARGEST, SeenPoints, as_evaluation, values_of
 from meco.engines.model.lattice import Lattice
@@ -260,7 +260,10 @@ class TrustRegion(Engine):
         )
         mine = made.who[:, 0] != OFFSPRING  # a turn that the strategy took is still to come
         self.region = region._replace(
-            weights=weights, delta=delta, turn=xp.where(mine, turn, region.turn), converged=region.converged | (delta < CONVERGED)
+            weights=weights,
+            delta=delta,
+            turn=xp.where(mine, turn, region.turn),
+            converged=region.converged | (delta < CONVERGED),
         )
         if self.strategy is not None:
             self._tell_offspring(values_of(ev), ev.failed)
@@ -279,7 +282,13 @@ class TrustRegion(Engine):
         region = self.region
         xp = namespace(region.delta)
         who = xp.zeros_like(region.turn) if self.generation < 2 else self.proposal.who[:, 0]
-        return {"delta": region.delta, "theta": self.theta(), "weights": region.weights.w, "who": who, "starts": region.start}
+        return {
+            "delta": region.delta,
+            "theta": self.theta(),
+            "weights": region.weights.w,
+            "who": who,
+            "starts": region.start,
+        }
 
 
 class TrustRegionES(TrustRegion):
