@@ -212,7 +212,7 @@ def test_old_names_say_where_they_went():
     ):
         with pytest.warns(DeprecationWarning, match=f"meco.mdp.{name} is now"):
             assert getattr(meco.mdp, name) is home
-    with pytest.raises(AttributeError, match='LearnedEpsilon is gone: .* engine="shade" or "maes"'):
+    with pytest.raises(AttributeError, match=r'LearnedEpsilon is gone: .* engine="shade" or "maes"'):
         meco.mdp.LearnedEpsilon
 
 
