@@ -48,7 +48,7 @@ METHODS: Registry[Method] = Registry(
         "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
         "MDE-CGO": _de(
             later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
-            options=("rule", "pop_size", "strategy", "scale", "rate"),
+            options=("rule", "pop_size", "strategy", "F", "CR"),
         ),
         "C2oDE": _de(
             later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",

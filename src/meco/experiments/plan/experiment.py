@@ -225,7 +225,7 @@ class Experiment:
 @lru_cache(maxsize=256)
 def policy_digest(name: str) -> str:
     """The first digits of a policy's digest; nothing for a policy that is not there."""
-    from meco.mdp.policy import load_policy
+    from meco.mdp.policy_store import load_policy
 
     try:
         return str(load_policy(name).metadata["digest"])[:8]

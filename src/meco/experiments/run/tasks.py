@@ -119,7 +119,8 @@ def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
         return options
     policy: Any = names[0] if len(set(names)) == 1 else names
     if hidden:
-        from meco.mdp.policy import Masked, load_policy
+        from meco.mdp.policy import Masked
+        from meco.mdp.policy_store import load_policy
 
         policy = Masked(load_policy(names[0]), tuple(hidden))
     return {**options, "policy": policy}
