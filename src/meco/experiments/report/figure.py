@@ -1,4 +1,4 @@
-"""A figure as data: panels with marks in data coordinates, drawn twice, as SVG for the page and by matplotlib."""
+"""A figure as data: panels with marks in data coordinates, which svg.py draws for the page and for files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHARACTER = 7.5  # width of a character, near enough for margins
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of a series; step holds each value until the next."""
+    """A curve of a series."""
 
     x: np.ndarray
     y: np.ndarray
@@ -74,7 +74,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Shape:
+class Outline:
     """A closed outline of the ground: an obstacle, a zone, an area."""
 
     points: np.ndarray  # [V, 2]
@@ -114,7 +114,7 @@ class Words:
     series: int | None = None
 
 
-Mark = Line | Band | Box | Dot | Tile | Shape | Spot | Segment | Words
+Mark = Line | Band | Box | Dot | Tile | Outline | Spot | Segment | Words
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _extent(mark: Mark, direction: str) -> list[float]:
         return [mark.x, mark.low, mark.high] if direction == "x" else [mark.y]
     if isinstance(mark, Tile):
         return [mark.x, mark.x + mark.width] if direction == "x" else [mark.y, mark.y + mark.height]
-    if isinstance(mark, Shape):
+    if isinstance(mark, Outline):
         column = mark.points[:, 0 if direction == "x" else 1]
         return [float(column.min()), float(column.max())]
     values = np.atleast_1d(getattr(mark, direction))

@@ -62,7 +62,7 @@ class Workers:
         """End the workers; now: without waiting for what they do."""
 
 
-class Processes(Workers):
+class ProcessWorkers(Workers):
     """Processes of this machine, each with one thread."""
 
     name = "processes"
@@ -134,7 +134,7 @@ def settle_in() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class Dask(Workers):
+class DaskWorkers(Workers):
     """A Dask cluster: a local one of our own, or one that is there already."""
 
     name = "dask"
@@ -206,9 +206,9 @@ def start_workers(spec: str = "processes", workers: int | None = None) -> Worker
     kind, _, address = spec.partition(":")
     count = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
     if kind == "dask":
-        return Dask(address, count)
+        return DaskWorkers(address, count)
     if spec == "serial":
         return Workers()
     if spec == "processes":
-        return Processes(count)
+        return ProcessWorkers(count)
     raise UnknownName("executor", spec, ["serial", "processes", "dask", "dask:tcp://HOST:PORT"])
