@@ -37,6 +37,16 @@ class Run(NamedTuple):
     case: TestCase
     seed: int
 
+    def to_json(self) -> str:
+        """The name as text."""
+        return json.dumps(self, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """Back from to_json()."""
+        method, options, case, seed = json.loads(text)
+        return cls(method, options, TestCase(*case), seed)
+
 
 @dataclass(frozen=True)
 class Contender:

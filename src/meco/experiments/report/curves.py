@@ -140,4 +140,4 @@ def _banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float
     some = x[begun]
     if floor and stats.least_of(middle) >= 0:
         low, middle, high = (np.maximum(v, floor) for v in (low, middle, high))
-    return [Band(some, low, high, tint, label), Line(some, middle, tint, label, 1.8)]
+    return [Band(some, (low, high), tint, label), Line(some, middle, tint, label, 1.8)]

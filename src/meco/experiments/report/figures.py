@@ -164,7 +164,7 @@ def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> Box:
     inside = flat[(flat >= first - reach) & (flat <= third + reach)]
     beyond = flat[(flat < first - reach) | (flat > third + reach)]
     values_ = (float(inside.min()), float(first), float(middle), float(third), float(inside.max()))
-    return Box(y, values_, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
+    return Box(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
 
 
 def relative_figure(sets: Sequence[ResultSet]) -> Figure:
@@ -194,7 +194,7 @@ def _dots(results: ResultSet, values: np.ndarray, title: str) -> Panel:
     for i, m in enumerate(order):
         if not np.isnan(values[m]).any():
             low, high = stats.bootstrap(values[m])
-            marks.append(Dot(float(values[m].mean()), float(i), low, high, series(results)[m], results.labels[m]))
+            marks.append(Dot((low, float(values[m].mean()), high), float(i), series(results)[m], results.labels[m]))
     names = tuple((float(i), results.labels[m]) for i, m in enumerate(order))
     y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
     return Panel(title, marks, Axis("higher is better"), y, (460, 56 + 20 * len(order)))

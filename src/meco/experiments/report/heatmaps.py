@@ -32,7 +32,7 @@ def heat_figure(sets: Sequence[ResultSet]) -> Figure:
                 value = found.get((label, s.dim), float("nan"))
                 share = 0.05 + 0.45 * (value - low) / (high - low or 1.0)  # light enough to read the number on it
                 text = fixed(value, 3)
-                marks.append(Tile(k, i, 1, 1, share, text, f"{label}, {s.dim}D: {text}"))
+                marks.append(Tile((k, k + 1), (i, i + 1), share, text, f"{label}, {s.dim}D: {text}"))
         names = tuple((i + 0.5, label) for i, label in enumerate(reversed(labels)))
         dims = tuple((k + 0.5, f"{s.dim}D") for k, s in enumerate(sets))
         x, y = Axis(limits=(0, len(sets)), names=dims), Axis(limits=(0, len(labels)), names=names)
@@ -51,7 +51,7 @@ def feasibility_figure(results: ResultSet) -> Figure:
         for j, problem in enumerate(results.problems):
             value = feasible[m, j]
             text = "–" if np.isnan(value) else f"{100 * value:.0f} %"
-            marks.append(Tile(j, i, 1, 1, float(value), "", f"{results.labels[m]} on {problem}: {text}"))
+            marks.append(Tile((j, j + 1), (i, i + 1), float(value), "", f"{results.labels[m]} on {problem}: {text}"))
     names = tuple((i + 0.5, results.labels[m]) for i, m in enumerate(order))
     few = tuple((j + 0.5, p.removeprefix("UAV-")) for j, p in enumerate(results.problems))
     width = max(460, 130 + 27 * len(few))
@@ -78,7 +78,9 @@ def action_figure(results: ResultSet) -> Figure:
                 share = np.mean(np.round(actions * 10) == k, axis=0)
                 for g in np.flatnonzero(share):
                     text = f"{case.problem}, action {k / 10:g}, {counts[g]:.0f} evaluations: {100 * share[g]:.0f} %"
-                    marks.append(Tile(edges[g], k / 10 - 0.05, edges[g + 1] - edges[g], 0.1, float(share[g]), "", text))
+                    marks.append(
+                        Tile((edges[g], edges[g + 1]), (k / 10 - 0.05, k / 10 + 0.05), float(share[g]), "", text)
+                    )
             marks.append(Line((edges[1:] + edges[:-1]) / 2, actions.mean(axis=0), 1, "mean action", 1.8))
             title = case.problem if len(results.labels) == 1 else f"{case.problem}, {label}"
             thirds = [float(stats.mean_of(part.reshape(-1), 0)) for part in np.array_split(actions, 3, axis=1)]

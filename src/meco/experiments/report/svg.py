@@ -177,15 +177,16 @@ def _line(mark: fig.Line, put: Put) -> str:
 
 
 def _band(mark: fig.Band, put: Put) -> str:
-    points = _points(mark.x, mark.high, put) + _points(mark.x[::-1], mark.low[::-1], put)
+    low, high = mark.y
+    points = _points(mark.x, high, put) + _points(mark.x[::-1], low[::-1], put)
     return f'<path class="band {_tint(mark.series)}"{_data(mark.label)} d="M{"L".join(points)}Z"/>' if points else ""
 
 
 def _box(mark: fig.Box, put: Put) -> str:
-    low, first, middle, third, high = (put(v, mark.y)[0] for v in mark.values)
-    y = put(mark.values[2], mark.y)[1]
+    low, first, middle, third, high = (put(v, mark.y)[0] for v in mark.x)
+    y = put(mark.x[2], mark.y)[1]
     beyond = "".join(f'<circle cx="{put(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
-    numbers = ", ".join(f"{v:.3g}" for v in mark.values)
+    numbers = ", ".join(f"{v:.3g}" for v in mark.x)
     return (
         f'<g class="box {_tint(mark.series)}">{_titled(f"{mark.label}: {numbers}")}'
         f'<path d="M{low:.1f} {y:.1f}H{first:.1f}M{third:.1f} {y:.1f}H{high:.1f}"/>'
@@ -195,8 +196,8 @@ def _box(mark: fig.Box, put: Put) -> str:
 
 
 def _dot(mark: fig.Dot, put: Put) -> str:
-    (x, y), low, high = put(mark.x, mark.y), put(mark.low, mark.y)[0], put(mark.high, mark.y)[0]
-    label = f"{mark.label}: {mark.x:.3g} ({mark.low:.3g} to {mark.high:.3g})"
+    (low, _), (x, y), (high, _) = (put(v, mark.y) for v in mark.x)
+    label = "{}: {:.3g} ({:.3g} to {:.3g})".format(mark.label, *np.array(mark.x)[[1, 0, 2]])
     return (
         f'<g class="dot {_tint(mark.series)}">{_titled(label)}<path d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/></g>'
@@ -204,7 +205,7 @@ def _dot(mark: fig.Dot, put: Put) -> str:
 
 
 def _tile(mark: fig.Tile, put: Put) -> str:
-    (x0, y0), (x1, y1) = put(mark.x, mark.y + mark.height), put(mark.x + mark.width, mark.y)
+    (x0, y0), (x1, y1) = put(mark.x[0], mark.y[1]), put(mark.x[1], mark.y[0])
     kind = "on" if mark.share > 0.55 else "off"
     word = _text(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
     share = min(max(mark.share, 0.0), 1.0) if np.isfinite(mark.share) else 0.0
@@ -213,7 +214,7 @@ def _tile(mark: fig.Tile, put: Put) -> str:
 
 
 def _outline(mark: fig.Outline, put: Put) -> str:
-    return f'<path class="{mark.kind}" d="M{"L".join(_points(mark.points[:, 0], mark.points[:, 1], put))}Z"/>'
+    return f'<path class="{mark.kind}" d="M{"L".join(_points(mark.x, mark.y, put))}Z"/>'
 
 
 def _spot(mark: fig.Spot, put: Put) -> str:

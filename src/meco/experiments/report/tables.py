@@ -248,21 +248,17 @@ def pair_table(results: ResultSet) -> Table:
                 continue
             word = ("ahead" if found.ahead else "behind") if p < stats.ALPHA else "no difference"
             row.append(Cell(p_text(p).removeprefix("= "), float(p), lines=(("spread", word),)))
-    name, alone = results.labels[base], results.shape[1] == 1
-    hint = "rank-sum test of the runs" if alone else "signed-rank test over problems on mean places of the pair's runs"
+    name = results.labels[base]
+    test = "rank-sum test of the runs"
+    if results.shape[1] > 1:
+        test = "signed-rank test over problems on the mean places of both methods' runs, ranked among these two only"
     columns = [Column("Method", head=True)]
     for title in METRICS.values():
         columns.append(Column(f"{name} wins / ties / losses, {title}", "problems, rank-sum test at 0.05"))
-        columns.append(Column(f"p (Holm), {title}", hint))
+        columns.append(Column(f"p (Holm), {title}", test))
     caption = (
         f"{name} against each method. Wins, ties and losses count problems by a rank-sum test of the runs (0.05). "
-        + (
-            "p: the same test, "
-            if alone
-            else "p: Wilcoxon signed-rank test over problems on the mean places of both methods' runs, ranked among these "
-            "two methods only; with fewer than six problems it cannot fall below 0.05; "
-        )
-        + f"Holm-corrected. The word says whether {name} is ahead or behind."
+        f"p: {test}; Holm-corrected. The word says whether {name} is ahead or behind."
     )
     return Table(stem(results, "pairs"), f"{name} against each method{at(results)}", columns, rows, caption)
 

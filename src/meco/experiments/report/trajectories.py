@@ -52,14 +52,16 @@ def trajectory_figure(results: ResultSet) -> Figure:
 def ground(mission) -> list[Mark]:
     """The map: area, obstacles, zones, sensors, start and end."""
     width, height = np.array(mission.area) / KM
-    marks: list[Mark] = [Outline(np.array([(0, 0), (width, 0), (width, height), (0, height)]), "area")]
-    for x0, y0, x1, y1 in mission.rectangles / KM:
-        marks.append(Outline(np.array([(x0, y0), (x1, y0), (x1, y1), (x0, y1)]), "block"))
-    for x, y, radius in mission.circles / KM:
-        marks.append(Outline(np.stack([x + radius * np.cos(CIRCLE), y + radius * np.sin(CIRCLE)], axis=1), "round"))
-    marks += [Outline(ring / KM, "zone") for ring in mission.polygons]
+    marks: list[Mark] = [_rectangle(0, 0, width, height, "area")]
+    marks += [_rectangle(*corners, "block") for corners in mission.rectangles / KM]
+    marks += [Outline(x + r * np.cos(CIRCLE), y + r * np.sin(CIRCLE), "round") for x, y, r in mission.circles / KM]
+    marks += [Outline(*(ring / KM).T, "zone") for ring in mission.polygons]
     marks += [Spot(x, y, "sensor", MUTED, "sensor") for x, y in mission.sensors / KM]
     marks.append(Spot(float(mission.start[0]) / KM, float(mission.start[1]) / KM, "start", MUTED, "start"))
     if not mission.returns:
         marks.append(Spot(float(mission.end[0]) / KM, float(mission.end[1]) / KM, "end", MUTED, "end"))
     return marks
+
+
+def _rectangle(x0: float, y0: float, x1: float, y1: float, kind: str) -> Outline:
+    return Outline(np.array([x0, x1, x1, x0]), np.array([y0, y0, y1, y1]), kind)

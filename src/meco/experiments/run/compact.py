@@ -58,7 +58,7 @@ def write_compact(results: Results, path: Path) -> Path:
         "contenders": methods,
         "cases": cases,
         "notes": {i: record.notes for i, record in enumerate(records) if record.notes},
-        "failures": [[run, reason] for run, reason in results.failures.items()],
+        "failures": {run.to_json(): reason for run, reason in results.failures.items()},
         "experiments": [e.to_json() for e in results.experiments],
         "sessions": results.sessions,
     }
@@ -125,12 +125,12 @@ def read_compact(path: Path) -> Results:
         return Results(
             text["meco"],
             _runs(arrays, text),
-            {_run(run): reason for run, reason in text["failures"]},
+            {Run.from_json(run): reason for run, reason in text["failures"].items()},
             [Experiment.from_json(spec) for spec in text["experiments"]],
             text["sessions"],
             text["digest"],
         )
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InvalidInput):
             raise
         raise DamagedFile(f"{path} is damaged: {type(error).__name__}: {error}") from error
@@ -178,8 +178,3 @@ def _unblobbed(name: str, arrays: Mapping[str, np.ndarray]) -> dict[int, bytes]:
     content = arrays[f"{name}_bytes"].tobytes()
     starts = ends - arrays[f"{name}_length"]
     return {i: content[a:b] for i, a, b in zip(arrays[f"{name}_run"].tolist(), starts, ends, strict=True)}
-
-
-def _run(fields: Sequence[Any]) -> Run:
-    method, options, case, seed = fields
-    return Run(method, options, TestCase(*case), seed)

@@ -1,4 +1,4 @@
-"""Tasks: runs that go to one worker together, and what the worker does with them."""
+"""Groups of runs that go to one worker together, and what the worker does with them."""
 
 from __future__ import annotations
 
@@ -65,10 +65,11 @@ def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: 
     fair = max(LEAST_LOCKSTEP, len(wanted) // (TASKS_PER_WORKER * workers))
     alike: dict[tuple, list[Run]] = {}
     for run in wanted:
-        options = json.loads(run.options)
-        if METHODS[run.method].lockstep and "hidden" not in options:
+        options, method = json.loads(run.options), METHODS[run.method]
+        if method.lockstep and "hidden" not in options:
             options.pop("policy", None)  # runs in lockstep may each have their own
-        alike.setdefault((run.method, str(options), run.case.dim, run.case.budget), []).append(run)
+        shared = run.case.problem if method.models_functions else ""  # such runs need equal numbers of constraints
+        alike.setdefault((run.method, str(options), run.case.dim, run.case.budget, shared), []).append(run)
     used, tasks = files or {}, []
     for members in alike.values():
         count = math.ceil(len(members) / _group_size(members[0], fair))

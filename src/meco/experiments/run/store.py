@@ -7,37 +7,29 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from meco import __version__
 from meco.errors import DamagedFile, InvalidInput
-from meco.experiments.plan.experiment import Experiment, Run, TestCase
+from meco.experiments.plan.experiment import Experiment, Run
 from meco.experiments.run.compact import read_compact
 from meco.experiments.run.folder import COMPACT, STORE, StoreError, has_store, unwritten
 from meco.experiments.run.record import Record
 from meco.experiments.run.results import Results
 from meco.files.lock import Lock
 
-FORMAT = "2"  # of the tables below
+FORMAT = "3"  # of the tables below
 VALUES = [f.name for f in fields(Record) if f.name != "seed"]
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE contenders (id INTEGER PRIMARY KEY, method TEXT, options TEXT, UNIQUE (method, options));
-CREATE TABLE places (id INTEGER PRIMARY KEY, problem TEXT, dim INT, instance TEXT, budget INT,
-                     UNIQUE (problem, dim, instance, budget));
-CREATE TABLE runs (contender INT, place INT, seed INT, {", ".join(VALUES)},
-                   PRIMARY KEY (contender, place, seed)) WITHOUT ROWID;
-CREATE TABLE failures (contender INT, place INT, seed INT, reason TEXT,
-                       PRIMARY KEY (contender, place, seed)) WITHOUT ROWID;
+CREATE TABLE runs (run TEXT PRIMARY KEY, {", ".join(VALUES)}) WITHOUT ROWID;
+CREATE TABLE failures (run TEXT PRIMARY KEY, reason TEXT) WITHOUT ROWID;
 CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT);
 CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT);
-"""
-NAMED = "SELECT c.method, c.options, p.problem, p.dim, p.instance, p.budget, r.seed"
-JOINED = "JOIN contenders c ON c.id = r.contender JOIN places p ON p.id = r.place"
-ORDER = "ORDER BY c.method, c.options, p.problem, p.dim, p.instance, p.budget, r.seed"
+"""  # a run is named by its fields as JSON
 
 
 def read_results(folder: str | os.PathLike[str]) -> Results:
@@ -164,18 +156,17 @@ class Store:
 
     def add(self, runs: Iterable[tuple[Run, Record]]) -> None:
         """Keep the runs of a task, all or none; a run that is already there stays as it is."""
+        marks = ",".join("?" * (1 + len(VALUES)))
         with self._writing() as db:
             for run, record in runs:
-                key = self._key(db, run)
-                row = (*key, *(getattr(record, v) for v in VALUES))
-                db.execute(f"INSERT OR IGNORE INTO runs VALUES ({','.join('?' * len(row))})", row)
-                db.execute("DELETE FROM failures WHERE contender = ? AND place = ? AND seed = ?", key)
+                row = (run.to_json(), *(getattr(record, v) for v in VALUES))
+                db.execute(f"INSERT OR IGNORE INTO runs VALUES ({marks})", row)
+                db.execute("DELETE FROM failures WHERE run = ?", row[:1])
 
     def fail(self, runs: Iterable[Run], reason: str) -> None:
         """Keep why there is no result."""
         with self._writing() as db:
-            for run in runs:
-                db.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (*self._key(db, run), reason))
+            db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", [(run.to_json(), reason) for run in runs])
 
     def plan(self, experiment: Experiment) -> None:
         """Say that the folder holds this experiment, so that the report knows what to show."""
@@ -192,11 +183,6 @@ class Store:
         """Keep with what and where results were made."""
         with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (name, json.dumps(facts)))
-
-    def _key(self, db: sqlite3.Connection, run: Run) -> tuple[int, int, int]:
-        """The numbers of a run's contender and case, given out where they are new, and its seed."""
-        who = _number(db, "contenders", ("method", "options"), run[:2])
-        return who, _number(db, "places", TestCase._fields, run.case), run.seed
 
     def merge(self, other: Results) -> int:
         """Take over the results of another folder, of the same version; returns the number of new runs."""
@@ -231,7 +217,7 @@ class Store:
 
     def done(self) -> set[Run]:
         """The runs that are there."""
-        return {_run(row) for row in self._db.execute(f"{NAMED} FROM runs r {JOINED}")}
+        return {Run.from_json(run) for (run,) in self._db.execute("SELECT run FROM runs")}
 
     def count(self) -> int:
         """How many runs are there."""
@@ -239,15 +225,15 @@ class Store:
 
     def records(self) -> Iterator[tuple[Run, Record]]:
         """Every run with what is kept of it, in an order that does not depend on how it was made."""
-        for row in self._db.execute(f"{NAMED}, {', '.join('r.' + v for v in VALUES)} FROM runs r {JOINED} {ORDER}"):
-            values: dict[str, Any] = dict(zip(VALUES, row[7:]))
+        for name, *row in self._db.execute("SELECT * FROM runs ORDER BY run"):
+            run, values = Run.from_json(name), dict(zip(VALUES, row))
             values = {k: float("nan") if v is None and k != "feasible_at" else v for k, v in values.items()}
             values |= {k: bool(values[k]) for k in ("feasible", "snapshot_feasible")}
-            yield _run(row), Record(row[6], **values)
+            yield run, Record(run.seed, **values)
 
     def failures(self) -> dict[Run, str]:
         """Why results are missing, by run."""
-        return {_run(row): row[7] for row in self._db.execute(f"{NAMED}, r.reason FROM failures r {JOINED}")}
+        return {Run.from_json(run): reason for run, reason in self._db.execute("SELECT * FROM failures ORDER BY run")}
 
     def experiments(self) -> list[Experiment]:
         """The experiments that were run into this folder, in that order."""
@@ -268,25 +254,8 @@ def digest(runs: Mapping[Run, Record]) -> str:
     total = hashlib.sha256()
     for run, record in runs.items():
         kept = [getattr(record, v) for v in VALUES if v != "seconds"]
-        total.update(repr((tuple(run[:2]), tuple(run.case), run.seed, kept)).encode())
+        total.update(f"{run.to_json()} {kept}".encode())
     return total.hexdigest()
-
-
-def _run(row: Sequence[Any]) -> Run:
-    method, options, *case, seed = row[:7]
-    return Run(method, options, TestCase(*case), seed)
-
-
-def _number(db: sqlite3.Connection, table: str, names: Sequence[str], values: Sequence[Any]) -> int:
-    """The number of a row, which is added where it is new."""
-    match = " AND ".join(f"{n} = ?" for n in names)
-    found = db.execute(f"SELECT id FROM {table} WHERE {match}", tuple(values)).fetchone()
-    if found:
-        return found[0]
-    marks = ",".join("?" * len(names))
-    made = db.execute(f"INSERT INTO {table} ({','.join(names)}) VALUES ({marks})", tuple(values))
-    assert made.lastrowid is not None
-    return made.lastrowid
 
 
 def _refuse_another_version(made: str | None, folder: Path) -> None:
