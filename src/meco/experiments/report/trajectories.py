@@ -53,9 +53,9 @@ def ground(mission) -> list[Mark]:
     """The map: area, obstacles, zones, sensors, start and end."""
     width, height = np.array(mission.area) / KM
     marks: list[Mark] = [_rectangle(0, 0, width, height, "area")]
-    marks += [_rectangle(*corners, "block") for corners in mission.rectangles / KM]
+    marks += [_rectangle(x0, y0, x1, y1, "block") for x0, y0, x1, y1 in mission.rectangles / KM]
     marks += [Outline(x + r * np.cos(CIRCLE), y + r * np.sin(CIRCLE), "round") for x, y, r in mission.circles / KM]
-    marks += [Outline(*(ring / KM).T, "zone") for ring in mission.polygons]
+    marks += [Outline(ring[:, 0] / KM, ring[:, 1] / KM, "zone") for ring in mission.polygons]
     marks += [Spot(x, y, "sensor", MUTED, "sensor") for x, y in mission.sensors / KM]
     marks.append(Spot(float(mission.start[0]) / KM, float(mission.start[1]) / KM, "start", MUTED, "start"))
     if not mission.returns:
