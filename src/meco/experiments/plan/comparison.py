@@ -51,8 +51,8 @@ def comparison(
         dims=_dims(names, dims), instance=str(instance), budget=budget, views=VIEWS,
         focus=tuple(c.label for c in chosen[:7]), files=files, first_seed=FIRST_SEED,
     ).adjusted(runs, surrogate_runs=surrogate_runs)  # fmt: skip
-    for place in made.places():  # a dimension or instance that a problem does not have is said now
-        load_problem(place, files)
+    for case in made.cases():  # a dimension or instance that a problem does not have is said now
+        load_problem(case, files)
     return made
 
 
