@@ -1,26 +1,27 @@
 """Generated problems: a seed gives a problem, for training and judging policies on none of any suite.
 
 A family (families.py) names an objective (objectives.py), constraints (constraints.py) and failures
-(failures.py), or a kind of small mission (small_missions.py). A seed draws a member of it (member.py). Many members
+(failures.py), or a kind of small mission (small_missions.py). A seed draws a member of it (draw.py). Many members
 of one family are evaluated in one call (batch.py), on any array library.
 
     make_batch("bowl-linear", seeds=range(1000), dim=10)   # [1000, N, 10] -> f, g, h
     get("G-bowl-linear-0007", dim=10)                      # one of them, as a Problem
+
+A list of such problems, of one family or several, is as good as a batch: the evaluator stacks what stacks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from numbers import Integral
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.generated import member, small_missions
-from meco.problems.generated.batch import JoinedBatch, ProblemBatch
+from meco.problems.generated import draw, small_missions
+from meco.problems.generated.batch import ProblemBatch
 from meco.problems.generated.families import GENERATED, SETS, Family, MissionFamily, parse_name
 from meco.problems.problem import Problem
 
-__all__ = ["GENERATED", "SETS", "Family", "JoinedBatch", "MissionFamily", "ProblemBatch", "get", "make_batch"]
+__all__ = ["GENERATED", "SETS", "Family", "MissionFamily", "ProblemBatch", "get", "make_batch"]
 
 
 def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> ProblemBatch:
@@ -31,11 +32,11 @@ def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> Pro
     if isinstance(kind, MissionFamily):
         if dim not in (None, kind.dim):
             raise InvalidInput(f"{family} has {kind.dim} variables; dim={dim} is not defined for it")
-        return ProblemBatch([small_missions.draw_member(kind, s) for s in seeds], small_missions.evaluate)
+        return ProblemBatch([small_missions.draw_problem(kind, s) for s in seeds])
     size = 10 if dim is None else dim
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
         raise InvalidInput(f"{family} is defined for D >= 2; got dim={size}")
-    return ProblemBatch([member.draw_member(kind, s, int(size)) for s in seeds], partial(member.evaluate, kind))
+    return ProblemBatch([draw.draw_problem(kind, s, int(size)) for s in seeds])
 
 
 def get(name: str, dim: int | None = None) -> Problem:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
@@ -16,30 +16,12 @@ from meco.problems.problem import Problem
 Values = tuple[Array, Array, Array]
 Numbers = dict[str, dict[str, np.ndarray]]  # by part of the formula, then by name
 
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """The facts of one problem of a batch, and the numbers of its formula."""
-
-    name: str
-    title: str
-    lower: np.ndarray  # [D]
-    upper: np.ndarray  # [D]
-    counts: tuple[int, int]  # inequalities, equalities
-    numbers: Numbers
-    best_known: float | None = None
-    known_x: np.ndarray | None = None
-    integrality: np.ndarray | None = None
-    infeasible: bool = False
-    more: dict[str, Any] = field(default_factory=dict)  # further facts of a Problem
-
-
-# (x [B, N, D], numbers stacked over the members) -> f [B, N], g [B, N, p], h [B, N, q]
+# x [B, N, D] and the numbers of B problems, stacked  ->  f [B, N], g [B, N, p], h [B, N, q]
 LockstepFormula = Callable[[Array, Mapping[str, Mapping[str, Array]]], Values]
 
 
 class ProblemBatch(Sequence[Problem]):
-    """B problems of equal D, p and q that share one formula; a sequence of problems to whom it does not matter.
+    """B problems of equal D, p and q that share one formula and stack its numbers; also a plain list of problems.
 
     >>> from meco.problems.generated import make_batch
     >>> batch = make_batch("bowl-linear", seeds=range(100), dim=10)
@@ -48,34 +30,23 @@ class ProblemBatch(Sequence[Problem]):
     ((100, 1), (100, 1, 6), (100, 1, 0))
     """
 
-    def __init__(self, members: Sequence[Member], formula: LockstepFormula) -> None:
-        if not members:
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        if not problems:
             raise InvalidInput("a batch needs at least one problem; got none")
-        self.members, self.formula = list(members), formula
-        self._constants = {
-            part: Constants(**{key: np.stack([m.numbers[part][key] for m in members]) for key in names})
-            for part, names in members[0].numbers.items()
-        }
-
-    @property
-    def dim(self) -> int:
-        """Number of variables."""
-        return len(self.members[0].lower)
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Inequalities and equalities."""
-        return self.members[0].counts
+        self.problems = list(problems)
+        first = problems[0]
+        self.dim, self.n_ineq, self.n_eq = first.dim, first.n_ineq, first.n_eq
+        self._values = Stacked([p.formula for p in problems])  # type: ignore[misc]
 
     @property
     def lower(self) -> np.ndarray:
         """Lower bounds [B, D]."""
-        return np.stack([m.lower for m in self.members])
+        return np.stack([p.lower for p in self.problems])
 
     @property
     def upper(self) -> np.ndarray:
         """Upper bounds [B, D]."""
-        return np.stack([m.upper for m in self.members])
+        return np.stack([p.upper for p in self.problems])
 
     def raw(self, x: Array) -> Values:
         """Values of all problems at once: x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
@@ -83,79 +54,63 @@ class ProblemBatch(Sequence[Problem]):
             raise InvalidInput(
                 f"{len(self)} problems in lockstep need x of shape ({len(self)}, N, {self.dim}); got {tuple(x.shape)}"
             )
-        with np.errstate(all="ignore"):
-            return self.formula(x, {part: constants.on(x) for part, constants in self._constants.items()})
+        return self._values(x)
 
     def __len__(self) -> int:
-        return len(self.members)
+        return len(self.problems)
 
     @overload
     def __getitem__(self, index: int) -> Problem: ...
     @overload
     def __getitem__(self, index: slice) -> ProblemBatch: ...
     def __getitem__(self, index: int | slice) -> Problem | ProblemBatch:
-        if isinstance(index, slice):
-            return ProblemBatch(self.members[index], self.formula)
-        m = self.members[index]
-        return Problem(
-            m.name,
-            m.lower,
-            m.upper,
-            *m.counts,
-            formula=_Single(m, self.formula),
-            title=m.title,
-            source="generated",
-            best_known=m.best_known,
-            known_x=m.known_x,
-            integrality=m.integrality,
-            infeasible=m.infeasible,
-            **m.more,
-        )
+        return ProblemBatch(self.problems[index]) if isinstance(index, slice) else self.problems[index]
 
 
-class JoinedBatch(ProblemBatch):
-    """Batches of different families, with equal D, p and q, one after the other."""
+@dataclass(frozen=True, eq=False)
+class StackingFormula:
+    """The formula of one problem, for any leading shape; formulas of one kind differ in their numbers alone.
 
-    def __init__(self, batches: Sequence[ProblemBatch]) -> None:
-        shapes = {(batch.dim, *batch.counts) for batch in batches}
-        if len(shapes) != 1:
-            raise InvalidInput(f"batches that join need one shape (D, p, q); got {sorted(shapes)}")
-        self.batches = list(batches)
-        self.members = [member for batch in batches for member in batch.members]
+    What evaluates many problems asks for `stacks_with` and, where that is equal, calls `stack`.
+    """
 
-    def raw(self, x: Array) -> Values:
-        """Values of all problems: one call for each batch."""
-        starts = np.cumsum([0, *(len(batch) for batch in self.batches)])
-        parts = [batch.raw(x[i:j, ...]) for batch, i, j in zip(self.batches, starts, starts[1:])]
-        f, g, h = (namespace(x).concat(list(column), axis=0) for column in zip(*parts))
-        return f, g, h
+    lockstep: LockstepFormula
+    numbers: Numbers
+    stacks_with: Hashable  # equal for formulas of one kind and one D
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def, override]
-        if isinstance(index, slice):
-            raise InvalidInput("a joined batch has no slices; join slices of its batches")
-        index = range(len(self))[index]
-        for batch in self.batches:
-            if index < len(batch):
-                return batch[index]
-            index -= len(batch)
-        raise IndexError(index)
-
-
-class _Single:
-    """The formula of one member, for any leading shape: a batch of one."""
-
-    def __init__(self, member: Member, formula: LockstepFormula) -> None:
-        self.member, self.formula = member, formula
+    @staticmethod
+    def stack(problems: Sequence[Problem]) -> ProblemBatch:
+        """One batch of problems whose formulas stack, in this order."""
+        return ProblemBatch(problems)
 
     @cached_property
-    def batch(self) -> ProblemBatch:
-        return ProblemBatch([self.member], self.formula)
+    def _alone(self) -> Stacked:
+        return Stacked([self])
 
     def __call__(self, x: Array) -> Values:
         xp, leading = namespace(x), x.shape[:-1]
-        f, g, h = self.batch.raw(xp.reshape(x, (1, -1, x.shape[-1])))
+        rows = x.shape[-2] if x.ndim > 1 else 1
+        # a matrix product for each run, as in a batch: then run b has the same bits in any company
+        f, g, h = self._alone(xp.reshape(x, (-1, rows, x.shape[-1])))
         return (
             xp.reshape(f, leading),
             xp.reshape(g, (*leading, g.shape[-1])),
             xp.reshape(h, (*leading, h.shape[-1])),
         )
+
+
+class Stacked:
+    """Formulas of one kind as one: their numbers stacked, and moved to each library and device once."""
+
+    def __init__(self, formulas: Sequence[StackingFormula]) -> None:
+        if len({formula.stacks_with for formula in formulas}) > 1:
+            raise InvalidInput(f"a batch needs problems of one family and D; got {formulas[0].stacks_with} and others")
+        self._formula = formulas[0].lockstep
+        self._numbers = {
+            part: Constants(**{key: np.stack([f.numbers[part][key] for f in formulas]) for key in names})
+            for part, names in formulas[0].numbers.items()
+        }
+
+    def __call__(self, x: Array) -> Values:
+        with np.errstate(all="ignore"):  # a failure is a failed candidate, not a warning
+            return self._formula(x, {part: numbers.on(x) for part, numbers in self._numbers.items()})

@@ -132,6 +132,10 @@ def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
     return GENERATED[family], int(seed)
 
 
-def names(chosen: str | None = None) -> tuple[str, ...]:
-    """The first problem of every family, or of the families of one set; two kinds of names, scalable ones first."""
-    return tuple(problem_name(f.name, 1) for f in _TABLE if chosen in (None, f.set))
+def first_names(chosen: str | None = None, scalable: bool | None = None) -> tuple[str, ...]:
+    """The first problem of every family, or of one set; only those that come, or do not come, in any D."""
+    return tuple(
+        problem_name(family.name, 1)
+        for family in _TABLE
+        if chosen in (None, family.set) and scalable in (None, isinstance(family, Family))
+    )

@@ -15,10 +15,11 @@ import numpy as np
 from meco.arrays import Array, namespace
 from meco.errors import InvalidInput
 from meco.problems.collision import Segments, in_boxes, in_discs, share_of
-from meco.problems.generated.batch import Member, Values
+from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
 from meco.problems.mission_layouts import LAYOUTS, sensor_group
 from meco.problems.mission_obstacles import GAP, Disc, rectangle
+from meco.problems.problem import Problem
 from meco.problems.uav import Parameters, flight, rates
 
 Draw = np.random.Generator
@@ -50,14 +51,12 @@ class LockstepObstacles:
 def evaluate(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
     """x [B, N, 3 I] -> f [B, N], g [B, N, I + J], h [B, N, 1]."""
     chart = p["map"]
-    ends_and_sensors = {key: chart[key][:, None, :, :] for key in ("start", "end")}
-    obstacles = LockstepObstacles(chart["boxes"], chart["discs"])
-    return flight(
-        x, **ends_and_sensors, sensors=chart["sensors"][:, None, None, :, :], obstacles=obstacles, model=MODEL
-    )
+    start, end = chart["start"][:, None, :, :], chart["end"][:, None, :, :]
+    sensors, obstacles = chart["sensors"][:, None, None, :, :], LockstepObstacles(chart["boxes"], chart["discs"])
+    return flight(x, start, end, sensors, obstacles, MODEL)
 
 
-def draw_member(family: MissionFamily, seed: int, dim: int | None = None) -> Member:
+def draw_problem(family: MissionFamily, seed: int) -> Problem:
     """The map of a seed with its known flight."""
     for attempt in range(ATTEMPTS):
         rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, attempt])
@@ -70,10 +69,16 @@ def draw_member(family: MissionFamily, seed: int, dim: int | None = None) -> Mem
         boxes = np.array([rectangle(disc, rng) for disc in obstacles[:2]])
         discs = np.array([[*disc.at, disc.radius] for disc in obstacles[2:]])
         chart = {"start": start[None], "end": end[None], "sensors": sensors, "boxes": boxes.T, "discs": discs.T}
-        upper = np.concat([np.tile(AREA, family.stops), np.full(family.stops, MODEL.T_max)])
-        known = np.concat([stops.ravel(), times])
-        name, counts = problem_name(family.name, seed), family.counts(family.dim)
-        return Member(name, family.about, np.zeros(family.dim), upper, counts, {"map": chart}, known_x=known)
+        return Problem(
+            problem_name(family.name, seed),
+            np.zeros(family.dim),
+            np.concat([np.tile(AREA, family.stops), np.full(family.stops, MODEL.T_max)]),
+            *family.counts(family.dim),
+            StackingFormula(evaluate, {"map": chart}, family.name),
+            title=family.about,
+            source="generated",
+            known_x=np.concat([stops.ravel(), times]),
+        )
     raise InvalidInput(f"no map of {family.name} came out of seed {seed}; take another one")
 
 

@@ -1,25 +1,25 @@
-"""A seed draws one problem of a family; one formula evaluates as many of them as there are."""
+"""A seed draws one problem of a family: its box, known point, numbers, and where its optimum lies."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from meco.arrays import Array, namespace
-from meco.problems.generated.batch import Member, Numbers, Values
+from meco.problems.generated.batch import Numbers, StackingFormula
 from meco.problems.generated.constraints import CONSTRAINTS, Draw, normals
 from meco.problems.generated.failures import FAILURES
 from meco.problems.generated.families import Blocks, Family, problem_name
+from meco.problems.generated.formula import evaluate
 from meco.problems.generated.objectives import OBJECTIVES
+from meco.problems.problem import Problem
 
 SCALES = (-3.0, 4.0)  # decades of the raw values
 INTERIOR, BORDER = 0.25, 0.5  # how often the optimum is inside, and on the border; else it is not known
 
 
-def draw_member(family: Family, seed: int, dim: int) -> Member:
+def draw_problem(family: Family, seed: int, dim: int) -> Problem:
     """The problem of a seed in D variables."""
     rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, dim])
     low, high, known, whole = _box(rng, family, dim)
@@ -41,17 +41,18 @@ def draw_member(family: Family, seed: int, dim: int) -> Member:
     numbers["x"] |= {"turn": rotation(rng, dim), "lay": rotation(rng, dim)}
     if family.failing:
         numbers["fail"] = FAILURES[family.failing][0](rng, u)
-    return Member(
+    return Problem(
         problem_name(family.name, seed),
-        family.about,
         low,
         high,
-        family.counts(dim),
-        numbers,
+        *family.counts(dim),
+        StackingFormula(partial(evaluate, family), numbers, (family.name, dim)),
+        title=family.about,
+        source="generated",
         best_known=None if family.empty or not exact else float(offset),
         known_x=None if family.empty else known,
-        integrality=whole,
         infeasible=family.empty,
+        integrality=whole,
     )
 
 
@@ -124,33 +125,3 @@ def _press(rng: Draw, family: Family, numbers: Numbers, dim: int) -> np.ndarray:
         block["room"] = np.where(active[taken : taken + n], 0.0, block["room"])
         taken += n
     return -(pressure @ outward)
-
-
-def evaluate(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
-    """x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
-    xp, at, f = namespace(x), p["x"], p["f"]
-    v = (x - at["known"]) / at["half"]  # exactly 0 at the known point
-    z = xp.matmul(v - at["centre"], at["turn"])
-    value = xp.matmul(v, f["tilt"])[..., 0]
-    for i, kind in enumerate(family.objective):
-        value = value + f["weight"][..., i] * OBJECTIVES[kind].value(z, p[f"f{i}"])
-    value = f["scale"] * value + f["offset"]
-    y = xp.matmul(v, at["lay"])
-    g = _columns("g", family.inequalities, v, y, p)
-    h = _columns("h", family.equalities, v, y, p)
-    if family.failing is None:
-        return value, g, h
-    failed = FAILURES[family.failing][1](v, p["fail"])
-    lost = failed[..., None]
-    return xp.where(failed, xp.nan, value), xp.where(lost, xp.nan, g), xp.where(lost, xp.nan, h)
-
-
-def _columns(part: str, blocks: Blocks, v: Array, y: Array, p: Mapping[str, Mapping[str, Any]]) -> Array:
-    """The values of all blocks side by side, in their raw scales."""
-    if not blocks:
-        return v[..., :0]
-    found = []
-    for i, (kind, _) in enumerate(blocks):
-        numbers = p[f"{part}{i}"]
-        found.append(numbers["scale"] * CONSTRAINTS[kind].value(v, y, numbers))
-    return namespace(v).concat(found, axis=-1)
