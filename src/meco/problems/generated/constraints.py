@@ -132,7 +132,7 @@ _inside = _curving(0.1, 2.0, (1.0,), thin=True)
 CONSTRAINTS = {
     "linear": Constraint(_draw_linear, linear, (0.05, 0.6), convex=True),
     "inside": Constraint(_inside, quadratic, (0.05, 0.8), convex=True),
-    "outside": Constraint(_curving(0.4, 1.6, (-1.0,), thin=False), quadratic, (0.0, 0.05)),
+    "outside": Constraint(_curving(0.2, 1.2, (-1.0,), thin=False), quadratic, (0.0, 0.18)),  # less than 1 / (4 * 1.2)
     "saddle": Constraint(_curving(0.2, 2.0, (1.0, -1.0), thin=True), quadratic, (0.05, 0.4)),
     "ring": Constraint(_inside, ring, (0.03, 0.2)),
     "wavy": Constraint(_draw_waves, wavy, (0.02, 0.3)),

@@ -10,17 +10,17 @@ from meco.arrays import Array, namespace
 from meco.problems.generated.constraints import Draw, directions
 
 SHARE = 0.2
-QUANTILE = 0.8416  # of the standard normal distribution, at 1 - SHARE
+SAMPLES = 2000  # points of the box that say where a plane cuts off the share
 CELLS = 24.0  # patches per half width of the box
 PRIME = 100_003.0
 
 
 def draw_region(rng: Draw, u: np.ndarray) -> dict[str, np.ndarray]:
-    """A plane that cuts off about a fifth of the box [-1, 1]^D, away from the known point u [D]."""
+    """A plane that cuts off a fifth of the box [-1, 1]^D, away from the known point u [D]."""
     out = directions(rng, len(u), 1)
     out = out if u @ out[:, 0] <= 0 else -out
-    spread = np.sqrt(1.0 / 3.0)  # standard deviation of a uniform number in [-1, 1], so of any unit sum of them
-    return {"out": out, "edge": np.array([QUANTILE * spread - u @ out[:, 0]])}
+    edge = np.quantile(rng.uniform(-1.0, 1.0, (SAMPLES, len(u))) @ out[:, 0], 1.0 - SHARE)
+    return {"out": out, "edge": np.array([edge - u @ out[:, 0]])}
 
 
 def in_region(v: Array, p: Mapping[str, Array]) -> Array:
