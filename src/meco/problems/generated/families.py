@@ -88,7 +88,7 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("linear-inside", "train", ("linear",), (("inside", 4), ("linear", 2))),
     Family("ripples-ring", "train", ("ripples",), (("ring", 1), ("linear", 1))),
     Family("edges-many", "train", ("edges",), (("linear", 20),)),
-    Family("steps-outside", "train", ("steps", "bowl"), (("outside", 4), ("linear", 2))),
+    Family("steps-outside", "train", ("steps", "bowl"), (("outside", 2), ("linear", 4))),
     Family("bowl-planes", "train", ("bowl",), (), (("linear", THIRD),)),
     Family("ripples-curved", "train", ("bowl", "ripples"), (("linear", 2),), (("saddle", 1),)),
     Family("valley-cliff", "train", ("valley",), (("cliff", 2),)),

@@ -52,8 +52,7 @@ def valley(z: Array, p: Numbers) -> Array:
 
 
 def _draw_ripples(rng: Draw, dim: int) -> dict[str, np.ndarray]:
-    depth = 10.0 ** rng.uniform(-1.7, -0.2, (1, 1))
-    return {"depth": depth, "pitch": rng.uniform(5.0, 20.0, (1, 1))}
+    return {"depth": 10.0 ** rng.uniform(-1.7, 0.0, (1, 1)), "pitch": rng.uniform(5.0, 30.0, (1, 1))}
 
 
 def ripples(z: Array, p: Numbers) -> Array:
