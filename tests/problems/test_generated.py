@@ -11,6 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco import get_problem, get_suite, solve
 from meco.errors import InvalidInput, UnknownName
 from meco.evaluator import Evaluator
+from meco.experiments.plan.comparison import comparison
+from meco.problems.collision import Obstacles
 from meco.problems.generated import GENERATED, SETS, Family, make_batch
 from meco.problems.generated.constraints import CONSTRAINTS, normals
 from meco.problems.generated.objectives import OBJECTIVES
@@ -228,6 +230,10 @@ def test_names_carry_the_family_and_the_seed():
         type(make_batch("bowl-free", [1]))([get_problem("G-bowl-free-0001", 2), get_problem("G-bowl-free-0001", 3)])
 
 
+def test_a_comparison_takes_any_seed():
+    assert comparison(problems=["g-bowl-linear-7"], dims=[4]).problems == ("G-bowl-linear-0007",)
+
+
 def test_sets_share_no_family_and_confirm_has_kinds_that_train_has_not():
     suites = {each: {p.name for p in get_suite(f"generated-{each}", dim=4)} for each in SETS}
     assert list(suites) == ["train", "choose", "confirm"]
@@ -251,8 +257,6 @@ def test_few_shapes_keep_lockstep_wide():
 
 @pytest.mark.parametrize("name", MISSIONS)
 def test_small_missions_give_what_a_mission_file_would(name):
-    from meco.problems.collision import Obstacles
-
     batch = make_batch(name, range(5))
     x = points(batch, 60)
     h = batch.raw(x)[2]
