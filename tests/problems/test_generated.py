@@ -69,7 +69,8 @@ def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
     )
     f, g, h = batch.raw(x)
     fits = feasible(f, g, h)
-    assert np.any(fits)
+    if dim == 2 and not batch.n_eq:  # even where many constraints meet, there is room to move
+        assert np.all(np.any(fits, axis=1))
     for b, problem in enumerate(batch):
         if problem.best_known is not None and np.any(fits[b]):
             assert np.min(f[b, fits[b]]) >= problem.best_known - 1e-12 * abs(problem.best_known)

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from meco.problems.generated.batch import Numbers, StackingFormula
-from meco.problems.generated.constraints import CONSTRAINTS, Draw, normals
+from meco.problems.generated.constraints import CONSTRAINTS, Draw, directions, normals
 from meco.problems.generated.failures import FAILURES
 from meco.problems.generated.families import Blocks, Family, problem_name
 from meco.problems.generated.formula import evaluate
@@ -96,9 +96,9 @@ def _optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -> tupl
     A tilt along the normals of equalities makes the known point stationary; tolerance allows a little less.
     """
     dim, here = len(u), np.zeros(len(u))
-    constrained = bool(family.inequalities or family.equalities) and not family.empty
-    where = INTERIOR if family.objective == ("linear",) else rng.random()
-    if family.empty or not constrained or where < INTERIOR:
+    free = not (family.inequalities or family.equalities)
+    where = INTERIOR if family.objective == ("linear",) else rng.random()  # a slope alone has no least point inside
+    if free or family.empty or where < INTERIOR:
         return here, here, True
     if where >= INTERIOR + BORDER:
         return here, rng.uniform(-0.9, 0.9, dim) - u, False
@@ -111,17 +111,21 @@ def _optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -> tupl
 
 
 def _press(rng: Draw, family: Family, numbers: Numbers, dim: int) -> np.ndarray:
-    """Take the room of some convex constraints, at most D, and give the tilt that presses against them: [D]."""
+    """Take the room of some convex constraints, at most D, and give the tilt that presses against them: [D].
+
+    These are turned to face one common way, so that the opposite way leads into all of them at once:
+    however many meet at the known point, the feasible set has an interior.
+    """
     convex = [numbers[f"g{i}"] for i, (kind, _) in enumerate(family.inequalities) if CONSTRAINTS[kind].convex]
     if not convex:
         return np.zeros(dim)
-    outward = np.concat([normals(block) for block in convex])
-    count = int(rng.integers(1, min(len(outward), dim) + 1))
-    active = rng.permutation(len(outward)) < count
-    pressure = np.where(active, 10.0 ** rng.uniform(-1.0, 0.3, len(outward)), 0.0)
-    taken = 0
-    for block in convex:
-        n = block["room"].shape[-1]
-        block["room"] = np.where(active[taken : taken + n], 0.0, block["room"])
-        taken += n
-    return -(pressure @ outward)
+    sizes = [block["room"].shape[-1] for block in convex]
+    count = int(rng.integers(1, min(sum(sizes), dim) + 1))
+    active = rng.permutation(sum(sizes)) < count
+    pressure = np.where(active, 10.0 ** rng.uniform(-1.0, 0.3, len(active)), 0.0)
+    way = directions(rng, dim, 1)[:, 0]
+    for block, chosen in zip(convex, np.split(active, np.cumsum(sizes)[:-1])):
+        block["room"] = np.where(chosen, 0.0, block["room"])
+        pieces = np.repeat(chosen, block["out"].shape[1] // len(chosen))
+        block["out"] = np.where(pieces & (way @ block["out"] < 0), -block["out"], block["out"])
+    return -(pressure @ np.concat([normals(block) for block in convex]))

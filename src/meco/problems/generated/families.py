@@ -1,8 +1,8 @@
 """The families of generated problems, and the three sets they are split in.
 
-A family fixes kinds and counts, a seed draws the rest. All families of a set can be chosen on or
-trained on; `confirm` holds combinations that the other sets do not have, and kinds that `train`
-has not seen. Few different counts, so that problems of many families run in lockstep.
+A family fixes kinds and counts, a seed draws the rest. `train` is for learning, `choose` for choosing
+among what was learnt; `confirm`, for reporting, has combinations that the others do not have, and kinds
+that `train` has not seen. There are few different counts, so that problems of many families run in lockstep.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ class Family:
 
     def counts(self, dim: int) -> tuple[int, int]:
         """Inequalities and equalities in D variables."""
-        return sum(n for _, n in self.blocks(self.inequalities, dim)), sum(
-            n for _, n in self.blocks(self.equalities, dim)
-        )
+        p, q = (sum(n for _, n in self.blocks(part, dim)) for part in (self.inequalities, self.equalities))
+        return p, q
 
     @staticmethod
     def blocks(blocks: Blocks, dim: int) -> Blocks:

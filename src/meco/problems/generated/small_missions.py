@@ -56,7 +56,7 @@ def evaluate(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
     return flight(x, start, end, sensors, obstacles, MODEL)
 
 
-def draw_problem(family: MissionFamily, seed: int) -> Problem:
+def draw_mission(family: MissionFamily, seed: int) -> Problem:
     """The map of a seed with its known flight."""
     for attempt in range(ATTEMPTS):
         rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, attempt])
