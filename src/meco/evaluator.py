@@ -66,9 +66,14 @@ class Evaluator:
         self._ineq_tol = put([p.ineq_tol for p in shared])[:, None, None]
         self._eq_tol = put([p.eq_tol for p in shared])[:, None, None]
         masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in shared]
-        self._whole = put(masks)[:, None, :] > 0 if np.any(masks) else None
+        self.whole = put(masks)[:, None, :] > 0 if np.any(masks) else None
         self._least_whole = put([np.ceil(p.lower) for p in shared])[:, None, :]
         self._most_whole = put([np.floor(p.upper) for p in shared])[:, None, :]
+
+    @property
+    def tolerances(self) -> tuple[Array, Array]:
+        """Of inequalities and equalities: [B or 1, 1, 1] each."""
+        return self._ineq_tol, self._eq_tol
 
     @property
     def left(self) -> int:
@@ -83,10 +88,10 @@ class Evaluator:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
         xp = namespace(unit)
         x = xp.minimum(self.lower + unit * self._width, self.upper)  # rounding can pass the upper bound only
-        if self._whole is None:
+        if self.whole is None:
             return x
         rounded = xp.minimum(xp.maximum(round_half_away(x), self._least_whole), self._most_whole)
-        return xp.where(self._whole, rounded, x)
+        return xp.where(self.whole, rounded, x)
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points of the first problem's box in unit-cube coordinates."""

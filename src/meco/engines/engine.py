@@ -45,6 +45,8 @@ class Task:
     ineq_tol: float = 0.0  # of the first run
     eq_tol: float = 1e-4
     same_tolerances: bool = True  # whether they hold for every run
+    whole: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
+    tolerances: tuple[Array, Array] | None = None  # of inequalities and equalities, each run's own, [B or 1, 1, 1]
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
@@ -53,7 +55,15 @@ class Task:
         return cls(
             evaluator.dim, evaluator.budget, rng, evaluator.lower, evaluator.upper,
             evaluator.n_ineq, evaluator.n_eq, x0, *next(iter(tolerances)), len(tolerances) == 1,
+            evaluator.whole, evaluator.tolerances,
         )  # fmt: skip
+
+    def tolerance(self, ev: Evaluation) -> Array:
+        """What each constraint may be violated by, inequalities first: [B or 1, C]."""
+        xp = namespace(ev.f)
+        pair = (self.ineq_tol, self.eq_tol) if self.tolerances is None else self.tolerances
+        parts = [xp.zeros_like(v[:, 0, :]) + (t if isinstance(t, float) else t[:, 0, :]) for v, t in zip((ev.g, ev.h), pair)]
+        return xp.concat(parts, axis=-1)
 
 
 class Engine(ABC):
