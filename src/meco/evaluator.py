@@ -54,7 +54,7 @@ class Evaluator:
 
     def _place(self, each: list[Problem]) -> None:
         """Box, integer mask and tolerances as arrays [B or 1, 1, D] beside the candidates."""
-        shared = each[:1] if len(self._groups) == 1 else each
+        shared = each[:1] if all(p is each[0] for p in each) else each
 
         def put(rows_: list[Any]) -> Array:
             block = np.stack([np.asarray(r, dtype=np.float64) for r in rows_])
@@ -150,7 +150,7 @@ class Evaluator:
 
     def _call(self, x: Array) -> Evaluation:
         if len(self._groups) == 1:
-            return self._finish(*self.problems[0].raw(x))
+            return self._finish(*self._groups[0][0].raw(x))
         xp = self.xp
         parts = []
         for problem, runs in self._groups:
@@ -158,7 +158,7 @@ class Evaluator:
         back = self._index(np.argsort(np.concatenate([runs for _, runs in self._groups])))
         return self._finish(*(xp.take(xp.concat(list(p), axis=0), back, axis=0) for p in zip(*parts)))
 
-    def _padded(self, problem: Problem, x: Array) -> tuple[Array, Array, Array]:
+    def _padded(self, problem: Any, x: Array) -> tuple[Array, Array, Array]:
         """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
         f, g, h = problem.raw(x)
         return f, _widen(g, self.n_ineq), _widen(h, self.n_eq)
@@ -248,12 +248,20 @@ class Evaluator:
         return {k: np.stack([to_numpy(row[k]) for row in self._rows]) for k in names}
 
 
-def _group(problems: list[Problem]) -> list[tuple[Problem, np.ndarray]]:
-    """Runs that share a problem object are evaluated in one call."""
-    members: dict[int, list[int]] = {}
+def _group(problems: list[Problem]) -> list[tuple[Any, np.ndarray]]:
+    """Runs that share a problem object, or whose formulas stack, are evaluated in one call."""
+    members: dict[Any, list[int]] = {}
     for run, p in enumerate(problems):
-        members.setdefault(id(p), []).append(run)
-    return [(problems[runs[0]], np.array(runs)) for runs in members.values()]
+        members.setdefault(getattr(p.formula, "stacks_with", id(p)), []).append(run)
+    return [(_together([problems[run] for run in runs]), np.array(runs)) for runs in members.values()]
+
+
+def _together(problems: list[Problem]) -> Any:
+    """What evaluates these problems in one raw(x [B, N, D])."""
+    if all(p is problems[0] for p in problems):
+        return problems[0]
+    formula: Any = problems[0].formula
+    return formula.stack(problems)
 
 
 def _widen(values: Array, width: int) -> Array:

@@ -16,7 +16,7 @@ from meco.mdp import CONTROLS, FEATURES, Controlled, Controller, ControlSet, Fea
 from meco.mdp.network import NetworkShape, draw_weights
 from meco.mdp.policy import ConstantControls, Greedy, Policy, RandomPolicy, Squashed
 from meco.mdp.resolve import find_policy
-from meco.streams import Streams
+from meco.streams import DeviceStreams, Streams
 
 THETA, SHARE = Control("theta", 0.0, 1.0, 0.5), Control("share", 0.0, 1.0, 0.0)
 LEVELS = {"theta": (0.0, 0.25, 0.5, 0.75, 0.9), "share": (0.05, 0.3, 0.6, 0.95)}
@@ -202,3 +202,22 @@ def test_a_policy_of_the_first_release_is_read_with_its_features_and_controls_na
     policy = load_policy("meco-10d")
     assert (policy.features, policy.controls, type(policy)) == ("population-10", "epsilon", Greedy)
     assert policy.metadata["grid"][3] == 0.3
+
+
+def test_old_names_say_where_they_went():
+    for name, home in (
+        ("GRID", meco.rules.GRID),
+        ("SteeredEpsilon", meco.rules.SteeredEpsilon),
+        ("FEATURE_VERSION", 1),
+    ):
+        with pytest.warns(DeprecationWarning, match=f"meco.mdp.{name} is now"):
+            assert getattr(meco.mdp, name) is home
+    with pytest.raises(AttributeError, match=r'LearnedEpsilon is gone: .* engine="shade" or "maes"'):
+        meco.mdp.LearnedEpsilon
+
+
+def test_a_device_has_streams_beside_too():
+    rng = DeviceStreams(3, 2, "cpu")
+    other = rng.beside(7)
+    assert not bool((other.uniform(4) == rng.uniform(4)).any())
+    assert bool((rng.beside(7).uniform(4) == DeviceStreams(3, 2, "cpu").beside(7).uniform(4)).all())

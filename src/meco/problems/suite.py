@@ -6,6 +6,7 @@ import importlib
 from typing import NamedTuple
 
 from meco.errors import InvalidInput, UnknownName
+from meco.problems.generated.families import SETS, first_names, parse_name, problem_name
 from meco.problems.plugins import PLUGINS
 from meco.problems.problem import Problem
 
@@ -30,12 +31,24 @@ FAMILIES = (
     Family("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
     Family("meco.problems.mission", UAV_NAMES, scalable=False, instances=False),
     Family("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
+    Family("meco.problems.generated", first_names(scalable=True), scalable=True, instances=False),
+    Family("meco.problems.generated", first_names(scalable=False), scalable=False, instances=False),
 )
-SUITES = {"cec2017": CEC_NAMES, "realworld": PAPER_EIGHT, "rwco": RW_NAMES, "uav": UAV_NAMES, "toy": TOY_NAMES}
+SUITES = {
+    "cec2017": CEC_NAMES,
+    "realworld": PAPER_EIGHT,
+    "rwco": RW_NAMES,
+    "uav": UAV_NAMES,
+    "toy": TOY_NAMES,
+    "generated": first_names(),
+    **{f"generated-{each}": first_names(each) for each in SETS},
+}
 
 
 def get_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """A benchmark problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", or a toy.
+    """A problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, or one of a seed.
+
+    "G-bowl-linear-0007" is the problem that seed 7 gives of a generated family.
 
     dim is the number of variables where that is a choice; instance ("paper", "official" or
     an integer seed) says which shifts and rotations a CEC2017 problem uses.
@@ -43,7 +56,7 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
     >>> get_problem("C01", dim=10).dim
     10
     """
-    family, exact = _family(name)
+    family, exact = find(name)
     module = importlib.import_module(family.module)
     if family.instances:
         return module.get(exact, dim, instance)
@@ -58,23 +71,32 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
 
 
 def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") -> list[Problem]:
-    """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy"."""
+    """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy".
+
+    "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
+    "generated-confirm" are those of one set. There dim goes to all but the small missions, which keep theirs.
+    """
     if name not in SUITES:
         raise UnknownName("suite", name, SUITES)
-    return [get_problem(each, dim, instance) for each in SUITES[name]]
+    mixed = len({find(each)[0].scalable for each in SUITES[name]}) > 1
+    chosen = {each: dim if find(each)[0].scalable or not mixed else None for each in SUITES[name]}
+    return [get_problem(each, chosen[each], instance) for each in SUITES[name]]
 
 
 def problem_names() -> list[str]:
-    """Every name that get_problem knows."""
+    """Every name that get_problem knows; of generated problems, which have any seed, the first of each family."""
     return [*(name for family in FAMILIES for name in family.names), *PLUGINS]
 
 
-def _family(name: str) -> tuple[Family, str]:
+def find(name: str) -> tuple[Family, str]:
+    """What makes the problem of this name, and the name as it is spelled."""
     wanted = str(name).lower()
+    seeded = parse_name(wanted)
+    first = wanted if seeded is None else problem_name(seeded[0].name, 1).lower()
     for family in FAMILIES:
         for exact in family.names:
-            if exact.lower() == wanted:
-                return family, exact
+            if exact.lower() == first:
+                return family, exact if seeded is None else problem_name(seeded[0].name, seeded[1])
     if name in PLUGINS:
         return Family("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
     raise UnknownName("problem", name, problem_names())
