@@ -173,7 +173,7 @@ def test_nothing_global_is_touched(options, tmp_path):
     meco.minimize(fun, BOX, **settings_)  # imports happen here
     before = fingerprint()
     meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **settings_)
-    search = meco.Optimizer(BOX, 1, 1, budget=24, method="SHADE-FR", seed=1)
+    search = meco.Optimizer(BOX, 1, 1, budget=24, pop_size=12, method="SHADE-FR", seed=1)
     search.tell(search.ask(), np.zeros(12), np.zeros((12, 1)), np.zeros((12, 1)))
     assert fingerprint() == before
 

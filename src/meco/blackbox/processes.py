@@ -4,30 +4,25 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from meco.blackbox.answers import Answer, Fault, failed
-from meco.blackbox.call import Parcel
-from meco.blackbox.stopping import StopRun
+from meco.blackbox.calls import Job, check_time
+from meco.errors import InvalidInput
 
 WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
-
-
-class Job(NamedTuple):
-    """Points to evaluate in one call, and the number of the first."""
-
-    number: int
-    points: np.ndarray  # [m, D]
 
 
 def start_method() -> str:
@@ -105,7 +100,7 @@ def _watch(parent: int) -> None:
             os._exit(1)
 
 
-class Processes:
+class WorkerPool:
     """`count` workers that take jobs in order; a job past `timeout` seconds ends its worker."""
 
     def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
@@ -146,8 +141,7 @@ class Processes:
         ends = [w.until for w in busy if w.until is not None] + ([] if deadline is None else [deadline])
         left = None if not ends else max(0.0, min(ends) - time.monotonic())
         wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], left)
-        if deadline is not None and time.monotonic() >= deadline:
-            raise StopRun("max_time")
+        check_time(deadline)
 
     def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
         """What a worker has to say by now; None while it is still at work."""
@@ -172,16 +166,48 @@ class Processes:
             self.idle.pop().dismiss()
 
 
-class Timed:
+class TimedCall:
     """A call that runs in a killable process of its own, for workers that cannot be killed."""
 
     def __init__(self, call: Any, timeout: float) -> None:
         self.call, self.timeout = call, timeout
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
-        pool = Processes(self.call, 1, self.timeout)
+        pool = WorkerPool(self.call, 1, self.timeout)
         try:
             ((_, answers, seconds),) = pool.run([Job(number, points)], None)
             return answers, seconds
         finally:
             pool.close()
+
+
+class Parcel:
+    """A call packed for another process by cloudpickle where that is installed, else by pickle."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        try:
+            import cloudpickle as packer
+        except ImportError:
+            packer = pickle
+        try:
+            self.content: bytes = packer.dumps(call)
+            pickle.loads(self.content)
+        except Exception as error:
+            more = "" if packer is not pickle else ", install cloudpickle"
+            raise InvalidInput(
+                f"fun cannot be sent to worker processes ({type(error).__name__}: {error}); define it at the top level "
+                f"of a module without open files or locks{more}, or pass a ThreadPoolExecutor as workers"
+            ) from error
+
+    def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        try:
+            call = unpacked(self.content)
+        except Exception as error:
+            return [failed(Fault.RAISED, f"the worker cannot load fun: {error}")] * len(points), 0.0
+        return call(number, points)
+
+
+@lru_cache(maxsize=8)
+def unpacked(content: bytes) -> Callable[..., Any]:
+    """The call in a parcel, unpacked once in each process."""
+    return pickle.loads(content)

@@ -1,4 +1,4 @@
-"""Where calls are made: here, in worker processes, in an executor, or through a map."""
+"""Where calls are made when not in this process: in workers of our own, in an executor, or through a map."""
 
 from __future__ import annotations
 
@@ -9,25 +9,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
-from meco.blackbox.answers import Answer, Fault, failed
-from meco.blackbox.call import Call, Parcel
-from meco.blackbox.processes import Job, Processes, Timed
-from meco.blackbox.stopping import StopRun
+from meco.blackbox.answers import Answer, Call, Fault, failed
+from meco.blackbox.calls import Backend, Found, Job, Serial, StopRun, check_time
+from meco.blackbox.processes import Parcel, TimedCall, WorkerPool
 from meco.errors import InvalidInput
-
-Found = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
-
-
-class Backend(Protocol):
-    """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes."""
-
-    chunks: int
-
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]: ...
-
-    def close(self) -> None: ...
 
 
 def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
@@ -45,11 +32,11 @@ def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
     count = (os.cpu_count() or 1) if int(workers) == -1 else int(workers)
     if count < 1:
         raise InvalidInput(f"workers must be 1 or more, or -1 for all cores; got {workers}")
-    return Serial(call) if count == 1 and timeout is None else Processes(call, count, timeout)
+    return Serial(call) if count == 1 and timeout is None else WorkerPool(call, count, timeout)
 
 
 def _packed(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
-    timed = call if timeout is None else Timed(call, timeout)
+    timed = call if timeout is None else TimedCall(call, timeout)
     return Parcel(timed) if pickles else timed  # other libraries know best how to send a function
 
 
@@ -62,24 +49,6 @@ def _pickles(mapper: Any) -> bool:
     )
 
 
-class Serial:
-    """One call after the other, in this process."""
-
-    chunks = 1
-
-    def __init__(self, call: Call) -> None:
-        self.call = call
-
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
-        for index, job in enumerate(jobs):
-            if deadline is not None and time.monotonic() >= deadline:
-                raise StopRun("max_time")
-            yield index, *self.call(*job)
-
-    def close(self) -> None:
-        pass
-
-
 class Mapped:
     """A map-like function, such as pool.map; its results come in order."""
 
@@ -89,12 +58,10 @@ class Mapped:
         self.mapper, self.call = mapper, call
 
     def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
-        if deadline is not None and time.monotonic() >= deadline:
-            raise StopRun("max_time")
+        check_time(deadline)
         for index, found in enumerate(self.mapper(partial(_apply, self.call), jobs)):
             yield index, *found
-            if deadline is not None and time.monotonic() >= deadline:
-                raise StopRun("max_time")
+            check_time(deadline)
 
     def close(self) -> None:
         pass
@@ -158,8 +125,7 @@ class Executor:
 def _next(done: SimpleQueue[tuple[int, Any]], deadline: float | None) -> tuple[int, Any]:
     """The next finished future, waited for in short steps so that Ctrl-C is heard everywhere."""
     while True:
-        if deadline is not None and time.monotonic() >= deadline:
-            raise StopRun("max_time")
+        check_time(deadline)
         step = 0.5 if deadline is None else max(0.0, min(0.5, deadline - time.monotonic()))
         try:
             return done.get(timeout=step)

@@ -1,6 +1,6 @@
 """How the files beside this one were made, by version 0.1.0: they are never made again, only read.
 
-    python make.py FOLDER, with version 0.1.0 on the path
+python make.py FOLDER, with version 0.1.0 on the path
 """
 
 import json
