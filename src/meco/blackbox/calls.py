@@ -16,6 +16,7 @@ from meco.errors import InvalidInput, UnknownName
 from meco.evaluator import BudgetSpent
 
 ON_ERROR = ("penalize", "retry", "raise")
+STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
 RETRIES = 2  # further calls that a failed point may get
 REASONS = {
     "running": "the run goes on",
@@ -38,12 +39,6 @@ class StopRun(BudgetSpent):
         self.reason, self.detail = reason, detail
 
 
-def check_time(deadline: float | None) -> None:
-    """End the run when its time is over."""
-    if deadline is not None and time.monotonic() >= deadline:
-        raise StopRun("max_time")
-
-
 class Stopping:
     """The conditions that end one run before its budget is spent, and which of them fired."""
 
@@ -64,8 +59,21 @@ class Stopping:
             raise InvalidInput(f"callback must be a function of the intermediate result; got {callback!r}")
         self.deadline = None if max_time is None else time.monotonic() + max_time
         self.target, self.stop, self.callback = target, stop, callback
+        self.interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
         self.detail = ""
+
+    def check(self) -> None:
+        """End the run when its time is over, or a signal came."""
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise StopRun("max_time")
+        if self.interrupted():
+            raise StopRun("interrupt")
+
+    def patience(self, until: float | None = None) -> float:
+        """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
+        ends = [moment for moment in (self.deadline, until) if moment is not None]
+        return max(0.0, min([STEP, *(end - time.monotonic() for end in ends)]))
 
     def end(self, reason: str, detail: str = "") -> None:
         """Remember why the run ends; the first reason stays."""
@@ -87,8 +95,10 @@ class Stopping:
 
     def after_generation(self, result: Callable[[], Any]) -> bool:
         """Ask the clock and the callback; the result is made only for a callback."""
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            self.end("max_time")
+        try:
+            self.check()
+        except StopRun as stop:
+            self.end(stop.reason)
         if self.callback is not None and self.reason is None:
             try:
                 wish = self.callback(result())
@@ -114,7 +124,7 @@ class Backend(Protocol):
 
     chunks: int
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]: ...
+    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]: ...
 
     def close(self) -> None: ...
 
@@ -127,9 +137,9 @@ class Serial:
     def __init__(self, call: Call) -> None:
         self.call = call
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
+    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]:
         for index, job in enumerate(jobs):
-            check_time(deadline)
+            stopping.check()
             yield index, *self.call(*job)
 
     def close(self) -> None:
@@ -188,7 +198,7 @@ class Caller:
             chunks = self._chunks([k for k, n in enumerate(numbers) if not self.log.replay(n, points[k])])
             jobs = [Job(numbers[ks[0]], points[ks[0] : ks[0] + 1] if len(ks) == 1 else points[ks]) for ks in chunks]
             self._watch(numbers.stop)
-            for index, answers, seconds in self.backend.run(jobs, self.stopping.deadline):
+            for index, answers, seconds in self.backend.run(jobs, self.stopping):
                 for k, answer in zip(chunks[index], answers):
                     self.clocked(numbers[k], seconds / len(answers))
                     self._take(numbers[k], attempt, points[k], answer)

@@ -1,4 +1,9 @@
-"""Worker processes that can be killed: one evaluation that hangs or crashes costs one evaluation."""
+"""Worker processes that can be killed: one evaluation that hangs or crashes costs one evaluation.
+
+Ours and not pebble's: NumPy alone must be enough at the door, the function is forked and need not be pickled, and a
+timeout ends the whole process group, what the function itself started included. A pool of pebble kills its
+worker alone, and takes functions that can be pickled.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from meco.blackbox.answers import Answer, Fault, failed
-from meco.blackbox.calls import Job, check_time
+from meco.blackbox.calls import Job, Stopping
 from meco.errors import InvalidInput
 
 WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
@@ -36,7 +41,10 @@ class Worker:
     def __init__(self, call: Any) -> None:
         context = multiprocessing.get_context(start_method())
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, call, os.getpid()))  # type: ignore[attr-defined]
+        forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
+        self.process = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=(theirs, call, os.getpid(), forked)
+        )
         self.process.start()
         theirs.close()
         self.index = -1  # of the job at hand
@@ -72,8 +80,11 @@ class Worker:
         self.kill()
 
 
-def _serve(pipe: Connection, call: Any, parent: int) -> None:
+def _serve(pipe: Connection, call: Any, parent: int, other: Connection | None) -> None:
     """The life of a worker: jobs in, answers out, until told to end or the parent dies."""
+    if other is not None:
+        other.close()
+    me = os.getpid()
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # signals of the terminal go to the parent, which decides
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -84,7 +95,10 @@ def _serve(pipe: Connection, call: Any, parent: int) -> None:
             job = pipe.recv()
             if job is None:
                 return
-            pipe.send(call(*job))
+            found = call(*job)
+            if os.getpid() != me:  # the function forked and both came back: one answer is enough
+                os._exit(0)
+            pipe.send(found)
         except (EOFError, OSError):
             return
 
@@ -109,14 +123,14 @@ class WorkerPool:
         self.chunks = count
         self.idle: list[Worker] = []
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[tuple[int, list[Answer], float]]:
-        """(index of job, answers, seconds) as they come; StopRun at the deadline."""
+    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
+        """(index of job, answers, seconds) as they come, until a stop."""
         waiting, busy = deque(enumerate(jobs)), list[Worker]()
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.count:
                     busy.append(self._assign(*waiting.popleft()))
-                self._sleep(busy, deadline)
+                self._sleep(busy, stopping)
                 for worker in list(busy):
                     found = self._collect(worker)
                     if found is not None:
@@ -136,12 +150,11 @@ class WorkerPool:
             except OSError:
                 worker.kill()
 
-    def _sleep(self, busy: list[Worker], deadline: float | None) -> None:
+    def _sleep(self, busy: list[Worker], stopping: Stopping) -> None:
         """Wait until a worker has something to say, dies, or runs out of time."""
-        ends = [w.until for w in busy if w.until is not None] + ([] if deadline is None else [deadline])
-        left = None if not ends else max(0.0, min(ends) - time.monotonic())
-        wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], left)
-        check_time(deadline)
+        ends = [w.until for w in busy if w.until is not None]
+        wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.patience(min(ends, default=None)))
+        stopping.check()
 
     def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
         """What a worker has to say by now; None while it is still at work."""
@@ -175,7 +188,7 @@ class TimedCall:
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
         pool = WorkerPool(self.call, 1, self.timeout)
         try:
-            ((_, answers, seconds),) = pool.run([Job(number, points)], None)
+            ((_, answers, seconds),) = pool.run([Job(number, points)], Stopping())
             return answers, seconds
         finally:
             pool.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem
 from meco.results import feasibility_first
 from meco.rules.rule import order
+from meco.signals import noted, ours_to_handle
 from meco.streams import Streams
 
 if TYPE_CHECKING:
@@ -198,25 +201,25 @@ class Session:
 
     def run(self) -> MinimizeResult:
         """Search until something ends it; always a result, but for errors."""
-        try:
-            while not self._known_enough():
-                try:
-                    self.engine.run(self.evaluator, self._after_generation)
-                    break
-                except LayoutChanged:
-                    self._begin_anew()
-        except StopRun as stop:
-            self.stopping.end(stop.reason, stop.detail)
-        except KeyboardInterrupt:
-            self.between = False  # the streams may have moved on: where the search stands is not known
-            self.stopping.end("interrupt")
-        except EvaluationFailed as error:
-            error.result = self.result()
-            raise
-        finally:
-            close = getattr(self.report, "close", None)
-            if close is not None:
-                close()
+        with self._heard():
+            try:
+                self._search()
+            except StopRun as stop:
+                self.stopping.end(stop.reason, stop.detail)
+            except KeyboardInterrupt:
+                self.between = False  # the streams may have moved on: where the search stands is not known
+                self.stopping.end("interrupt")
+            except EvaluationFailed as error:
+                error.result = self.result()
+                raise
+            finally:
+                close = getattr(self.report, "close", None)
+                if close is not None:
+                    close()
+            return self._finished()
+
+    def _finished(self) -> MinimizeResult:
+        """The result at the end, which the folder keeps too."""
         self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
         result = self.result()
         if self.folder is not None:
@@ -224,6 +227,23 @@ class Session:
                 self.folder.generation(self.nit, self._snapshot, last=True)
             self.folder.finish(self.log, result.summary())
         return result
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Ctrl-C is noted, and heard between two calls; a second one also ends the call at hand."""
+        if not ours_to_handle():
+            yield
+            return
+        with noted((signal.SIGINT,), "meco: stopping after the evaluation at hand; again to abandon it") as heard:
+            self.stopping.interrupted = heard
+            yield
+
+    def _search(self) -> None:
+        while not self._known_enough():
+            try:
+                return self.engine.run(self.evaluator, self._after_generation)
+            except LayoutChanged:
+                self._begin_anew()
 
     def _begin_anew(self) -> None:
         """A new search for the constraints that there really are, which knows what the first one was told."""

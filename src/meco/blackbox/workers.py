@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from functools import partial
@@ -12,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from meco.blackbox.answers import Answer, Call, Fault, failed
-from meco.blackbox.calls import Backend, Found, Job, Serial, StopRun, check_time
+from meco.blackbox.calls import Backend, Found, Job, Serial, Stopping, StopRun
 from meco.blackbox.processes import Parcel, TimedCall, WorkerPool
 from meco.errors import InvalidInput
 
@@ -57,11 +56,11 @@ class Mapped:
     def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
         self.mapper, self.call = mapper, call
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
-        check_time(deadline)
+    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]:
+        stopping.check()
         for index, found in enumerate(self.mapper(partial(_apply, self.call), jobs)):
             yield index, *found
-            check_time(deadline)
+            stopping.check()
 
     def close(self) -> None:
         pass
@@ -83,7 +82,7 @@ class Executor:
     def __init__(self, executor: Any, call: Callable[..., Any]) -> None:
         self.executor, self.call = executor, call
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
+    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]:
         done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         futures = []
         try:
@@ -91,7 +90,7 @@ class Executor:
                 futures.append(self._submit(job))
                 futures[-1].add_done_callback(lambda future, index=index: done.put((index, future)))
             for _ in jobs:
-                index, future = _next(done, deadline)
+                index, future = _next(done, stopping)
                 yield index, *self._answers(future, jobs[index])
         finally:
             for future in futures:
@@ -122,12 +121,11 @@ class Executor:
         pass
 
 
-def _next(done: SimpleQueue[tuple[int, Any]], deadline: float | None) -> tuple[int, Any]:
-    """The next finished future, waited for in short steps so that Ctrl-C is heard everywhere."""
+def _next(done: SimpleQueue[tuple[int, Any]], stopping: Stopping) -> tuple[int, Any]:
+    """The next finished future, waited for in short steps so that a signal is heard everywhere."""
     while True:
-        check_time(deadline)
-        step = 0.5 if deadline is None else max(0.0, min(0.5, deadline - time.monotonic()))
+        stopping.check()
         try:
-            return done.get(timeout=step)
+            return done.get(timeout=stopping.patience())
         except Empty:
             continue

@@ -13,12 +13,13 @@ DRAFT = ".new"  # what a file is called until it is complete
 
 
 @contextmanager
-def replacing(path: Path, fsync: bool = False) -> Iterator[IO[bytes]]:
+def replacing(path: Path, fsync: bool = False, shared: bool = False) -> Iterator[IO[bytes]]:
     """A file to write to, which takes its name when the block ends without an error.
 
     With fsync the disk is waited for: the content before the name, so that the name never lies.
+    shared is for files that several processes may write at once.
     """
-    draft = path.with_name(path.name + DRAFT)
+    draft = path.with_name(path.name + (f".{os.getpid()}" if shared else "") + DRAFT)
     try:
         with open(draft, "wb") as file:
             yield file

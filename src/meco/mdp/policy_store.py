@@ -15,6 +15,7 @@ import numpy as np
 import meco
 from meco.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
+from meco.files.atomic import write_bytes
 from meco.files.safetensors import read_tensors, write_tensors
 from meco.mdp.action import DECODERS
 from meco.mdp.network import OUTPUTS, SHAPES, Weights
@@ -89,10 +90,7 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
         check_weights(numbers._asdict(), "the network")
     except (TypeError, ValueError) as error:  # DamagedFile is a ValueError
         raise InvalidInput(f"cannot save {os.fspath(path)}: {error}") from error
-    target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    partial.write_bytes(write_tensors(numbers._asdict(), texts))
-    partial.replace(target)
+    write_bytes(Path(path), write_tensors(numbers._asdict(), texts))
 
 
 def verify(name_or_path: str | os.PathLike[str]) -> list[str]:
