@@ -71,7 +71,7 @@ def minimize(
                       and ends it by returning True
     checkpoint, resume   a folder that keeps every evaluation, and whether to go on with what it holds
 
-    Ctrl-C ends the run and returns the best point so far.
+    Ctrl-C ends the run after the evaluation at hand and returns the best point so far.
 
     >>> from meco import minimize
     >>> result = minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 3, method="SHADE-FR", budget=400, seed=1)

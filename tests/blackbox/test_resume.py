@@ -296,7 +296,7 @@ def test_failures_before_the_number_of_constraints_is_known_are_logged_too(tmp_p
     late.__qualname__ = "late"
     meco.minimize(late, BOX, checkpoint=tmp_path / "run", **OPTIONS)
     reading = read_log(tmp_path / "run" / "evals.bin")
-    assert [e.g_names for e in reading.entries[14:17]] == [(), ("reach", "height"), ("reach", "height")]
+    assert {e.g_names for e in reading.entries} == {(), ("reach", "height")}
     assert sorted(e.number for e in reading.entries) == list(range(39))
     reasons = [json.loads(line) for line in (tmp_path / "run" / "failures.jsonl").read_text().splitlines()]
     assert reasons[0] == {"number": 0, "fault": "raised", "reason": "RuntimeError: warming up"}
