@@ -18,6 +18,7 @@ _HOMES = {
     "Evaluation": "meco.problems.evaluation",
     "Evaluator": "meco.evaluator",
     "METHODS": "meco.methods",
+    "Method": "meco.method",
     "solve": "meco.methods",
     "RunResult": "meco.results",
     "minimize": "meco.api",

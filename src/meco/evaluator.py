@@ -9,10 +9,9 @@ import numpy as np
 
 from meco.arrays import Array, everywhere, namespace, rows, to_numpy
 from meco.errors import InvalidInput
-from meco.incumbent import Incumbent
 from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem, round_half_away
-from meco.results import RunResult, feasibility_first, objective_plus_violation
+from meco.results import Incumbent, RunResult, feasibility_first, objective_plus_violation
 from meco.rules.rule import Population, Progress
 
 

@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
+from meco.method import Method, as_method, by_dimension, fifty
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.registry import Registry, later
 from meco.results import RunResult
-from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
+from meco.rules import RULES, BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.streams import Streams
-
-Population = Callable[[int, int], int]  # (dim, budget) -> how many
-
-
-@dataclass(frozen=True)
-class Method:
-    """Everything there is to know of a method before it runs; whoever needs a fact reads it here."""
-
-    build: Callable[..., Engine]  # (task, **options) -> engine
-    about: str
-    family: str  # what kind of search it is
-    lockstep: bool = True  # whether many runs go together, each as it would alone
-    asked: bool = True  # whether it proposes points and is told values; False: it calls the objective itself
-    population: Population | None = None  # (dim, budget) -> candidates of a generation; None: it has none
-    options: tuple[str, ...] = ()  # keywords that build takes
-    extra: str | None = None  # the extra of the package that it needs
-    models_functions: bool = False  # whether runs that go together must have equal D, p and q
-    seconds: float = 0.035  # of one core, for one run at D = 50 and 2500 evaluations, in lockstep where it can
-    aliases: tuple[str, ...] = ()  # other spellings of its name
-
-
-def fifty(dim: int, budget: int) -> int:
-    """The paper's population (section 4.1), for every method that has a fixed one."""
-    return 50
-
-
-def by_dimension(dim: int, budget: int) -> int:
-    """The offspring of an evolution strategy, 4 + floor(3 ln D)."""
-    return 4 + int(3 * math.log(dim))
-
 
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 _shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS)
@@ -89,26 +59,26 @@ METHODS: Registry[Method] = Registry(
         ),
         "BP-epsMAg-ES": _es(
             later("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
-            lockstep=False, options=("pop_size", "charge_jacobian"), seconds=1.0, aliases=("BP-εMAg-ES",),
+            lockstep=False, options=("pop_size", "charge_jacobian"), seconds=0.05, aliases=("BP-εMAg-ES",),
         ),
         "CMA-ES": _pycma(
-            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", seconds=0.6
+            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", seconds=0.45
         ),
         "CMA-ES-native": _pycma(
             later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty",
-            population=by_dimension, seconds=1.0,
+            population=by_dimension, seconds=0.65,
         ),
         "COBRA": _model(
-            later("engines.model.cobra:Cobra"), "RBF surrogates",
-            options=("cap", "cycle", "phase_one", "max_iter"), seconds=300.0,
+            later("engines.model.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
+            options=("cap", "cycle", "phase_one", "max_iter"), seconds=110.0,
         ),
         "SACOBRA": _model(
-            later("engines.model.sacobra:Sacobra"), "RBF surrogates, self-adjusting",
-            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=300.0,
+            later("engines.model.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
+            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=200.0,
         ),
         "NSGA-III": Method(
             later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
-            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=2.0,
+            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=0.35,
         ),
         "COLSHADE": _de(
             later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
@@ -120,22 +90,24 @@ METHODS: Registry[Method] = Registry(
         ),
         "SciPy-DE": _de(
             later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",
-            lockstep=False, asked=False, options=("pop_size",), extra="peers", seconds=1.5,
+            lockstep=False, asked=False, options=("pop_size",), extra="peers", seconds=0.09,
         ),
         "COBYQA": _model(
             later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
-            asked=False, options=("starts_from", "radius", "final_radius"), seconds=20.0,
+            asked=False, options=("starts_from", "radius", "final_radius"), seconds=48.0,
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
-            lockstep=False, options=("pop_size",), extra="peers", seconds=1.0,
+            lockstep=False, options=("pop_size",), extra="peers", seconds=0.3,
         ),
-    }
+    },
+    group="meco.methods",
+    accept=as_method,
 )  # fmt: skip
 
 
 def solve(
-    method: str,
+    method: str | Method | Callable[..., Engine],
     problem: Problem | str | Sequence[Problem | str],
     budget: int | None = None,
     seeds: Iterable[int] = range(10),
@@ -147,6 +119,7 @@ def solve(
 ) -> list[RunResult]:
     """Run a method on a problem, one run for each seed.
 
+    method is a name of METHODS, "file.py:Name", a meco.Method or an engine of your own.
     budget is the number of evaluations of each run (50 D unless given). A list of problems
     of equal D gives each run its own. Options go to the engine, e.g. pop_size=30. watch is
     shown the evaluator after each generation, and ends the run by returning True.
@@ -155,15 +128,37 @@ def solve(
     >>> solve("SHADE", "tilted", budget=500, seeds=[1])[0].feasible
     True
     """
-    entry, name = METHODS[method], METHODS.resolve(method)
+    name = METHODS.resolve(method)
+    record = METHODS[name]
     draw = Streams(_whole_numbers("seeds", seeds), xp, device)
     each = _one_each(problem, draw.runs)
     budget = 50 * each[0].dim if budget is None else _whole_numbers("budget", [budget])[0]
-    if entry.lockstep:
-        return run_batch(name, each, budget, draw, watch, **options)
-    if xp is not np:
+    if xp is not np and not record.lockstep:
         raise InvalidInput(f"{name} runs on NumPy alone; leave xp and device out")
-    return [r for s, p in zip(draw.seeds, each) for r in run_batch(name, p, budget, Streams([s]), watch, **options)]
+    found: dict[int, RunResult] = {}
+    for rows in _together(record, each):
+        streams = draw if len(rows) == draw.runs else Streams([draw.seeds[i] for i in rows], xp, device)
+        some = run_batch(name, [each[i] for i in rows], budget, streams, watch, **_of_rows(options, rows, draw.runs))
+        found |= dict(zip(rows, some))
+    return [found[i] for i in range(draw.runs)]
+
+
+def _together(record: Method, problems: Sequence[Problem]) -> list[list[int]]:
+    """Which runs go in lockstep: all, those of equal p and q where functions are modelled, or none."""
+    if not record.lockstep:
+        return [[i] for i in range(len(problems))]
+    alike: dict[Any, list[int]] = {}
+    for i, p in enumerate(problems):  # padded constraint columns would change the bits of a model
+        alike.setdefault((p.n_ineq, p.n_eq) if record.models_functions else None, []).append(i)
+    return list(alike.values())
+
+
+def _of_rows(options: dict[str, Any], rows: list[int], runs: int) -> dict[str, Any]:
+    """The options of some of the runs; only a list of policies differs from run to run."""
+    policies = options.get("policy")
+    if not isinstance(policies, (list, tuple)) or len(policies) != runs:
+        return options
+    return {**options, "policy": [policies[i] for i in rows]}
 
 
 def _one_each(problem: Any, runs: int) -> list[Problem]:
@@ -213,15 +208,21 @@ def run_batch(
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:
     """The engine of a method, with a clear error for an option it does not have or cannot use."""
+    record = METHODS[method]
+    for key, known in (("engine", ENGINES), ("rule", RULES)):
+        if key in options:
+            options[key] = known.find(options[key])
     try:
-        return METHODS[method].build(task, **options)
+        return record.build(task, **options)
     except (TypeError, ValueError) as error:
         if isinstance(error, MecoError) or not options:
             raise
         if "unexpected keyword" in str(error):
             wrong = str(error).rpartition("argument ")[2].strip("'")
-            raise UnknownOption(
-                f"{method} has no option {wrong!r}; its page in docs/methods lists the options it takes"
-            ) from error
+            raise UnknownOption(f"{method} has no option {wrong!r}; {_options_of(record)}") from error
         given = ", ".join(f"{name}={value!r:.60}" for name, value in options.items())
         raise InvalidInput(f"{method} cannot use {given}: {error}") from error
+
+
+def _options_of(record: Method) -> str:
+    return f"it takes {', '.join(record.options)}" if record.options else "it takes none"

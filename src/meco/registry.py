@@ -1,13 +1,20 @@
-"""Names and what they stand for: collisions refused, the nearest name offered."""
+"""Names and what they stand for: collisions refused, the nearest name offered, plug-ins let in.
+
+Whatever may be given by name or as an object is found here: a method, an engine, a rule.
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from meco.errors import InvalidInput, UnknownName
+from meco.files.modules import file_digest, load_file, names_a_file, split
 
 T = TypeVar("T")
 
@@ -15,54 +22,151 @@ T = TypeVar("T")
 class Registry(Mapping[str, T], Generic[T]):
     """A mapping of exact names with aliases; unknown names raise with a hint.
 
+    group names the entry points through which installed packages add to it; they are looked at when a name
+    is not known, or all are listed. accept makes an item of what a plug-in, a file or a caller gives.
+
     >>> tools = Registry("tool", {"saw": 1}, aliases={"säge": "saw"})
     >>> tools["säge"]
     1
     """
 
-    def __init__(self, kind: str, items: Mapping[str, T], aliases: Mapping[str, str] | None = None) -> None:
-        self.kind = kind
+    def __init__(
+        self,
+        kind: str,
+        items: Mapping[str, T],
+        aliases: Mapping[str, str] | None = None,
+        *,
+        group: str | None = None,
+        accept: Callable[[Any], T] = lambda item: item,
+    ) -> None:
+        self.kind, self.group, self.accept = kind, group, accept
         self._items: dict[str, T] = {}
         self._aliases = dict(aliases or {})
+        self._guests: dict[str, T] = {}  # given as objects or files: found again by name, and not listed
         for name, item in items.items():
             self.add(name, item)
 
-    def add(self, name: str, item: T) -> None:
+    def add(self, name: str, item: Any) -> None:
         """Register a new name."""
-        if name in self._items or name in self._aliases:
-            raise InvalidInput(f"a {self.kind} named {name!r} is already registered; choose another name")
-        self._items[name] = item
-        self._aliases |= dict.fromkeys(getattr(item, "aliases", ()), name)
+        accepted = self.accept(item)
+        aliases = getattr(accepted, "aliases", ())
+        for each in (name, *aliases):
+            if each in self._items or each in self._aliases:
+                raise InvalidInput(f"a {self.kind} named {each!r} is already registered; choose another name")
+        self._items[name] = accepted
+        self._aliases |= dict.fromkeys(aliases, name)
 
-    def resolve(self, name: str) -> str:
-        """The exact name behind a name, an alias or another capitalisation."""
-        if name in self._items:
-            return name
-        if name in self._aliases:
-            return self._aliases[name]
-        folded = {known.lower(): known for known in (*self._items, *self._aliases)}
-        exact = folded.get(str(name).lower())
+    def find(self, given: Any) -> T:
+        """The item of a name, of "file.py:Name", or the one that is given itself."""
+        return self[given] if isinstance(given, str) else self.accept(given)
+
+    def resolve(self, given: Any) -> str:
+        """The exact name behind a name, an alias or another capitalisation; an object is found again by it."""
+        if not isinstance(given, str):
+            return self._host(given)
+        if given in self._items or given in self._guests:
+            return given
+        if names_a_file(given):
+            return self._from_file(given)
+        exact = self._folded(given)
+        if exact is None and self._plug():
+            exact = self._folded(given)
         if exact is None:
-            raise UnknownName(self.kind, name, self._items)
-        return self._aliases.get(exact, exact)
+            raise UnknownName(self.kind, given, self._items)
+        return exact
 
-    def __getitem__(self, name: str) -> T:
-        return self._items[self.resolve(name)]
+    def _folded(self, name: str) -> str | None:
+        """The exact name, whatever the capitalisation."""
+        folded = {known.lower(): known for known in (*self._items, *self._guests, *self._aliases)}
+        exact = self._aliases.get(name, folded.get(name.lower()))
+        return None if exact is None else self._aliases.get(exact, exact)
+
+    def _host(self, given: Any) -> str:
+        """The name of something that was given as an object."""
+        item = self.accept(given)
+        for name, known in (*self._items.items(), *self._guests.items()):
+            if known == item:
+                return name
+        base = label(given)
+        taken = {*self._items, *self._guests}
+        name = next(n for n in (base, *(f"{base}-{k}" for k in range(2, len(taken) + 3))) if n not in taken)
+        self._guests[name] = item
+        return name
+
+    def _from_file(self, text: str) -> str:
+        """Something in a Python file: its name holds the path and the version of the file."""
+        path, rest = split(text)
+        name, _, wanted = rest.partition("@")
+        digest = file_digest(path)
+        if wanted and wanted != digest:
+            raise InvalidInput(f"{path} has changed since {name} was first taken from it; give the command again")
+        exact = f"{Path(path).resolve()}:{name}@{digest}"
+        if exact not in self._guests:
+            module = load_file(path)
+            if not hasattr(module, name):
+                raise UnknownName(f"{self.kind} in {path}", name, [k for k in vars(module) if not k.startswith("_")])
+            self._guests[exact] = self.accept(getattr(module, name))
+        return exact
+
+    def _plug(self) -> bool:
+        """Let plug-ins in, once; whether there were any to look at."""
+        group, self.group = self.group, None
+        if group is None:
+            return False
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group=group):
+            try:
+                self.add(point.name, point.load())
+            except (Exception, SystemExit) as error:  # a broken plug-in must not break the library
+                source = f" of {point.dist.name}" if point.dist else ""
+                warnings.warn(
+                    f"the {self.kind} {point.name!r}{source} ({point.value}) cannot be used: "
+                    f"{type(error).__name__}: {error}",
+                    stacklevel=4,
+                )
+        return True
+
+    def __getitem__(self, name: Any) -> T:
+        exact = self.resolve(name)
+        return self._items[exact] if exact in self._items else self._guests[exact]
 
     def __contains__(self, name: object) -> bool:
         try:
-            return bool(self.resolve(name))  # type: ignore[arg-type]
+            return bool(self.resolve(name))
         except UnknownName:
             return False
 
     def __iter__(self) -> Iterator[str]:
+        self._plug()
         return iter(self._items)
 
     def __len__(self) -> int:
+        self._plug()
         return len(self._items)
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self.kind}s: {', '.join(self)}>"
+
+
+def label(given: Any) -> str:
+    """What an object is called where it has no name in a table."""
+    while not hasattr(given, "__name__"):
+        if isinstance(given, Later):
+            return given.place.rpartition(":")[2]
+        inner = given.func if isinstance(given, partial) else getattr(given, "build", None)
+        if inner is None:
+            return type(given).__name__
+        given = inner
+    return str(given.__name__)
+
+
+def short(name: str) -> str:
+    """The name as a table shows it: without the folder and the version of a file."""
+    if not names_a_file(name):
+        return name
+    path, rest = split(name)
+    return f"{Path(path).name}:{rest.partition('@')[0]}"
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
-from meco.problems import uav
 from meco.problems.mission import Mission, load_mission, parse_mission
+from meco.problems.suite import get_problem
 from meco.problems.uav import NAMES, Parameters, flight_time, rates
 
 MODEL = Parameters()
@@ -178,7 +178,7 @@ def test_random_flights_are_hardly_ever_feasible(mission):
 
 
 def test_get_knows_the_sixteen_by_name():
-    assert [uav.get(name).name for name in NAMES] == list(NAMES)
+    assert [get_problem(name).name for name in NAMES] == list(NAMES)
     assert load_mission("uav-07").name == "UAV-07"
     with pytest.raises(UnknownName, match="did you mean 'UAV-07'"):
         load_mission("UAV-7")
@@ -187,7 +187,7 @@ def test_get_knows_the_sixteen_by_name():
 @pytest.mark.parametrize("module", [array_api_strict, torch], ids=["strict", "torch"])
 @pytest.mark.parametrize("shape", [(18,), (5, 18), (2, 3, 18)])
 def test_other_array_libraries_agree(module, shape):
-    problem = uav.get("UAV-08")
+    problem = get_problem("UAV-08")
     x = np.random.default_rng(2).random(shape) * problem.upper
     for ours, theirs in zip(problem.raw(x), problem.raw(module.asarray(x))):
         assert ours.shape == tuple(theirs.shape)
@@ -195,7 +195,7 @@ def test_other_array_libraries_agree(module, shape):
 
 
 def test_a_population_agrees_with_its_points_and_a_batch_with_its_runs():
-    problem = uav.get("UAV-12")
+    problem = get_problem("UAV-12")
     x = np.random.default_rng(3).random((3, 20, 18)) * problem.upper
     batch, run, point = problem.raw(x), problem.raw(x[1]), problem.raw(x[1, 4])
     for b, r, p in zip(batch, run, point):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import numpy as np
 
 from meco.blackbox.command import Command
 from meco.errors import InvalidInput, UnknownName
+from meco.files.modules import load_file, names_a_file
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 
@@ -22,7 +21,7 @@ class FileFunction:
         file = Path(path).absolute()
         if not file.is_file():
             raise InvalidInput(f"there is no file {path!r} to take {name!r} from")
-        self.module = _load(file)
+        self.module = load_file(file)
         if not callable(getattr(self.module, name, None)):
             own = [k for k, v in vars(self.module).items() if callable(v) and not k.startswith("_")]
             raise UnknownName(f"function in {path}", name, own)
@@ -81,7 +80,7 @@ def find_problem(target: str, dim: int | None = None, instance: str | int = "pap
 
 def is_function(target: str) -> bool:
     """Whether a target names a function of a Python file."""
-    return ".py:" in target
+    return names_a_file(target)
 
 
 def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark | Program:
@@ -91,19 +90,3 @@ def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark |
     if source["kind"] == "command":
         return Program(source["command"], str(run / "calls"), source["keep"])
     return Benchmark(find_problem(source["target"], source["dim"], source["instance"]), source)
-
-
-def _load(file: Path) -> Any:
-    """A Python file as a module; its neighbours can be imported, as if it had been started."""
-    name = file.stem
-    spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise InvalidInput(f"{file} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.parent))
-    sys.modules.setdefault(name, module)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise InvalidInput(f"{file} cannot be loaded: {type(error).__name__}: {error}") from error
-    return module

@@ -42,7 +42,7 @@ def random_actions(task: Task, engine: str = "shade", decoder: str = "geometric"
 
 def find_engine(name: str | Callable[..., Engine]) -> Callable[..., Engine]:
     """The engine of that name, or the one given."""
-    return ENGINES[name] if isinstance(name, str) else name
+    return ENGINES.find(name)
 
 
 def find_policy(policy: PolicyLike | Iterable[PolicyLike], runs: int) -> Policy:

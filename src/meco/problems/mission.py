@@ -153,6 +153,11 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
     return parse_mission(file.read_bytes(), name, name)
 
 
+def get(name: str) -> Problem:
+    """One of the sixteen missions, UAV-01 to UAV-16, as a problem."""
+    return load_mission(name).problem()
+
+
 def parse_mission(text: str | bytes, where: str, name: str) -> Mission:
     """A mission from the text of its file; where and name say what to call the file and an unnamed mission."""
     try:

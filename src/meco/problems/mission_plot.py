@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.errors import InvalidInput, load_extra
-from meco.problems.mission import Mission
 from meco.problems.uav import DIM, HOVER_POINTS, flight_time, path, rates
+
+if TYPE_CHECKING:
+    from meco.problems.mission import Mission
 
 KM = 1000.0
 INK, PALE, GROUND = "#22303c", "#8795a1", "#fcfbf8"

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from meco.arrays import Array, Constants, namespace
 from meco.problems.collision import Obstacles
 from meco.problems.problem import Formula
-
-if TYPE_CHECKING:
-    from meco.problems.problem import Problem
 
 HOVER_POINTS = 6  # I
 DIM = 3 * HOVER_POINTS
@@ -107,10 +104,3 @@ def constraint_names(sensors: Sequence[Any] | np.ndarray) -> tuple[str, ...]:
     bandwidth = [f"bandwidth at hover point {i} (Mbit/s)" for i in range(1, HOVER_POINTS + 1)]
     data = [f"data of sensor {j} (Mbit)" for j in range(1, len(sensors) + 1)]
     return (*bandwidth, *data, "length inside obstacles (m)")
-
-
-def get(name: str) -> Problem:
-    """One of the sixteen missions, UAV-01 to UAV-16, as a problem."""
-    from meco.problems.mission import load_mission
-
-    return load_mission(name).problem()

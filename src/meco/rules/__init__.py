@@ -1,5 +1,6 @@
 """Comparison rules: what makes one candidate better than another under constraints."""
 
+from meco.registry import Registry
 from meco.rules.epsilon import (
     DELTA,
     FeasibilityFirst,
@@ -14,8 +15,21 @@ from meco.rules.levels import AnsweringEpsilon, FallingEpsilon, ShrinkingToleran
 from meco.rules.penalty import BalancedPenalty, StaticPenalty
 from meco.rules.rule import Key, Population, Progress, Rule, best, gain, not_worse, order
 
+RULES: Registry[Rule] = Registry(
+    "rule",
+    {
+        "static-penalty": StaticPenalty(),
+        "balanced-penalty": BalancedPenalty(),
+        "feasibility-first": FeasibilityFirst(),
+        "fixed-epsilon": FixedEpsilon(),
+        "scheduled-epsilon": ScheduledEpsilon(),
+        "falling-epsilon": FallingEpsilon(),
+    },
+)
+
 __all__ = [
     "DELTA",
+    "RULES",
     "AnsweringEpsilon",
     "BalancedPenalty",
     "FallingEpsilon",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import ModuleType
 
 import numpy as np
@@ -21,6 +22,7 @@ from meco.problems.evaluation import Evaluation
 LARGEST = 1e100  # its square is still finite
 
 
+@cache
 def borrow(module: str, purpose: str) -> ModuleType:
     """Import a library; the warning filters that it sets while loading do not stay."""
     with warnings.catch_warnings():

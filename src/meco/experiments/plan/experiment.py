@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -12,9 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.files.modules import file_digest, load_file, names_a_file, split
 from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
+from meco.registry import short
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
@@ -62,7 +62,7 @@ class Contender:
     @classmethod
     def parse(cls, text: str) -> Contender:
         """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30."""
-        name, _, rest = text.partition(":")
+        name, rest = cut_name(text)
         options: dict[str, Any] = {}
         for pair in filter(None, _cut(rest)):
             key, equals, value = pair.partition("=")
@@ -76,7 +76,8 @@ class Contender:
         """A method as the tables name it; MeCO says which policy it means."""
         if method == "MeCO":
             options.setdefault("policy", "meco-10d")
-        return cls(f"{method}:{variant}" if variant else method, method, options)
+        name = short(method)
+        return cls(f"{name}:{variant}" if variant else name, method, options)
 
     def limited(self) -> Contender:
         """The same contender as the paper's experiments have it: surrogates run less often."""
@@ -181,7 +182,7 @@ class Experiment:
         found = self.own(text)
         if found is not None:
             return found
-        if text.partition(":")[0] not in METHODS:
+        if cut_name(text)[0] not in METHODS:
             raise UnknownName("method", text, [*known_labels(self), *METHODS])
         return Contender.parse(text).limited()
 
@@ -232,6 +233,13 @@ def policy_digest(name: str) -> str:
         return ""
 
 
+def cut_name(text: str) -> tuple[str, str]:
+    """The method and its options: "SHADE:pop_size=30", "mine.py:Name:pop_size=30"."""
+    path, name = split(text) if names_a_file(text) else ("", text)
+    name, _, rest = name.partition(":")
+    return f"{path}:{name}" if path else name, rest
+
+
 def known_labels(experiment: Experiment) -> list[str]:
     """What the contenders of an experiment are called."""
     return [c.label for c in experiment.contenders]
@@ -242,7 +250,7 @@ def load_problem(place: Place, files: Mapping[str, str]) -> Problem:
     if place.problem in files:
         path = files[place.problem]
         problem = load_user_problem(path, place.problem.rpartition(":")[2])
-        if _digest(path) != place.instance:
+        if file_digest(path) != place.instance:
             raise InvalidInput(f"{path} changed since the campaign began; give the command again to run it anew")
         return problem
     return _benchmark(place.problem, place.dim, place.instance)
@@ -257,37 +265,21 @@ def load_user_problem(path: str, name: str) -> Problem:
     """The meco.Problem called `name` in a Python file."""
     if not Path(path).is_file():
         raise InvalidInput(f"no file {path!r}; --problem takes file.py:name, where name is a meco.Problem in it")
-    return _from_file(path, name, _digest(path))
+    return _from_file(path, name, file_digest(path))
 
 
 @lru_cache(maxsize=32)
 def _from_file(path: str, name: str, digest: str) -> Problem:
-    file = Path(path)
-    spec = importlib.util.spec_from_file_location(f"meco_user_{file.stem}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # whatever a user's file may do
-        raise InvalidInput(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    module = load_file(path)
     found = {k: v for k, v in vars(module).items() if isinstance(v, Problem)}
     if name not in found:
         raise InvalidInput(f"{path} has no meco.Problem called {name!r}; it has {', '.join(found) or 'none'}")
     return found[name]
 
 
-def _digest(path: str) -> str:
-    """What names the version of a user's file, so that results of an edited file are not mixed."""
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]
-    except OSError as error:
-        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
-
-
 def _version(path: str, name: str) -> tuple[int, str]:
     """The number of variables of a user's problem as its file has it now, and the file's digest."""
-    return load_user_problem(path, name.rpartition(":")[2]).dim, _digest(path)
+    return load_user_problem(path, name.rpartition(":")[2]).dim, file_digest(path)
 
 
 def _fill(value: Any, place: Place) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from meco.errors import InvalidInput, UnknownName
-from meco.experiments.plan.experiment import Contender, Experiment, known_labels
+from meco.experiments.plan.experiment import Contender, Experiment, cut_name, known_labels
 from meco.methods import METHODS
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UAV_NAMES
 from meco.registry import Registry
@@ -16,7 +16,7 @@ THE_TWELVE = (  # in the order of the paper's table
     "MeCO-u", "MeCO",
 )  # fmt: skip
 PEERS = ("MeCO-rand", "SHADE-FR", "MA-ES", "CMA-ES-native", "COLSHADE", "CMA-ES-AL", "SciPy-DE", "COBYQA", "ISRES")
-SHADE_FAMILY = tuple(name for name, record in METHODS.items() if record.family == "SHADE")
+SHADE_FAMILY = tuple(name for name in THE_TWELVE + PEERS if METHODS[name].family == "SHADE")
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # the fixed split's test problems
 AT_100D = ("SHADE-eps", "SHADE", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE", "NSGA-III", "BP-epsMAg-ES", "CMA-ES")
 FAITHFUL = "MeCO (paper's training)"
@@ -202,7 +202,7 @@ def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> l
     for text in methods:
         if any(e.own(text) for e in experiments):
             continue
-        if text.partition(":")[0] not in METHODS:
+        if cut_name(text)[0] not in METHODS:
             raise UnknownName(
                 "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in known_labels(e))])
             )

@@ -1,0 +1,56 @@
+"""Pages that repeat what the code says are made from it, and what a page tells one to type works."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(ROOT))
+
+from tools import methods_table  # noqa: E402
+
+
+def blocks(page):
+    """(language, title, text) of every block of code."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(r'```(\w+)(?: title="([^"]+)")?\n(.*?)```', text, flags=re.DOTALL)
+
+
+def typed(command, folder):
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(folder)]),
+    }
+    done = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_table_of_methods_is_what_the_records_say():
+    page = (DOCS / "methods" / "index.md").read_text(encoding="utf-8")
+    assert methods_table.renewed(page) == page, "run: python tools/methods_table.py"
+
+
+def test_an_engine_is_added_as_the_page_says(tmp_path):
+    script = []
+    for language, title, text in blocks("add-an-engine.md"):
+        if language == "python" and title:
+            (tmp_path / title).write_text(text)
+        elif language == "python":
+            script.append(text)
+    (tmp_path / "page.py").write_text("\n".join(script))
+    assert "Compass on C01" in typed(["page.py"], tmp_path)
+    lines = [line for language, _, text in blocks("add-an-engine.md") if language == "sh" for line in text.splitlines()]
+    assert len(lines) == 2
+    for line in lines:
+        assert typed(["-m", *line.split()], tmp_path)
+
+
+def test_every_part_of_the_package_is_in_the_architecture():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    parts = {p.name for p in (ROOT / "src" / "meco").iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
+    assert not [name for name in parts - {"__init__.py", "__main__.py"} if f"`{name}" not in text]

@@ -1,0 +1,172 @@
+"""Imports point one way: no edge against the stated direction, no cycle, nothing heavy at the door."""
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+
+import meco
+
+ROOT = Path(meco.__file__).parent
+# What a part of the package may import, besides itself and what everything may.
+ANYWHERE = {"", "arrays", "errors", "registry", "files"}
+MAY_IMPORT = {
+    "arrays": set(),
+    "errors": set(),
+    "files": set(),
+    "registry": set(),
+    "problems": set(),
+    "rules": {"problems"},
+    "streams": set(),
+    "results": {"problems", "rules"},
+    "evaluator": {"problems", "rules", "results"},
+    "engines": {"problems", "rules", "results", "evaluator", "streams"},
+    "mdp": {"problems", "rules", "results", "evaluator", "streams", "engines"},
+    "method": {"engines"},
+    "methods": {"problems", "rules", "results", "evaluator", "streams", "engines", "mdp", "method"},
+    "blackbox": {"problems", "rules", "results", "evaluator", "streams", "engines", "mdp", "methods", "method"},
+}
+MAY_IMPORT["training"] = MAY_IMPORT["methods"] | {"methods"}
+MAY_IMPORT["api"] = MAY_IMPORT["blackbox"] | {"blackbox"}
+MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api"}
+MAY_IMPORT["experiments"] = MAY_IMPORT["methods"] | {"methods"}
+MAY_IMPORT["adapters"] = MAY_IMPORT["training"] | {"training", "methods", "method", "api", "blackbox"}
+MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "experiments"}
+MAY_IMPORT["cli"] = MAY_IMPORT["commands"] | {"commands"}
+MAY_IMPORT["__main__"] = {"cli"}
+
+# Imports inside functions that close a circle, and why each must.
+ALLOWED_CIRCLES: dict[tuple[str, str], str] = {
+    ("mdp.policy", "mdp.policy_store"): "a policy is loaded by name from the store, which makes policies",
+}
+LIGHT = {"numpy"}  # what may be imported at the top of a module that the door opens
+DOOR = ("", "api", "methods", "cli")
+
+
+def name_of(file):
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {name_of(file): file for file in sorted(ROOT.rglob("*.py"))}
+
+
+@cache
+def imports(module):
+    """(what is imported, whether at the top) of a module; imports for the type checker alone do not run."""
+    found = set()
+
+    def walk(node, top):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(child, ast.Import):
+                found.update((alias.name, top) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                found.update((target, top) for target in targets(child))
+            walk(child, top and not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
+
+    walk(ast.parse(MODULES[module].read_text()), True)
+    return frozenset(found)
+
+
+def targets(statement):
+    """`from meco.a import b` means meco.a.b where that is a module, and meco.a otherwise."""
+    assert statement.level == 0, "imports are absolute"
+    for alias in statement.names:
+        whole = f"{statement.module}.{alias.name}"
+        yield whole if whole.removeprefix("meco.") in MODULES else statement.module
+
+
+def own_edges(top_only=False):
+    """(module, module that it imports), inside the package; lazily loaded places included."""
+    for module in MODULES:
+        for target, top in imports(module):
+            if (target == "meco" or target.startswith("meco.")) and (top or not top_only):
+                yield module, target.removeprefix("meco").removeprefix(".")
+
+
+def part(module):
+    return module.partition(".")[0]
+
+
+def test_every_part_has_a_place_in_the_direction():
+    assert {part(module) for module in MODULES} - {""} == set(MAY_IMPORT)
+
+
+def test_no_import_goes_against_the_direction():
+    wrong = [
+        f"{module} imports {target}"
+        for module, target in own_edges()
+        if part(target) != part(module) and part(target) not in ANYWHERE | MAY_IMPORT[part(module)]
+        if module
+    ]
+    assert wrong == []
+
+
+def test_the_direction_has_no_circle():
+    order = list(MAY_IMPORT)
+    for name, allowed in MAY_IMPORT.items():
+        assert not {other for other in allowed if name in MAY_IMPORT[other]}, name
+    assert set(order) >= ANYWHERE - {""}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    graph = {}
+    for module, target in own_edges():
+        if module and target and target != module and (module, target) not in ALLOWED_CIRCLES:
+            graph.setdefault(module, set()).add(target)
+    assert circle(graph) is None
+
+
+def circle(graph):
+    """Some circle of a directed graph, or None."""
+    state, path = {}, []
+
+    def visit(node):
+        state[node] = "open"
+        path.append(node)
+        for other in sorted(graph.get(node, ())):
+            if state.get(other) == "open":
+                return [*path[path.index(other) :], other]
+            if other not in state and (found := visit(other)):
+                return found
+        state[node] = "done"
+        path.pop()
+        return None
+
+    return next((found for node in sorted(graph) if node not in state and (found := visit(node))), None)
+
+
+def test_allowed_circles_are_still_there():
+    assert set(ALLOWED_CIRCLES) <= set(own_edges()), "a circle is gone: take it off the list"
+
+
+def test_nothing_heavy_is_imported_at_the_door():
+    reached, waiting = set(), list(DOOR)
+    tops = {}
+    for module, target in own_edges(top_only=True):
+        tops.setdefault(module, set()).add(target)
+    while waiting:
+        module = waiting.pop()
+        if module not in reached:
+            reached |= {module, *parents(module)}
+            waiting += [*tops.get(module, ()), *parents(module)]
+    heavy = [
+        f"{module} imports {target}"
+        for module in sorted(reached)
+        for target, top in imports(module)
+        if top and target.partition(".")[0] not in {*sys.stdlib_module_names, "meco", *LIGHT}
+    ]
+    assert heavy == []
+
+
+def parents(module):
+    """Packages that are imported on the way to a module."""
+    pieces = module.split(".")
+    return [".".join(pieces[:i]) for i in range(1, len(pieces))]
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) is None

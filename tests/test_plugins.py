@@ -1,0 +1,184 @@
+"""Methods and problems of others: installed packages, files, and objects given as they are."""
+
+import json
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.cli import main
+from meco.engines.de.shade import Shade
+from meco.errors import InvalidInput, UnknownName
+from meco.registry import Registry
+from meco.rules import FeasibilityFirst
+
+MINE = """
+import numpy as np
+from meco import Method, Problem
+from meco.engines.engine import Engine
+from meco.rules.rule import Population
+
+
+class Uniform(Engine):
+    \"\"\"Random search, five points at a time.\"\"\"
+
+    def __init__(self, task, pop_size=5):
+        self.task, self.size = task, pop_size
+
+    def ask(self):
+        return self.task.rng.uniform(self.size, self.task.dim)
+
+    def tell(self, x, ev):
+        self.population, self.generation = Population(x, ev), self.generation + 1
+
+
+record = Method(Uniform, "random search", population=lambda dim, budget: 5, options=("pop_size",), aliases=("Zufall",))
+bowl = Problem("bowl", [-1, -1], [1, 1], 1, 0, lambda x: (x[..., 0] ** 2, [0.5 - x[..., 1]], []))
+number, text = 3, str
+
+
+def wide(dim=4):
+    return Problem("wide", -np.ones(dim), np.ones(dim), 0, 0, lambda x: ((x**2).sum(axis=-1), [], []))
+"""
+POINTS = """
+[meco.methods]
+Uniform = mine:record
+Plain = mine:Uniform
+Gone = mine:nothing
+Lost = not_there:Engine
+SHADE = mine:record
+[meco.problems]
+bowl = mine:bowl
+wide = mine:wide
+odd = mine:number
+text = mine:text
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a file of one's own."""
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A folder with a package that has plug-ins, as pip leaves it."""
+    (tmp_path / "mine.py").write_text(MINE)
+    info = tmp_path / "mine_meco-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine-meco\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(POINTS)
+    return tmp_path
+
+
+def fresh(code, folder):
+    """What a fresh interpreter prints, with that folder on its path."""
+    script = f"import sys, warnings; sys.path.insert(0, {str(folder)!r})\n{code}"
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+
+def test_an_installed_package_adds_methods_and_a_broken_one_is_named(installed):
+    done = fresh(
+        "import meco\n"
+        "assert 'mine' not in sys.modules\n"
+        "meco.METHODS['SHADE']; assert 'mine' not in sys.modules\n"
+        "print(len(meco.solve('zufall', 'tilted', 20, [1, 2])), 'Plain' in meco.METHODS, list(meco.METHODS)[-2:])\n"
+        "print(meco.METHODS['SHADE'].family)",
+        installed,
+    )
+    assert done.stdout.splitlines() == ["2 True ['Uniform', 'Plain']", "SHADE"]
+    for name, why in (("Gone", "AttributeError"), ("Lost", "not_there"), ("SHADE", "already registered")):
+        assert any(f"method '{name}' of mine-meco" in line and why in line for line in done.stderr.splitlines())
+
+
+def test_an_installed_package_adds_problems(installed):
+    done = fresh(
+        "import meco\n"
+        "print(meco.get_problem('Bowl').n_ineq, meco.get_problem('wide', 7).dim, meco.get_problem('wide').dim)\n"
+        "for name, dim in (('bowl', 3), ('text', None), ('bowll', None)):\n"
+        "    try: meco.get_problem(name, dim)\n"
+        "    except ValueError as error: print(error)\n"
+        "    except KeyError as error: print(error)",
+        installed,
+    )
+    numbers, *errors = done.stdout.splitlines()
+    assert numbers == "1 7 4"
+    assert errors[0] == "bowl has 2 variables; dim=3 is not defined for it"
+    assert errors[1] == "the plug-in text must give a meco.Problem; it gives str"
+    assert "problem 'odd' of mine-meco (mine:number) cannot be used" in done.stderr
+    assert "did you mean 'bowl'" in errors[2]
+
+
+def test_a_method_in_a_file_is_solved_and_compared_in_other_processes(folder, capsys):
+    main(["solve", "tilted", "--method", "mine.py:Uniform", "--budget", "30", "--seed", "1", "--json", "--quiet"])
+    alone = json.loads(capsys.readouterr().out)[0]
+    assert alone["nfev"] == 30
+    bench = ["bench", "--problem", "tilted", "--methods", "SHADE", "mine.py:Uniform", "mine.py:record:pop_size=4"]
+    assert main([*bench, "--runs", "2", "--budget", "30", "--workers", "2", "--out", "out", "--quiet"]) == 0
+    assert "6 of 6 runs" in capsys.readouterr().out
+    page = (folder / "out" / "report.html").read_text()
+    assert "mine.py:Uniform" in page
+    assert "mine.py:record:pop_size=4" in page
+
+
+def test_a_file_that_changed_is_not_taken_for_the_old_one(folder):
+    exact = meco.METHODS.resolve("mine.py:Uniform")
+    assert meco.METHODS.resolve(exact) == exact
+    assert exact not in list(meco.METHODS)
+    (folder / "mine.py").write_text(MINE + "\n")
+    assert meco.METHODS.resolve("mine.py:Uniform") != exact
+    with pytest.raises(UnknownName, match="did you mean 'Uniform'"):
+        meco.METHODS.resolve("mine.py:Uniforn")
+    with pytest.raises(InvalidInput, match="a method must be a name"):
+        meco.METHODS.resolve("mine.py:number")
+    with pytest.raises(InvalidInput, match="cannot read nowhere"):
+        meco.METHODS.resolve("nowhere.py:Uniform")
+
+
+def test_a_method_is_given_by_name_record_or_engine():
+    mine = meco.Method(partial(Shade, rule=FeasibilityFirst()), "by hand")
+    named, given = (meco.solve(m, "tilted", 120, [1])[0] for m in ("SHADE-FR", mine))
+    assert_array_equal(named.x, given.x)
+    assert given.method == "Shade"
+    assert meco.solve(meco.METHODS["SHADE"], "tilted", 60, [1])[0].method == "SHADE"
+    result = meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, method=mine, budget=60, seed=1)
+    assert result.nfev == 60
+
+
+def test_engines_and_rules_are_given_by_name_or_object():
+    by_name = meco.solve("SHADE", "tilted", 120, [1], rule="feasibility-first")[0]
+    assert_array_equal(by_name.x, meco.solve("SHADE-FR", "tilted", 120, [1])[0].x)
+    named, given = (meco.solve("MeCO-rand", "tilted", 120, [1], engine=e)[0] for e in ("shade", Shade))
+    assert_array_equal(named.x, given.x)
+    with pytest.raises(UnknownName, match="did you mean 'feasibility-first'"):
+        meco.solve("SHADE", "tilted", 60, [1], rule="feasible-first")
+
+
+def test_a_name_is_registered_once():
+    table = Registry("tool", {"saw": 1}, aliases={"säge": "saw"})
+    table.add("axe", 2)
+    assert dict(table) == {"saw": 1, "axe": 2}
+    assert table["SÄGE"] == 1
+    for taken in ("saw", "säge"):
+        with pytest.raises(InvalidInput, match="already registered"):
+            table.add(taken, 3)
+
+
+def test_every_option_of_a_record_is_one_that_its_builder_takes():
+    import inspect
+
+    from meco.registry import Later
+
+    for name, record in meco.METHODS.items():
+        build = record.build.load() if isinstance(record.build, Later) else record.build
+        takes = inspect.signature(build).parameters
+        loose = any(p.kind is p.VAR_KEYWORD for p in takes.values())
+        assert loose or set(record.options) <= set(takes), name
+    assert np.all([record.about for record in meco.METHODS.values()])
