@@ -27,7 +27,6 @@ from meco.experiments.report.figure import (
     limits,
     margins,
 )
-from meco.files.atomic import replacing
 
 COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#7c3aed", "#a16207", "#be185d", "#15803d", "#0b7aaa")
 GREY, INK = "#9aa3ad", "#1f2933"
@@ -61,8 +60,9 @@ def save(figure: Figure, folder: str | os.PathLike[str]) -> list[Path]:
         made = []
         for kind, facts in (("pdf", {"CreationDate": None}), ("svg", {"Date": None})):
             path = Path(folder) / f"{figure.name}.{kind}"
-            with replacing(path) as file:
-                canvas.savefig(file, format=kind, metadata=facts)
+            half = path.with_suffix(f".part.{kind}")
+            canvas.savefig(half, metadata=facts)
+            half.replace(path)
             made.append(path)
     return made
 

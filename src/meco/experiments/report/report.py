@@ -17,7 +17,6 @@ from meco.experiments.report.table import Table, to_csv, to_latex, to_markdown
 from meco.experiments.run.folder import StoreError
 from meco.experiments.run.record import Record
 from meco.experiments.run.store import Store
-from meco.files.atomic import write_text
 
 Item = Table | Figure
 
@@ -144,15 +143,20 @@ def _files(items: list[Item], folder: Path) -> tuple[list[Path], str]:
             except MissingExtra as error:
                 note = f"no figure files: {error}"
             except OSError as error:
+                for half in (folder / "figures").glob("*.part.*"):
+                    half.unlink(missing_ok=True)
                 raise StoreError(f"cannot write {folder / 'figures' / item.name}: {error.strerror}") from error
     return made, note
 
 
 def _write(path: Path, text: str) -> None:
     """The whole file or none of it."""
+    half = path.with_name(path.name + ".part")
     try:
-        write_text(path, text)
+        half.write_text(text, encoding="utf-8")
+        half.replace(path)
     except OSError as error:
+        half.unlink(missing_ok=True)
         raise StoreError(f"cannot write {path}: {error.strerror}; nothing of it was kept") from error
 
 

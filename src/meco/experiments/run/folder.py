@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import lzma
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 from meco.errors import DamagedFile, InvalidInput, MecoError
-from meco.files.atomic import write_bytes
 
 FILE = "results.sqlite"
 PACKED = FILE + ".xz"
@@ -37,11 +37,15 @@ def unpack_beside(folder: Path) -> bool:
 
 def unpack(packed: Path, target: Path) -> None:
     """The whole store out of its archive, or nothing of it."""
+    half = target.with_name(FILE + ".part")
     try:
-        write_bytes(target, lzma.decompress(packed.read_bytes()))
+        half.write_bytes(lzma.decompress(packed.read_bytes()))
+        half.replace(target)
     except lzma.LZMAError as error:
         raise DamagedFile(f"{packed} is damaged: {error}") from error
     except OSError as error:
+        with contextlib.suppress(OSError):
+            half.unlink()
         raise StoreError(f"cannot unpack {packed} into {target.parent}: {error.strerror}") from error
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import signal
+import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -22,8 +24,8 @@ from meco.experiments.run.executors import Unreachable, Workers
 from meco.experiments.run.progress import Progress
 from meco.experiments.run.store import Store
 from meco.experiments.run.tasks import Outcome, Task, group, perform
-from meco.signals import raising
 
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
 
 
@@ -152,9 +154,28 @@ class _Campaign:
         self.workers.renew()
 
 
-def stopping_signals() -> contextlib.AbstractContextManager[None]:
-    """Ctrl-C and SIGTERM both raise Stopped, once."""
-    return raising(Stopped)
+@contextlib.contextmanager
+def stopping_signals() -> Iterator[None]:
+    """Ctrl-C and SIGTERM both raise Stopped, once.
+
+    A terminal and most job schedulers send the signal to every process of the group, and
+    `timeout` even twice to the first: what comes later must not disturb the way out.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: Any) -> None:
+        for each in STOPPING:
+            signal.signal(each, signal.SIG_IGN)
+        raise Stopped(number)
+
+    before = {s: signal.signal(s, stop) for s in STOPPING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _session(experiments: Sequence[Experiment], workers: Workers, runs: int) -> tuple[str, dict[str, Any]]:

@@ -20,7 +20,6 @@ from meco.experiments.plan.comparison import full_name
 from meco.experiments.plan.experiment import Experiment, Place, Run
 from meco.experiments.run.folder import FILE, PACKED, StoreError, locked, only_packed, unpack, unpack_beside, unwritten
 from meco.experiments.run.record import Record
-from meco.files.atomic import write_bytes
 
 FORMAT = "2"  # of the tables below
 UNSEEDED = "1"  # the format before: a failure did not say its seed; read as it is, upgraded for writing
@@ -247,16 +246,20 @@ class Store:
         packed = self.folder / PACKED
         if self._unpacked is not None:
             raise InvalidInput(f"{self.folder} is packed already: it holds {PACKED} and no {FILE}")
+        half = packed.with_name(PACKED + ".part")
         try:
             self._db.execute("VACUUM")
             with self._writing():  # nobody else changes the file while it is read
                 whole = self.path.read_bytes()
-            write_bytes(packed, lzma.compress(whole, preset=9))
+            half.write_bytes(lzma.compress(whole, preset=9))
+            half.replace(packed)
         except sqlite3.Error as error:
             raise unwritten(self.folder, error) from error
         except StoreError:
             raise
         except OSError as error:
+            with contextlib.suppress(OSError):
+                half.unlink()
             raise StoreError(f"cannot write {packed}: {error.strerror}; nothing of it was kept") from error
         return packed
 
