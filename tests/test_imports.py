@@ -9,12 +9,13 @@ import meco
 
 ROOT = Path(meco.__file__).parent
 # What a part of the package may import, besides itself and what everything may.
-ANYWHERE = {"", "arrays", "errors", "registry", "files"}
+ANYWHERE = {"", "arrays", "errors", "registry", "files", "signals"}
 MAY_IMPORT = {
     "arrays": set(),
     "errors": set(),
     "files": set(),
     "registry": set(),
+    "signals": set(),
     "problems": set(),
     "rules": {"problems"},
     "streams": set(),

@@ -5,26 +5,32 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
+TWICE = 0.3  # seconds within which a second signal is the first one again
 
 
 @contextmanager
-def noted(signals: Sequence[int] = STOPPING, say: str = "") -> Iterator[Callable[[], bool]]:
-    """The first signal is only noted, for work that looks at the note between two steps; a second one interrupts.
+def noted(
+    signals: Sequence[int] = STOPPING, say: str = "", waiting: Callable[[], bool] = lambda: True
+) -> Iterator[Callable[[], bool]]:
+    """The first signal is only noted, for work that looks at the note between two steps; a later one interrupts.
 
-    say is written to standard error when the first one comes.
+    say is written to standard error when the first one comes. Only where the note has not been acted on (waiting)
+    can a later one do more, and not at once: `timeout` and terminals send the same signal twice.
     """
-    heard: list[int] = []
+    heard: list[float] = []
 
     def note(number: int, frame: Any) -> None:
-        heard.append(number)
+        heard.append(time.monotonic())
         if len(heard) > 1:
-            raise KeyboardInterrupt
-        if say:
+            if heard[-1] - heard[0] > TWICE and waiting():
+                raise KeyboardInterrupt
+        elif say:
             with suppress(OSError):
                 os.write(2, f"{say}\n".encode())
 
@@ -51,21 +57,20 @@ def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM does whatever Ctrl-C does at that moment."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        now = signal.getsignal(signal.SIGINT)
-        if callable(now):
-            now(number, frame)
-
-    with _handled((signal.SIGTERM,), interrupt):
+    """SIGTERM does what Ctrl-C does, also where Ctrl-C is ignored, as in the background."""
+    with _handled((signal.SIGTERM,), _interrupt):
         yield
 
 
-def ours_to_handle() -> bool:
-    """Whether Ctrl-C is still Python's own: an application that handles it itself is left alone."""
-    here = threading.current_thread() is threading.main_thread()
-    return here and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupting() -> tuple[int, ...]:
+    """Signals that would raise KeyboardInterrupt here and now: what an application handles itself is left to it."""
+    if threading.current_thread() is not threading.main_thread():
+        return ()
+    return tuple(s for s in STOPPING if signal.getsignal(s) in (signal.default_int_handler, _interrupt))
 
 
 @contextmanager

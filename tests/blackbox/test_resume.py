@@ -19,7 +19,7 @@ from meco.api import Checkpoint
 from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry
 from meco.blackbox.log_file import HEADER, Encoder, read_log, write_log
-from meco.blackbox.runfolder import load_run
+from meco.blackbox.runreader import load_run
 from meco.blackbox.snapshot import read_snapshot
 from meco.errors import DamagedFile, InvalidInput
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.blackbox.runfolder import load_run
+from meco.blackbox.runreader import load_run
 from meco.cli import main
 from meco.errors import InvalidInput
 

@@ -6,6 +6,7 @@ import math
 import pickle
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -65,10 +66,10 @@ class Stopping:
 
     def check(self) -> None:
         """End the run when its time is over, or a signal came."""
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise StopRun("max_time")
-        if self.interrupted():
-            raise StopRun("interrupt")
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        if late or self.interrupted():
+            self.end("max_time" if late else "interrupt")
+            raise StopRun(self.reason or "interrupt")
 
     def patience(self, until: float | None = None) -> float:
         """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
@@ -95,10 +96,8 @@ class Stopping:
 
     def after_generation(self, result: Callable[[], Any]) -> bool:
         """Ask the clock and the callback; the result is made only for a callback."""
-        try:
+        with suppress(StopRun):
             self.check()
-        except StopRun as stop:
-            self.end(stop.reason)
         if self.callback is not None and self.reason is None:
             try:
                 wish = self.callback(result())
@@ -109,7 +108,7 @@ class Stopping:
         return self.reason is not None
 
 
-class Job(NamedTuple):
+class CallJob(NamedTuple):
     """Points to evaluate in one call, and the number of the first."""
 
     number: int
@@ -124,7 +123,7 @@ class Backend(Protocol):
 
     chunks: int
 
-    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]: ...
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]: ...
 
     def close(self) -> None: ...
 
@@ -137,7 +136,7 @@ class Serial:
     def __init__(self, call: Call) -> None:
         self.call = call
 
-    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
         for index, job in enumerate(jobs):
             stopping.check()
             yield index, *self.call(*job)
@@ -196,7 +195,7 @@ class Caller:
         numbers = self.log.plan(len(points))
         try:
             chunks = self._chunks([k for k, n in enumerate(numbers) if not self.log.replay(n, points[k])])
-            jobs = [Job(numbers[ks[0]], points[ks[0] : ks[0] + 1] if len(ks) == 1 else points[ks]) for ks in chunks]
+            jobs = [CallJob(numbers[ks[0]], points[ks[0] : ks[0] + 1] if len(ks) == 1 else points[ks]) for ks in chunks]
             self._watch(numbers.stop)
             for index, answers, seconds in self.backend.run(jobs, self.stopping):
                 for k, answer in zip(chunks[index], answers):

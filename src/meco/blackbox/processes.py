@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from meco.blackbox.answers import Answer, Fault, failed
-from meco.blackbox.calls import Job, Stopping
+from meco.blackbox.calls import CallJob, Stopping
 from meco.errors import InvalidInput
 
 WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
@@ -51,7 +51,7 @@ class Worker:
         self.size = 0
         self.until: float | None = None
 
-    def send(self, index: int, job: Job, timeout: float | None) -> None:
+    def send(self, index: int, job: CallJob, timeout: float | None) -> None:
         """Hand over a job; raises OSError when the worker is gone."""
         self.pipe.send(job)
         self.index, self.size = index, len(job.points)
@@ -123,7 +123,7 @@ class WorkerPool:
         self.chunks = count
         self.idle: list[Worker] = []
 
-    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
         """(index of job, answers, seconds) as they come, until a stop."""
         waiting, busy = deque(enumerate(jobs)), list[Worker]()
         try:
@@ -140,7 +140,7 @@ class WorkerPool:
             for worker in busy:
                 worker.kill()
 
-    def _assign(self, index: int, job: Job) -> Worker:
+    def _assign(self, index: int, job: CallJob) -> Worker:
         """A worker at work; one that died while idle is replaced."""
         while True:
             worker = self.idle.pop() if self.idle else Worker(self.call)
@@ -188,7 +188,7 @@ class TimedCall:
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
         pool = WorkerPool(self.call, 1, self.timeout)
         try:
-            ((_, answers, seconds),) = pool.run([Job(number, points)], Stopping())
+            ((_, answers, seconds),) = pool.run([CallJob(number, points)], Stopping())
             return answers, seconds
         finally:
             pool.close()

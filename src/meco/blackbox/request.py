@@ -187,7 +187,7 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, whole: np.nda
 def read_known(evaluated: Any, lower: np.ndarray, upper: np.ndarray) -> Known:
     """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder."""
     if isinstance(evaluated, (str, os.PathLike)):
-        from meco.blackbox.runfolder import load_run
+        from meco.blackbox.runreader import load_run
 
         _, log, _ = load_run(evaluated)
         good = [entry.number for entry in log.entries.values() if entry.good]

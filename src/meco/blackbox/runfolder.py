@@ -23,15 +23,15 @@ import numpy as np
 
 import meco
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
-from meco.blackbox.log_file import LogFile, read_log, write_log
+from meco.blackbox.log_file import FORMAT, LogFile, read_log, write_log
 from meco.blackbox.result import versions
+from meco.blackbox.runreader import read_facts
 from meco.blackbox.snapshot import Snapshot, read_snapshot
-from meco.errors import DamagedFile, InvalidInput
+from meco.errors import InvalidInput
 from meco.files.atomic import DRAFT, write_json
 from meco.files.lock import Lock
 from meco.methods import METHODS
 
-FORMAT = 2
 CLOCK = struct.Struct("<Qdd")
 OURS = {"lock", "run.json" + DRAFT}  # what a run that was killed while it began may leave
 STATE_EVERY = 0.2  # seconds; the state is a check, the log is what resumes
@@ -162,34 +162,6 @@ class RunFolder:
         self.log_file.close()
         self._clock.close()
         self.lock.release()
-
-
-def read_facts(path: Path) -> dict[str, Any] | None:
-    """What run.json says, or None where there is none."""
-    if not (path / "run.json").exists():
-        return None
-    try:
-        facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        facts["format"], facts["versions"]["meco"], facts["inputs"]["options"], facts["inputs"]["method"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFile(f"{path / 'run.json'} does not describe a run: {error!r}") from error
-    if facts["format"] > FORMAT:
-        raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
-    return facts
-
-
-def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], EvaluationLog, int]:
-    """Facts, every call and the count of damaged places of a folder, without touching it."""
-    path = Path(folder)
-    facts = read_facts(path)
-    if facts is None:
-        raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
-    found = read_log(path / "evals.bin", facts)
-    log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["constraint_names"]) or None)
-    for entry in sorted(found.entries, key=lambda e: e.number):
-        log.take(entry, new=False)
-    log.settle()
-    return facts, log, found.damaged
 
 
 def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem
 from meco.results import feasibility_first
 from meco.rules.rule import order
-from meco.signals import noted, ours_to_handle
+from meco.signals import interrupting, noted
 from meco.streams import Streams
 
 if TYPE_CHECKING:
@@ -230,11 +229,9 @@ class Session:
 
     @contextmanager
     def _heard(self) -> Iterator[None]:
-        """Ctrl-C is noted, and heard between two calls; a second one also ends the call at hand."""
-        if not ours_to_handle():
-            yield
-            return
-        with noted((signal.SIGINT,), "meco: stopping after the evaluation at hand; again to abandon it") as heard:
+        """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
+        say = "meco: stopping after the evaluation at hand; again to abandon it"
+        with noted(interrupting(), say, waiting=lambda: self.stopping.reason is None) as heard:
             self.stopping.interrupted = heard
             yield
 

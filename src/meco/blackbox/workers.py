@@ -11,7 +11,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from meco.blackbox.answers import Answer, Call, Fault, failed
-from meco.blackbox.calls import Backend, Found, Job, Serial, Stopping, StopRun
+from meco.blackbox.calls import Backend, CallJob, Found, Serial, Stopping, StopRun
 from meco.blackbox.processes import Parcel, TimedCall, WorkerPool
 from meco.errors import InvalidInput
 
@@ -56,7 +56,7 @@ class Mapped:
     def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
         self.mapper, self.call = mapper, call
 
-    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
         stopping.check()
         for index, found in enumerate(self.mapper(partial(_apply, self.call), jobs)):
             yield index, *found
@@ -66,7 +66,7 @@ class Mapped:
         pass
 
 
-def _apply(call: Callable[..., Any], job: Job) -> tuple[list[Answer], float]:
+def _apply(call: Callable[..., Any], job: CallJob) -> tuple[list[Answer], float]:
     return call(*job)
 
 
@@ -82,7 +82,7 @@ class Executor:
     def __init__(self, executor: Any, call: Callable[..., Any]) -> None:
         self.executor, self.call = executor, call
 
-    def run(self, jobs: list[Job], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
         done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         futures = []
         try:
@@ -96,13 +96,13 @@ class Executor:
             for future in futures:
                 future.cancel()
 
-    def _submit(self, job: Job) -> Any:
+    def _submit(self, job: CallJob) -> Any:
         try:
             return self.executor.submit(self.call, *job)
         except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
             raise StopRun("workers", f"the executor takes no more work: {error}") from error
 
-    def _answers(self, future: Any, job: Job) -> tuple[list[Answer], float]:
+    def _answers(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
         """The call itself never raises: what does come up is the executor's own trouble."""
         try:
             return future.result()

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
-from meco.blackbox.runfolder import load_run
+from meco.blackbox.runreader import load_run
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from meco.blackbox.runfolder import Checkpoint, read_facts
+from meco.blackbox.runfolder import Checkpoint
+from meco.blackbox.runreader import read_facts
 from meco.commands.solve import finish
 from meco.commands.sources import open_source
 from meco.errors import InvalidInput

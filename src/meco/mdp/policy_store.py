@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,12 +64,19 @@ def load_policy(name_or_path: str | os.PathLike[str]) -> Greedy:
     from meco.mdp.policy import Greedy
 
     path = policy_path(name_or_path)
-    tensors, texts = read_tensors(path)
+    facts = path.stat()
+    tensors, texts = _read(path, facts.st_size, facts.st_mtime_ns)
     weights = check_weights(tensors, str(path))
     metadata = check_metadata(texts, str(path))
     if metadata["digest"] != digest(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
     return Greedy(weights, {"name": path.stem, **metadata})
+
+
+@lru_cache(maxsize=16)
+def _read(path: Path, size: int, changed: int) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The content of a file, read once while it stays as it is."""
+    return read_tensors(path)
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
