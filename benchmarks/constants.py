@@ -17,9 +17,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import meco
-from meco.mdp.action import ACTIONS
 from meco.mdp.policy import ConstantPolicy
 from meco.problems.suite import CEC_NAMES
+from meco.rules import GRID
 
 
 def mean_score(method: str, problem: meco.Problem, runs: int, **options: object) -> float:
@@ -32,12 +32,12 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=50)
     parser.add_argument("--runs", type=int, default=10)
     args = parser.parse_args()
-    heads = [*(f"{k / 10:g}" for k in range(ACTIONS)), "hindsight", "SHADE", "SHADE-FR", "MeCO"]
+    heads = [*(f"{k / 10:g}" for k in range(len(GRID))), "hindsight", "SHADE", "SHADE-FR", "MeCO"]
     print(f"D = {args.dim}, {args.runs} runs\n\n{'':5}" + "".join(f"{head:>10}" for head in heads))
     table = []
     for name in CEC_NAMES:
         problem = meco.get_problem(name, dim=args.dim)
-        held = [mean_score("MeCO", problem, args.runs, policy=ConstantPolicy(k)) for k in range(ACTIONS)]
+        held = [mean_score("MeCO", problem, args.runs, policy=ConstantPolicy(k)) for k in range(len(GRID))]
         others = [mean_score(method, problem, args.runs) for method in ("SHADE", "SHADE-FR")]
         policy = f"meco-loo50-{name}" if args.dim == 50 else "meco-10d"
         row = [*held, min(held), *others, mean_score("MeCO", problem, args.runs, policy=policy)]

@@ -12,11 +12,12 @@ import numpy as np
 
 import meco
 from _side_by_side import medians, optional
+from meco.engines.engine import Task
 from meco.evaluator import Evaluator
-from meco.mdp.learned import LearnedEpsilon
+from meco.mdp.methods import relaxed_by
 from meco.mdp.network import draw_weights, q_values
 from meco.mdp.policy import Greedy
-from meco.rules.rule import Population, Progress
+from meco.streams import Streams
 
 CALLS = 500  # of each candidate in a round
 ROUNDS = 21
@@ -24,9 +25,9 @@ ROUNDS = 21
 
 def main() -> None:
     weights = draw_weights(np.random.default_rng(0))
-    s, draw = np.random.default_rng(1).random((1, 10)), np.zeros((1, 2))
+    s, u = np.random.default_rng(1).random((1, 10)), np.zeros((1, 2))
     policy = Greedy(weights)
-    candidates = {"q_values, NumPy": lambda: q_values(weights, s), "greedy action, NumPy": lambda: policy.act(s, draw)}
+    candidates = {"q_values, NumPy": lambda: q_values(weights, s), "greedy action, NumPy": lambda: policy.act(s, u)}
     if optional("torch"):
         candidates["q_values, torch"] = torch_forward(weights, s)
     candidates["features to allowance, NumPy"] = whole_decision(policy)
@@ -65,13 +66,12 @@ def torch_forward(weights, s):
 
 
 def whole_decision(policy):
-    """What the learned rule adds to a generation of SHADE: one run, N = 50, D = 50."""
+    """What a controller adds to a generation of SHADE: one run, N = 50, D = 50."""
     evaluator = Evaluator(meco.get_problem("C01", dim=50), budget=2500)
-    x = np.random.default_rng(2).random((1, 50, 50))
-    population, progress, draw = Population(x, evaluator.evaluate(x)), Progress(50, 2500, 0), np.zeros((1, 2))
-    rule = LearnedEpsilon(policy)
-    state = rule.start(population, progress, draw)
-    return lambda: rule.adapt(state, population, progress, draw)
+    search = relaxed_by(policy, Task.of(evaluator, Streams([2])), "epsilon")
+    x = search.ask()
+    search.tell(x, evaluator.evaluate(x))
+    return lambda: search.controller.decide(search.chance())
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, UnknownName
 from meco.registry import Registry
 from meco.rules import FeasibilityFirst
+from meco.testing import Recorded
 
 MINE = """
 import numpy as np
@@ -159,6 +160,20 @@ def test_engines_and_rules_are_given_by_name_or_object():
     assert_array_equal(named.x, given.x)
     with pytest.raises(UnknownName, match="did you mean 'feasibility-first'"):
         meco.solve("SHADE", "tilted", 60, [1], rule="feasible-first")
+
+
+def test_runs_of_a_method_that_models_functions_share_their_numbers_of_constraints():
+    seen = []
+
+    def build(task, **options):
+        seen.append((task.rng.runs, task.n_ineq, task.n_eq))
+        return Shade(task, rule=FeasibilityFirst())
+
+    problems = [Recorded(kind=kind).problem for kind in ("none", "mixed", "none", "mixed", "equal")]
+    results = meco.solve(meco.Method(build, "models", models_functions=True), problems, 60, [5, 6, 7, 8, 9])
+    assert seen == [(2, 0, 0), (2, 2, 1), (1, 0, 2)]
+    assert [(r.problem, r.seed) for r in results] == [(p.name, s) for p, s in zip(problems, (5, 6, 7, 8, 9))]
+    assert_array_equal(results[3].x, meco.solve("SHADE-FR", problems[3], 60, [8])[0].x)
 
 
 def test_a_name_is_registered_once():

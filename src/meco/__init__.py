@@ -25,7 +25,7 @@ _HOMES = {
     "Optimizer": "meco.api",
     "Checkpoint": "meco.blackbox.runfolder",
     "Command": "meco.blackbox.command",
-    "load_policy": "meco.mdp.policy",
+    "load_policy": "meco.mdp.policy_store",
 }
 _PARTS = ("problems", "rules", "engines", "mdp", "training", "experiments")
 

@@ -82,6 +82,15 @@ def rows(x: Array, index: Array) -> Array:
     return xp.reshape(picked, (runs, index.shape[1], *x.shape[2:]))
 
 
+def nearest(distance: Array, count: int) -> Array:
+    """Indices of the count least of each run, in no order: distance [B, n] -> [B, count]."""
+    if isinstance(distance, np.ndarray):
+        if count == distance.shape[1]:
+            return np.broadcast_to(np.arange(count), distance.shape)
+        return np.argpartition(distance, count - 1, axis=-1)[:, :count]
+    return namespace(distance).argsort(distance, axis=-1)[:, :count]
+
+
 def ordered_sum(x: Array) -> Array:
     """Sum over the last axis from left to right: columns of zeros never change the last bit."""
     if x.shape[-1] == 0:

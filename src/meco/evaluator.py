@@ -54,7 +54,7 @@ class Evaluator:
 
     def _place(self, each: list[Problem]) -> None:
         """Box, integer mask and tolerances as arrays [B or 1, 1, D] beside the candidates."""
-        shared = each[:1] if len(self._groups) == 1 else each
+        shared = each[:1] if all(p is each[0] for p in each) else each
 
         def put(rows_: list[Any]) -> Array:
             block = np.stack([np.asarray(r, dtype=np.float64) for r in rows_])
@@ -66,9 +66,14 @@ class Evaluator:
         self._ineq_tol = put([p.ineq_tol for p in shared])[:, None, None]
         self._eq_tol = put([p.eq_tol for p in shared])[:, None, None]
         masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in shared]
-        self._whole = put(masks)[:, None, :] > 0 if np.any(masks) else None
+        self.whole = put(masks)[:, None, :] > 0 if np.any(masks) else None
         self._least_whole = put([np.ceil(p.lower) for p in shared])[:, None, :]
         self._most_whole = put([np.floor(p.upper) for p in shared])[:, None, :]
+
+    @property
+    def tolerances(self) -> tuple[Array, Array]:
+        """Of inequalities and equalities: [B or 1, 1, 1] each."""
+        return self._ineq_tol, self._eq_tol
 
     @property
     def left(self) -> int:
@@ -87,10 +92,10 @@ class Evaluator:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
         xp = namespace(unit)
         x = xp.minimum(self.lower + unit * self._width, self.upper)  # rounding can pass the upper bound only
-        if self._whole is None:
+        if self.whole is None:
             return x
         rounded = xp.minimum(xp.maximum(round_half_away(x), self._least_whole), self._most_whole)
-        return xp.where(self._whole, rounded, x)
+        return xp.where(self.whole, rounded, x)
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points of the first problem's box in unit-cube coordinates."""
@@ -149,7 +154,7 @@ class Evaluator:
 
     def _call(self, x: Array) -> Evaluation:
         if len(self._groups) == 1:
-            return self._finish(*self.problems[0].raw(x))
+            return self._finish(*self._groups[0][0].raw(x))
         xp = self.xp
         parts = []
         for problem, runs in self._groups:
@@ -157,7 +162,7 @@ class Evaluator:
         back = self._index(np.argsort(np.concatenate([runs for _, runs in self._groups])))
         return self._finish(*(xp.take(xp.concat(list(p), axis=0), back, axis=0) for p in zip(*parts)))
 
-    def _padded(self, problem: Problem, x: Array) -> tuple[Array, Array, Array]:
+    def _padded(self, problem: Any, x: Array) -> tuple[Array, Array, Array]:
         """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
         f, g, h = problem.raw(x)
         return f, _widen(g, self.n_ineq), _widen(h, self.n_eq)
@@ -247,12 +252,20 @@ class Evaluator:
         return {k: np.stack([to_numpy(row[k]) for row in self._rows]) for k in names}
 
 
-def _group(problems: list[Problem]) -> list[tuple[Problem, np.ndarray]]:
-    """Runs that share a problem object are evaluated in one call."""
-    members: dict[int, list[int]] = {}
+def _group(problems: list[Problem]) -> list[tuple[Any, np.ndarray]]:
+    """Runs that share a problem object, or whose formulas stack, are evaluated in one call."""
+    members: dict[Any, list[int]] = {}
     for run, p in enumerate(problems):
-        members.setdefault(id(p), []).append(run)
-    return [(problems[runs[0]], np.array(runs)) for runs in members.values()]
+        members.setdefault(getattr(p.formula, "stacks_with", id(p)), []).append(run)
+    return [(_together([problems[run] for run in runs]), np.array(runs)) for runs in members.values()]
+
+
+def _together(problems: list[Problem]) -> Any:
+    """What evaluates these problems in one raw(x [B, N, D])."""
+    if all(p is problems[0] for p in problems):
+        return problems[0]
+    formula: Any = problems[0].formula
+    return formula.stack(problems)
 
 
 def _widen(values: Array, width: int) -> Array:

@@ -19,7 +19,8 @@ from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.registry import Registry, later
 from meco.results import RunResult
-from meco.rules import RULES, BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
+from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
+from meco.rules.names import RULES
 from meco.streams import Streams
 
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
@@ -28,6 +29,7 @@ _learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:])
 _de = partial(Method, family="DE", population=fifty)
 _es = partial(Method, family="ES", population=fifty)
 _pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"))
+_region = partial(Method, family="TR", models_functions=True)
 _model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True)
 
 METHODS: Registry[Method] = Registry(
@@ -47,7 +49,7 @@ METHODS: Registry[Method] = Registry(
         "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
         "MDE-CGO": _de(
             later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
-            options=("rule", "pop_size", "strategy", "scale", "rate"),
+            options=("rule", "pop_size", "strategy", "F", "CR"),
         ),
         "C2oDE": _de(
             later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
@@ -95,6 +97,14 @@ METHODS: Registry[Method] = Registry(
         "COBYQA": _model(
             later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
             asked=False, options=("starts_from", "radius", "final_radius"), seconds=48.0,
+        ),
+        "TR": _region(
+            later("engines.model.trust_region:TrustRegion"), "quadratic models in a relaxed trust region",
+            options=("theta", "batch"), seconds=8.0,
+        ),
+        "TR-ES": _region(
+            later("engines.model.trust_region:TrustRegionES"), "TR with an evolution strategy proposing a share of the points",
+            options=("theta", "share", "batch"), seconds=8.0,
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

@@ -58,6 +58,12 @@ class Streams:
         part._generators = [self._generators[b] for b in chosen]
         return part
 
+    def beside(self, purpose: int) -> Streams:
+        """Other streams of the same runs, for a purpose whose draws must not move these."""
+        other = Streams(self.seeds, self.xp, self.device)
+        other._generators = [np.random.default_rng([seed, purpose]) for seed in self.seeds]
+        return other
+
     def state(self) -> str:
         """Where every stream stands, as text."""
         return json.dumps([g.bit_generator.state for g in self._generators])
@@ -80,6 +86,7 @@ class DeviceStreams:
         torch = load_extra("torch", "train", "drawing on a device")
         xp = load_extra("array_api_compat.torch", "train", "drawing on a device")
         self.seeds = tuple(range(seed, seed + runs))
+        self._seed = seed
         self.runs, self.xp, self.device = runs, xp, device
         self._generator = torch.Generator(device=device).manual_seed(seed)
         self._torch = torch
@@ -95,3 +102,9 @@ class DeviceStreams:
         return self._torch.randn(
             (self.runs, *shape), generator=self._generator, device=self.device, dtype=self._torch.float64
         )
+
+    def beside(self, purpose: int) -> DeviceStreams:
+        """Other streams of the same runs, for a purpose whose draws must not move these."""
+        other = DeviceStreams(self._seed, self.runs, self.device)
+        other._generator.manual_seed(int(np.random.SeedSequence([self._seed, purpose]).generate_state(1)[0]))
+        return other

@@ -40,6 +40,13 @@ def test_list_shows_methods_problems_and_suites(capsys):
     assert set(json.loads(capsys.readouterr().out)["methods"]) == set(METHODS)
 
 
+def test_list_shows_generated_families_by_set(capsys):
+    assert main(["list", "generated"]) == 0
+    assert "G-bowl-linear-0001" in capsys.readouterr().out
+    assert main(["list", "generated", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["generated"]) == ["train", "choose", "confirm"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

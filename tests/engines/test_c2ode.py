@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Evaluator, Problem, get_problem, solve
-from meco.engines.de.c2ode import C2oDE, Draws, preselected, stuck, trials
+from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
 from meco.engines.engine import Task
 from meco.experiments.run.record import Record
 from meco.problems.evaluation import Evaluation
@@ -71,14 +71,14 @@ def slow_trials(x, f, nu, u, b):
         return np.clip(v, 0, 1)
 
     def cross(i, v, k):
-        rate = pool_cr[int(u.rate[b, i, k] * 3)]
+        rate = pool_cr[int(u.CR[b, i, k] * 3)]
         take = u.cross[b, i, k] < rate
         take[int(u.forced[b, i, k] * dim)] = True
         return np.where(take, v, x[i])
 
     made = []
     for i in range(size):
-        f1, f2, f3 = (pool_f[int(u.scale[b, i, k] * 3)] for k in range(3))
+        f1, f2, f3 = (pool_f[int(u.F[b, i, k] * 3)] for k in range(3))
         r1, r2 = partners(i, u.others[0][b, i])
         made.append(cross(i, inside(x[i] + f1 * (by_f - x[i]) + f1 * (r1 - r2)), 0))
         r1, r2, r3, r4 = partners(i, u.others[1][b, i])
@@ -96,7 +96,7 @@ def test_trials_equal_a_slow_reference():
     x = rng.random((runs, size, dim))
     f, g, h = problem.raw(problem.lower + x * (problem.upper - problem.lower))
     population = Population(x, Evaluation.of(f, g, h))
-    u = Draws.take(task, size)
+    u = C2oDENumbers.take(task, size)
     got = trials(population, u)
     for b in range(runs):
         assert_allclose(got[b], slow_trials(x[b], f[b], population.ev.nu[b], u, b), atol=1e-14)

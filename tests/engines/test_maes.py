@@ -10,9 +10,9 @@ from meco import Evaluator, Problem, get_problem, solve
 from meco.engines.engine import Task
 from meco.engines.es.maes import (
     NARROWEST,
-    Cloud,
     MaEs,
-    Rates,
+    SearchDistribution,
+    StrategyParameters,
     diagnosis,
     fold,
     moved,
@@ -48,13 +48,13 @@ def library(name):
 
 
 def test_weights_and_rates_are_the_published_numbers():
-    wide = Rates.of(dim=50, mu=17)
+    wide = StrategyParameters.of(dim=50, mu=17)
     assert_allclose(wide.weights.on(np.zeros(1))["w"][:3], [0.188895, 0.143150, 0.116390], atol=5e-7)
-    assert_allclose([wide.mass, wide.path, wide.one, wide.many], [9.713237, 0.181002, 0.000757, 0.005761], atol=5e-7)
-    small = Rates.of(dim=10, mu=17)
-    assert_allclose([small.path, small.one, small.many], [0.473966, 0.014556, 0.101698], atol=5e-7)
-    native = Rates.of(dim=10, mu=4)
-    assert_allclose([native.mass, native.path], [2.600179, 0.261371], atol=5e-7)
+    assert_allclose([wide.mu_eff, wide.c_sigma, wide.c1, wide.cmu], [9.713237, 0.181002, 0.000757, 0.005761], atol=5e-7)
+    small = StrategyParameters.of(dim=10, mu=17)
+    assert_allclose([small.c_sigma, small.c1, small.cmu], [0.473966, 0.014556, 0.101698], atol=5e-7)
+    native = StrategyParameters.of(dim=10, mu=4)
+    assert_allclose([native.mu_eff, native.c_sigma], [2.600179, 0.261371], atol=5e-7)
 
 
 def test_native_population_grows_with_the_logarithm_of_the_dimension():
@@ -82,11 +82,11 @@ def slow_update(mean, sigma, matrix, path, steps, rates):
     dim, mu_w = len(mean), 1 / np.sum(w**2)
     z_mean = sum(w[i] * steps[i] for i in range(len(w)))
     d_mean = sum(w[i] * (matrix @ steps[i]) for i in range(len(w)))
-    c = rates.path
+    c = rates.c_sigma
     new_path = (1 - c) * path + math.sqrt(c * (2 - c) * mu_w) * z_mean
     learn_one = np.outer(matrix @ new_path, new_path) - matrix
     learn_many = sum(w[i] * np.outer(matrix @ steps[i], steps[i]) for i in range(len(w))) - matrix
-    new_matrix = matrix + rates.one / 2 * learn_one + rates.many / 2 * learn_many
+    new_matrix = matrix + rates.c1 / 2 * learn_one + rates.cmu / 2 * learn_many
     expected = math.sqrt(dim) * (1 - 1 / (4 * dim) + 1 / (21 * dim**2))
     damping = 1 + c + 2 * max(0.0, math.sqrt((mu_w - 1) / (dim + 1)) - 1)
     new_sigma = sigma * math.exp(c / damping * (np.linalg.norm(new_path) / expected - 1))
@@ -96,8 +96,8 @@ def slow_update(mean, sigma, matrix, path, steps, rates):
 @pytest.mark.parametrize(("dim", "mu"), [(2, 3), (7, 4), (50, 7)])
 def test_update_equals_a_slow_reference(dim, mu):
     rng = np.random.default_rng(dim)
-    runs, rates = 3, Rates.of(dim, mu)
-    cloud = Cloud(
+    runs, rates = 3, StrategyParameters.of(dim, mu)
+    cloud = SearchDistribution(
         rng.random((runs, dim)), rng.random(runs), rng.normal(size=(runs, dim, dim)), rng.normal(size=(runs, dim))
     )
     z = rng.normal(size=(runs, mu, dim))
@@ -113,17 +113,17 @@ def test_update_equals_a_slow_reference(dim, mu):
 
 def test_a_run_without_parents_stays_as_it_is():
     rng = np.random.default_rng(1)
-    cloud = Cloud(rng.random((2, 4)), rng.random(2), rng.normal(size=(2, 4, 4)), rng.normal(size=(2, 4)))
+    cloud = SearchDistribution(rng.random((2, 4)), rng.random(2), rng.normal(size=(2, 4, 4)), rng.normal(size=(2, 4)))
     z = rng.normal(size=(2, 3, 4))
     weight = np.array([[0.0, 0.0, 0.0], [0.5, 0.3, 0.2]])
-    new = moved(cloud, z, z, weight, Rates.of(4, 3))
+    new = moved(cloud, z, z, weight, StrategyParameters.of(4, 3))
     for old, now in zip(cloud, new):
         assert_array_equal(old[0], now[0])
     assert not np.allclose(cloud.matrix[1], new.matrix[1])
 
 
 def test_what_ran_away_is_made_round_and_what_converged_starts_afresh():
-    cloud = Cloud.round(np.array([[0.5, 2.25], [0.1, 0.2], [0.3, 0.4], [0.6, 0.7]]), 0.5)
+    cloud = SearchDistribution.round(np.array([[0.5, 2.25], [0.1, 0.2], [0.3, 0.4], [0.6, 0.7]]), 0.5)
     cloud = cloud._replace(path=np.ones((4, 2)), matrix=cloud.matrix * 3.0)
     d = np.ones((4, 3, 2)) * np.array([1.0, np.nan, 1e-3 * NARROWEST, 1.0])[:, None, None]
     lost, broken = diagnosis(cloud, d, some=np.ones(4, dtype=bool))
@@ -137,7 +137,7 @@ def test_what_ran_away_is_made_round_and_what_converged_starts_afresh():
 
 
 def test_a_run_that_only_ever_failed_starts_afresh_but_one_that_moved_waits():
-    cloud = Cloud.round(np.full((2, 3), 0.5), 0.2)
+    cloud = SearchDistribution.round(np.full((2, 3), 0.5), 0.2)
     cloud = cloud._replace(path=np.array([[0.0] * 3, [1.0] * 3]))
     lost, _ = diagnosis(cloud, np.ones((2, 4, 3)), some=np.zeros(2, dtype=bool))
     assert_array_equal(lost, [True, False])
@@ -155,14 +155,14 @@ def test_given_steps_are_cut_to_a_length_that_chance_allows():
 def test_formulas_run_on_any_array_library(name):
     xp = library(name)
     rng = np.random.default_rng(3)
-    rates = Rates.of(5, 3)
+    rates = StrategyParameters.of(5, 3)
     parts = (rng.random((2, 5)), rng.random(2), rng.normal(size=(2, 5, 5)), rng.normal(size=(2, 5)))
     z, d = rng.normal(size=(2, 3, 5)), rng.normal(size=(2, 3, 5))
     ok = np.array([[True, False, True], [False, False, False]])
     fresh = rng.random((2, 5))
 
     def all_of_it(move):
-        cloud, z_, d_ = Cloud(*map(move, parts)), move(z), move(d)
+        cloud, z_, d_ = SearchDistribution(*map(move, parts)), move(z), move(d)
         weight = parent_weights(rates.weights.on(z_)["w"], move(ok))
         new = moved(cloud, *short_steps(z_, d_), weight, rates)
         new = new._replace(sigma=new.sigma * step_change(new.path, rates))
@@ -263,11 +263,8 @@ def test_settings_that_cannot_work_are_refused(options):
         solve("MA-ES", "sphere", budget=10, seeds=[1], **options)
 
 
-def test_a_learned_rule_steers_the_strategy():
-    learned = pytest.importorskip("meco.mdp.learned")
-    policy = pytest.importorskip("meco.mdp.policy")
-    rule = learned.LearnedEpsilon(policy=policy.RandomPolicy())
-    results = solve("MA-ES", "tilted", budget=1500, seeds=range(3), rule=rule)
+def test_a_policy_steers_the_strategy():
+    results = solve("MeCO-rand", "tilted", budget=1500, seeds=range(3), engine="maes")
     assert all(r.feasible for r in results)
     assert len(np.unique(results[0].trace["action"])) > 3
 

@@ -49,13 +49,13 @@ def test_the_engine_equals_the_slow_reference(name, preset):
             if generation:
                 run.generation()
             assert_allclose(engine.population.x[b], run.x, rtol=0, atol=1e-12)
-            assert_allclose(engine.history.scale[b], run.memory_f, rtol=0, atol=1e-12)
-            assert_allclose(engine.history.rate[b], run.memory_cr, rtol=0, atol=1e-12)
+            assert_allclose(engine.history.F[b], run.memory_f, rtol=0, atol=1e-12)
+            assert_allclose(engine.history.CR[b], run.memory_cr, rtol=0, atol=1e-12)
             assert engine.archive.size[b] == len(run.archive)
             if run.archive:
                 assert_allclose(engine.archive.x[b, : len(run.archive)], run.archive, rtol=0, atol=1e-12)
-    assert np.abs(engine.history.scale - 0.5).max() > 0.05
-    assert np.abs(engine.history.rate - 0.5).max() > 0.05
+    assert np.abs(engine.history.F - 0.5).max() > 0.05
+    assert np.abs(engine.history.CR - 0.5).max() > 0.05
 
 
 def test_means_of_the_unit_vectors():
@@ -70,8 +70,8 @@ def test_the_memory_moves_away_from_a_half_and_turns_in_order():
     scale = np.array([[0.4, 0.6, 0.9], [0.4, 0.6, 0.9]])
     weight = np.array([[1.0, 3.0, 6.0], [0.0, 0.0, 0.0]])
     after = history.learned(scale, scale, weight)
-    assert_allclose(after.scale[0, 0], 0.8026315789473685)
-    assert_array_equal(after.scale[1], [0.5] * 4)
+    assert_allclose(after.F[0, 0], 0.8026315789473685)
+    assert_array_equal(after.F[1], [0.5] * 4)
     assert_array_equal(after.turn, [1, 0])
 
 
@@ -187,7 +187,7 @@ def test_failed_evaluations_lose_and_are_not_learned_from():
         engine.run(evaluator)
         results = evaluator.results(name, [0, 1])
         assert all(r.nfail > 100 and np.isfinite(r.f) and np.isfinite(r.score) for r in results)
-        assert np.isfinite(engine.history.scale).all()
+        assert np.isfinite(engine.history.F).all()
         assert engine.population.ev.failed.sum() < 5
 
 

@@ -14,13 +14,13 @@ import pytest
 from meco.errors import MecoError
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.run.executors import Workers
-from meco.experiments.run.folder import FILE
+from meco.experiments.run.folder import STORE
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store
 
 SCRIPT = """
 import sys, time
-from meco.experiments.run import runner, tasks
+from meco.experiments.run import groups, runner
 from meco.experiments.run.executors import start_workers
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.run.store import Store
@@ -28,11 +28,11 @@ from meco.experiments.run.store import Store
 
 def slowly(task):
     time.sleep(0.15)
-    return tasks.perform(task)
+    return groups.perform(task)
 
 
 if __name__ == "__main__":
-    tasks.LOCKSTEP_RUNS, runner.perform = 2, slowly
+    groups.LOCKSTEP_RUNS, runner.perform = 2, slowly
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
     workers = start_workers(sys.argv[1], 2)
@@ -169,4 +169,4 @@ def test_sigterm_ends_the_command_cleanly_and_the_same_command_goes_on(tmp_path)
     assert 0 < kept < 180
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "180 of 180 runs" in done.stdout
-    assert (tmp_path / "out" / FILE).is_file()
+    assert (tmp_path / "out" / STORE).is_file()

@@ -12,12 +12,13 @@ import pytest
 from meco.cli import main
 from meco.experiments.plan import printed
 from meco.experiments.plan.comparison import comparison, folder_name
-from meco.experiments.plan.experiment import Contender, Experiment, Place
+from meco.experiments.plan.experiment import Contender, Experiment
+from meco.experiments.plan.experiment import TestCase as Case
 from meco.experiments.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
 from meco.experiments.report.report import EACH, TOGETHER, known_experiments
-from meco.experiments.report.result_set import sample
-from meco.experiments.run.store import Store
-from meco.experiments.run.tasks import group, perform
+from meco.experiments.report.result_set import ResultSet
+from meco.experiments.run.groups import group, perform
+from meco.experiments.run.store import Store, read_results
 from meco.methods import METHODS, solve
 from meco.problems.suite import get_problem
 
@@ -45,10 +46,10 @@ def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_pape
     e = PAPER["table1"]
     assert {c.label for c in e.contenders} == {*METHODS, "MeCO on MA-ES"}
     assert tuple(c.label for c in e.contenders)[:12] == THE_TWELVE
-    place = e.places()[4]
-    assert place == Place("C05", 50, "paper", 2500)
+    case = e.cases()[4]
+    assert case == Case("C05", 50, "paper", 2500)
     meco = next(c for c in e.contenders if c.label == "MeCO")
-    assert json.loads(meco.filled(place)) == {"policy": "meco-loo50-C05"}
+    assert json.loads(meco.filled(case)) == {"policy": "meco-loo50-C05"}
 
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():
@@ -99,7 +100,7 @@ def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension
     e = PAPER["ablation-reward"]
     assert e.problems == HELD_OUT
     variant = next(c for c in e.contenders if c.label == "MeCO-r1+r2")
-    assert json.loads(variant.filled(Place("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
+    assert json.loads(variant.filled(Case("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
     hidden = next(c for c in PAPER["ablation-state"].contenders if "hidden" in c.options)
     assert hidden.options["hidden"] == [7, 8, 9, 10]
 
@@ -134,7 +135,7 @@ def test_options_may_be_lists_and_paths_may_hold_braces():
     c = Contender.parse("COBRA:cycle=[0.1,0],cap=80")
     assert c.options == {"cycle": [0.1, 0], "cap": 80}
     braces = Contender.parse("MeCO:policy=/x/{y}/{dim}.safetensors")
-    assert json.loads(braces.filled(Place("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
+    assert json.loads(braces.filled(Case("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
 
 
 def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
@@ -161,9 +162,8 @@ def own_results(tmp_path, capsys):
 
 def counted(folder) -> list[int]:
     """Runs that a report finds, for each experiment."""
-    with Store(folder) as store:
-        found = dict(store.records())
-        return [len(sample(e, None, found, {}).records) for e in known_experiments(store)]
+    found = read_results(folder)
+    return [len(ResultSet.of(found, e).records) for e in known_experiments(found)]
 
 
 def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
@@ -173,16 +173,6 @@ def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
     assert counted(out) == [2]
     file.unlink()
     assert counted(out.rename(out.with_name("moved"))) == [2]
-
-
-def test_a_plan_that_does_not_name_the_version_of_a_file_shows_the_one_that_ran(own_results):
-    out, file = own_results
-    with Store.campaign(out) as store:
-        spec = json.loads(store.experiments()[0].to_json())
-        del spec["versions"]
-        store._db.execute("UPDATE experiments SET spec = ?", (json.dumps(spec),))
-    file.unlink()
-    assert counted(out) == [2]
 
 
 def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
@@ -202,7 +192,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
     with Store(tmp_path / "out") as store:
         records = dict(store.records())
-    assert {run.place.problem for run in records} == {"mine.py:bowl"}
+    assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
     file.write_text(USER.replace("[(-5, 5), (-5, 5)]", "[(-4, 4), (-4, 4)]"))
     edited = comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)

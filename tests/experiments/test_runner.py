@@ -13,10 +13,10 @@ from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.run import runner as runner_module
 from meco.experiments.run.executors import Unreachable, Workers, start_workers
-from meco.experiments.run.progress import Progress, clock
-from meco.experiments.run.runner import Stopped, run_campaign, stopping_signals
+from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
+from meco.experiments.run.progress import CampaignProgress, clock
+from meco.experiments.run.runner import CampaignStopped, run_campaign, stopping_signals
 from meco.experiments.run.store import Store
-from meco.experiments.run.tasks import Outcome, Task, group, perform
 
 SMALL = Experiment(
     "small", "Small", tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES")),
@@ -56,7 +56,7 @@ def test_results_do_not_depend_on_dask(tmp_path, undisturbed):
 
 
 def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, monkeypatch):
-    monkeypatch.setattr("meco.experiments.run.tasks.LOCKSTEP_RUNS", 5)
+    monkeypatch.setattr("meco.experiments.run.groups.LOCKSTEP_RUNS", 5)
     assert campaign(tmp_path)[0] == undisturbed
 
 
@@ -76,7 +76,7 @@ def test_tasks_cover_every_run_once_with_equal_dimensions_and_the_longest_first(
     runs = [run for _, run in mixed.wanted()]
     tasks = group(runs)
     assert sorted(run for task in tasks for run in task.runs) == sorted(runs)
-    assert all(len({(r.method, r.place.dim) for r in task.runs}) == 1 for task in tasks)
+    assert all(len({(r.method, r.case.dim) for r in task.runs}) == 1 for task in tasks)
     assert [t.guess for t in tasks] == sorted((t.guess for t in tasks), reverse=True)
     assert max(len(t.runs) for t in tasks if t.method == "COBRA") == 1
 
@@ -89,7 +89,7 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
     tasks = group(run for _, run in own.wanted())
     assert len(tasks) == 1
     together = perform(tasks[0]).records
-    alone = [perform(Task((run,))).records[0] for run in tasks[0].runs]
+    alone = [perform(RunGroup((run,))).records[0] for run in tasks[0].runs]
     assert [(r.f, r.nu, r.curve) for r in together] == [(r.f, r.nu, r.curve) for r in alone]
 
 
@@ -148,7 +148,7 @@ def test_an_option_that_one_problem_cannot_take_does_not_stop_the_others(tmp_pat
         "capped", "", (Contender("COBRA", "COBRA", {"cap": 20}),), ("C01", "C02"), dims=(12, 2), budget=12, runs=2
     )
     _, summary = campaign(tmp_path, capped)
-    assert {(run.place.dim, reason) for run, reason in summary.failures.items()} == {
+    assert {(run.case.dim, reason) for run, reason in summary.failures.items()} == {
         (12, "cap must be at least 4 D = 48 points; got 20")
     }
     assert (summary.done, len(summary.failures)) == (4, 4)
@@ -175,14 +175,14 @@ def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
 
 def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):
     def fragile(task):
-        if any(run.place.problem == "C04" and run.seed == 44 for run in task.runs):
-            return Outcome(error="ValueError: bad luck")
+        if any(run.case.problem == "C04" and run.seed == 44 for run in task.runs):
+            return GroupOutcome(error="ValueError: bad luck")
         return perform(task)
 
     monkeypatch.setattr(runner_module, "perform", fragile)
     _, summary = campaign(tmp_path, SMALL.adjusted(methods=["SHADE"]))
     assert summary.done == 11
-    assert [(run.place.problem, run.seed) for run in summary.failures] == [("C04", 44)]
+    assert [(run.case.problem, run.seed) for run in summary.failures] == [("C04", 44)]
 
 
 class Dying(Workers):
@@ -235,7 +235,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
 
     monkeypatch.setattr(runner_module, "perform", stopping)
     with Store.campaign(tmp_path) as store, stopping_signals():
-        with pytest.raises(Stopped):
+        with pytest.raises(CampaignStopped):
             run_campaign([SMALL], store, Workers(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out
     monkeypatch.setattr(runner_module, "perform", perform)
@@ -264,7 +264,7 @@ def test_workers_that_cannot_be_had_are_a_clear_error(spec, workers, error, word
 
 def test_time_left_is_learned_from_finished_tasks():
     tasks = group(run for _, run in SMALL.wanted())
-    progress = Progress(tasks, 0, workers=2, quiet=True)
+    progress = CampaignProgress(tasks, 0, workers=2, quiet=True)
     assert progress.seconds_left() is None
     progress.finished(tasks[0], 10 * tasks[0].guess)
     expected = 10 * sum(t.guess for t in tasks[1:]) / 2

@@ -147,3 +147,13 @@ def test_the_ecdf_counts_targets_reached_by_each_time():
     gap = np.array([[[[1.0, 0.1, 0.001]]], [[[np.nan, 1.0, 1.0]]]])  # [M, P, R, T]
     reached = stats.ecdf(gap, np.array([1.0, 0.1, 0.01]))
     assert_allclose(reached, [[1 / 3, 2 / 3, 1.0], [0.0, 1 / 3, 1 / 3]])
+
+
+def test_on_a_single_problem_p_is_that_of_the_test_which_counts_the_win():
+    pytest.importorskip("scipy")
+    mine, other = np.arange(10.0)[None], 20.0 + np.arange(10.0)[None]
+    assert stats.win_tie_loss(mine, other) == (1, 0, 0)
+    found = stats.compare_places(mine, other)
+    assert found.ahead
+    assert found.p < 0.001
+    assert stats.compare_places(mine, mine).p == 1.0

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import math
-import shutil
 import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput
-from meco.experiments.plan.experiment import Contender, Experiment, Place, Run
-from meco.experiments.report.result_set import sample
-from meco.experiments.run.folder import FILE, PACKED, StoreError
+from meco.experiments.plan.experiment import Contender, Experiment, Run
+from meco.experiments.plan.experiment import TestCase as Case
+from meco.experiments.run.folder import STORE, StoreError
 from meco.experiments.run.record import Record, design, pack, sampled, unpack
-from meco.experiments.run.store import ANY_SEED, FORMAT, Store
+from meco.experiments.run.store import Store, read_results
 from meco.methods import solve
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 
-PLACE = Place("C01", 10, "paper", 500)
+CASE = Case("C01", 10, "paper", 500)
 TOY = Experiment("toy", "A toy", (Contender("SHADE", "SHADE"),), ("C01",), dims=(10,), runs=2)
 
 
@@ -38,7 +36,7 @@ def record(seed: int, **changes) -> Record:
 
 
 def run(seed: int, method: str = "SHADE") -> Run:
-    return Run(method, "{}", PLACE, seed)
+    return Run(method, "{}", CASE, seed)
 
 
 def test_a_record_keeps_the_results_and_a_curve_of_a_run():
@@ -104,64 +102,6 @@ def test_a_failure_is_forgotten_when_the_result_of_that_very_run_comes(tmp_path)
         assert store.failures() == {}
 
 
-def written_before(folder, failed="no torch"):
-    """A store whose failures do not say their seed, as the format before had them."""
-    with Store.campaign(folder) as store:
-        store.plan(TOY)
-        store.plan(replace(TOY, name="bench-toy", budget=500))
-        store.add([(run(42), record(42))])
-        store.fail([run(43)], failed)
-        store._db.executescript(
-            "BEGIN; ALTER TABLE failures RENAME TO seeded;"
-            "CREATE TABLE failures (contender INT, place INT, reason TEXT,"
-            "                       PRIMARY KEY (contender, place)) WITHOUT ROWID;"
-            "INSERT INTO failures SELECT contender, place, reason FROM seeded; DROP TABLE seeded;"
-            "UPDATE meta SET value = '1' WHERE name = 'format'; COMMIT"
-        )
-
-
-def test_a_store_of_the_format_before_can_be_read(tmp_path):
-    written_before(tmp_path)
-    before = (tmp_path / FILE).read_bytes()
-    with Store(tmp_path) as store:
-        assert store.failures() == {run(ANY_SEED): "no torch"}
-        assert sample(TOY, 10, dict(store.records()), store.failures()).reasons == {"SHADE": "no torch"}
-    assert (tmp_path / FILE).read_bytes() == before
-
-
-def test_a_store_of_the_format_before_is_upgraded_when_a_campaign_goes_on(tmp_path):
-    written_before(tmp_path)
-    with Store.campaign(tmp_path) as store:
-        assert store.done() == {run(42)}
-        assert store.failures() == {run(ANY_SEED): "no torch"}
-        store.fail([run(43)], "still no torch")  # says more than the failure without a seed, which goes
-        assert store.failures() == {run(43): "still no torch"}
-        store.add([(run(44), record(44))])
-    with Store(tmp_path) as store:
-        assert store.meta("format") == FORMAT
-        assert [e.name for e in store.experiments()] == ["toy", "bench-toy-budget-500"]
-        assert store.failures() == {run(43): "still no torch"}
-
-
-def test_failures_of_the_format_before_join_where_nothing_is_known(tmp_path):
-    written_before(tmp_path / "old")
-    with Store.campaign(tmp_path / "new") as store, Store(tmp_path / "old") as other:
-        store.merge(other)
-        assert store.failures() == {}  # a run of another seed is there: the failure may be of any
-
-
-def test_the_store_of_the_repository_can_be_read_and_resumed(tmp_path):
-    packed = Path(__file__).parents[2] / "results" / PACKED
-    if not packed.exists():
-        pytest.skip("only a checkout has it")
-    shutil.copy(packed, tmp_path)
-    with Store(tmp_path) as store:
-        count, failures = store.count(), store.failures()
-    assert count > 10_000
-    with Store.campaign(tmp_path) as store:
-        assert (store.count(), store.failures()) == (count, failures)
-
-
 def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
     def broken():
         yield run(0), record(0)
@@ -195,7 +135,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "cannot write results" in done.stdout
-    assert not (tmp_path / "out" / FILE).exists()
+    assert not (tmp_path / "out" / STORE).exists()
 
 
 def test_results_of_another_version_are_not_mixed_but_can_be_read(tmp_path):
@@ -218,21 +158,21 @@ def test_another_format_is_refused_for_reading_too(tmp_path):
 
 @pytest.mark.parametrize("way", [Store, Store.campaign])
 def test_a_file_that_is_no_store_is_named_and_left_alone(tmp_path, way):
-    (tmp_path / FILE).write_bytes(b"hello, this is no database at all")
+    (tmp_path / STORE).write_bytes(b"hello, this is no database at all")
     with pytest.raises(DamagedFile, match="is not a results file of meco"):
         way(tmp_path)
-    assert (tmp_path / FILE).read_bytes().startswith(b"hello")
+    assert (tmp_path / STORE).read_bytes().startswith(b"hello")
 
 
 def test_another_database_is_not_taken_for_a_store(tmp_path):
-    with sqlite3.connect(tmp_path / FILE) as db:
+    with sqlite3.connect(tmp_path / STORE) as db:
         db.execute("CREATE TABLE mine (x)")
     with pytest.raises(DamagedFile, match="is not a results file of meco"):
         Store.campaign(tmp_path)
 
 
 def test_a_store_whose_making_was_cut_short_is_made_anew(tmp_path):
-    (tmp_path / FILE).write_bytes(b"")
+    (tmp_path / STORE).write_bytes(b"")
     with pytest.raises(InvalidInput, match="holds no results yet"):
         Store(tmp_path)
     with Store.campaign(tmp_path) as store:
@@ -247,7 +187,7 @@ def test_a_folder_without_results_says_what_makes_them(tmp_path):
 def test_foreign_files_are_ignored_and_a_lock_left_behind_never_blocks(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ".lock").write_text("12345")
-    (tmp_path / f"{FILE}-journal").write_bytes(b"")
+    (tmp_path / f"{STORE}-journal").write_bytes(b"")
     with Store.campaign(tmp_path) as store:
         store.add([(run(0), record(0))])
     assert (tmp_path / "notes.txt").read_text() == "mine"
@@ -255,7 +195,7 @@ def test_foreign_files_are_ignored_and_a_lock_left_behind_never_blocks(tmp_path)
 
 def test_two_campaigns_cannot_write_to_one_folder(tmp_path):
     pytest.importorskip("fcntl")
-    with Store.campaign(tmp_path), pytest.raises(InvalidInput, match="another campaign is writing"):
+    with Store.campaign(tmp_path), pytest.raises(InvalidInput, match="is already in use"):
         Store.campaign(tmp_path)
     Store.campaign(tmp_path).close()
 
@@ -266,8 +206,8 @@ def test_stores_of_several_machines_join(tmp_path):
             store.plan(replace(TOY, contenders=(Contender(part, "SHADE"),)))
             store.add([(run(s), record(s)) for s in seeds])
             store.session(part, {"started": part})
-    with Store.campaign(tmp_path / "a") as store, Store(tmp_path / "b") as other:
-        assert store.merge(other) == 1
+    with Store.campaign(tmp_path / "a") as store:
+        assert store.merge(read_results(tmp_path / "b")) == 1
         assert {r.seed for r in store.done()} == {0, 1, 2}
         assert [c.label for c in store.experiments()[0].contenders] == ["a", "b"]
         assert set(store.sessions()) == {"a", "b"}
@@ -276,8 +216,8 @@ def test_stores_of_several_machines_join(tmp_path):
 def test_stores_of_two_versions_do_not_join(tmp_path):
     for part in ("a", "b"):
         Store.campaign(tmp_path / part).close()
-    with Store.campaign(tmp_path / "a") as store, Store(tmp_path / "b") as other:
-        other._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
+    with Store.campaign(tmp_path / "a") as store:
+        other = replace(read_results(tmp_path / "b"), meco="0.0.1")
         with pytest.raises(InvalidInput, match="not mixed"):
             store.merge(other)
 
@@ -293,65 +233,6 @@ def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
     assert digests[0] == digests[1]
 
 
-def test_a_packed_store_reads_like_the_store_itself(tmp_path):
-    with Store.campaign(tmp_path / "a") as store:
-        store.add([(run(0), record(0))])
-        packed, digest = store.pack(), store.digest()
-    (tmp_path / "b").mkdir()
-    packed.rename(tmp_path / "b" / packed.name)
-    with Store(tmp_path / "b") as store:
-        assert store.digest() == digest
-
-
-def test_a_campaign_goes_on_from_a_folder_that_holds_the_archive_alone(tmp_path):
-    with Store.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
-        store.pack()
-    (tmp_path / FILE).write_bytes(b"")  # as a campaign that was cut short leaves it
-    with Store.campaign(tmp_path) as store:
-        store.add([(run(1), record(1))])
-    with Store(tmp_path) as store:
-        assert store.done() == {run(0), run(1)}
-
-
-def test_an_archive_of_another_version_is_refused_and_stays_alone(tmp_path):
-    with Store.campaign(tmp_path) as store:
-        store._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
-        store.pack()
-    (tmp_path / FILE).unlink()
-    with pytest.raises(InvalidInput, match="not mixed"):
-        Store.campaign(tmp_path)
-    assert not (tmp_path / FILE).exists()
-
-
-@pytest.mark.parametrize("way", [Store, Store.campaign])
-def test_a_damaged_archive_is_named(tmp_path, way):
-    (tmp_path / PACKED).write_bytes(b"no archive")
-    with pytest.raises(DamagedFile, match=f"{PACKED} is damaged"):
-        way(tmp_path)
-    assert not (tmp_path / FILE).exists()
-
-
-def test_what_is_packed_already_is_not_packed_again(tmp_path):
-    with Store.campaign(tmp_path) as store:
-        store.pack()
-    (tmp_path / FILE).unlink()
-    with Store(tmp_path) as store, pytest.raises(InvalidInput, match="is packed already"):
-        store.pack()
-
-
-def test_an_archive_that_cannot_be_written_is_a_clear_error(tmp_path, monkeypatch):
-    with Store.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
-        (tmp_path / PACKED).mkdir()  # in the way
-        with pytest.raises(StoreError, match=rf"cannot write .*{PACKED}"):
-            store.pack()
-        assert not list(tmp_path.glob("*.part"))
-        store._db.execute("PRAGMA query_only = 1")  # as on a disk that takes no more
-        with pytest.raises(StoreError, match="cannot write results"):
-            store.pack()
-
-
 def test_an_experiment_survives_the_store(tmp_path):
     with Store.campaign(tmp_path) as store:
         store.plan(TOY)
@@ -361,5 +242,5 @@ def test_an_experiment_survives_the_store(tmp_path):
 def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
     with Store.campaign(tmp_path) as store:
         store.add([(run(0), record(0))])
-    with sqlite3.connect(tmp_path / FILE) as db:
+    with sqlite3.connect(tmp_path / STORE) as db:
         assert db.execute("SELECT score FROM runs").fetchall() == [(1.75,)]

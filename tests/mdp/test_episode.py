@@ -20,22 +20,23 @@ from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.mdp import (
     DECODERS,
-    GRID,
     ConstantPolicy,
     Episode,
     EpsilonGreedy,
     Greedy,
-    LearnedEpsilon,
     Masked,
     RandomPolicy,
     ReferenceObjective,
 )
-from meco.mdp.learned import SteeredEpsilon
+from meco.mdp.controller import Controller
+from meco.mdp.controls import CONTROLS, set_of
+from meco.mdp.features import FEATURES
+from meco.mdp.methods import relaxed_by
 from meco.mdp.network import draw_weights
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem
 from meco.rules.epsilon import DELTA, decode, relaxed_violation
-from meco.rules.rule import Population, Progress
+from meco.rules.steered import GRID, SteeredEpsilon
 from meco.streams import Streams
 
 POLICY = Greedy(draw_weights(np.random.default_rng(12)))
@@ -177,11 +178,10 @@ def test_no_array_leaves_its_device():
     arrays = [episode.reset(), *episode.step([0.1, 0.9]), episode.x, episode.f, episode.c, episode.best_objective]
     assert all(a.device == device for a in arrays)
     for policy in (POLICY, RandomPolicy(), Masked(EpsilonGreedy(POLICY.weights)), ConstantPolicy(3)):
-        draw = Streams([1, 2], array_api_strict, device)
         evaluator = Evaluator(problems, 150, 2, array_api_strict, device)
-        engine = Shade(Task.of(evaluator, draw), rule=LearnedEpsilon(policy))
+        engine = relaxed_by(policy, Task.of(evaluator, Streams([1, 2], array_api_strict, device)), "epsilon")
         engine.run(evaluator)
-        assert engine.state.eps.device == device
+        assert engine.engine.state.eps.device == device
 
 
 def test_f_best_is_stored_under_the_allowance_of_its_selection():
@@ -189,24 +189,24 @@ def test_f_best_is_stored_under_the_allowance_of_its_selection():
     episode = Episode(cec("C22")[0], [1, 2])
     episode.reset()
     base = np.maximum(episode.c.mean(axis=1), DELTA)
-    assert_allclose(episode.state.first.base, base)
-    lowest = episode.state.now.f_best
+    assert_allclose(episode.engine.state.base, base)
+    lowest = episode.now.f_best
     for a in np.random.default_rng(0).choice(GRID, (6, 2)):
         episode.step(a)
         for b in range(2):
             eps = [v ** a[b] * DELTA ** (1 - a[b]) for v in base[b]]
             rank = [(sum(max(v - e, 0) for v, e in zip(c, eps)), f) for c, f in zip(episode.c[b], episode.f[b])]
-            assert episode.state.now.f_best[b] == min(rank)[1]
-        lowest = np.minimum(lowest, episode.state.now.f_best)
+            assert episode.now.f_best[b] == min(rank)[1]
+        lowest = np.minimum(lowest, episode.now.f_best)
         assert_array_equal(episode.best_objective, lowest)
 
 
-def test_rewards_follow_the_stored_situations():
+def test_rewards_follow_the_stored_summaries():
     episode = Episode(cec("C01")[0], [4], references=np.array([0.0]))
     episode.reset()
-    before, first = episode.state.now, episode.state.first
+    before, first = episode.now, episode.first
     _, r, _ = episode.step([0.8])
-    after = episode.state.now
+    after = episode.now
     nu0 = max(first.nu_bar[0], 1e-8)
     scale = max(first.f_best[0] - 0.0, 1e-3 * (first.f_worst[0] - first.f_min[0]))
     r1 = np.clip((before.f_best[0] - after.f_best[0]) / scale, -1, 1)
@@ -259,8 +259,8 @@ def test_failing_candidates_neither_break_nor_enter_an_episode():
     episode.reset()
     good = ~np.isnan(episode.f[0])
     assert 5 < good.sum() < 45
-    assert episode.state.s[0, 2] == pytest.approx(episode.x[0][good].mean(), rel=1e-12)
-    assert episode.state.first.base[0, 0] == pytest.approx(episode.c[0][good].mean(), rel=1e-12)
+    assert episode.s[0, 2] == pytest.approx(episode.x[0][good].mean(), rel=1e-12)
+    assert episode.engine.state.base[0, 0] == pytest.approx(episode.c[0][good].mean(), rel=1e-12)
 
 
 def test_a_run_that_begins_with_failures_alone_is_measured_from_its_first_success():
@@ -269,31 +269,38 @@ def test_a_run_that_begins_with_failures_alone_is_measured_from_its_first_succes
     f, g = rng.random((2, 6)), rng.random((2, 6, 1))
     f[1] = np.nan  # the second run goes on failing
     found = Evaluation.of(f, g, np.zeros((2, 6, 0)))
-    x = rng.random((2, 6, 3))
-    for decoder in DECODERS.values():
-        rule = SteeredEpsilon(decoder)
-        state = rule.observe_first(Population(x, lost), Progress(6, 60, 0))
-        assert not state.complete
-        assert_array_equal(state.eps, [[DELTA], [DELTA]])
-        state = rule.observe(rule.with_action(state, np.zeros(2)), Population(x, found), Progress(12, 60, 1))
-        assert_allclose(state.first.base, [[g[0].mean()], [DELTA]])
-        assert state.first.f_worst[0] == f[0].max()
-        assert state.s[0, 1] > 0
-        assert_array_equal(state.s[1], [0, 0, 0, 0, 0, 0.2, 0, 0, 0, 0])
-        assert not state.complete
+    for name, decoder in DECODERS.items():
+        problem = Problem("six", np.zeros(3), np.ones(3), 1, 0, None)
+        engine = Shade(Task.of(Evaluator(problem, 60, 2), Streams([1, 2])), SteeredEpsilon(decoder), pop_size=6)
+        control = Controller(engine, FEATURES["population-10"], CONTROLS[set_of(name)])
+        engine.tell(engine.ask(), lost)
+        control.observe()
+        assert not control.memory.complete
+        assert_array_equal(engine.state.eps, [[DELTA], [DELTA]])
+        control.steer({decoder.control.name: np.zeros(2)})
+        engine.tell(engine.ask(), found)
+        s = control.observe()
+        assert_allclose(engine.state.base, [[g[0].mean()], [DELTA]])
+        assert control.memory.first.f_worst[0] == f[0].max()
+        assert s[0, 1] > 0
+        assert_array_equal(s[1], [0, 0, 0, 0, 0, 0.2, 0, 0, 0, 0])
+        assert not engine.state.complete
+        assert not control.memory.complete
 
 
-def test_the_learned_rule_compares_by_eq_2_and_tells_what_it_did():
-    rule = LearnedEpsilon(RandomPolicy())
+def test_the_steered_rule_compares_by_eq_2_and_the_controller_tells_what_it_did():
+    problem = Problem("six", np.zeros(3), np.ones(3), 2, 0, None)
+    task = Task.of(Evaluator(problem, 60, 2), Streams([1, 2]))
+    search = relaxed_by(RandomPolicy(), task, "epsilon", pop_size=6)
+    search.chance = lambda: np.array([[0.1, 0.5], [0.9, 0.95]])
     rng = np.random.default_rng(1)
-    pop = Population(
-        rng.random((2, 6, 3)), Evaluation.of(rng.random((2, 6)), rng.random((2, 6, 2)), np.zeros((2, 6, 0)))
-    )
-    state = rule.start(pop, Progress(6, 60, 0), np.array([[0.1, 0.5], [0.9, 0.95]]))
-    assert_allclose(state.action, [0.5, 1.0])  # floor(11 u) / 10
-    assert_allclose(state.eps, decode(np.array([0.5, 1.0]), pop.ev.c.mean(axis=1)))
-    assert_array_equal(rule.key(pop.ev, state).major, relaxed_violation(pop.ev.c, state.eps))
-    assert set(rule.trace(state)) == {"action", "eps"}
+    ev = Evaluation.of(rng.random((2, 6)), rng.random((2, 6, 2)), np.zeros((2, 6, 0)))
+    search.tell(search.ask(), ev)
+    engine = search.engine
+    assert_allclose(search.trace()["action"], [0.5, 1.0])  # floor(11 u) / 10
+    assert_allclose(engine.state.eps, decode(np.array([0.5, 1.0]), ev.c.mean(axis=1)))
+    assert_array_equal(engine.key(ev).major, relaxed_violation(ev.c, engine.state.eps))
+    assert set(search.trace()) == {"action", "eps"}
 
 
 def test_an_episode_runs_on_the_evolution_strategy():

@@ -14,12 +14,16 @@ from hypothesis import strategies as some
 from numpy.testing import assert_array_equal
 
 from meco.cli import main
+from meco.engines.engine import Task
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
+from meco.evaluator import Evaluator
 from meco.files.safetensors import parse_tensors, write_tensors
-from meco.mdp import policy_store as library
-from meco.mdp.learned import LearnedEpsilon
+from meco.mdp import policy_file, policy_store
+from meco.mdp.methods import trained
 from meco.mdp.network import Weights, draw_weights
-from meco.mdp.policy import load_policy, policy_names, save_policy
+from meco.mdp.policy_store import load_policy, policy_names, save_policy
+from meco.problems.suite import get_problem
+from meco.streams import Streams
 
 NETWORK = draw_weights(np.random.default_rng(0))
 RECORD = {"suite": "cec2017", "dim": 10, "seed": 3, "commit": "0" * 40, "command": "meco train", "log_digest": "ab"}
@@ -51,7 +55,8 @@ def test_what_is_saved_is_what_is_loaded(whole):
     assert {k: told[k] for k in RECORD} == RECORD
     assert told["name"] == "mine"
     assert (told["feature_version"], told["clip"], told["delta"], told["decoder"]) == (1, 10.0, 1e-3, "geometric")
-    assert told["grid"][3] == 0.3
+    assert (told["features"], told["controls"], told["kind"]) == ("population-10", "epsilon", "greedy")
+    assert told["grid"][3] == [0.3]
     assert (told["q_output"], told["licence"]) == ("linear", "MIT")
     assert told["library_version"]
 
@@ -67,7 +72,7 @@ def test_the_official_package_reads_our_files(whole):
 def test_we_read_the_files_of_the_official_package(whole, tmp_path, dtype):
     _, texts = parse_tensors(whole.read_bytes(), "it")
     weights = Weights(*(w.astype(dtype) for w in NETWORK))
-    texts["policy"] = json.dumps({**json.loads(texts["policy"]), "digest": library.digest(weights)})
+    texts["policy"] = json.dumps({**json.loads(texts["policy"]), "digest": policy_file.digest(weights)})
     path = tmp_path / "theirs.safetensors"
     safetensors.numpy.save_file(weights._asdict(), path, metadata=texts)
     assert_array_equal(load_policy(str(path)).weights.w2, weights.w2)
@@ -75,7 +80,8 @@ def test_we_read_the_files_of_the_official_package(whole, tmp_path, dtype):
 
 def test_a_policy_decodes_its_actions_as_it_was_trained(tmp_path):
     save_policy(tmp_path / "aa.safetensors", NETWORK, {"decoder": "aa", "delta": 0.01})
-    rule = LearnedEpsilon(load_policy(tmp_path / "aa.safetensors"))
+    task = Task.of(Evaluator(get_problem("tilted"), 100), Streams([1]))
+    rule = trained(task, policy=tmp_path / "aa.safetensors").engine.rule
     assert (rule.decoder.name, rule.decoder.delta) == ("aa", 0.01)
 
 
@@ -89,11 +95,11 @@ def test_a_changed_byte_is_refused_or_harmless(whole, data):
     content[place] = data.draw(some.integers(0, 255))
     try:
         tensors, texts = parse_tensors(bytes(content), "it")
-        weights = library.check_weights(tensors, "it")
-        told = library.check_metadata(texts, "it")
+        weights = policy_file.check_weights(tensors, "it")
+        told = policy_file.check_metadata(texts, "it")
     except DamagedFile:
         return
-    if told["digest"] == library.digest(weights):
+    if told["digest"] == policy_file.digest(weights):
         for ours, saved in zip(weights, NETWORK):
             assert_array_equal(ours, saved)
 
@@ -110,7 +116,7 @@ def test_a_file_cut_short_is_refused(whole, length):
 @settings(max_examples=200, deadline=None)
 def test_any_bytes_are_refused(content):
     with pytest.raises(DamagedFile):
-        library.check_weights(parse_tensors(content, "it")[0], "it")
+        policy_file.check_weights(parse_tensors(content, "it")[0], "it")
 
 
 JSON = some.recursive(
@@ -129,14 +135,14 @@ def test_any_header_is_refused(header):
     text = json.dumps(header).encode()
     content = len(text).to_bytes(8, "little") + text + bytes(64)
     with pytest.raises(DamagedFile):
-        library.check_weights(parse_tensors(content, "it")[0], "it")
+        policy_file.check_weights(parse_tensors(content, "it")[0], "it")
 
 
 @given(record=JSON)
 @settings(max_examples=200, deadline=None)
 def test_any_record_is_refused(record):
     with pytest.raises(DamagedFile):
-        library.check_metadata({"policy": json.dumps(record)}, "it")
+        policy_file.check_metadata({"policy": json.dumps(record)}, "it")
 
 
 @pytest.mark.parametrize(
@@ -145,8 +151,11 @@ def test_any_record_is_refused(record):
         ({"feature_version": 2}, "features of version 2; this library computes version 1"),
         ({"feature_version": None}, "features of version None"),
         ({"clip": 5.0}, "clip must be 10.0; got 5.0"),
-        ({"decoder": "cubic"}, "decoder must be one of geometric, aa, ca; got 'cubic'"),
-        ({"grid": [0.0, 1.0]}, "the grid of 'geometric'"),
+        ({"decoder": "cubic", "controls": None}, "decoder must be one of geometric, aa, ca; got 'cubic'"),
+        ({"controls": "theta"}, "controls must be one of epsilon, epsilon-aa, epsilon-ca.*; got 'theta'"),
+        ({"features": "model-30"}, "features must be one of population-10.*; got 'model-30'"),
+        ({"kind": "oracle"}, "kind must be one of greedy, squashed; got 'oracle'"),
+        ({"grid": [0.0, 1.0]}, "the grid of 'epsilon'"),
         ({"delta": -1.0}, "delta must be a positive number"),
         ({"q_output": "softmax"}, "q_output must be one of linear, sigmoid"),
         ({"digest": "0"}, "not the ones that were saved"),
@@ -194,7 +203,7 @@ def test_a_damaged_header_is_refused_and_said_why(content, complaint):
 )
 def test_other_networks_are_refused(changes, complaint):
     with pytest.raises(DamagedFile, match=complaint):
-        library.check_weights({**NETWORK._asdict(), **changes}, "it")
+        policy_file.check_weights({**NETWORK._asdict(), **changes}, "it")
 
 
 def test_nothing_is_left_behind_by_a_policy_that_cannot_be_saved(tmp_path):
@@ -211,7 +220,7 @@ def test_nothing_is_left_behind_by_a_policy_that_cannot_be_saved(tmp_path):
 def test_a_missing_policy_is_named_with_the_way_out(tmp_path, monkeypatch):
     with pytest.raises(MissingData, match=r"no policy file '/nowhere/p.safetensors'"):
         load_policy("/nowhere/p.safetensors")
-    monkeypatch.setattr(library, "SHELF", tmp_path)
+    monkeypatch.setattr(policy_store, "shelves", lambda: [tmp_path])
     assert policy_names() == []
     with pytest.raises(MissingData, match="train one with `meco train`"):
         load_policy("meco-10d")
@@ -231,7 +240,7 @@ def test_every_shipped_policy_is_whole():
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
     """A library of two policies, one with a complete record and its log."""
-    monkeypatch.setattr(library, "SHELF", tmp_path)
+    monkeypatch.setattr(policy_store, "shelves", lambda: [tmp_path])
     log = b"{}\n"
     (tmp_path / "meco-10d.training.jsonl").write_bytes(log)
     save_policy(
@@ -244,7 +253,7 @@ def shelf(tmp_path, monkeypatch):
 def test_the_command_lists_shows_and_verifies(shelf, capsys):
     assert main(["policy", "list"]) == 0
     listed = capsys.readouterr().out.splitlines()
-    assert listed[1].split() == ["meco-10d", "cec2017", "10", "geometric", "0", "0" * 12]
+    assert listed[1].split() == ["meco-10d", "cec2017", "10", "epsilon", "0", "0" * 12]
     assert main(["policy", "list", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == {"meco-10d", "meco-30d"}
     assert main(["policy", "show", "meco-10d"]) == 0
@@ -261,9 +270,26 @@ def test_the_command_lists_shows_and_verifies(shelf, capsys):
 
 def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
     (shelf / "meco-10d.training.jsonl").write_bytes(b"other")
-    assert "is not the log of the training" in library.verify("meco-10d")[0]
+    assert "is not the log of the training" in policy_store.verify("meco-10d")[0]
     path = shelf / "meco-30d.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
-    assert "not the ones that were saved" in library.verify("meco-30d")[0]
+    assert "not the ones that were saved" in policy_store.verify("meco-30d")[0]
     assert main(["policy", "list"]) == 0
     assert "damaged, see `meco policy verify meco-30d`" in capsys.readouterr().out
+
+
+def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, monkeypatch):
+    monkeypatch.setattr(policy_store, "CHECKOUT", tmp_path / "nowhere")
+    assert policy_names() == ["meco-10d"]
+    with pytest.raises(MissingData, match="results/policies of the repository, which MECO_POLICIES may name"):
+        load_policy("meco-loo50-C01")
+    save_policy(tmp_path / "mine.safetensors", NETWORK)
+    monkeypatch.setenv("MECO_POLICIES", str(tmp_path))
+    assert policy_names() == ["meco-10d", "mine"]
+    assert load_policy("mine").metadata["name"] == "mine"
+
+
+def test_a_checkout_has_the_policies_of_the_experiments_and_the_package_only_what_minimize_needs():
+    assert {"meco-loo50-C01", "meco-split-30d"} <= set(policy_names())
+    assert sum(p.stat().st_size for p in policy_store.SHELF.iterdir()) <= 60_000
+    assert [p.suffix for p in policy_store.SHELF.iterdir() if not p.name.startswith(".")] == [".safetensors"]

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.arrays import to_numpy
 from meco.mdp import state as st
-from meco.mdp.reward import REWARDS, Moment
+from meco.mdp.reward import REWARDS, StepSummary
 from meco.problems.evaluation import Evaluation, concat
 from meco.rules.epsilon import DELTA
 from meco.rules.rule import Population, Progress
@@ -76,17 +76,16 @@ def slow_features(x, f, c, feasible, ok, f_best, nu_bar, first, spent, action):
 
 def fast(first_pop, pop, eps, action, progress):
     first, ok = st.reference(first_pop.ev, DELTA), st.counted(pop.ev.failed)
-    return st.features(pop, st.situation(pop.ev, eps, ok), first, progress, action, ok)
+    return st.features(pop, st.summary(pop.ev, eps, ok), first, progress, action, ok)
 
 
 def test_features_equal_hand_computed_values():
     """Three candidates, two variables, one constraint; every number below was worked out on paper."""
     start = population([[[0, 0], [1, 1], [0.5, 0.5]]], [[4, 10, 1]], [[[-1], [0.5], [2.5]]])
     first = st.reference(start.ev, DELTA)
-    assert_allclose(first.base, [[1.0]])  # (0 + 0.5 + 2.5) / 3
     assert_allclose([first.f_best[0], first.f_worst[0], first.f_min[0], first.nu_bar[0]], [4, 10, 1, 1])
     later = population([[[0, 0.5], [1, 1], [0.5, 0]]], [[2, 7, 1]], [[[-1], [-0.5], [0.6]]])
-    now = st.situation(later.ev, np.array([[0.5]]), None)
+    now = st.summary(later.ev, np.array([[0.5]]), None)
     assert_allclose([now.f_best[0], now.nu_bar[0]], [2, 0.2])  # the third exceeds 0.5, so f = 2 leads
     s = st.features(later, now, first, Progress(30, 120, 1), np.array([0.3]), None)
     # coordinates (0, .5, 1, 1, .5, 0); relative objectives (0, 5, -1) / 6
@@ -154,7 +153,7 @@ def test_rewards_do_not_notice_the_order_of_candidates(name):
         seen = [p.ev.map(lambda a: a[:, move]) for p in pops]
         scores = [np.nanmin(ev.f + ev.nu, axis=1) for ev in seen]
         moments = [
-            Moment(*st.situation(ev, eps, st.counted(ev.failed)), score, np.full(4, 50.0))
+            StepSummary(*st.summary(ev, eps, st.counted(ev.failed)), score, np.full(4, 50.0))
             for ev, score in zip(seen, scores)
         ]
         return REWARDS[name](*moments, first, known)

@@ -7,18 +7,20 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from meco.mdp.network import Weights, q_values  # noqa: E402
+from meco.mdp.network import PAPER, NetworkShape, Weights, q_values  # noqa: E402
 from meco.training.agents import Agents, play  # noqa: E402
 from meco.training.config import TrainingConfig  # noqa: E402
-from meco.training.ddqn import Batch, Learner, Settings, double_q_target, one_thread  # noqa: E402
-from meco.training.network import NETWORK, Shape, forward, fresh, layers  # noqa: E402
+from meco.training.ddqn import Batch, Learner, LearnerSettings, double_q_target, one_thread  # noqa: E402
+from meco.training.network import forward, fresh, layers  # noqa: E402
 
-SMALL = Shape(features=3, hidden=5, actions=4)
+SMALL = NetworkShape(features=3, hidden=5, outputs=4)
 
 
 def settings(policies, **changes):
     numbers = {"lr_first": 5e-3, "lr_last": 1e-4, "learning_steps": 100, "gamma": 1.0, "weight_decay": 0.01, **changes}
-    return Settings(*(torch.full((policies, 1), float(numbers[k]), dtype=torch.float64) for k in Settings._fields))
+    return LearnerSettings(
+        *(torch.full((policies, 1), float(numbers[k]), dtype=torch.float64) for k in LearnerSettings._fields)
+    )
 
 
 def some_batch(policies, shape=SMALL, size=8, seed=0):
@@ -27,7 +29,7 @@ def some_batch(policies, shape=SMALL, size=8, seed=0):
     def normal(*sizes):
         return torch.randn(*sizes, generator=draw, dtype=torch.float64)
 
-    action = torch.randint(shape.actions, (policies, size), generator=draw)
+    action = torch.randint(shape.outputs, (policies, size), generator=draw)
     last = (normal(policies, size) > 1).double()
     s, s_next = normal(policies, size, shape.features), normal(policies, size, shape.features)
     return Batch(s, s_next, action, normal(policies, size), last)
@@ -65,7 +67,7 @@ def test_the_online_network_chooses_and_the_target_network_values():
 
 
 def test_two_networks_that_disagree_give_the_double_q_target():
-    shape = Shape(features=1, hidden=1, actions=2)
+    shape = NetworkShape(features=1, hidden=1, outputs=2)
     learner = Learner([0], settings(1), shape)
     learner.online.copy_(torch.tensor([[0.0, 0.0, 0.0, 0.0, 1.0, 2.0]]))  # Q = (1, 2): chooses action 1
     learner.target.copy_(torch.tensor([[0.0, 0.0, 0.0, 0.0, 30.0, 20.0]]))  # would choose action 0
@@ -84,15 +86,15 @@ def test_the_last_transition_does_not_bootstrap():
 def test_networks_start_as_torch_starts_a_linear_layer():
     torch.manual_seed(7)
     net = nn.Sequential(nn.Linear(10, 64, dtype=torch.float64), nn.SELU(), nn.Linear(64, 11, dtype=torch.float64))
-    torch.testing.assert_close(fresh([3, 7], NETWORK)[1], flat_weights(net).detach(), rtol=1e-14, atol=0)
+    torch.testing.assert_close(fresh([3, 7], PAPER)[1], flat_weights(net).detach(), rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("output", ["linear", "sigmoid"])
 def test_the_policy_evaluates_the_network_that_was_trained(output):
-    stack = fresh([1, 2], NETWORK)
+    stack = fresh([1, 2], PAPER)
     s = np.random.default_rng(0).normal(size=(2, 6, 10))
-    trained = forward(layers(stack, NETWORK), torch.from_numpy(s), output == "sigmoid").q.numpy()
-    weights = Weights(*(part.numpy() for part in layers(stack, NETWORK)))
+    trained = forward(layers(stack, PAPER), torch.from_numpy(s), output == "sigmoid").q.numpy()
+    weights = Weights(*(part.numpy() for part in layers(stack, PAPER)))
     np.testing.assert_allclose(q_values(weights, s, output), trained, rtol=0, atol=1e-13)
 
 
@@ -140,7 +142,7 @@ def test_a_policy_learns_the_same_bits_alone_and_in_a_stack():
         stacked = Learner(range(5), settings(5))
         alone = Learner([3], settings(1))
         for step in range(30):
-            batch = some_batch(5, NETWORK, seed=step)
+            batch = some_batch(5, PAPER, seed=step)
             stacked.learn(batch)
             alone.learn(Batch(*(part[3:4] for part in batch)))
     assert torch.equal(stacked.online[3:4], alone.online)

@@ -19,8 +19,8 @@ from meco.cli import main  # noqa: E402
 from meco.commands.train import command_for  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput, MissingData, MissingExtra, UnknownName  # noqa: E402
 from meco.mdp import Episode, load_policy  # noqa: E402
-from meco.mdp.action import DECODERS  # noqa: E402
 from meco.problems.suite import CEC_NAMES  # noqa: E402
+from meco.rules.steered import DECODERS  # noqa: E402
 from meco.training import Trainer, TrainingConfig, lockstep_groups  # noqa: E402
 from meco.training.mixed import mixed_decoder, mixed_reward  # noqa: E402
 from meco.training.presets import HELD_OUT, PRESETS, folds, for_seeds  # noqa: E402
@@ -126,8 +126,8 @@ def test_policies_of_equal_size_train_in_one_batch():
 
 def test_every_epoch_plays_each_training_problem_once_in_a_new_order(monkeypatch):
     trainer = Trainer([quick(epochs=6)])
-    played, original = [], trainer.courses[0].record
-    monkeypatch.setattr(trainer.courses[0], "record", lambda jobs, o: (played.extend(jobs), original(jobs, o)))
+    played, original = [], trainer.curricula[0].record
+    monkeypatch.setattr(trainer.curricula[0], "record", lambda jobs, o: (played.extend(jobs), original(jobs, o)))
     trainer.run()
     orders = [tuple(job.problem for job in played[i : i + 3]) for i in range(0, 18, 3)]
     assert all(sorted(order) == ["corner", "ring", "tilted"] for order in orders)
@@ -167,7 +167,7 @@ def test_the_reference_objective_changes_after_an_episode_not_within(monkeypatch
 def test_random_instances_differ_from_episode_to_episode():
     config = TrainingConfig(name="r", problems=("C01", "C04"), instances="random", epochs=2, budget=150)
     trainer = Trainer([config])
-    instances = [trainer.courses[0].next_jobs()[0].instance for _ in range(4)]
+    instances = [trainer.curricula[0].next_jobs()[0].instance for _ in range(4)]
     assert len(set(instances)) == 4
     assert len(Trainer([config]).run()[0].rows) == 2
 

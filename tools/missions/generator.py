@@ -22,9 +22,9 @@ import numpy as np
 from meco.errors import InvalidInput
 from meco.methods import solve
 from meco.problems.mission import Mission, load_mission
+from meco.problems.mission_layouts import LAYOUTS, sensor_group
+from meco.problems.mission_obstacles import draw_obstacles
 from meco.problems.uav import NAMES
-from tools.missions.layouts import LAYOUTS, sensor_group
-from tools.missions.obstacles import draw_obstacles
 from tools.missions.search import reference
 
 SEED = 2026

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from meco.errors import InvalidInput, load_extra
-from meco.mdp.action import ACTIONS, DECODERS
+from meco.mdp.controls import CONTROLS
 from meco.mdp.episode import Episode
+from meco.mdp.features import FEATURES
 from meco.mdp.reward import ReferenceObjective
-from meco.mdp.state import CLIP, FEATURES
 from meco.problems.problem import Problem
 from meco.problems.suite import CEC_NAMES, get_problem
+from meco.rules.steered import DECODERS
 
 load_extra("gymnasium", "gym", "the environment MeCO-v0")
 import gymnasium  # noqa: E402
@@ -25,8 +26,9 @@ from gymnasium import spaces  # noqa: E402
 from gymnasium.utils import seeding  # noqa: E402
 from gymnasium.vector.utils import batch_space  # noqa: E402
 
-OBSERVATION = spaces.Box(-CLIP, CLIP, (FEATURES,), np.float32)  # s1..s10
-ACTION = spaces.Discrete(ACTIONS)  # index k is the action value k / 10
+SEEN = FEATURES["population-10"]
+OBSERVATION = spaces.Box(-SEEN.bound, SEEN.bound, (len(SEEN.names),), np.float32)  # s1..s10
+ACTION = spaces.Discrete(len(CONTROLS["epsilon"].grid))  # index k is the action value k / 10
 
 
 class Player:
@@ -86,13 +88,12 @@ class Stage:
     @staticmethod
     def info(episode: Episode) -> dict[str, np.ndarray]:
         """Per run: problem, evaluations, allowances, best objective, nu-bar, least f + nu so far."""
-        state = episode.state
         return {
             "problem": np.array(episode.keys, dtype=object),
             "nfev": np.array(episode.nfev),
-            "eps": np.array(state.eps),
-            "f_best": np.array(state.now.f_best),
-            "nu_bar": np.array(state.now.nu_bar),
+            "eps": np.array(episode.eps),
+            "f_best": np.array(episode.now.f_best),
+            "nu_bar": np.array(episode.now.nu_bar),
             "score": np.array(episode.score),
         }
 
@@ -107,7 +108,7 @@ class MecoEnv(gymnasium.Env[np.ndarray, np.int64]):
     metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's convention
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
-        self.observation_space, self.action_space = OBSERVATION, spaces.Discrete(ACTIONS)
+        self.observation_space, self.action_space = OBSERVATION, spaces.Discrete(ACTION.n)
         self.render_mode = render_mode
         self._stage = Stage(**settings)
         self._player = Player(self._stage.problems)

@@ -123,7 +123,7 @@ def versions() -> dict[str, str]:
 
 def _policy(engine: Engine | None) -> dict[str, str]:
     """Which policy steered the search, where one did."""
-    told = getattr(getattr(getattr(engine, "rule", None), "policy", None), "metadata", None) or {}
+    told = {} if engine is None else engine.steered_by()
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 

@@ -8,13 +8,14 @@ from typing import Any
 
 from meco.errors import UnknownName
 from meco.methods import METHODS
+from meco.problems.generated.families import GENERATED, SETS, problem_name
 from meco.problems.suite import SUITES, problem_names
 
-KINDS = ("methods", "problems", "suites")
+KINDS = ("methods", "problems", "suites", "generated")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", help="methods, problems or suites (all unless given)")
+    parser.add_argument("kind", nargs="?", help="methods, problems, suites or generated (the first three unless given)")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 
 
@@ -26,7 +27,9 @@ def run(args: argparse.Namespace) -> int:
         "problems": problem_names(),
         "suites": {name: list(names) for name, names in SUITES.items()},
     }
-    if args.kind:
+    if args.kind == "generated":
+        found = {"generated": _generated()}
+    elif args.kind:
         found = {args.kind: found[args.kind]}
     if args.json:
         print(json.dumps(found, ensure_ascii=False))
@@ -38,10 +41,19 @@ def run(args: argparse.Namespace) -> int:
     if "suites" in found:
         print("suites")
         for name, names in found["suites"].items():
-            print(f"  {name:14s} {names[0]} to {names[-1]}, {len(names)} problems")
+            print(f"  {name:18s} {names[0]} to {names[-1]}, {len(names)} problems")
+    for each, families in found.get("generated", {}).items():
+        print(each)
+        for name, about in families.items():
+            print(f"  {name:26s} {about}")
     if "problems" in found:
         names = found["problems"]
         print("problems")
         for i in range(0, len(names), 12):
             print("  " + " ".join(names[i : i + 12]))
     return 0
+
+
+def _generated() -> dict[str, dict[str, str]]:
+    """By set, the first problem of each family and what it is."""
+    return {each: {problem_name(f.name, 1): f.about for f in GENERATED.values() if f.set == each} for each in SETS}

@@ -9,13 +9,13 @@ from typing import Any
 from meco.errors import DamagedFile
 from meco.mdp.policy_store import load_policy, policy_names, policy_path, verify
 
-SHOWN = ("suite", "dim", "decoder", "seed", "commit")  # columns of the list
+SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, about in (
-        ("list", "the policies that came with the library"),
+        ("list", "the policies at hand: the library's, those of the experiments in a checkout, and of MECO_POLICIES"),
         ("show", "everything a policy says of its training"),
         ("verify", "whether a policy is whole and has its record"),
     ):
@@ -38,13 +38,13 @@ def _list(args: argparse.Namespace) -> int:
         print("no policy is installed; `meco train` makes one")
     else:
         width = max(map(len, told))
-        print(f"{'policy':{width}s}  {'suite':10s} {'D':>4s}  {'decoder':10s} {'seed':>6s}  commit")
+        print(f"{'policy':{width}s}  {'suite':10s} {'D':>4s}  {'controls':10s} {'seed':>6s}  commit")
         for name, metadata in told.items():
             if "damaged" in metadata:
                 print(f"{name:{width}s}  damaged, see `meco policy verify {name}`")
                 continue
-            suite, dim, decoder, seed, commit = ("-" if metadata.get(k) is None else str(metadata[k]) for k in SHOWN)
-            print(f"{name:{width}s}  {suite:10s} {dim:>4s}  {decoder:10s} {seed:>6s}  {commit[:12]}")
+            suite, dim, controls, seed, commit = ("-" if metadata.get(k) is None else str(metadata[k]) for k in SHOWN)
+            print(f"{name:{width}s}  {suite:10s} {dim:>4s}  {controls:10s} {seed:>6s}  {commit[:12]}")
     return 0
 
 

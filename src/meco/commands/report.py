@@ -10,22 +10,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merge", nargs="+", default=[], metavar="OTHER", help="first take over the results of these folders"
     )
-    parser.add_argument("--page-only", action="store_true", help="report.html alone, without LaTeX, CSV, PDF and SVG")
-    parser.add_argument("--pack", action="store_true", help="also write the store compressed, as results.sqlite.xz")
+    parser.add_argument(
+        "--page-only", action="store_true", help="report.html alone, without tables and figures as files"
+    )
+    parser.add_argument("--pack", action="store_true", help="also write runs.npz.xz: all of it in little room")
 
 
 def run(args: argparse.Namespace) -> int:
+    from pathlib import Path
+
     from meco.experiments.report.report import write_report
-    from meco.experiments.run.store import Store
+    from meco.experiments.run.compact import write_compact
+    from meco.experiments.run.folder import COMPACT
+    from meco.experiments.run.store import Store, read_results
 
     if args.merge:
         with Store.campaign(args.folder) as store:
             for other in args.merge:
-                with Store(other) as source:
-                    print(f"{store.merge(source)} new runs from {other}")
+                print(f"{store.merge(read_results(other))} new runs from {other}")
     if args.pack:
         with Store(args.folder) as store:
-            print(f"wrote {store.pack()}")
+            print(f"wrote {write_compact(store.results(), Path(args.folder) / COMPACT)}")
     for line in write_report(args.folder, page_only=args.page_only).lines:
         print(line)
     return 0

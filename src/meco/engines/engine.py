@@ -1,4 +1,15 @@
-"""An engine says ask and tell; the loop belongs to the caller."""
+"""An engine says ask and tell; the loop belongs to the caller.
+
+Everything this library compares is one of three compositions:
+
+    Cobra(task)                                             an engine alone: it brings its own order
+    Shade(task, rule=FeasibilityFirst())                    engine x rule: any rule orders any RuleEngine's candidates
+    Controlled(Shade(task, rule=SteeredEpsilon()), policy)  engine x rule x policy: controls set while it runs
+
+An engine proposes points of the unit cube for B runs in lockstep and learns from what it is told of them; it
+neither calls the problem nor counts, which is the Evaluator's work. What may be set from outside it declares as
+controls, and what a policy may look at it tells as knowledge(); it knows nothing of who steers it.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace
-from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
+from meco.rules.control import Control, refuse_unknown
 from meco.rules.rule import Population, Progress
 from meco.streams import Streams
+
+__all__ = ["Control", "Engine", "Task", "first_population", "note_if_cut", "with_given"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +44,8 @@ class Task:
     ineq_tol: float = 0.0  # of the first run
     eq_tol: float = 1e-4
     same_tolerances: bool = True  # whether they hold for every run
+    whole: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
+    tolerances: tuple[Array, Array] | None = None  # of inequalities and equalities, each run's own, [B or 1, 1, 1]
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
@@ -39,6 +54,7 @@ class Task:
         return cls(
             evaluator.dim, evaluator.budget, rng, evaluator.lower, evaluator.upper,
             evaluator.counts, x0, *next(iter(tolerances)), len(tolerances) == 1,
+            evaluator.whole, evaluator.tolerances,
         )  # fmt: skip
 
     @property
@@ -51,39 +67,43 @@ class Task:
         """Number of equalities; known from the first tell on."""
         return self.counts()[1]
 
-
-@dataclass(frozen=True)
-class Control:
-    """A number of an engine that may be set from outside while it runs, by name."""
-
-    name: str
-    low: float
-    high: float
-    default: float  # what holds until it is first set
-    about: str = ""
+    def tolerance(self, ev: Evaluation) -> Array:
+        """What each constraint may be violated by, inequalities first: [B or 1, C]."""
+        xp = namespace(ev.f)
+        pair = (self.ineq_tol, self.eq_tol) if self.tolerances is None else self.tolerances
+        parts = [
+            xp.zeros_like(v[:, 0, :]) + (t if isinstance(t, float) else t[:, 0, :]) for v, t in zip((ev.g, ev.h), pair)
+        ]
+        return xp.concat(parts, axis=-1)
 
 
 class Engine(ABC):
     """A search strategy on B runs in lockstep, in the unit cube.
 
     ask() gives candidates [B, n, D]; tell() takes them back, in that order, with their
-    evaluation. population is what survived last, generation how many were told. wanted
-    [B, n], where an engine sets it, says which of the asked candidates each run needs.
+    evaluation. population is what survived last, size how many candidates are asked for at
+    first, generation how many were told. wanted [B, n], where an engine sets it, says which
+    of the asked candidates each run needs.
     """
 
     task: Task
+    size: int
     wanted: np.ndarray | None = None
     population: Population | None = None
     generation: int = 0
     controls: tuple[Control, ...] = ()  # what steer() takes
+    knows: tuple[str, ...] = ()  # the names that knowledge() gives
 
     def steer(self, values: Mapping[str, Array]) -> None:
         """Set controls by name, one value [B] each; what is not named stays as it is."""
-        if values:
-            raise InvalidInput(f"{type(self).__name__} has no controls; got {', '.join(values)}")
+        refuse_unknown(self, self.controls, values)
 
     def knowledge(self) -> Mapping[str, Any]:
-        """What a policy's features may be computed from, by name: numbers [B] that the engine knows anyway."""
+        """What features may be computed from after a tell, by name: numbers [B] that the engine knows anyway."""
+        return {}
+
+    def steered_by(self) -> Mapping[str, Any]:
+        """What is known of the policy that steers this search; nothing where none does."""
         return {}
 
     @abstractmethod

@@ -9,16 +9,20 @@ import numpy as np
 
 from meco.arrays import Array, namespace, to_numpy
 from meco.engines.de.shade import Shade
-from meco.engines.engine import Engine, Task
+from meco.engines.engine import Task
+from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
-from meco.mdp.action import Decoder, Geometric
-from meco.mdp.learned import Relaxation, SteeredEpsilon
-from meco.mdp.reward import Moment, ReferenceObjective, Reward, reward_function
+from meco.mdp.controller import Controller
+from meco.mdp.controls import relaxation
+from meco.mdp.features import FEATURES, Seen
+from meco.mdp.reward import ReferenceObjective, Reward, StepSummary, reward_function
+from meco.mdp.state import PopulationSummary, Reference
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.results import RunResult
 from meco.rules.rule import Population
+from meco.rules.steered import Decoder, GeometricDecoder, SteeredEpsilon
 from meco.streams import Streams
 
 
@@ -52,62 +56,77 @@ class Episode:
         xp: Any = np,
         device: Any = None,
         record: bool = True,
-        engine: Callable[..., Engine] = Shade,
+        engine: Callable[..., RuleEngine] = Shade,
         **options: Any,
     ) -> None:
         self.problem = get_problem(problem) if isinstance(problem, str) else problem
         self.seeds = list(seeds)
         dim = self.problem.dim if isinstance(self.problem, Problem) else self.problem[0].dim
         self.budget = 50 * dim if budget is None else int(budget)
-        self.rule = SteeredEpsilon(Geometric() if decoder is None else decoder)
+        self.rule = SteeredEpsilon(GeometricDecoder() if decoder is None else decoder)
         self.reward = reward_function(reward) if isinstance(reward, str) else reward
         self.references = ReferenceObjective() if references is None else references
         self._build = engine
         self._options = options if pop_size is None else {"pop_size": pop_size, **options}
         self._xp, self._device, self._traced = xp, device, record
-        self.engine: Any = None  # an engine that keeps its rule's state as .state
         self._over = True  # until the first reset
 
     def reset(self, seeds: Iterable[int] | None = None) -> Array:
         """Evaluate first populations and give their features s [B, 10]; the same seeds unless new ones come."""
         self.seeds = self.seeds if seeds is None else list(seeds)
-        draw = Streams(self.seeds, self._xp, self._device)
-        self._evaluator = Evaluator(self.problem, self.budget, draw.runs, self._xp, self._device)
-        self.engine = self._build(Task.of(self._evaluator, draw), rule=self.rule, **self._options)
+        rng = Streams(self.seeds, self._xp, self._device)
+        self._evaluator = Evaluator(self.problem, self.budget, rng.runs, self._xp, self._device)
+        self.engine = self._build(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
+        controls = relaxation(self.rule.decoder.name, self.rule.decoder)
+        self._controller = Controller(self.engine, FEATURES["population-10"], controls)
         self.keys = [p.name for p in self._evaluator.problems]
         self._advance()
-        self.best_objective, self._first_score = self.state.now.f_best, self.score
+        self.best_objective, self._first_score = self.now.f_best, self.score
         self._known = self._given(self._references())
         self._over = self._evaluator.left == 0
         if self._over:
             raise InvalidInput(
                 f"a budget of {self.budget} ends with the first population; an episode needs at least one step more"
             )
-        return self.state.s
+        return self.s
 
     def step(self, actions: Any) -> tuple[Array, Array, Array]:
         """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
         if self._over:
             raise InvalidInput("no episode is running: call reset() first")
-        before = self._moment()
-        self.engine.state = self.rule.with_action(self.state, self._checked(actions))
+        before = self._summary()
+        self._controller.steer({self.rule.decoder.control.name: self._checked(actions)})
         self._record()
         self._advance()
-        after = self._moment()
+        after = self._summary()
         xp = namespace(after.f_best)
         with np.errstate(all="ignore"):  # rewards are clipped
-            r = self.reward(before, after, self.state.first, self._known)
+            r = self.reward(before, after, self.first, self._known)
         kept = self.best_objective <= after.f_best  # false for nan, a first population that failed as a whole
         self.best_objective = xp.where(kept, self.best_objective, after.f_best)
         self._over = self._evaluator.left == 0
         if self._over:
             self._finish()
-        return self.state.s, r, xp.full(r.shape, self._over, dtype=xp.bool, device=r.device)
+        return self.s, r, xp.full(r.shape, self._over, dtype=xp.bool, device=r.device)
 
     @property
-    def state(self) -> Relaxation:
-        """What the rule knows: allowance, features, reference values."""
-        return self.engine.state
+    def first(self) -> Reference:
+        """The first population, against which later ones are measured."""
+        return self._seen.first
+
+    @property
+    def now(self) -> PopulationSummary:
+        """f_best under the allowance of its selection, and nu-bar, of the present population."""
+        return self._seen.now
+
+    @property
+    def eps(self) -> Array:
+        """The allowance in force: [B, C]."""
+        return self.engine.state.eps
+
+    @property
+    def _seen(self) -> Seen:
+        return self._controller.memory
 
     @property
     def population(self) -> Population:
@@ -146,16 +165,17 @@ class Episode:
         """What the runs found so far, one record each."""
         return self._evaluator.results(method, self.seeds)
 
-    def _moment(self) -> Moment:
-        return Moment(*self.state.now, score=self.score, first_score=self._first_score)
+    def _summary(self) -> StepSummary:
+        return StepSummary(*self.now, score=self.score, first_score=self._first_score)
 
     def _advance(self) -> None:
         x = self.engine.ask()
         self.engine.tell(x, self._evaluator.evaluate(x))
+        self.s = self._controller.observe()  # features of the present population, [B, 10]
 
     def _record(self) -> None:
         if self._traced:
-            self._evaluator.note(self.engine.population, self.engine.trace())
+            self._evaluator.note(self.engine.population, {**self._controller.trace(), **self.engine.trace()})
 
     def _finish(self) -> None:
         self._record()

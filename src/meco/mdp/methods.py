@@ -2,58 +2,54 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
 from meco.engines import ENGINES
 from meco.engines.engine import Engine, Task
-from meco.errors import InvalidInput
-from meco.mdp.action import DECODERS
-from meco.mdp.learned import LearnedEpsilon
-from meco.mdp.network import draw_weights, stack
-from meco.mdp.policy import Greedy, Policy, RandomPolicy, load_policy, side_by_side
+from meco.mdp.controller import Controlled
+from meco.mdp.controls import DECODED, set_of
+from meco.mdp.policy import Policy
+from meco.mdp.resolve import PolicyLike, find_policy
+from meco.rules.epsilon import DELTA
+from meco.rules.steered import DECODERS, SteeredEpsilon
 
 DEFAULT_POLICY = "meco-10d"
-UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
 
-PolicyLike = Policy | str | os.PathLike[str]
+EngineLike = str | Callable[..., Engine]  # a name of ENGINES, or how to build one from a task and a rule
 
 
 def trained(
-    task: Task, policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_POLICY, engine: str = "shade", **options: Any
+    task: Task,
+    policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_POLICY,
+    engine: EngineLike = "shade",
+    **options: Any,
 ) -> Engine:
     """MeCO: a trained policy by name, by file or as it is; a list gives each run its own."""
-    return find_engine(engine)(task, rule=LearnedEpsilon(find_policy(policy, task.rng.runs)), **options)
+    found = find_policy(policy, task.rng.seeds)
+    return relaxed_by(found, task, found.controls or "epsilon", engine, **options)
 
 
-def untrained(task: Task, engine: str = "shade", decoder: str = "geometric", **options: Any) -> Engine:
+def untrained(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
     """MeCO-u: a network with random weights, drawn from each run's seed."""
-    networks = stack(draw_weights(np.random.default_rng([seed, UNTRAINED])) for seed in task.rng.seeds)
-    return find_engine(engine)(task, rule=LearnedEpsilon(Greedy(networks), DECODERS[decoder]), **options)
+    return relaxed_by(find_policy("untrained", task.rng.seeds), task, set_of(decoder), engine, **options)
 
 
-def random_actions(task: Task, engine: str = "shade", decoder: str = "geometric", **options: Any) -> Engine:
+def random_actions(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
     """MeCO-rand: an action at random in every generation."""
-    return find_engine(engine)(task, rule=LearnedEpsilon(RandomPolicy(), DECODERS[decoder]), **options)
+    return relaxed_by(find_policy("random", task.rng.seeds), task, set_of(decoder), engine, **options)
 
 
-def find_engine(name: str | Callable[..., Engine]) -> Callable[..., Engine]:
+def relaxed_by(policy: Policy, task: Task, controls: str, engine: EngineLike = "shade", **options: Any) -> Controlled:
+    """The paper's composition: the relaxation of an engine's rule set by a policy after every generation.
+
+    Its decisions draw from the numbers that each generation hands to its rule.
+    """
+    decoder = DECODERS[DECODED.get(controls, "geometric")].with_delta(policy.metadata.get("delta", DELTA))
+    search: Any = find_engine(engine)(task, rule=SteeredEpsilon(decoder), **options)
+    return Controlled(search, policy, policy.features or "population-10", controls, chance=lambda: search.u_rule)
+
+
+def find_engine(name: EngineLike) -> Callable[..., Engine]:
     """The engine of that name, or the one given."""
-    return ENGINES.find(name)
-
-
-def find_policy(policy: PolicyLike | Iterable[PolicyLike], runs: int) -> Policy:
-    """A policy object from a name, a path, a policy, or one of these for each run."""
-    if isinstance(policy, Policy):
-        return policy
-    if isinstance(policy, (str, os.PathLike)):
-        return load_policy(policy)
-    if not isinstance(policy, Iterable):
-        raise InvalidInput(f"policy must be a name, a file or a policy; got {policy!r}")
-    each = [p if isinstance(p, Policy) else load_policy(p) for p in policy]
-    if len(each) != runs or not all(isinstance(p, Greedy) for p in each):
-        raise InvalidInput(f"{runs} runs need one policy, or {runs} greedy ones; got {len(each)}")
-    return side_by_side(each)  # type: ignore[arg-type]
+    return ENGINES[name] if isinstance(name, str) else name

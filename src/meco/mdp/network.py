@@ -1,4 +1,4 @@
-"""The Q-network: ten features, 64 SELU units, eleven action values. A pure function."""
+"""The network of a policy: features in, one hidden layer of SELU units, action values out. A pure function."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.arrays import Array, namespace
-from meco.mdp.action import ACTIONS
-from meco.mdp.state import FEATURES
+from meco.mdp.controls import CONTROLS, ControlSet
+from meco.mdp.features import FEATURES, FeatureSet
 
-HIDDEN = 64
+HIDDEN = 64  # units (paper, "Meta-Level MDP")
 OUTPUTS = ("linear", "sigmoid")
 SELU_ALPHA = 1.6732632423543772848170429916717  # Klambauer et al. 2017
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
 class Weights(NamedTuple):
-    """One network, or K stacked ones with a leading axis: w1 [10, 64], b1 [64], w2 [64, 11], b2 [11]."""
+    """One network, or K stacked ones with a leading axis: w1 [S, H], b1 [H], w2 [H, A], b2 [A]."""
 
     w1: Array
     b1: Array
@@ -26,7 +26,31 @@ class Weights(NamedTuple):
     b2: Array
 
 
-SHAPES = Weights((FEATURES, HIDDEN), (HIDDEN,), (HIDDEN, ACTIONS), (ACTIONS,))
+class NetworkShape(NamedTuple):
+    """Sizes of a network: features S, hidden units H, outputs A."""
+
+    features: int
+    hidden: int
+    outputs: int
+
+    @classmethod
+    def of(cls, features: FeatureSet, controls: ControlSet, hidden: int = HIDDEN) -> NetworkShape:
+        """A value for every combination of controls, from every feature."""
+        return cls(len(features.names), hidden, len(controls.grid))
+
+    @property
+    def layers(self) -> Weights:
+        """The shape of each part."""
+        s, h, a = self
+        return Weights((s, h), (h,), (h, a), (a,))
+
+    @property
+    def parameters(self) -> int:
+        """Numbers P in one network."""
+        return (self.features + 1) * self.hidden + (self.hidden + 1) * self.outputs
+
+
+PAPER = NetworkShape.of(FEATURES["population-10"], CONTROLS["epsilon"])  # 10-64-11
 
 
 def selu(x: Array) -> Array:
@@ -36,10 +60,10 @@ def selu(x: Array) -> Array:
 
 
 def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:
-    """Value of each action: s [10], [B, 10] or [K, M, 10] -> [..., 11].
+    """The outputs, a value for each action: s [S], [B, S] or [K, M, S] -> [..., A].
 
-    Weights of one network serve every row; K stacked networks take s [K, 10], a row each,
-    or [K, M, 10], M rows each. output "sigmoid" squashes the values into (0, 1).
+    Weights of one network serve every row; K stacked networks take s [K, S], a row each,
+    or [K, M, S], M rows each. output "sigmoid" squashes the values into (0, 1).
     """
     xp = namespace(s)
     alone = s.ndim < 3
@@ -50,14 +74,14 @@ def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:
     return 1.0 / (1.0 + xp.exp(-q)) if output == "sigmoid" else q
 
 
-def draw_weights(generator: np.random.Generator) -> Weights:
+def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER) -> Weights:
     """Fresh weights, uniform within 1 / sqrt(fan-in) for every layer: torch's default law."""
 
     def layer(fan_in: int, fan_out: int) -> tuple[np.ndarray, np.ndarray]:
         bound = fan_in**-0.5
-        return generator.uniform(-bound, bound, (fan_in, fan_out)), generator.uniform(-bound, bound, fan_out)
+        return rng.uniform(-bound, bound, (fan_in, fan_out)), rng.uniform(-bound, bound, fan_out)
 
-    return Weights(*layer(FEATURES, HIDDEN), *layer(HIDDEN, ACTIONS))
+    return Weights(*layer(shape.features, shape.hidden), *layer(shape.hidden, shape.outputs))
 
 
 def stack(networks: Iterable[Weights]) -> Weights:

@@ -1,8 +1,11 @@
-"""Policies: what to do in a state. Small values that turn features into action indices."""
+"""Policies: what to do in a state. Small values that turn features into controls.
+
+Most choose a row of the control set's grid and say which in act(); one that sets its controls outright
+overrides decide() instead. Nothing else is needed for a policy of a new kind; KINDS lists those that have files.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,43 +13,61 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, Constants, namespace, to_numpy
-from meco.errors import InvalidInput
-from meco.mdp.action import ACTIONS
-from meco.mdp.network import Weights, q_values, stack
-from meco.mdp.policy_store import load_policy, policy_names, save_policy
-from meco.mdp.state import FEATURES
+from meco.errors import InvalidInput, UnknownName
+from meco.mdp.controls import CONTROLS, ControlSet, set_of
+from meco.mdp.features import FEATURES
+from meco.mdp.network import PAPER, NetworkShape, Weights, q_values, stack
+from meco.registry import Registry
 
 __all__ = [
+    "KINDS",
+    "ConstantControls",
     "ConstantPolicy",
     "EpsilonGreedy",
     "Greedy",
     "Masked",
     "Policy",
     "RandomPolicy",
+    "Squashed",
     "Weights",
-    "load_policy",
-    "policy_names",
     "q_values",
-    "save_policy",
     "side_by_side",
 ]
 
 CONSTRAINT_FEATURES = (7, 8, 9, 10)  # s7..s10, which the state ablation hides
 
 
-class Policy(ABC):
-    """Chooses an action for every run: features s [B, 10] and chance draw [B, 2] in, index [B] out."""
+class Policy:
+    """Decides for every run: features s [B, F] and chance u [B, 2] in, a value [B] for each control out."""
 
     metadata: Mapping[str, Any] = {}  # what is known of its training
 
-    @abstractmethod
-    def act(self, s: Array, draw: Array) -> Array:
-        """Index of the action of each run: [B] integers from 0 to 10."""
+    @property
+    def features(self) -> str | None:
+        """The feature set it was made for; None: any."""
+        return self.metadata.get("features")
+
+    @property
+    def controls(self) -> str | None:
+        """The control set it was made for; None: any."""
+        decoder = self.metadata.get("decoder")  # the paper's policies may name it instead
+        return self.metadata.get("controls", None if decoder is None else set_of(decoder))
+
+    def check(self, controls: ControlSet) -> None:
+        """Refuse controls that this policy cannot set."""
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        """A value [B] for each control by name."""
+        return controls.chosen(self.act(s, u))
+
+    def act(self, s: Array, u: Array) -> Array:
+        """Which combination of the controls' grid each run takes: [B] integers."""
+        raise InvalidInput(f"{type(self).__name__} sets its controls outright: ask decide(), not act()")
 
 
 @dataclass(frozen=True, eq=False)
-class Greedy(Policy):
-    """The action of largest value. Stacked weights [B, ...] give each run its own network."""
+class NetworkPolicy(Policy):
+    """A policy with a network. Stacked weights [B, ...] give each run its own."""
 
     weights: Weights
     metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -56,9 +77,33 @@ class Greedy(Policy):
         numbers = {k: to_numpy(v) for k, v in self.weights._asdict().items()}
         object.__setattr__(self, "_placed", Constants(**numbers))
 
-    def act(self, s: Array, draw: Array) -> Array:
-        weights = Weights(**self._placed.on(s))
-        return namespace(s).argmax(q_values(weights, s), axis=-1)  # a sigmoid would not change the order
+    def outputs(self, s: Array, output: str = "linear") -> Array:
+        """What the network says: [B, A]."""
+        return q_values(Weights(**self._placed.on(s)), s, output)
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        """Outputs of a network for these controls."""
+        return len(controls.grid)
+
+
+class Greedy(NetworkPolicy):
+    """The action of largest value."""
+
+    def act(self, s: Array, u: Array) -> Array:
+        return namespace(s).argmax(self.outputs(s), axis=-1)  # a sigmoid would not change the order
+
+
+class Squashed(NetworkPolicy):
+    """One output for each control, squashed into the control's range."""
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        return len(controls.controls)
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        share = self.outputs(s, "sigmoid")
+        return {c.name: c.low + (c.high - c.low) * share[:, k] for k, c in enumerate(controls.controls)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,16 +118,19 @@ class EpsilonGreedy(Policy):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_greedy", Greedy(self.weights))
 
-    def act(self, s: Array, draw: Array) -> Array:
-        return explore(self._greedy.act(s, draw), draw, self.rate)
+    def act(self, s: Array, u: Array) -> Array:
+        return explore(self._greedy.act(s, u), u, self.rate, self.weights.b2.shape[-1])
 
 
 @dataclass(frozen=True)
 class RandomPolicy(Policy):
-    """Every action equally often."""
+    """Every combination of controls equally often."""
 
-    def act(self, s: Array, draw: Array) -> Array:
-        return any_action(draw[:, 1])
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        return controls.chosen(any_index(u[:, 1], len(controls.grid)))
+
+    def act(self, s: Array, u: Array) -> Array:
+        return any_index(u[:, 1], PAPER.outputs)
 
 
 @dataclass(frozen=True)
@@ -92,12 +140,31 @@ class ConstantPolicy(Policy):
     index: int
 
     def __post_init__(self) -> None:
-        if self.index not in range(ACTIONS):
-            raise InvalidInput(f"an action index is a whole number from 0 to {ACTIONS - 1}; got {self.index!r}")
+        if self.index not in range(PAPER.outputs):
+            raise InvalidInput(f"an action index is a whole number from 0 to {PAPER.outputs - 1}; got {self.index!r}")
 
-    def act(self, s: Array, draw: Array) -> Array:
+    def act(self, s: Array, u: Array) -> Array:
         xp = namespace(s)
         return xp.full((s.shape[0],), self.index, dtype=xp.int64, device=s.device)
+
+
+@dataclass(frozen=True)
+class ConstantControls(Policy):
+    """The same value for a control in every state: {"theta": 0.5, "share": 0}; what is not named keeps its default."""
+
+    values: Mapping[str, float]
+
+    def check(self, controls: ControlSet) -> None:
+        known = {c.name: c for c in controls.controls}
+        for name, value in self.values.items():
+            if name not in known:
+                raise UnknownName("control", name, known)
+            low, high = known[name].low, known[name].high
+            if not low <= value <= high:
+                raise InvalidInput(f"{name} must lie in [{low:g}, {high:g}]; got {value!r}")
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        return {name: controls.constant(value, s) for name, value in self.values.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,35 +176,50 @@ class Masked(Policy):
     _seen: Constants = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        wrong = [i for i in self.hidden if i not in range(1, FEATURES + 1)]
+        count = len(FEATURES[self.policy.features or "population-10"].names)
+        wrong = [i for i in self.hidden if i not in range(1, count + 1)]
         if wrong:
-            raise InvalidInput(f"features are numbered from 1 to {FEATURES}; got {wrong[0]!r}")
-        seen = [0.0 if i in self.hidden else 1.0 for i in range(1, FEATURES + 1)]
+            raise InvalidInput(f"features are numbered from 1 to {count}; got {wrong[0]!r}")
+        seen = [0.0 if i in self.hidden else 1.0 for i in range(1, count + 1)]
         object.__setattr__(self, "_seen", Constants(seen=np.array(seen)))
 
     @property
     def metadata(self) -> Mapping[str, Any]:  # type: ignore[override]
         return self.policy.metadata
 
-    def act(self, s: Array, draw: Array) -> Array:
-        return self.policy.act(s * self._seen.on(s)["seen"], draw)
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        return self.policy.decide(s * self._seen.on(s)["seen"], u, controls)
+
+    def act(self, s: Array, u: Array) -> Array:
+        return self.policy.act(s * self._seen.on(s)["seen"], u)
 
 
-def any_action(u: Array) -> Array:
-    """An index from 0 to 10 from a uniform number: [B]."""
+KINDS: Registry[type[NetworkPolicy]] = Registry("kind of policy", {"greedy": Greedy, "squashed": Squashed})
+
+
+def network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
+    """The shape that a policy's features, controls and kind ask for."""
+    features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
+    return NetworkShape(len(features.names), hidden, KINDS[metadata["kind"]].width(controls))
+
+
+def any_index(u: Array, count: int) -> Array:
+    """An index below count from a uniform number: [B]."""
     xp = namespace(u)
-    return xp.astype(u * ACTIONS, xp.int64)
+    return xp.astype(u * count, xp.int64)
 
 
-def explore(index: Array, draw: Array, rate: Array | float) -> Array:
-    """The chosen index, or with probability rate (one, or [B]) any index; draw [B, 2]."""
-    return namespace(draw).where(draw[:, 0] < rate, any_action(draw[:, 1]), index)
+def explore(index: Array, u: Array, rate: Array | float, count: int) -> Array:
+    """The chosen index, or with probability rate (one, or [B]) any below count; u [B, 2]."""
+    return namespace(u).where(u[:, 0] < rate, any_index(u[:, 1], count), index)
 
 
 def side_by_side(policies: Iterable[Greedy]) -> Greedy:
     """One greedy policy per run as a single policy; they must decode their actions alike."""
     each = list(policies)
-    kinds = {(p.metadata.get("decoder"), p.metadata.get("delta")) for p in each}
+    kinds = {(p.features, p.controls, p.metadata.get("delta")) for p in each}
     if len(kinds) > 1:
-        raise InvalidInput(f"policies side by side must share decoder and delta; got {sorted(map(str, kinds))}")
+        raise InvalidInput(
+            f"policies side by side must share features, controls and delta; got {sorted(map(str, kinds))}"
+        )
     return Greedy(stack(p.weights for p in each), each[0].metadata)

@@ -14,7 +14,7 @@ from meco.registry import Registry
 FLOOR = 1e-3  # least denominator of r1, as a share of the first population's objective range
 
 
-class Moment(NamedTuple):
+class StepSummary(NamedTuple):
     """What a reward compares before and after a step, all [B]."""
 
     f_best: Array
@@ -23,11 +23,11 @@ class Moment(NamedTuple):
     first_score: Array  # the same over the first population
 
 
-# moments before and after a step, the first population, the best objective known [B] -> reward [B]
-Reward = Callable[[Moment, Moment, Reference, Array], Array]
+# summaries before and after a step, the first population, the best objective known [B] -> reward [B]
+Reward = Callable[[StepSummary, StepSummary, Reference, Array], Array]
 
 
-def objective_gain(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
+def objective_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """r1 = (f_best(t-1) - f_best(t)) / (f_best(0) - f~*), in [-1, 1] (eq. 7).
 
     f_best often rises while feasibility improves, so the denominator is at least a
@@ -39,38 +39,38 @@ def objective_gain(before: Moment, after: Moment, first: Reference, known: Array
     return _bounded((before.f_best - after.f_best) / scale)
 
 
-def violation_gain(before: Moment, after: Moment, first: Reference) -> Array:
+def violation_gain(before: StepSummary, after: StepSummary, first: Reference) -> Array:
     """r2 = (nu-bar(t-1) - nu-bar(t)) / nu-bar(0), in [-1, 1] (eq. 7)."""
     return _bounded((before.nu_bar - after.nu_bar) / first.per.nu_bar)
 
 
-def violation_weight(after: Moment, first: Reference) -> Array:
+def violation_weight(after: StepSummary, first: Reference) -> Array:
     """omega = nu-bar(t) / nu-bar(0), in [0, 1] (eq. 8)."""
     return _bounded(after.nu_bar / first.per.nu_bar, least=0.0)
 
 
-def full(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
+def full(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """((1 - omega) r1 + r2) / 2 (eq. 8)."""
     weight = 1.0 - violation_weight(after, first)
     return 0.5 * (weight * objective_gain(before, after, first, known) + violation_gain(before, after, first))
 
 
-def only_objective(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
+def only_objective(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """r1 alone (ablation)."""
     return objective_gain(before, after, first, known)
 
 
-def only_violation(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
+def only_violation(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """r2 alone (ablation)."""
     return violation_gain(before, after, first)
 
 
-def plain_sum(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
+def plain_sum(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """r1 + r2 without the weight (ablation)."""
     return objective_gain(before, after, first, known) + violation_gain(before, after, first)
 
 
-def score_gain(before: Moment, after: Moment, first: Reference, known: Array) -> Array:
+def score_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
     return _bounded((before.score - after.score) / namespace(known).clip(abs(before.first_score), min=SMALLEST))
 

@@ -1,4 +1,4 @@
-"""The state of the meta-level MDP: ten numbers that summarise a population (paper eq. 4).
+"""The state of the paper's MDP: ten numbers that summarise a population (paper eqs. 4 and 5).
 
 Every function is pure and works on B runs at once. Failed candidates enter no feature.
 """
@@ -11,21 +11,24 @@ import numpy as np
 
 from meco.arrays import Array, masked_max, masked_mean, masked_min, namespace, rows
 from meco.problems.evaluation import Evaluation
-from meco.rules.epsilon import initial_scale, relaxed_violation
+from meco.rules.epsilon import relaxed_violation
 from meco.rules.rule import Key, Population, Progress, best
 
-FEATURE_VERSION = 1  # raised whenever a feature changes its meaning: older policies are then refused
-FEATURES = 10
 CLIP = 10.0  # every feature ends in [-CLIP, CLIP]
 SMALLEST = 1e-8  # least size of a denominator
 LEAST = 5  # how many of the smallest violations nu-bar averages
 
 
-class Situation(NamedTuple):
+class PopulationSummary(NamedTuple):
     """How good a population is: f of its best member under the order in force, and nu-bar; [B] each."""
 
     f_best: Array
     nu_bar: Array
+
+    def or_where_void(self, old: PopulationSummary) -> PopulationSummary:
+        """This summary, or the old one where a whole population failed and says nothing."""
+        xp = namespace(self.f_best)
+        return PopulationSummary(*(xp.where(xp.isnan(new), before, new) for new, before in zip(self, old)))
 
 
 class Denominators(NamedTuple):
@@ -37,23 +40,25 @@ class Denominators(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """The first population, against which later ones are measured: [B] each, base [B, C].
-
-    All nan, and base delta, in a run where every candidate failed.
-    """
+    """The first population, against which later ones are measured: [B] each; nan where every candidate failed."""
 
     f_best: Array
     f_worst: Array  # the largest f
     f_min: Array  # the least f, whatever its violation
     nu_bar: Array
-    base: Array  # mean violation of each constraint, at least delta
     per: Denominators
 
     @classmethod
-    def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array, base: Array) -> Reference:
+    def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array) -> Reference:
         """With the denominators that follow."""
         per = Denominators(guarded(f_worst - f_best), guarded(f_best), guarded(nu_bar))
-        return cls(f_best, f_worst, f_min, nu_bar, base, per)
+        return cls(f_best, f_worst, f_min, nu_bar, per)
+
+    def or_where_void(self, found: Reference) -> Reference:
+        """This reference, or the one found where there was none."""
+        xp = namespace(self.f_best)
+        void = xp.isnan(self.f_best)
+        return Reference.of(*(xp.where(void, new, old) for new, old in zip(found[:4], self[:4])))
 
 
 def guarded(d: Array) -> Array:
@@ -110,9 +115,9 @@ def least_violation(nu: Array, ok: Array | None) -> Array:
 
 
 @np.errstate(all="ignore")
-def situation(ev: Evaluation, eps: Array, ok: Array | None) -> Situation:
+def summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
     """f_best when eps [B, C] is allowed, and nu-bar."""
-    return Situation(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
+    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
 
 
 @np.errstate(all="ignore")
@@ -120,12 +125,11 @@ def reference(ev: Evaluation, delta: float) -> Reference:
     """What the first population fixes for the whole run; f_best with delta allowed everywhere."""
     xp = namespace(ev.f)
     ok = ~ev.failed
-    base = initial_scale(ev, delta)
-    first = situation(ev, xp.full_like(base, delta), ok)
+    first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), ok)
     nothing = xp.isnan(first.f_best)
     f_worst = xp.where(nothing, xp.nan, masked_max(ev.f, ok))
     f_min = xp.where(nothing, xp.nan, masked_min(ev.f, ok))
-    return Reference.of(first.f_best, f_worst, f_min, first.nu_bar, base)
+    return Reference.of(first.f_best, f_worst, f_min, first.nu_bar)
 
 
 def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
@@ -138,14 +142,16 @@ def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array
     return mean, deviation(entries, mean, ok)
 
 
-def objective_centre_and_spread(f: Array, now: Situation, first: Reference, ok: Array | None) -> tuple[Array, Array]:
+def objective_centre_and_spread(
+    f: Array, now: PopulationSummary, first: Reference, ok: Array | None
+) -> tuple[Array, Array]:
     """s4 and s2: mean and std of (f(x_i) - f_best(t)) / (f_worst(0) - f_best(0))."""
     relative = (f - now.f_best[:, None]) / first.per.f_range[:, None]
     mean = average(relative, ok)
     return mean, deviation(relative, mean, ok)
 
 
-def objective_progress(now: Situation, first: Reference) -> Array:
+def objective_progress(now: PopulationSummary, first: Reference) -> Array:
     """s5 = f_best(t) / f_best(0)."""
     return now.f_best / first.per.f_best
 
@@ -155,7 +161,7 @@ def spent_share(progress: Progress, like: Array) -> Array:
     return namespace(like).full_like(like, progress.evaluations / progress.budget)
 
 
-def violation_progress(now: Situation, first: Reference) -> Array:
+def violation_progress(now: PopulationSummary, first: Reference) -> Array:
     """s7 = nu-bar(t) / nu-bar(0)."""
     return now.nu_bar / first.per.nu_bar
 
@@ -191,7 +197,7 @@ def clipped(s: Array) -> Array:
 
 @np.errstate(all="ignore")  # values beyond any range are clipped
 def features(
-    pop: Population, now: Situation, first: Reference, progress: Progress, action: Array, ok: Array | None
+    pop: Population, now: PopulationSummary, first: Reference, progress: Progress, action: Array, ok: Array | None
 ) -> Array:
     """The state vector s [B, 10]; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
     ev = pop.ev

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from meco.errors import InvalidInput, UnknownName
+from meco.problems.generated.families import SETS, first_names, parse_name, problem_name
+from meco.problems.plugins import PLUGINS
 from meco.problems.problem import Problem
-from meco.registry import Registry
 
 CEC_NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
 RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
@@ -30,22 +31,24 @@ FAMILIES = (
     Family("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
     Family("meco.problems.mission", UAV_NAMES, scalable=False, instances=False),
     Family("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
+    Family("meco.problems.generated", first_names(scalable=True), scalable=True, instances=False),
+    Family("meco.problems.generated", first_names(scalable=False), scalable=False, instances=False),
 )
-
-
-def _problem_or_maker(given: Any) -> Any:
-    """What a plug-in may give: a problem, or a function dim -> problem."""
-    if isinstance(given, Problem) or callable(given):
-        return given
-    raise InvalidInput(f"a problem must be a meco.Problem, or a function that makes one; got {given!r:.60}")
-
-
-PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems", accept=_problem_or_maker)
-SUITES = {"cec2017": CEC_NAMES, "realworld": PAPER_EIGHT, "rwco": RW_NAMES, "uav": UAV_NAMES, "toy": TOY_NAMES}
+SUITES = {
+    "cec2017": CEC_NAMES,
+    "realworld": PAPER_EIGHT,
+    "rwco": RW_NAMES,
+    "uav": UAV_NAMES,
+    "toy": TOY_NAMES,
+    "generated": first_names(),
+    **{f"generated-{each}": first_names(each) for each in SETS},
+}
 
 
 def get_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """A benchmark problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, or a plug-in's.
+    """A problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, or one of a seed.
+
+    "G-bowl-linear-0007" is the problem that seed 7 gives of a generated family.
 
     dim is the number of variables where that is a choice; instance ("paper", "official" or
     an integer seed) says which shifts and rotations a CEC2017 problem uses.
@@ -53,9 +56,7 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
     >>> get_problem("C01", dim=10).dim
     10
     """
-    family, exact = _family(name)
-    if family is None:
-        return _plugged(exact, dim)
+    family, exact = find(name)
     module = importlib.import_module(family.module)
     if family.instances:
         return module.get(exact, dim, instance)
@@ -70,34 +71,32 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
 
 
 def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") -> list[Problem]:
-    """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy"."""
+    """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy".
+
+    "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
+    "generated-confirm" are those of one set. There dim goes to all but the small missions, which keep theirs.
+    """
     if name not in SUITES:
         raise UnknownName("suite", name, SUITES)
-    return [get_problem(each, dim, instance) for each in SUITES[name]]
+    mixed = len({find(each)[0].scalable for each in SUITES[name]}) > 1
+    chosen = {each: dim if find(each)[0].scalable or not mixed else None for each in SUITES[name]}
+    return [get_problem(each, chosen[each], instance) for each in SUITES[name]]
 
 
 def problem_names() -> list[str]:
-    """Every name that get_problem knows."""
+    """Every name that get_problem knows; of generated problems, which have any seed, the first of each family."""
     return [*(name for family in FAMILIES for name in family.names), *PLUGINS]
 
 
-def _plugged(name: str, dim: int | None) -> Problem:
-    """A problem of a plug-in; of a function that makes problems, the one with that many variables."""
-    found = PLUGINS[name]
-    problem = found if isinstance(found, Problem) else found() if dim is None else found(dim)
-    if not isinstance(problem, Problem):
-        raise InvalidInput(f"the plug-in {name} must give a meco.Problem; it gives {type(problem).__name__}")
-    if dim is not None and dim != problem.dim:
-        raise InvalidInput(f"{name} has {problem.dim} variables; dim={dim} is not defined for it")
-    return problem
-
-
-def _family(name: str) -> tuple[Family | None, str]:
+def find(name: str) -> tuple[Family, str]:
+    """What makes the problem of this name, and the name as it is spelled."""
     wanted = str(name).lower()
+    seeded = parse_name(wanted)
+    first = wanted if seeded is None else problem_name(seeded[0].name, 1).lower()
     for family in FAMILIES:
         for exact in family.names:
-            if exact.lower() == wanted:
-                return family, exact
+            if exact.lower() == first:
+                return family, exact if seeded is None else problem_name(seeded[0].name, seeded[1])
     if name in PLUGINS:
-        return None, PLUGINS.resolve(name)
+        return Family("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
     raise UnknownName("problem", name, problem_names())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -71,4 +72,5 @@ def _impossible(dim: int) -> Problem:
         square = namespace(x).sum(x * x, axis=-1)
         return square, [square + 1.0], []
 
-    return _make("impossible", dim, 5.0, (1, 0), formula, None, None, "No feasible point; the least violation is 1")
+    made = _make("impossible", dim, 5.0, (1, 0), formula, None, None, "No feasible point; the least violation is 1")
+    return replace(made, infeasible=True)

@@ -48,18 +48,18 @@ def flight_time(d: Array, v_max: float, a: float) -> Array:
 
 
 def rates(p: Array, sensors: Array, parameters: Parameters) -> Array:
-    """Rate from each sensor at each hover point (Mbit/s): p [..., I, 2], sensors [J, 2] -> [..., I, J]."""
+    """Rate from each sensor at each hover point (Mbit/s): p [..., I, 2], sensors [..., J, 2] -> [..., I, J]."""
     xp = namespace(p)
-    dx, dy = p[..., 0:1] - sensors[:, 0], p[..., 1:2] - sensors[:, 1]
+    dx, dy = p[..., 0:1] - sensors[..., 0], p[..., 1:2] - sensors[..., 1]
     distance = xp.sqrt(dx * dx + dy * dy + parameters.H**2)
     return xp.clip(parameters.R_c - parameters.xi * distance, 0.0, None)
 
 
 def path(x: Array, start: Array, end: Array) -> Array:
-    """The corners of the route, from the start over the hover points to the end: x [..., 18] -> [..., 8, 2]."""
+    """The corners of the route, from the start over the hover points to the end: x [..., 3 I] -> [..., I + 2, 2]."""
     xp = namespace(x)
-    leading = x.shape[:-1]
-    points = xp.reshape(x[..., : 2 * HOVER_POINTS], (*leading, HOVER_POINTS, 2))
+    leading, stops = x.shape[:-1], x.shape[-1] // 3
+    points = xp.reshape(x[..., : 2 * stops], (*leading, stops, 2))
     ends = [xp.broadcast_to(end, (*leading, 1, 2)) for end in (start, end)]
     return xp.concat([ends[0], points, ends[1]], axis=-2)
 
@@ -77,20 +77,30 @@ def mission_formula(
     constants = Constants(start=start, end=end, sensors=np.reshape(sensors, (-1, 2)))
 
     def formula(x: Array) -> tuple[Array, Array, Array]:
-        xp, fixed = namespace(x), constants.on(x)
-        corners = path(x, fixed["start"], fixed["end"])
-        hover = x[..., 2 * HOVER_POINTS :]  # [..., I]
-        p, q = corners[..., :-1, :], corners[..., 1:, :]
-        step = q - p
-        fly = flight_time(xp.sqrt(xp.sum(step * step, axis=-1)), model.v_max, model.a)
-        f = model.alpha * xp.sum(fly, axis=-1) + (1.0 - model.alpha) * xp.sum(hover, axis=-1)
-        rate = rates(corners[..., 1:-1, :], fixed["sensors"], model)
-        bandwidth = xp.sum(rate, axis=-1) - model.R_lambda
-        data = model.Q_lambda - xp.sum(rate * hover[..., None], axis=-2)
-        collision = xp.sum(obstacles.length(p, q), axis=-1)
-        return f, xp.concat([bandwidth, data], axis=-1), collision[..., None]
+        return flight(x, **constants.on(x), obstacles=obstacles, model=model)
 
     return formula
+
+
+def flight(
+    x: Array, start: Array, end: Array, sensors: Array, obstacles: Any, model: Parameters
+) -> tuple[Array, Array, Array]:
+    """The values of flights x [..., 3 I] over one map, or each over its own where the maps have leading axes.
+
+    obstacles.length(p, q) gives the length of each leg inside them.
+    """
+    xp = namespace(x)
+    corners = path(x, start, end)
+    hover = x[..., 2 * (x.shape[-1] // 3) :]  # [..., I]
+    p, q = corners[..., :-1, :], corners[..., 1:, :]
+    step = q - p
+    fly = flight_time(xp.sqrt(xp.sum(step * step, axis=-1)), model.v_max, model.a)
+    f = model.alpha * xp.sum(fly, axis=-1) + (1.0 - model.alpha) * xp.sum(hover, axis=-1)
+    rate = rates(corners[..., 1:-1, :], sensors, model)
+    bandwidth = xp.sum(rate, axis=-1) - model.R_lambda
+    data = model.Q_lambda - xp.sum(rate * hover[..., None], axis=-2)
+    collision = xp.sum(obstacles.length(p, q), axis=-1)
+    return f, xp.concat([bandwidth, data], axis=-1), collision[..., None]
 
 
 def variable_names() -> tuple[str, ...]:

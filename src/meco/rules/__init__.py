@@ -1,6 +1,6 @@
 """Comparison rules: what makes one candidate better than another under constraints."""
 
-from meco.registry import Registry
+from meco.rules.control import Control
 from meco.rules.epsilon import (
     DELTA,
     FeasibilityFirst,
@@ -14,24 +14,15 @@ from meco.rules.epsilon import (
 from meco.rules.levels import AnsweringEpsilon, FallingEpsilon, ShrinkingTolerance
 from meco.rules.penalty import BalancedPenalty, StaticPenalty
 from meco.rules.rule import Key, Population, Progress, Rule, best, gain, not_worse, order
-
-RULES: Registry[Rule] = Registry(
-    "rule",
-    {
-        "static-penalty": StaticPenalty(),
-        "balanced-penalty": BalancedPenalty(),
-        "feasibility-first": FeasibilityFirst(),
-        "fixed-epsilon": FixedEpsilon(),
-        "scheduled-epsilon": ScheduledEpsilon(),
-        "falling-epsilon": FallingEpsilon(),
-    },
-)
+from meco.rules.steered import DECODERS, GRID, SteeredEpsilon
 
 __all__ = [
+    "DECODERS",
     "DELTA",
-    "RULES",
+    "GRID",
     "AnsweringEpsilon",
     "BalancedPenalty",
+    "Control",
     "FallingEpsilon",
     "FeasibilityFirst",
     "FixedEpsilon",
@@ -42,6 +33,7 @@ __all__ = [
     "ScheduledEpsilon",
     "ShrinkingTolerance",
     "StaticPenalty",
+    "SteeredEpsilon",
     "best",
     "decode",
     "gain",

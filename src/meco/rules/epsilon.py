@@ -9,7 +9,7 @@ from meco.arrays import Array, masked_max, namespace, ordered_sum
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Population, Progress, Rule
 
-DELTA = 1e-3  # the strictest allowance (paper, after eq. 5)
+DELTA = 1e-3  # the strictest allowance (paper, after eq. 6)
 
 
 def relaxed_violation(c: Array, eps: Array) -> Array:
@@ -28,7 +28,7 @@ def thresholded_violation(nu: Array, eps: Array) -> Array:
 
 
 def decode(action: Array, base: Array, delta: float = DELTA) -> Array:
-    """Allowance between delta and the initial scale, geometrically (paper eq. 5).
+    """Allowance between delta and the initial scale, geometrically (paper eq. 6).
 
     action [B], base [B, C] -> eps [B, C]; action 1 gives base, 0 gives delta.
     """
@@ -65,7 +65,7 @@ class FixedEpsilon(Rule):
     per_constraint: bool = False
     level: float | None = None
 
-    def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
+    def start(self, pop: Population, progress: Progress, u: Array) -> Array:
         xp = namespace(pop.ev.f)
         ok = ~pop.ev.failed
         if self.level is not None:
@@ -95,7 +95,7 @@ class Schedule(NamedTuple):
 class ScheduledEpsilon(Rule):
     """Move the allowance geometrically from one level to another while the budget is spent.
 
-    Levels are the actions of eq. 5: 1 is the initial scale, 0 is delta. `until` is the
+    Levels are the actions of eq. 6: 1 is the initial scale, 0 is delta. `until` is the
     share of the budget at which the last level is reached.
     """
 
@@ -104,10 +104,10 @@ class ScheduledEpsilon(Rule):
     until: float = 1.0
     delta: float = DELTA
 
-    def start(self, pop: Population, progress: Progress, draw: Array) -> Schedule:
+    def start(self, pop: Population, progress: Progress, u: Array) -> Schedule:
         return self._at(initial_scale(pop.ev, self.delta), progress)
 
-    def adapt(self, state: Schedule, pop: Population, progress: Progress, draw: Array) -> Schedule:
+    def adapt(self, state: Schedule, pop: Population, progress: Progress, u: Array) -> Schedule:
         return self._at(state.base, progress)
 
     def _at(self, base: Array, progress: Progress) -> Schedule:

@@ -44,12 +44,12 @@ class FallingEpsilon(Rule):
 
     until: float = 0.5
 
-    def start(self, pop: Population, progress: Progress, draw: Array) -> Falling:
+    def start(self, pop: Population, progress: Progress, u: Array) -> Falling:
         first = masked_max(pop.ev.nu, ~pop.ev.failed)
         first = namespace(first).where(first > 0.0, first, 0.0)  # -inf where nothing succeeded
         return Falling(first, falling_level(first, 0.0, self.until), progress.evaluations)
 
-    def adapt(self, state: Falling, pop: Population, progress: Progress, draw: Array) -> Falling:
+    def adapt(self, state: Falling, pop: Population, progress: Progress, u: Array) -> Falling:
         reached = (progress.evaluations - state.spent) / progress.budget
         return state._replace(eps=falling_level(state.first, reached, self.until))
 
@@ -97,13 +97,13 @@ class AnsweringEpsilon(Rule):
     one_in: int = 3
     eq_tol: float = 1e-4
 
-    def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
+    def start(self, pop: Population, progress: Progress, u: Array) -> Array:
         xp = namespace(pop.ev.f)
         if self.horizon == 0:
             return xp.zeros_like(pop.ev.f[:, 0])
         return masked_median(average_violation(pop.ev, self.eq_tol), ~pop.ev.failed)
 
-    def adapt(self, state: Array, pop: Population, progress: Progress, draw: Array) -> Array:
+    def adapt(self, state: Array, pop: Population, progress: Progress, u: Array) -> Array:
         if self.horizon == 0:
             return state
         xp = namespace(state)
@@ -146,12 +146,12 @@ class ShrinkingTolerance(Rule):
     final: float = 1e-4
     until: float = 0.6
 
-    def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
+    def start(self, pop: Population, progress: Progress, u: Array) -> Array:
         xp = namespace(pop.ev.f)
         widest = masked_max(xp.abs(pop.ev.h), ~pop.ev.failed[..., None], axis=-2)  # [B, q]
-        return self.adapt(xp.where(widest > self.final, widest, self.final), pop, progress, draw)
+        return self.adapt(xp.where(widest > self.final, widest, self.final), pop, progress, u)
 
-    def adapt(self, state: Array, pop: Population, progress: Progress, draw: Array) -> Array:
+    def adapt(self, state: Array, pop: Population, progress: Progress, u: Array) -> Array:
         xp = namespace(state)
         left = self.until * progress.budget - progress.evaluations
         size = pop.ev.f.shape[1]

@@ -44,12 +44,12 @@ class BalancedPenalty(Rule):
         if self.formula not in FORMULAS:
             raise UnknownName("balanced penalty", self.formula, FORMULAS)
 
-    def start(self, pop: Population, progress: Progress, draw: Array) -> Array:
+    def start(self, pop: Population, progress: Progress, u: Array) -> Array:
         xp = namespace(pop.ev.f)
         fallback = xp.full_like(pop.ev.f[:, :1], NOTHING_TO_COMPARE)
-        return self.adapt(fallback, pop, progress, draw)
+        return self.adapt(fallback, pop, progress, u)
 
-    def adapt(self, state: Array, pop: Population, progress: Progress, draw: Array) -> Array:
+    def adapt(self, state: Array, pop: Population, progress: Progress, u: Array) -> Array:
         """Weight [B, 1] for the next generation."""
         weight, usable = FORMULAS[self.formula](pop.ev)
         return namespace(state).where(usable[:, None], weight[:, None], state)

@@ -1,13 +1,27 @@
-"""The one place where candidates are compared: two-level keys, smaller is better."""
+"""The one place where candidates are compared: two-level keys, smaller is better.
+
+A method is an engine with a rule, and any engine meets any rule. Three compositions show all there is:
+
+    Shade(task, rule=StaticPenalty(weight=1.0))             one key for the whole run: f + nu
+    MaEs(task, rule=FallingEpsilon())                       the rule's state falls with the budget
+    Controlled(Shade(task, rule=SteeredEpsilon()), policy)  the state is set from outside, by a control
+
+A rule is a value: it holds settings, never runs. What changes during a search is its state, which the engine
+keeps and passes back: start() makes it from the first population, adapt() renews it after every selection,
+steered() sets what the rule declares as controls. key() turns an evaluation into a rank under that state, and
+engines learn from ranks alone: not_worse() for a duel, order() for a ranking, gain() for a success.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from meco.arrays import Array, namespace, rows
+from meco.rules.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
     from meco.problems.evaluation import Evaluation
@@ -94,16 +108,24 @@ class Rule(ABC):
     """How constraints enter the comparison. A rule is a value; the engine keeps its state.
 
     start is told the first population, adapt every later one; what they return is the
-    state under which the next generation is compared. draw is [B, 2] uniform numbers,
+    state under which the next generation is compared. u is [B, 2] uniform numbers,
     drawn for every rule alike so that the search draws the same whatever the rule.
     """
 
-    def start(self, pop: Population, progress: Progress, draw: Array) -> Any:
+    controls: tuple[Control, ...] = ()  # what steered() takes
+    knows: tuple[str, ...] = ()  # the names that known() gives
+
+    def start(self, pop: Population, progress: Progress, u: Array) -> Any:
         """State after the first population."""
         return None
 
-    def adapt(self, state: Any, pop: Population, progress: Progress, draw: Array) -> Any:
+    def adapt(self, state: Any, pop: Population, progress: Progress, u: Array) -> Any:
         """State after a selection."""
+        return state
+
+    def steered(self, state: Any, values: Mapping[str, Array]) -> Any:
+        """State after controls were set by name, one value [B] each."""
+        refuse_unknown(self, self.controls, values)
         return state
 
     @abstractmethod
@@ -114,6 +136,10 @@ class Rule(ABC):
         """The rank of candidates; failed ones lose every comparison."""
         key = self.values(ev, state)
         return key if ev.intact else key.last_where(ev.failed)
+
+    def known(self, state: Any) -> Mapping[str, Any]:
+        """What of the state a policy's features may use, by name."""
+        return {}
 
     def trace(self, state: Any) -> dict[str, Array]:
         """What of the state is worth recording each generation, [B] or [B, C]."""

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from meco.arrays import Array, to_numpy
-from meco.mdp.action import ACTIONS, DECODERS
+from meco.mdp.network import PAPER
 from meco.mdp.policy import explore
-from meco.mdp.state import FEATURES
+from meco.rules.steered import DECODERS
 from meco.streams import Streams
 from meco.training.config import TrainingConfig
-from meco.training.ddqn import Learner, Settings
+from meco.training.ddqn import Learner, LearnerSettings
 from meco.training.replay import Replay
 
 CHOICE = 2  # uniform numbers that decide an action: whether to explore, and what
@@ -37,28 +37,30 @@ class Agents:
     def __init__(self, configs: Sequence[TrainingConfig]) -> None:
         first = configs[0]
         self.episodes, self.batch, self.device = first.parallel_episodes, first.batch, first.device
-        self.draw = Streams([c.seed for c in configs])
+        self.rng = Streams([c.seed for c in configs])
         self.learner = Learner(
             [c.seed for c in configs],
-            Settings(*(_column(configs, name, self.device) for name in Settings._fields)),
+            LearnerSettings(*(_column(configs, name, self.device) for name in LearnerSettings._fields)),
             copy_every=first.copy_every,
+            shape=PAPER,
             sigmoid=first.q_output == "sigmoid",
             device=self.device,
         )
-        self.replay = Replay(len(configs), first.memory, FEATURES, self.device)
+        self.replay = Replay(len(configs), first.memory, self.learner.shape.features, self.device)
         self._explore = np.repeat([c.explore for c in configs], self.episodes)  # [K E]
         self._values = np.array([DECODERS[c.decoder].grid for c in configs])  # [K, A]
 
     def __len__(self) -> int:
-        return self.draw.runs
+        return self.rng.runs
 
     def act(self, s: Tensor) -> np.ndarray:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
-        numbers = self.draw.uniform(self.episodes * (CHOICE + self.batch))
+        numbers = self.rng.uniform(self.episodes * (CHOICE + self.batch))
         u = numbers.reshape(len(self), self.episodes, -1)
         self._chance = u[..., CHOICE:]  # for the mini-batches of this step
         greedy = to_numpy(self.learner.q(s).argmax(-1))
-        return explore(greedy.reshape(-1), u[..., :CHOICE].reshape(-1, CHOICE), self._explore).reshape(greedy.shape)
+        chance, count = u[..., :CHOICE].reshape(-1, CHOICE), self.learner.shape.outputs
+        return explore(greedy.reshape(-1), chance, self._explore, count).reshape(greedy.shape)
 
     def values(self, index: np.ndarray) -> np.ndarray:
         """The action values [K E] behind indices [K, E], each policy with its own grid."""
@@ -79,7 +81,7 @@ class Agents:
         rows = torch.tensor(policies, device=self.device)
         self.learner.keep(rows)
         self.replay.keep(rows)
-        self.draw = self.draw.kept(policies)
+        self.rng = self.rng.kept(policies)
         self._explore = self._explore.reshape(-1, self.episodes)[list(policies)].reshape(-1)
         self._values = self._values[list(policies)]
 
@@ -90,14 +92,14 @@ class Agents:
 
     def counters(self) -> dict[str, Any]:
         """Steps made and where the random streams stand."""
-        return {"learned": self.learner.steps, "written": self.replay.written, "streams": self.draw.state()}
+        return {"learned": self.learner.steps, "written": self.replay.written, "streams": self.rng.state()}
 
     def restore(self, arrays: dict[str, np.ndarray], counters: dict[str, Any]) -> None:
         """Go on from arrays() and counters()."""
         tensors = {name: torch.from_numpy(a).to(self.device) for name, a in arrays.items()}
         self.learner.restore(tensors, counters["learned"])
         self.replay.restore(tensors["memory"], counters["written"])
-        self.draw.restore(counters["streams"])
+        self.rng.restore(counters["streams"])
 
 
 class Played(NamedTuple):
@@ -110,20 +112,20 @@ class Played(NamedTuple):
 
 def play(environment: Environment, agents: Agents) -> Played:
     """All episodes of a round to their end, learning at every step."""
-    shape = len(agents), agents.episodes
+    shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 
     def tensor(values: Array, *more: int) -> Tensor:
         return (torch.from_numpy(values) if isinstance(values, np.ndarray) else values).reshape(*shape, *more)
 
-    s, over, losses = tensor(environment.reset(), FEATURES), False, []
-    reward, taken = np.zeros(shape), np.zeros((*shape, ACTIONS), dtype=int)
+    s, over, losses = tensor(environment.reset(), features), False, []
+    reward, taken = np.zeros(shape), np.zeros((*shape, actions), dtype=int)
     while not over:
         index = agents.act(s)
         s_next, r, done = environment.step(agents.values(index))
-        over, s_next = bool(done[0]), tensor(s_next, FEATURES)
+        over, s_next = bool(done[0]), tensor(s_next, features)
         losses.append(agents.learn(s, index, tensor(r), s_next, over))
         reward += to_numpy(r).reshape(shape)
-        taken += index[..., None] == np.arange(ACTIONS)
+        taken += index[..., None] == np.arange(actions)
         s = s_next
     return Played(reward, to_numpy(torch.stack(losses).mean(0)), taken)
 

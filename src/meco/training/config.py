@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from meco.errors import InvalidInput, UnknownName
-from meco.mdp.action import DECODERS
 from meco.mdp.network import OUTPUTS
 from meco.mdp.reward import REWARDS
 from meco.problems.suite import SUITES
+from meco.rules.steered import DECODERS
 
 INSTANCES = ("paper", "official", "random")
 

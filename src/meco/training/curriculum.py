@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.mdp.action import ACTIONS
 from meco.mdp.reward import ReferenceObjective
 from meco.training.config import TrainingConfig
 
 
-class Job(NamedTuple):
+class EpisodePlan(NamedTuple):
     """One episode to play."""
 
     problem: str
@@ -20,7 +19,7 @@ class Job(NamedTuple):
     seed: int
 
 
-class Outcome(NamedTuple):
+class EpisodeOutcome(NamedTuple):
     """What one episode gave: return, mean loss while it ran, how often each action, f~* and f + nu it reached."""
 
     reward: float
@@ -30,7 +29,7 @@ class Outcome(NamedTuple):
     score: float
 
 
-class Course:
+class Curriculum:
     """Episodes of one policy, one per training problem in every epoch, each epoch in its own random order.
 
     rows is the training log: per epoch the mean return of its episodes, the mean loss, how
@@ -43,26 +42,26 @@ class Course:
         self.rows: list[dict[str, Any]] = []
         self.played = 0  # episodes
         self._queue: list[str] = []  # problems of this epoch still to come
-        self._epoch: list[tuple[str, Outcome]] = []
+        self._epoch: list[tuple[str, EpisodeOutcome]] = []
 
     @property
     def finished(self) -> bool:
         """Whether every episode has been played."""
         return self.played == self.config.episodes
 
-    def next_jobs(self) -> list[Job]:
+    def next_jobs(self) -> list[EpisodePlan]:
         """The episodes of the next round: one, or as many as run side by side."""
         return [self._next_job() for _ in range(self.config.parallel_episodes)]
 
-    def _next_job(self) -> Job:
+    def _next_job(self) -> EpisodePlan:
         if not self._queue:
             names = self.config.problems
             self._queue = [names[i] for i in self._generator.permutation(len(names))]
         problem, kind = self._queue.pop(0), self.config.instances
         instance = int(self._generator.integers(2**31)) if kind == "random" else kind
-        return Job(problem, instance, int(self._generator.integers(2**62)))
+        return EpisodePlan(problem, instance, int(self._generator.integers(2**62)))
 
-    def record(self, jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+    def record(self, jobs: Sequence[EpisodePlan], outcomes: Sequence[EpisodeOutcome]) -> None:
         """Take note of episodes that ended; f~* of their problems may fall."""
         self.references.update([j.problem for j in jobs], np.array([o.best_objective for o in outcomes]))
         for job, outcome in zip(jobs, outcomes, strict=True):
@@ -86,14 +85,13 @@ class Course:
         """Go back to a state()."""
         self.references.least = dict(state["references"])
         self.rows, self.played, self._queue = state["rows"], state["played"], state["queue"]
-        self._epoch = [(name, Outcome(*outcome)) for name, outcome in state["epoch"]]
+        self._epoch = [(name, EpisodeOutcome(*outcome)) for name, outcome in state["epoch"]]
 
 
-def _row(epoch: int, played: Sequence[tuple[str, Outcome]]) -> dict[str, Any]:
+def _row(epoch: int, played: Sequence[tuple[str, EpisodeOutcome]]) -> dict[str, Any]:
     """The log's line for one epoch; numbers short enough to read, exact enough to tell two trainings apart."""
     outcomes = [outcome for _, outcome in played]
     counts = np.sum([outcome.actions for outcome in outcomes], axis=0, dtype=int)
-    assert len(counts) == ACTIONS
     return {
         "epoch": epoch,
         "reward": _short(np.mean([o.reward for o in outcomes]), 10),

@@ -1,4 +1,4 @@
-"""Double DQN (paper eq. 8) for K policies at once, each with its own weights and memory.
+"""Double DQN (paper eq. 9) for K policies at once, each with its own weights and memory.
 
 Every policy's numbers depend on its own row only: the losses are separate, AdamW works
 element by element, and the matrix products are stacked.
@@ -13,7 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from meco.training.network import NETWORK, Pass, Shape, forward, fresh, gradient, layers
+from meco.mdp.network import PAPER, NetworkShape
+from meco.training.network import Pass, forward, fresh, gradient, layers
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-8  # AdamW's usual constants
 
@@ -49,7 +50,7 @@ class Batch(NamedTuple):
     last: Tensor
 
 
-class Settings(NamedTuple):
+class LearnerSettings(NamedTuple):
     """The learner's numbers, one per policy: [K, 1] each."""
 
     lr_first: Tensor
@@ -67,8 +68,8 @@ class Learner:
     def __init__(
         self,
         seeds: Sequence[int],
-        settings: Settings,
-        shape: Shape = NETWORK,
+        settings: LearnerSettings,
+        shape: NetworkShape = PAPER,
         copy_every: int = 10,
         sigmoid: bool = False,
         device: str = "cpu",
@@ -128,7 +129,7 @@ class Learner:
         """Go on with some of the policies only, given by their present rows."""
         for name in self.TENSORS:
             setattr(self, name, getattr(self, name)[policies].clone())
-        self.settings = Settings(*(v[policies] for v in self.settings))
+        self.settings = LearnerSettings(*(v[policies] for v in self.settings))
         self._prepare()
 
     def restore(self, saved: dict[str, Tensor], steps: int) -> None:

@@ -9,8 +9,9 @@ from typing import TypeVar
 import numpy as np
 
 from meco.arrays import Array, namespace
-from meco.mdp.action import DECODERS, Decoder
 from meco.mdp.reward import REWARDS, Reward
+from meco.rules.control import Control
+from meco.rules.steered import DECODERS, Decoder
 
 T = TypeVar("T")
 
@@ -30,11 +31,11 @@ def mixed_reward(names: Sequence[str]) -> Reward:
 def mixed_decoder(names: Sequence[str]) -> Decoder:
     """One decoder whose run b decodes by names[b]."""
     kinds = _members(names, DECODERS)
-    return kinds[0][0] if len(kinds) == 1 else Mixed(kinds=tuple(kinds))
+    return kinds[0][0] if len(kinds) == 1 else MixedDecoder(kinds=tuple(kinds))
 
 
 @dataclass(frozen=True)
-class Mixed(Decoder):
+class MixedDecoder(Decoder):
     """Several decoders, each for the runs that a mask [B] names."""
 
     kinds: tuple[tuple[Decoder, np.ndarray], ...] = field(default=(), compare=False)
@@ -44,6 +45,11 @@ class Mixed(Decoder):
     def grid(self) -> np.ndarray:
         """The union of the grids: every value that some run may take."""
         return np.unique(np.concatenate([kind.grid for kind, _ in self.kinds]))
+
+    @property
+    def control(self) -> Control:
+        """One number, whatever it means to a run."""
+        return Control("epsilon", float(self.grid[0]), float(self.grid[-1]), 0.0)
 
     def first(self, base: Array) -> Array:
         return _by_run([(kind.first(base), runs) for kind, runs in self.kinds])

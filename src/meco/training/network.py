@@ -13,40 +13,22 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from meco.mdp.action import ACTIONS
-from meco.mdp.network import HIDDEN, SELU_ALPHA, SELU_SCALE, Weights
-from meco.mdp.state import FEATURES
+from meco.mdp.network import SELU_ALPHA, SELU_SCALE, NetworkShape, Weights
 
 
-class Shape(NamedTuple):
-    """Sizes of a network: features, hidden units, actions."""
-
-    features: int = FEATURES
-    hidden: int = HIDDEN
-    actions: int = ACTIONS
-
-    @property
-    def parameters(self) -> int:
-        """Numbers P in one network."""
-        return (self.features + 1) * self.hidden + (self.hidden + 1) * self.actions
-
-
-NETWORK = Shape()  # the paper's
-
-
-def layers(stack: Tensor, shape: Shape) -> Weights:
+def layers(stack: Tensor, shape: NetworkShape) -> Weights:
     """Where the weights lie in a stack [K, P]: views w1 [K, S, H], b1 [K, H], w2 [K, H, A], b2 [K, A]."""
     k, (s, h, a) = stack.shape[0], shape
     w1, b1, w2, b2 = stack.split([s * h, h, h * a, a], dim=1)
     return Weights(w1.view(k, s, h), b1, w2.view(k, h, a), b2)
 
 
-def fresh(seeds: Iterable[int], shape: Shape) -> Tensor:
+def fresh(seeds: Iterable[int], shape: NetworkShape) -> Tensor:
     """A stack [K, P] as torch.nn.Linear would start each network after manual_seed(seed)."""
     return torch.stack([_fresh_one(seed, shape) for seed in seeds])
 
 
-def _fresh_one(seed: int, shape: Shape) -> Tensor:
+def _fresh_one(seed: int, shape: NetworkShape) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
 
     def linear(inputs: int, outputs: int) -> tuple[Tensor, Tensor]:
@@ -55,7 +37,7 @@ def _fresh_one(seed: int, shape: Shape) -> Tensor:
         bias = torch.empty(outputs, dtype=torch.float64).uniform_(-bound, bound, generator=generator)
         return weight.T.reshape(-1), bias
 
-    return torch.cat([*linear(shape.features, shape.hidden), *linear(shape.hidden, shape.actions)])
+    return torch.cat([*linear(shape.features, shape.hidden), *linear(shape.hidden, shape.outputs)])
 
 
 class Pass(NamedTuple):

@@ -23,23 +23,23 @@ from meco.problems.suite import get_problem
 from meco.training.agents import Agents, Played, play
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.config import TrainingConfig
-from meco.training.curriculum import Course, Job, Outcome
+from meco.training.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
 from meco.training.ddqn import one_thread
 from meco.training.mixed import mixed_decoder, mixed_reward
-from meco.training.network import NETWORK, layers
+from meco.training.network import layers
 
 # what policies in one batch must have in common
 SHARED = ("dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device")
 
 
-class Status(NamedTuple):
+class TrainingStatus(NamedTuple):
     """How far a training is, after a round of episodes."""
 
     played: int  # episodes of all policies
     episodes: int  # of the whole training
     elapsed: float  # seconds since this process began
     left: float  # seconds to go, at the pace so far
-    outcomes: list[Outcome]  # of the round
+    outcomes: list[EpisodeOutcome]  # of the round
 
 
 class Trained(NamedTuple):
@@ -68,13 +68,13 @@ class Trainer:
         configs: Sequence[TrainingConfig],
         checkpoint: Path | str | None = None,
         save_every: float = 30.0,
-        report: Callable[[Status], Any] | None = None,
+        report: Callable[[TrainingStatus], Any] | None = None,
     ) -> None:
         check_alike(configs)
         self.configs, self.save_every, self.report = list(configs), save_every, report
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.agents = Agents(configs)
-        self.courses = [Course(c, self.agents.draw.generator(k)) for k, c in enumerate(configs)]
+        self.curricula = [Curriculum(c, self.agents.rng.generator(k)) for k, c in enumerate(configs)]
         self.ended: dict[int, np.ndarray] = {}  # weights [P] of policies that are done
         self._active = list(range(len(configs)))
         self._problems: dict[str, Problem] = {}
@@ -82,7 +82,7 @@ class Trainer:
     @property
     def played(self) -> int:
         """Episodes of all policies so far."""
-        return sum(course.played for course in self.courses)
+        return sum(curriculum.played for curriculum in self.curricula)
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> list[Trained]:
         """Train to the end; or until stop() says so, then the checkpoint holds the rest and [] comes back."""
@@ -100,22 +100,22 @@ class Trainer:
                     self.report(self._status(outcomes, now - began, before))
                 if stopped and self._active:
                     return []
-        return [Trained(c, self._weights(k), self.courses[k].rows) for k, c in enumerate(self.configs)]
+        return [Trained(c, self._weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
 
-    def _round(self) -> list[Outcome]:
+    def _round(self) -> list[EpisodeOutcome]:
         """The next episodes of every policy that is not done."""
-        courses = [self.courses[k] for k in self._active]
-        jobs = [course.next_jobs() for course in courses]
-        episode = self._episode(jobs, courses)
+        curricula = [self.curricula[k] for k in self._active]
+        jobs = [curriculum.next_jobs() for curriculum in curricula]
+        episode = self._episode(jobs, curricula)
         outcomes = _outcomes(play(episode, self.agents), episode)
-        for course, played, found in zip(courses, jobs, outcomes):
-            course.record(played, found)
+        for curriculum, played, found in zip(curricula, jobs, outcomes):
+            curriculum.record(played, found)
         return [outcome for found in outcomes for outcome in found]
 
-    def _episode(self, jobs: Sequence[Sequence[Job]], courses: Sequence[Course]) -> Episode:
+    def _episode(self, jobs: Sequence[Sequence[EpisodePlan]], curricula: Sequence[Curriculum]) -> Episode:
         """All episodes of a round as one batch, policy by policy."""
         shared = self.configs[0]
-        each = [(course, job) for course, several in zip(courses, jobs) for job in several]
+        each = [(curriculum, job) for curriculum, several in zip(curricula, jobs) for job in several]
         place: dict[str, Any] = {}
         if shared.device != "cpu":
             import array_api_compat.torch as xp
@@ -126,14 +126,14 @@ class Trainer:
             [job.seed for _, job in each],
             shared.evaluations,
             shared.pop_size,
-            decoder=mixed_decoder([course.config.decoder for course, _ in each]),
-            reward=mixed_reward([course.config.reward for course, _ in each]),
+            decoder=mixed_decoder([curriculum.config.decoder for curriculum, _ in each]),
+            reward=mixed_reward([curriculum.config.reward for curriculum, _ in each]),
             record=False,
-            references=np.array([course.references.of([job.problem])[0] for course, job in each]),
+            references=np.array([curriculum.references.of([job.problem])[0] for curriculum, job in each]),
             **place,
         )
 
-    def _problem(self, job: Job) -> Problem:
+    def _problem(self, job: EpisodePlan) -> Problem:
         """Policies that play the same instance share one object, which is then called once for all."""
         if isinstance(job.instance, int):
             return get_problem(job.problem, self.configs[0].dim, job.instance)
@@ -144,11 +144,11 @@ class Trainer:
 
     def _retire(self) -> None:
         """Take policies that have played all their episodes out of the batch."""
-        going = [row for row, k in enumerate(self._active) if not self.courses[k].finished]
+        going = [row for row, k in enumerate(self._active) if not self.curricula[k].finished]
         if len(going) == len(self._active):
             return
         for row, k in enumerate(self._active):
-            if self.courses[k].finished:
+            if self.curricula[k].finished:
                 self.ended[k] = to_numpy(self.agents.learner.online[row]).copy()
         self._active = [self._active[row] for row in going]
         if going:
@@ -156,12 +156,12 @@ class Trainer:
 
     def _weights(self, policy: int) -> Weights:
         stack = torch.from_numpy(self.ended[policy])[None]
-        return Weights(*(part[0].numpy() for part in layers(stack, NETWORK)))
+        return Weights(*(part[0].numpy() for part in layers(stack, self.agents.learner.shape)))
 
-    def _status(self, outcomes: list[Outcome], elapsed: float, before: int) -> Status:
+    def _status(self, outcomes: list[EpisodeOutcome], elapsed: float, before: int) -> TrainingStatus:
         total = sum(c.episodes for c in self.configs)
         pace = elapsed / (self.played - before)
-        return Status(self.played, total, elapsed, pace * (total - self.played), outcomes)
+        return TrainingStatus(self.played, total, elapsed, pace * (total - self.played), outcomes)
 
     def save(self) -> None:
         """Write the checkpoint; call it between rounds only."""
@@ -169,7 +169,7 @@ class Trainer:
         ended = {f"ended {k}": weights for k, weights in self.ended.items()}
         state = {
             "configs": [c.as_dict() for c in self.configs],
-            "courses": [course.state() for course in self.courses],
+            "courses": [curriculum.state() for curriculum in self.curricula],
             "agents": self.agents.counters(),
         }
         write_checkpoint(self.checkpoint, {**self.agents.arrays(), **ended}, state)
@@ -183,24 +183,24 @@ class Trainer:
                 f"{self.checkpoint} belongs to a training with other settings; "
                 "resume with the same ones, or start anew without resuming"
             )
-        for course, saved in zip(self.courses, state["courses"], strict=True):
-            course.restore(saved)
-        self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.courses) if c.finished}
-        self._active = [k for k, c in enumerate(self.courses) if not c.finished]
+        for curriculum, saved in zip(self.curricula, state["courses"], strict=True):
+            curriculum.restore(saved)
+        self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
+        self._active = [k for k, c in enumerate(self.curricula) if not c.finished]
         if 0 < len(self._active) < len(self.configs):
             self.agents.keep(self._active)
         if self._active:
             self.agents.restore(arrays, state["agents"])
 
 
-def _outcomes(played: Played, episode: Episode) -> list[list[Outcome]]:
+def _outcomes(played: Played, episode: Episode) -> list[list[EpisodeOutcome]]:
     """One record per policy and episode."""
     policies, episodes = played.reward.shape
     best = to_numpy(episode.best_objective).reshape(policies, episodes).tolist()
     score = to_numpy(episode.score).reshape(policies, episodes).tolist()
     reward, loss, actions = (part.tolist() for part in played)
     return [
-        [Outcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(episodes)]
+        [EpisodeOutcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(episodes)]
         for k in range(policies)
     ]
 

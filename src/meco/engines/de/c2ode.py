@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from meco.arrays import Array, Constants, masked_mean, namespace, rows, to_numpy
-from meco.engines.de.operators import distinct, pieces, reflect
+from meco.engines.de.operators import distinct, numbers, reflect
 from meco.engines.de.shade import binomial
-from meco.engines.engine import Engine, Task, first_population
-from meco.errors import InvalidInput
+from meco.engines.engine import Task
+from meco.engines.rule_engine import RuleEngine
 from meco.problems.evaluation import Evaluation
 from meco.rules import FeasibilityFirst, StaticPenalty
 from meco.rules.levels import FallingEpsilon
-from meco.rules.rule import Population, Rule, best, not_worse
+from meco.rules.rule import Population, Progress, Rule, best, not_worse
 
-FEWEST = 5  # a trial needs itself and four others
 TRIALS = 3  # of each individual
 SAME = 1e-8  # violations closer than this, none feasible: the population is stuck
-POOLS = Constants(scale=np.array([0.6, 0.8, 1.0]), rate=np.array([0.1, 0.2, 1.0]))
+POOLS = Constants(F=np.array([0.6, 0.8, 1.0]), CR=np.array([0.1, 0.2, 1.0]))
 BY_VIOLATION = FeasibilityFirst()
 BY_OBJECTIVE = StaticPenalty(weight=0.0)
 
 
-class Draws(NamedTuple):
+class C2oDENumbers(NamedTuple):
     """The uniform numbers of one generation."""
 
-    scale: Array  # [B, N, 3] picks F of each trial
-    rate: Array  # [B, N, 2] picks CR of the two trials that cross over
+    F: Array  # [B, N, 3] picks F of each trial
+    CR: Array  # [B, N, 2] picks CR of the two trials that cross over
     others: tuple[Array, Array, Array]  # [B, N, 2], [B, N, 4], [B, N, 3]
     blend: Array  # [B, N] share of the way to a random member
     forced: Array  # [B, N, 2]
@@ -37,36 +36,35 @@ class Draws(NamedTuple):
     rule: Array  # [B, 2]
 
     @classmethod
-    def take(cls, task: Task, size: int) -> Draws:
+    def take(cls, task: Task, size: int) -> C2oDENumbers:
         n, d = size, task.dim
-        block = task.rng.uniform(17 * n + 3 * n * d + 2)
-        scale, rate, two, four, three, blend, forced, cross, fresh, rule = pieces(
-            block, (n, 3), (n, 2), (n, 2), (n, 4), (n, 3), (n,), (n, 2), (n, 2, d), (n, d), (2,)
+        F, CR, two, four, three, blend, forced, cross, fresh, rule = numbers(
+            task.rng, (n, 3), (n, 2), (n, 2), (n, 4), (n, 3), (n,), (n, 2), (n, 2, d), (n, d), (2,)
         )
-        return cls(scale, rate, (two, four, three), blend, forced, cross, fresh, rule)
+        return cls(F, CR, (two, four, three), blend, forced, cross, fresh, rule)
 
 
-class C2oDE(Engine):
+class C2oDE(RuleEngine):
     """Three trials for each individual; the best of them by violation meets it under a falling allowance.
 
     A run whose individuals all violate alike gets a fresh population first; the other
     runs wait for it, so each is what it would be alone.
     """
 
+    label = "C2oDE"
+    fewest = 5  # a trial needs itself and four others
+
     def __init__(self, task: Task, rule: Rule | None = None, pop_size: int = 50) -> None:
-        if pop_size < FEWEST:
-            raise InvalidInput(f"C2oDE needs a pop_size of at least {FEWEST}; got {pop_size}")
-        self.task, self.rule, self.size = task, rule or FallingEpsilon(), int(pop_size)
-        self.state: Any = None
-        self.u: Draws | None = None  # numbers of the generation that has begun
+        super().__init__(task, rule or FallingEpsilon(), pop_size)
+        self.u: C2oDENumbers | None = None  # numbers of the generation that has begun
         self.used = np.zeros(task.rng.runs, dtype=np.int64)
 
     def ask(self) -> Array:
         """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
         if self.population is None:
-            return first_population(self.task, self.size)
+            return self.first()
         if self.u is None:
-            self.u = Draws.take(self.task, self.size)
+            self.u = C2oDENumbers.take(self.task, self.size)
             renewed = to_numpy(stuck(self.population.ev)) & (self.used < self.task.budget)
             if np.any(renewed):
                 self.wanted = np.repeat(renewed[:, None], self.size, axis=1)
@@ -78,8 +76,7 @@ class C2oDE(Engine):
         wanted = x.shape[1] if self.wanted is None else self.wanted.sum(axis=1)
         self.used = np.minimum(self.used + wanted, self.task.budget)
         if self.population is None:
-            self.population = Population(x, ev)
-            self.state = self.rule.start(self.population, self.spent(self.size), self.task.rng.uniform(2))
+            self.begin(x, ev)
         elif self.wanted is not None:
             self.population = self.population.replaced(~ev.failed, x, ev)
             self.wanted = None
@@ -90,15 +87,15 @@ class C2oDE(Engine):
         assert self.population is not None
         assert self.u is not None
         trial = preselected(x, ev, self.size)
-        won = not_worse(self.rule.key(trial.ev, self.state), self.rule.key(self.population.ev, self.state))
+        won = not_worse(self.key(trial.ev), self.key(self.population.ev))
         self.population = self.population.replaced(won & ~trial.ev.failed, trial.x, trial.ev)
         self.generation += 1
-        progress = self.spent(self.size * (1 + TRIALS * self.generation))
-        self.state = self.rule.adapt(self.state, self.population, progress, self.u.rule)
+        self.adapt(self.u.rule)
         self.u = None
 
-    def trace(self) -> dict[str, Array]:
-        return self.rule.trace(self.state)
+    def progress(self) -> Progress:
+        """One population at first, three trials of each individual in every generation."""
+        return self.spent(self.size * (1 + TRIALS * self.generation))
 
 
 def stuck(ev: Evaluation) -> Array:
@@ -111,19 +108,19 @@ def stuck(ev: Evaluation) -> Array:
     return (spread < SAME) & ~xp.any(ev.feasible, axis=-1)
 
 
-def trials(population: Population, u: Draws) -> Array:
+def trials(population: Population, u: C2oDENumbers) -> Array:
     """Three candidates of each individual side by side: [B, 3N, D], the trials of i at 3i, 3i+1, 3i+2."""
     xp, x = namespace(population.x), population.x
     by_objective = rows(x, best(BY_OBJECTIVE.key(population.ev, None))[:, None])  # [B, 1, D]
     by_violation = rows(x, best(BY_VIOLATION.key(population.ev, None))[:, None])
-    scale, rate = picked("scale", u.scale), picked("rate", u.rate)
+    F, CR = picked("F", u.F), picked("CR", u.CR)
     (a1, a2), (b1, b2, b3, b4), (c1, c2, c3) = ([rows(x, i) for i in distinct(o)] for o in u.others)
-    f1, f2, f3 = (scale[..., k, None] for k in range(TRIALS))
+    f1, f2, f3 = (F[..., k, None] for k in range(TRIALS))
     towards_objective = reflect(x + f1 * (by_objective - x) + f1 * (a1 - a2))
     towards_feasible = reflect(b1 + f2 * (by_violation - b2) + f2 * (b3 - b4))
     anywhere = reflect(x + u.blend[..., None] * (c1 - x) + f3 * (c2 - c3))
     crossed = [
-        binomial(x, mutant, rate[..., k], u.cross[..., k, :], u.forced[..., k])
+        binomial(x, mutant, CR[..., k], u.cross[..., k, :], u.forced[..., k])
         for k, mutant in enumerate((towards_objective, towards_feasible))
     ]
     side_by_side = xp.stack([*crossed, anywhere], axis=2)

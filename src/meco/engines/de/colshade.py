@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from meco.arrays import Array, bounded, namespace, rows
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
-from meco.engines.de.operators import pieces
+from meco.engines.de.operators import numbers
 from meco.engines.de.shade import binomial, current_to_pbest, pick_guides, pick_others
-from meco.engines.engine import Engine, Task, first_population
+from meco.engines.engine import Task
+from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 from meco.rules.levels import ShrinkingTolerance
-from meco.rules.rule import Key, Population, best, gain, not_worse, order
+from meco.rules.rule import Key, best, gain, not_worse, order
 
-FEWEST = 4  # a trial needs itself, a guide and two others
 SLOTS = 6  # of each success history
 GUIDES = 0.11  # share of the best that may guide
 ROOM = 2.6  # archive members for each individual
@@ -25,12 +25,12 @@ RAREST = 0.001  # either move keeps at least this probability
 INWARD = 0.1  # how far from the bound towards the parent a component is put back
 
 
-class Draws(NamedTuple):
+class ColShadeNumbers(NamedTuple):
     """The random numbers of one generation; all [B, N] but the last six."""
 
     move: Array
     slot: Array
-    scale: Array
+    F: Array
     guide: Array
     first: Array
     second: Array
@@ -39,19 +39,17 @@ class Draws(NamedTuple):
     inward: Array  # [B, N, D]
     drop: Array  # [B, N + room]
     rule: Array  # [B, 2]
-    rate: Array  # [B, N], normal
+    CR: Array  # [B, N], normal
     flight: Array  # [B, N, D], normal
 
     @classmethod
-    def take(cls, task: Task, size: int, room: int) -> Draws:
+    def take(cls, task: Task, size: int, room: int) -> ColShadeNumbers:
         n, d = size, task.dim
-        uniform = task.rng.uniform(7 * n + 2 * n * d + n + room + 2)
-        normal = task.rng.normal(n + n * d)
         shapes = [(n,)] * 7 + [(n, d), (n, d), (n + room,), (2,)]
-        return cls(*pieces(uniform, *shapes), *pieces(normal, (n,), (n, d)))
+        return cls(*numbers(task.rng, *shapes), *numbers(task.rng, (n,), (n, d), normal=True))
 
 
-class ColShade(Engine):
+class ColShade(RuleEngine):
     """SHADE with a second move, a Lévy flight towards a good point, and equality tolerances that shrink.
 
     Each move has a success history of its own, and is chosen as often as it pays. The
@@ -59,70 +57,68 @@ class ColShade(Engine):
     18 D would leave a handful of generations.
     """
 
+    label = "COLSHADE"
+    fewest = 4  # a trial needs itself, a guide and two others
+    rule: ShrinkingTolerance
+
     def __init__(
         self, task: Task, rule: ShrinkingTolerance | None = None, pop_size: int = 50, flights: float = 0.5
     ) -> None:
-        if pop_size < FEWEST:
-            raise InvalidInput(f"COLSHADE needs a pop_size of at least {FEWEST}; got {pop_size}")
+        super().__init__(task, rule or ShrinkingTolerance(final=task.eq_tol), pop_size)
         if not 0.0 <= flights <= 1.0:
             raise InvalidInput(f"COLSHADE needs a probability of flights between 0 and 1; got {flights}")
         if rule is not None and not isinstance(rule, ShrinkingTolerance):
             raise InvalidInput(f"COLSHADE's rule must be a ShrinkingTolerance; got {rule!r}. SHADE takes any rule")
         if not task.same_tolerances:
             raise InvalidInput("COLSHADE in lockstep needs problems with the same ineq_tol and eq_tol")
-        self.task, self.size, self.room = task, int(pop_size), round(ROOM * pop_size)
-        self.rule = rule or ShrinkingTolerance(final=task.eq_tol)
-        self.first_share = float(flights)
-        self.state: Any = None
+        self.room, self.first_share = round(ROOM * pop_size), float(flights)
 
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return first_population(self.task, self.size)
+            return self.first()
         x = self.population.x
-        self.u = u = Draws.take(self.task, self.size, self.room)
+        self.u = u = ColShadeNumbers.take(self.task, self.size, self.room)
         self.flies = u.move < self.share[:, None]
-        self.scale, self.rate = self._settings(u)
+        self.F, self.CR = self._settings(u)
         self.strict = self.rule.strict(self.population.ev)
         guide = rows(x, pick_guides(order(self.strict), u.guide, u.guide, GUIDES))
         first, second = pick_others(u.first, u.second, self.archive.size)
         self.pool = self.archive.beside(x)
-        walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.scale)
-        flown = levy_flight(x, guide, self.scale, u.flight)
+        walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F)
+        flown = levy_flight(x, guide, self.F, u.flight)
         mutant = namespace(x).where(self.flies[..., None], flown, walked)
-        return binomial(x, back_inside(mutant, x, u.inward), self.rate, u.cross, u.forced)
+        return binomial(x, back_inside(mutant, x, u.inward), self.CR, u.cross, u.forced)
 
-    def _settings(self, u: Draws) -> tuple[Array, Array]:
+    def _settings(self, u: ColShadeNumbers) -> tuple[Array, Array]:
         """F and CR of each individual, from the history of its move."""
-        walking, flying = (h.sample(u.slot, u.scale, u.rate, crowd=self.size) for h in self.histories)
+        walking, flying = (h.sample(u.slot, u.F, u.CR, crowd=self.size) for h in self.histories)
         xp = namespace(u.slot)
-        scale, rate = (xp.where(self.flies, f, w) for f, w in zip(flying, walking))
-        return scale, rate
+        F, CR = (xp.where(self.flies, f, w) for f, w in zip(flying, walking))
+        return F, CR
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is better; learn which move and which settings paid."""
         if self.population is None:
-            self._begin(x, ev)
+            self.begin(x, ev)
             return
         trial, parent = self._judged(ev)
         better = ~not_worse(parent, trial) & ~ev.failed
         self._learn(gain(trial, parent, better), better)
         self.population = self.population.replaced(better, x, ev)
         self.generation += 1
-        progress = self.spent(self.size * (self.generation + 1))
-        self.state = self.rule.adapt(self.state, self.population, progress, self.u.rule)
+        self.adapt(self.u.rule)
 
-    def _begin(self, x: Array, ev: Evaluation) -> None:
-        self.population = Population(x, ev)
+    def begin(self, x: Array, ev: Evaluation) -> None:
+        super().begin(x, ev)
         self.histories = (History.fresh(x, SLOTS), History.fresh(x, SLOTS))  # of walks and of flights
         self.share = namespace(x).full_like(x[:, 0, 0], self.first_share)
         self.archive = Archive.empty(x, self.room)
-        self.state = self.rule.start(self.population, self.spent(self.size), self.task.rng.uniform(2))
 
     def _judged(self, ev: Evaluation) -> tuple[Key, Key]:
         """Keys of trials and parents: relaxed, but strict for the best and where only strictness improves."""
         assert self.population is not None
-        relaxed = self.rule.key(ev, self.state), self.rule.key(self.population.ev, self.state)
+        relaxed = self.key(ev), self.key(self.population.ev)
         strict = self.rule.strict(ev), self.strict
         by_strict = leaders(self.strict) | self._only_strictly(relaxed, strict)
         xp = namespace(ev.f)
@@ -142,14 +138,14 @@ class ColShade(Engine):
         xp = namespace(weight)
         by_walk, by_flight = xp.where(self.flies, 0.0, weight), xp.where(self.flies, weight, 0.0)
         self.histories = (
-            self.histories[0].learned(self.scale, self.rate, by_walk, lehmer_rate=True),
-            self.histories[1].learned(self.scale, self.rate, by_flight, lehmer_rate=True),
+            self.histories[0].learned(self.F, self.CR, by_walk, lehmer_CR=True),
+            self.histories[1].learned(self.F, self.CR, by_flight, lehmer_CR=True),
         )
         self.share = paid_share(self.share, by_walk, by_flight)
         self.archive = self.archive.added(self.pool, better & ~self.population.ev.failed, self.u.drop)
 
     def trace(self) -> dict[str, Array]:
-        return {**self.rule.trace(self.state), "flights": self.share}
+        return {**super().trace(), "flights": self.share}
 
 
 def leaders(key: Key) -> Array:
@@ -159,12 +155,12 @@ def leaders(key: Key) -> Array:
     return places[None, :] == best(key)[:, None]
 
 
-def levy_flight(x: Array, guide: Array, scale: Array, normal: Array) -> Array:
+def levy_flight(x: Array, guide: Array, F: Array, normal: Array) -> Array:
     """x + F L (x_pbest - x), each L_j from the one-sided Lévy law 0.01 / z^2; normal is [B, N, D]."""
     xp = namespace(x)
     square = normal * normal
     length = FLIGHT / xp.where(square > 0.0, square, 1.0)
-    return x + scale[..., None] * length * (guide - x)
+    return x + F[..., None] * length * (guide - x)
 
 
 def back_inside(mutant: Array, parent: Array, u: Array) -> Array:

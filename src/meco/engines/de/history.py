@@ -15,8 +15,8 @@ START = 0.5
 class History:
     """Means of successful F and CR in H slots, overwritten in turn: [B, H] each; turn [B]."""
 
-    scale: Array
-    rate: Array
+    F: Array
+    CR: Array
     turn: Array
 
     @classmethod
@@ -26,19 +26,19 @@ class History:
         half = xp.full((x.shape[0], slots), START, dtype=x.dtype, device=x.device)
         return cls(half, half, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
 
-    def sample(self, u_slot: Array, u_scale: Array, normal: Array, crowd: int | None = None) -> tuple[Array, Array]:
+    def sample(self, u_slot: Array, u_F: Array, normal: Array, crowd: int | None = None) -> tuple[Array, Array]:
         """F and CR of each individual around one slot, the same for both: [B, N].
 
         Given a crowd of N, F lies above Zaharie's sqrt((1 - CR/2) / N), below which a
         population loses its spread.
         """
         xp = namespace(u_slot)
-        slot = xp.astype(u_slot * self.scale.shape[1], self.turn.dtype)
-        rate = bounded(rows(self.rate, slot) + WIDTH * normal, 0.0, 1.0)
-        least = 0.0 if crowd is None else xp.sqrt((1.0 - 0.5 * rate) / crowd)
-        return positive_cauchy(rows(self.scale, slot), u_scale, least), rate
+        slot = xp.astype(u_slot * self.F.shape[1], self.turn.dtype)
+        CR = bounded(rows(self.CR, slot) + WIDTH * normal, 0.0, 1.0)
+        least = 0.0 if crowd is None else xp.sqrt((1.0 - 0.5 * CR) / crowd)
+        return positive_cauchy(rows(self.F, slot), u_F, least), CR
 
-    def learned(self, scale: Array, rate: Array, weight: Array, lehmer_rate: bool = False) -> History:
+    def learned(self, F: Array, CR: Array, weight: Array, lehmer_CR: bool = False) -> History:
         """The next slot after a generation with these gains; unchanged where nothing was gained.
 
         F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean (2013) or
@@ -46,13 +46,13 @@ class History:
         """
         xp = namespace(weight)
         learns = xp.max(weight, axis=-1) > 0
-        slots = xp.arange(self.scale.shape[1], dtype=self.turn.dtype, device=self.turn.device)
+        slots = xp.arange(self.F.shape[1], dtype=self.turn.dtype, device=self.turn.device)
         here = (slots == self.turn[:, None]) & learns[:, None]
-        mean_rate = lehmer_mean if lehmer_rate else weighted_mean
-        turn = (self.turn + xp.astype(learns, self.turn.dtype)) % self.scale.shape[1]
+        mean_CR = lehmer_mean if lehmer_CR else weighted_mean
+        turn = (self.turn + xp.astype(learns, self.turn.dtype)) % self.F.shape[1]
         return History(
-            xp.where(here, lehmer_mean(scale, weight)[:, None], self.scale),
-            xp.where(here, mean_rate(rate, weight)[:, None], self.rate),
+            xp.where(here, lehmer_mean(F, weight)[:, None], self.F),
+            xp.where(here, mean_CR(CR, weight)[:, None], self.CR),
             turn,
         )
 

@@ -1,10 +1,17 @@
-"""Moves that several differential evolutions share; SHADE's own are with SHADE."""
+"""What several differential evolutions share beside SHADE's moves: blocks of numbers, indices, reflection."""
 
 from __future__ import annotations
 
 import math
 
 from meco.arrays import Array, bounded, namespace
+from meco.streams import Streams
+
+
+def numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -> list[Array]:
+    """Uniform or normal numbers [B, *shape] for each shape, drawn as one block per run."""
+    needed = sum(math.prod(shape) for shape in shapes)
+    return pieces(rng.normal(needed) if normal else rng.uniform(needed), *shapes)
 
 
 def pieces(block: Array, *shapes: tuple[int, ...]) -> list[Array]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.arrays import rows
 from meco.engines.engine import Engine, Task, first_population, note_if_cut
-from meco.engines.es.maes import RUNAWAY, Cloud, Rates, moved, parent_weights
+from meco.engines.es.maes import RUNAWAY, SearchDistribution, StrategyParameters, moved, parent_weights
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
@@ -108,27 +108,27 @@ class BpEpsMagEs(Engine):
 
     def _start(self, plan: Plan) -> Asking:
         """An MA-ES from a uniform population, until it stops improving."""
-        rates = Rates.of(self.task.dim, -(-plan.size // plan.rule.one_in))
+        par = StrategyParameters.of(self.task.dim, -(-plan.size // plan.rule.one_in))
         unit = first_population(self.task, plan.size) if self.population is None else self._uniform(plan.size)
         self.offspring = plan.size
         ev = yield unit
         x, generation = self.low + unit * self.width, 0
         eps = plan.rule.start(Population(unit, ev), self.spent(self.used), self.task.rng.uniform(2))
         ranked = order(plan.rule.key(ev, eps))
-        cloud = Cloud.round(centroid(x, ev, ranked[:, : rates.mu]), FIRST_STEP)
-        best, improved = self._seen(unit, ev, ranked, eps, cloud), self.used
-        while self.used - improved <= PATIENCE * self.task.budget and cloud.sigma[0] >= SMALLEST_STEP:
+        now = SearchDistribution.round(centroid(x, ev, ranked[:, : par.mu]), FIRST_STEP)
+        best, improved = self._seen(unit, ev, ranked, eps, now), self.used
+        while self.used - improved <= PATIENCE * self.task.budget and now.sigma[0] >= SMALLEST_STEP:
             z = self.task.rng.normal(plan.size, self.task.dim)
-            d = z @ np.swapaxes(cloud.matrix, 1, 2)
-            wished = cloud.mean[:, None, :] + cloud.sigma[0] * d
+            d = z @ np.swapaxes(now.matrix, 1, 2)
+            wished = now.mean[:, None, :] + now.sigma[0] * d
             x = reflected(wished, self.low, self.high)
             ev = yield self._unit(x)
             if generation % self.task.dim == 0:
                 x, ev = yield from self._repair(x, ev, plan.repairs)
-            z, d = self._taken(cloud, wished, x, z, d)
+            z, d = self._taken(now, wished, x, z, d)
             ranked = order(plan.rule.key(ev, eps))
-            cloud = self._adapted(cloud, z, d, ev, ranked[:, : rates.mu], rates)
-            found = self._seen(self._unit(x), ev, ranked, eps, cloud)
+            now = self._adapted(now, z, d, ev, ranked[:, : par.mu], par)
+            found = self._seen(self._unit(x), ev, ranked, eps, now)
             if found < best:
                 best, improved = found, self.used
             generation += 1
@@ -136,9 +136,11 @@ class BpEpsMagEs(Engine):
             progress = self.spent(self.used)._replace(generation=generation)
             eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.rng.uniform(2))
 
-    def _seen(self, unit: np.ndarray, ev: Evaluation, ranked: np.ndarray, eps: np.ndarray, cloud: Cloud) -> Any:
+    def _seen(
+        self, unit: np.ndarray, ev: Evaluation, ranked: np.ndarray, eps: np.ndarray, now: SearchDistribution
+    ) -> Any:
         """Record a generation; violation and objective of the candidate that ranks first."""
-        self.population, self.eps, self.sigma = Population(unit, ev), eps, cloud.sigma
+        self.population, self.eps, self.sigma = Population(unit, ev), eps, now.sigma
         first = ranked[0, 0]
         if ev.failed[0, first]:
             return math.inf, math.inf
@@ -146,27 +148,33 @@ class BpEpsMagEs(Engine):
         self.best = min(self.best, found)
         return found
 
-    def _taken(self, cloud: Cloud, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray) -> Any:
+    def _taken(self, now: SearchDistribution, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray) -> Any:
         """Steps that were really taken: reflection and repair moved some points [1, N, D]."""
         changed = np.any(x != wished, axis=-1, keepdims=True)
         if not np.any(changed):
             return z, d
-        real = (x - cloud.mean[:, None, :]) / cloud.sigma[0]
-        inverse = np.linalg.pinv(cloud.matrix[0], rcond=NEGLIGIBLE)
+        real = (x - now.mean[:, None, :]) / now.sigma[0]
+        inverse = np.linalg.pinv(now.matrix[0], rcond=NEGLIGIBLE)
         return np.where(changed, real @ inverse.T, z), np.where(changed, real, d)
 
     def _adapted(
-        self, cloud: Cloud, z: np.ndarray, d: np.ndarray, ev: Evaluation, parents: np.ndarray, rates: Rates
-    ) -> Cloud:
+        self,
+        now: SearchDistribution,
+        z: np.ndarray,
+        d: np.ndarray,
+        ev: Evaluation,
+        parents: np.ndarray,
+        par: StrategyParameters,
+    ) -> SearchDistribution:
         """The shared update, with this strategy's own step-size rule and limits."""
-        weight = parent_weights(rates.weights.on(z)["w"], ~rows(ev.failed, parents))
-        cloud = moved(cloud, rows(z, parents), rows(d, parents), weight, rates)
-        growth = 0.5 * rates.path * (np.sum(cloud.path**2, axis=-1) / self.task.dim - 1.0)
-        sigma = cloud.sigma * np.exp(np.minimum(growth, STEEPEST))
-        cloud = cloud._replace(sigma=np.minimum(sigma, 0.5 * np.max(self.width)))
-        if np.max(np.abs(cloud.matrix)) < RUNAWAY:  # nan is not below either
-            return cloud
-        return cloud._replace(matrix=np.eye(self.task.dim)[None], path=np.ones_like(cloud.path))
+        weight = parent_weights(par.weights.on(z)["w"], ~rows(ev.failed, parents))
+        now = moved(now, rows(z, parents), rows(d, parents), weight, par)
+        growth = 0.5 * par.c_sigma * (np.sum(now.path**2, axis=-1) / self.task.dim - 1.0)
+        sigma = now.sigma * np.exp(np.minimum(growth, STEEPEST))
+        now = now._replace(sigma=np.minimum(sigma, 0.5 * np.max(self.width)))
+        if np.max(np.abs(now.matrix)) < RUNAWAY:  # nan is not below either
+            return now
+        return now._replace(matrix=np.eye(self.task.dim)[None], path=np.ones_like(now.path))
 
     # -- gradient repair ----------------------------------------------------------------------------
 

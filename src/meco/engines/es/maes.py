@@ -3,48 +3,48 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from meco.arrays import Array, Constants, asarray_like, namespace, rows
-from meco.engines.engine import Engine, Task, with_given
+from meco.engines.engine import Task, with_given
+from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Population, Rule, order
+from meco.rules.rule import Population, Progress, Rule, order
 
-FEWEST = 2  # offspring: one to learn from and one to leave
 WIDEST = 1.0  # largest step size, in the unit cube
 NARROWEST = 1e-9  # largest step of a generation, in the unit cube, below which a run starts afresh
 RUNAWAY = 1e12  # largest entry of a usable matrix
 
 
-class Rates(NamedTuple):
-    """The fixed numbers of a strategy in D variables with mu parents (Hellwig and Beyer 2020)."""
+class StrategyParameters(NamedTuple):
+    """The fixed numbers of a strategy in D variables with mu parents (Hellwig and Beyer 2020), by their usual names."""
 
     weights: Constants  # of the parents, best first, sum 1
     mu: int
-    mass: float  # mu_w: effective number of parents
-    path: float  # c_sigma: how fast the path forgets
-    one: float  # c_1: learning from the path
-    many: float  # c_mu: learning from the parents
-    damping: float  # d_sigma
-    length: float  # chi_D: expected length of a standard normal vector
+    mu_eff: float  # effective number of parents
+    c_sigma: float  # how fast the path forgets
+    c1: float  # learning from the path
+    cmu: float  # learning from the parents
+    d_sigma: float  # damping of the step size
+    chi_n: float  # expected length of a standard normal vector
 
     @classmethod
-    def of(cls, dim: int, mu: int) -> Rates:
+    def of(cls, dim: int, mu: int) -> StrategyParameters:
         raw = math.log(mu + 0.5) - np.log(np.arange(1, mu + 1))
         weights = raw / raw.sum()
-        mass = 1.0 / float(np.sum(weights**2))
-        path = (mass + 2) / (dim + mass + 5)
-        one = 2 / ((dim + 1.3) ** 2 + mass)
-        many = min(1 - one, 2 * (mass - 2 + 1 / mass) / ((dim + 2) ** 2 + mass))
-        damping = 1 + path + 2 * max(0.0, math.sqrt((mass - 1) / (dim + 1)) - 1)
-        length = math.sqrt(dim) * (1 - 1 / (4 * dim) + 1 / (21 * dim**2))
-        return cls(Constants(w=weights), mu, mass, path, one, many, damping, length)
+        mu_eff = 1.0 / float(np.sum(weights**2))
+        c_sigma = (mu_eff + 2) / (dim + mu_eff + 5)
+        c1 = 2 / ((dim + 1.3) ** 2 + mu_eff)
+        cmu = min(1 - c1, 2 * (mu_eff - 2 + 1 / mu_eff) / ((dim + 2) ** 2 + mu_eff))
+        d_sigma = 1 + c_sigma + 2 * max(0.0, math.sqrt((mu_eff - 1) / (dim + 1)) - 1)
+        chi_n = math.sqrt(dim) * (1 - 1 / (4 * dim) + 1 / (21 * dim**2))
+        return cls(Constants(w=weights), mu, mu_eff, c_sigma, c1, cmu, d_sigma, chi_n)
 
 
-class Cloud(NamedTuple):
+class SearchDistribution(NamedTuple):
     """Where the offspring of each run are drawn: mean + sigma * matrix @ z, z standard normal.
 
     mean and path [B, D], sigma [B], matrix [B, D, D].
@@ -56,7 +56,7 @@ class Cloud(NamedTuple):
     path: Array
 
     @classmethod
-    def round(cls, mean: Array, sigma: float) -> Cloud:
+    def round(cls, mean: Array, sigma: float) -> SearchDistribution:
         """Equally wide in every direction."""
         xp = namespace(mean)
         runs, dim = mean.shape
@@ -65,65 +65,69 @@ class Cloud(NamedTuple):
         return cls(mean, xp.full((runs,), sigma, **made), sphere, xp.zeros((runs, dim), **made))
 
 
-class MaEs(Engine):
+class MaEs(RuleEngine):
     """(mu/mu_w, lambda)-MA-ES with cumulative step-size adaptation.
 
     Mean and steps live in unbounded coordinates; only the evaluated point is folded into
-    the box. The population, of which rules see their features, is the last offspring.
+    the box. The population is the last offspring.
     """
 
+    label = "MA-ES"
+    fewest = 2  # offspring: one to learn from and one to leave
+
     def __init__(self, task: Task, rule: Rule, pop_size: int | None = None, sigma: float = 0.2) -> None:
-        self.size = native_size(task.dim) if pop_size is None else int(pop_size)
-        if self.size < FEWEST:
-            raise InvalidInput(f"MA-ES needs a pop_size of at least {FEWEST}; got {pop_size}")
+        super().__init__(task, rule, native_size(task.dim) if pop_size is None else pop_size)
         if not 0.0 < sigma <= WIDEST:
             raise InvalidInput(f"MA-ES needs a sigma above 0 and up to {WIDEST}, in the unit cube; got {sigma}")
-        self.task, self.rule, self.sigma = task, rule, float(sigma)
-        self.rates = Rates.of(task.dim, self.size // 2)
-        self.state: Any = None
-        self.cloud: Cloud | None = None
+        self.sigma = float(sigma)
+        self.parameters = StrategyParameters.of(task.dim, self.size // 2)
+        self.distribution: SearchDistribution | None = None
 
     def ask(self) -> Array:
         """Offspring of the next generation, folded into the unit cube."""
-        draw, size, dim = self.task.rng, self.size, self.task.dim
-        u_fresh, normal = draw.uniform(dim), draw.normal(size, dim)
-        self.cloud = self._first(u_fresh) if self.cloud is None else self._next(self.cloud, u_fresh)
+        rng, size, dim = self.task.rng, self.size, self.task.dim
+        u_fresh, normal = rng.uniform(dim), rng.normal(size, dim)
+        now = self.distribution
+        self.distribution = now = self._first(u_fresh) if now is None else self._next(now, u_fresh)
         self.z = self._with_given_steps(normal) if self.generation == 0 else normal
         xp = namespace(normal)
-        self.d = xp.matmul(self.z, xp.matrix_transpose(self.cloud.matrix))
-        x = fold(self.cloud.mean[:, None, :] + self.cloud.sigma[:, None, None] * self.d)
+        self.d = xp.matmul(self.z, xp.matrix_transpose(now.matrix))
+        x = fold(now.mean[:, None, :] + now.sigma[:, None, None] * self.d)
         return with_given(x, self.task.x0) if self.generation == 0 else x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep the offspring, and let the rule adapt; they are ranked under what it then says."""
-        self.population = Population(x, ev)
         self.generation += 1
-        progress, draw = self.spent(self.size * self.generation), self.task.rng.uniform(2)
         if self.generation == 1:
-            self.state = self.rule.start(self.population, progress, draw)
+            self.begin(x, ev)
         else:
-            self.state = self.rule.adapt(self.state, self.population, progress, draw)
+            self.population = Population(x, ev)
+            self.adapt(self.task.rng.uniform(2))
 
-    def _next(self, cloud: Cloud, u_fresh: Array) -> Cloud:
+    def progress(self) -> Progress:
+        """The offspring of every generation, the first included."""
+        return self.spent(self.size * self.generation)
+
+    def _next(self, now: SearchDistribution, u_fresh: Array) -> SearchDistribution:
         """Towards the better half of the offspring; runs that can learn nothing more start at u_fresh [B, D]."""
         assert self.population is not None
-        ev, rates = self.population.ev, self.rates
+        ev, par = self.population.ev, self.parameters
         xp = namespace(ev.f)
-        parents = order(self.rule.key(ev, self.state))[:, : rates.mu]
-        weight = parent_weights(rates.weights.on(ev.f)["w"], ~rows(ev.failed, parents))
+        parents = order(self.key(ev))[:, : par.mu]
+        weight = parent_weights(par.weights.on(ev.f)["w"], ~rows(ev.failed, parents))
         z, d = rows(self.z, parents), rows(self.d, parents)
         if self.generation == 1 and self.task.x0 is not None:
             z, d = short_steps(z, d)
-        lost, broken = diagnosis(cloud, self.d, xp.any(weight > 0.0, axis=-1))
-        cloud = moved(cloud, z, d, weight, rates)
-        sigma = xp.clip(cloud.sigma * step_change(cloud.path, rates), max=WIDEST)
-        return repaired(cloud._replace(sigma=sigma), broken, lost, u_fresh, self.sigma)
+        lost, broken = diagnosis(now, self.d, xp.any(weight > 0.0, axis=-1))
+        now = moved(now, z, d, weight, par)
+        sigma = xp.clip(now.sigma * step_change(now.path, par), max=WIDEST)
+        return repaired(now._replace(sigma=sigma), broken, lost, u_fresh, self.sigma)
 
-    def _first(self, like: Array) -> Cloud:
+    def _first(self, like: Array) -> SearchDistribution:
         """Round, at the centre or at the first given point, for the runs of like [B, D]."""
         xp = namespace(like)
         start = 0.5 if self.task.x0 is None else asarray_like(self.task.x0[0], like)
-        return Cloud.round(xp.zeros_like(like) + start, self.sigma)
+        return SearchDistribution.round(xp.zeros_like(like) + start, self.sigma)
 
     def _with_given_steps(self, z: Array) -> Array:
         """Steps that lead from the mean to the given points, in the first places."""
@@ -132,8 +136,8 @@ class MaEs(Engine):
         return with_given(z, (self.task.x0 - self.task.x0[0]) / self.sigma)
 
     def trace(self) -> dict[str, Array]:
-        assert self.cloud is not None
-        return {**self.rule.trace(self.state), "sigma": self.cloud.sigma}
+        assert self.distribution is not None
+        return {**super().trace(), "sigma": self.distribution.sigma}
 
 
 def native_size(dim: int) -> int:
@@ -166,12 +170,12 @@ def short_steps(z: Array, d: Array) -> tuple[Array, Array]:
     return z * share, d * share
 
 
-def moved(cloud: Cloud, z: Array, d: Array, weight: Array, rates: Rates) -> Cloud:
+def moved(now: SearchDistribution, z: Array, d: Array, weight: Array, par: StrategyParameters) -> SearchDistribution:
     """Mean, path and matrix after the parents z, d [B, mu, D] (d = matrix @ z) were chosen; sigma stays.
 
     y  <- y + sigma <d>
-    p  <- (1 - c_sigma) p + sqrt(c_sigma (2 - c_sigma) mu_w) <z>
-    M  <- (1 - c_1/2 - c_mu/2) M + c_1/2 (M p) p' + c_mu/2 <d z'>, with the new p and the old M
+    p  <- (1 - c_sigma) p + sqrt(c_sigma (2 - c_sigma) mu_eff) <z>
+    M  <- (1 - c1/2 - cmu/2) M + c1/2 (M p) p' + cmu/2 <d z'>, with the new p and the old M
 
     A run without any parent (all weights 0) stays as it is.
     """
@@ -179,37 +183,37 @@ def moved(cloud: Cloud, z: Array, d: Array, weight: Array, rates: Rates) -> Clou
     weighted = weight[..., None] * z
     square = xp.sum(weight * weight, axis=-1, keepdims=True)
     some = square > 0.0
-    pull = xp.sqrt(rates.path * (2.0 - rates.path) / xp.where(some, square, 1.0))
-    path = xp.where(some, (1.0 - rates.path) * cloud.path + pull * xp.sum(weighted, axis=1), cloud.path)
+    pull = xp.sqrt(par.c_sigma * (2.0 - par.c_sigma) / xp.where(some, square, 1.0))
+    path = xp.where(some, (1.0 - par.c_sigma) * now.path + pull * xp.sum(weighted, axis=1), now.path)
     learns = 0.5 * xp.astype(some, z.dtype)[..., None]  # [B, 1, 1]
-    one, many = rates.one * learns, rates.many * learns
-    along = xp.matmul(cloud.matrix, path[..., None])[..., 0]
+    c1, cmu = par.c1 * learns, par.cmu * learns
+    along = xp.matmul(now.matrix, path[..., None])[..., 0]
     left = xp.concat([d, along[:, None, :]], axis=1)
-    right = xp.concat([many * weighted, one * path[:, None, :]], axis=1)
-    matrix = (1.0 - one - many) * cloud.matrix + xp.matmul(xp.matrix_transpose(left), right)
+    right = xp.concat([cmu * weighted, c1 * path[:, None, :]], axis=1)
+    matrix = (1.0 - c1 - cmu) * now.matrix + xp.matmul(xp.matrix_transpose(left), right)
     step = xp.sum(weight[..., None] * d, axis=1)
-    return Cloud(cloud.mean + cloud.sigma[:, None] * step, cloud.sigma, matrix, path)
+    return SearchDistribution(now.mean + now.sigma[:, None] * step, now.sigma, matrix, path)
 
 
-def step_change(path: Array, rates: Rates) -> Array:
+def step_change(path: Array, par: StrategyParameters) -> Array:
     """Factor on sigma: above 1 where the path is longer than chance would make it; path [B, D] -> [B]."""
     xp = namespace(path)
     norm = xp.sqrt(xp.sum(path * path, axis=-1))
-    return xp.exp((rates.path / rates.damping) * (norm / rates.length - 1.0))
+    return xp.exp((par.c_sigma / par.d_sigma) * (norm / par.chi_n - 1.0))
 
 
-def diagnosis(cloud: Cloud, d: Array, some: Array) -> tuple[Array, Array]:
+def diagnosis(now: SearchDistribution, d: Array, some: Array) -> tuple[Array, Array]:
     """Runs to start afresh, and runs whose matrix ran away: d [B, N, D], some [B] -> [B], [B].
 
     Afresh: no offspring moved in any variable, or all failed before the run ever moved.
     """
     xp = namespace(d)
     reach = xp.max(xp.abs(d), axis=(1, 2))
-    stuck = ~some & xp.all(cloud.path == 0.0, axis=-1)
-    return stuck | (cloud.sigma * reach < NARROWEST), ~(reach < RUNAWAY)  # nan is not below either
+    stuck = ~some & xp.all(now.path == 0.0, axis=-1)
+    return stuck | (now.sigma * reach < NARROWEST), ~(reach < RUNAWAY)  # nan is not below either
 
 
-def repaired(cloud: Cloud, broken: Array, lost: Array, fresh: Array, sigma: float) -> Cloud:
+def repaired(now: SearchDistribution, broken: Array, lost: Array, fresh: Array, sigma: float) -> SearchDistribution:
     """Round again where the matrix is broken, and round at a fresh mean [B, D] where the run is lost.
 
     The landscape has period 2 along every variable, so the mean is kept within one period.
@@ -217,10 +221,10 @@ def repaired(cloud: Cloud, broken: Array, lost: Array, fresh: Array, sigma: floa
     xp = namespace(fresh)
     dim = fresh.shape[1]
     reset = broken | lost
-    within = cloud.mean - 2.0 * xp.floor(0.5 * cloud.mean)
-    return Cloud(
+    within = now.mean - 2.0 * xp.floor(0.5 * now.mean)
+    return SearchDistribution(
         xp.where(lost[:, None], fresh, within),
-        xp.where(lost, sigma, cloud.sigma),
-        xp.where(reset[:, None, None], xp.eye(dim, dtype=fresh.dtype, device=fresh.device), cloud.matrix),
-        xp.where(reset[:, None], 0.0, cloud.path),
+        xp.where(lost, sigma, now.sigma),
+        xp.where(reset[:, None, None], xp.eye(dim, dtype=fresh.dtype, device=fresh.device), now.matrix),
+        xp.where(reset[:, None], 0.0, now.path),
     )

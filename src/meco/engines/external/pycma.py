@@ -10,6 +10,7 @@ import numpy as np
 
 from meco.arrays import Array
 from meco.engines.engine import Engine, Task
+from meco.engines.es.maes import native_size
 from meco.engines.external import Ceiling, borrow, contained
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
@@ -36,9 +37,11 @@ class CmaEs(Engine):
         if pop_size is not None and pop_size < 3:
             raise InvalidInput(f"CMA-ES needs a pop_size of at least 3; got {pop_size}")
         library()
-        self.task, self.size, self.sigma0, self.penalty = task, pop_size, float(sigma0), float(penalty)
-        self.random = task.rng.generator(0)
+        self.task, self.sigma0, self.penalty = task, float(sigma0), float(penalty)
         self.width = max(2, task.dim)  # pycma wants two variables; a lone one gets an idle companion
+        self.size = native_size(self.width) if pop_size is None else int(pop_size)
+        self.own_size = pop_size is None  # pycma then derives other settings from its own formula
+        self.random = task.rng.generator(0)
         self.es: Any = None
         self.starts = 0
 
@@ -81,7 +84,7 @@ class CmaEs(Engine):
             "bounds": [0, 1], "tolfun": 1e-20, "tolfunhist": 0, "tolstagnation": 0, "verbose": -9,
             "signals_filename": None, "seed": np.nan, "randn": self._normal,
         }  # fmt: skip
-        return options if self.size is None else options | {"popsize": int(self.size)}
+        return options if self.own_size else options | {"popsize": self.size}
 
     def _normal(self, *shape: int) -> np.ndarray:
         return self.random.standard_normal(shape)

@@ -28,7 +28,7 @@ def library() -> ModuleType:
     return borrow("scipy.optimize", "a SciPy method")
 
 
-class Stopped(Exception):
+class StopAsked(Exception):
     """The caller's stop() said so."""
 
 
@@ -61,7 +61,7 @@ class Door:
         if spent - self.noted >= CHUNK:
             self.note()
             if self.stop is not None and self.stop():
-                raise Stopped
+                raise StopAsked
 
     def note(self) -> None:
         """A row of the trace for what was evaluated since the last one."""
@@ -94,7 +94,7 @@ class SelfDriven(Engine):
             while evaluator.left > 0:
                 self._search(door)
                 self.starts += 1
-        except (BudgetSpent, Stopped):
+        except (BudgetSpent, StopAsked):
             pass
         door.note()
 

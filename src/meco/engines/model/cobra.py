@@ -39,7 +39,7 @@ class Cobra(Engine):
         phase_one: bool = False,
         max_iter: int = 100,
     ) -> None:
-        self.task, self.random = task, task.rng.generator(0)
+        self.task, self.random, self.size = task, task.rng.generator(0), 2 * task.dim + 1
         if cap is not None and cap < 4 * task.dim:
             raise InvalidInput(f"cap must be at least 4 D = {4 * task.dim} points; got {cap}")
         self.cycle, self.phase_one, self.max_iter = tuple(cycle), phase_one, int(max_iter)
@@ -88,8 +88,7 @@ class Cobra(Engine):
 
     def _design(self) -> np.ndarray:
         """Latin hypercube of 2 D + 1 points; points to try first take the first places."""
-        dim = self.task.dim
-        count = 2 * dim + 1
+        dim, count = self.task.dim, self.size
         cells = self.random.permuted(np.tile(np.arange(count), (dim, 1)), axis=1).T
         x = 2.0 * (cells + self.random.random((count, dim))) / count - 1.0
         if self.task.x0 is not None:

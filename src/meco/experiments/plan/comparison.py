@@ -8,7 +8,7 @@ from pathlib import Path
 
 from meco.errors import InvalidInput, UnknownName
 from meco.experiments.plan.experiment import Contender, Experiment, load_problem, load_user_problem
-from meco.problems.suite import FAMILIES, SUITES, problem_names
+from meco.problems.suite import SUITES, find
 
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
 INSTANCE = "paper"
@@ -38,7 +38,7 @@ def comparison(
             load_user_problem(path, name)
             files[f"{Path(file).name}:{name}"] = path
         else:
-            names.append(_exact(text))
+            names.append(find(text)[1])
     if not names and not files:
         raise InvalidInput("nothing to compare on: give --suite (e.g. cec2017) or --problem (e.g. C01 or file.py:name)")
     if budget is not None and budget < 1:
@@ -51,20 +51,13 @@ def comparison(
         dims=_dims(names, dims), instance=str(instance), budget=budget, views=VIEWS,
         focus=tuple(c.label for c in chosen[:7]), files=files, first_seed=FIRST_SEED,
     ).adjusted(runs, surrogate_runs=surrogate_runs)  # fmt: skip
-    for place in made.places():  # a dimension or instance that a problem does not have is said now
-        load_problem(place, files)
+    for case in made.cases():  # a dimension or instance that a problem does not have is said now
+        load_problem(case, files)
     return made
 
 
-def _exact(name: str) -> str:
-    folded = {known.lower(): known for known in problem_names()}
-    if name.lower() not in folded:
-        raise UnknownName("problem", name, problem_names())
-    return folded[name.lower()]
-
-
 def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
-    scalable = {name for family in FAMILIES if family.scalable for name in family.names}
+    scalable = {name for name in names if find(name)[0].scalable}
     if dims is None:
         return (10,) if names and set(names) <= scalable else (None,)
     fixed = [name for name in names if name not in scalable]

@@ -1,4 +1,4 @@
-"""What an experiment is: contenders, places where they run, how often, and what to show of it."""
+"""What an experiment is: contenders, cases where they run, how often, and what to show of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogate
 LEAST_SURROGATE_RUNS = 3
 
 
-class Place(NamedTuple):
+class TestCase(NamedTuple):
     """Where a run happens: a problem at a dimension, its instance, and the evaluations allowed."""
 
     problem: str
@@ -34,8 +34,18 @@ class Run(NamedTuple):
 
     method: str
     options: str  # JSON with sorted keys
-    place: Place
+    case: TestCase
     seed: int
+
+    def to_json(self) -> str:
+        """The name as text."""
+        return json.dumps(self, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """Back from to_json()."""
+        method, options, case, seed = json.loads(text)
+        return cls(method, options, TestCase(*case), seed)
 
 
 @dataclass(frozen=True)
@@ -51,9 +61,9 @@ class Contender:
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int | None = None
 
-    def filled(self, place: Place, pins: Mapping[str, str] | None = None) -> str:
-        """The options at a place, as the JSON that names a run; a policy is named with its pin."""
-        given = {k: _fill(v, place) for k, v in sorted(self.options.items())}
+    def filled(self, case: TestCase, pins: Mapping[str, str] | None = None) -> str:
+        """The options at a case, as the JSON that names a run; a policy is named with its pin."""
+        given = {k: _fill(v, case) for k, v in sorted(self.options.items())}
         policy = str(given.get("policy"))
         if pins and policy in pins:
             given["policy"] = f"{policy}@{pins[policy]}"
@@ -112,31 +122,36 @@ class Experiment:
     versions: Mapping[str, tuple[int, str]] = field(default_factory=dict)  # name -> D, digest of the file
     pins: Mapping[str, str] = field(default_factory=dict)  # policies: name -> first digits of their digest
 
-    def places(self, dim: int | None = None) -> list[Place]:
+    def cases(self, dim: int | None = None) -> list[TestCase]:
         """Every problem at every dimension, or at one of them."""
         return [
-            self._place(name, d) for d in self.dims for name in self.problems if dim is None or d is None or d == dim
+            self._case(name, d) for d in self.dims for name in self.problems if dim is None or d is None or d == dim
         ]
 
-    def _place(self, name: str, dim: int | None) -> Place:
+    def _case(self, name: str, dim: int | None) -> TestCase:
         if name in self.files:
             size, digest = self.versions[name] if name in self.versions else _version(self.files[name], name)
-            return Place(name, size, digest, self.budget or 50 * size)
+            return TestCase(name, size, digest, self.budget or 50 * size)
         if dim is None:
             dim = get_problem(name).dim
-        return Place(name, dim, self.instance, self.budget or 50 * dim)
+        return TestCase(name, dim, self.instance, self.budget or 50 * dim)
 
     def wanted(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
         """Every run of the experiment, with the contender it belongs to."""
-        places = self.places(dim)
+        cases = self.cases(dim)
         for contender in self.contenders:
-            for place in places:
-                options = contender.filled(place, self.pins)
-                for turn in range(self.seeds(contender)):
-                    yield contender, Run(contender.method, options, place, self.first_seed + turn)
+            for case in cases:
+                for run in self.runs_of(contender, case):
+                    yield contender, run
+
+    def runs_of(self, contender: Contender, case: TestCase) -> list[Run]:
+        """The runs of a contender on a case, with consecutive seeds."""
+        options = contender.filled(case, self.pins)
+        seeds = range(self.first_seed, self.first_seed + self.seeds(contender))
+        return [Run(contender.method, options, case, seed) for seed in seeds]
 
     def seeds(self, contender: Contender) -> int:
-        """How many runs a contender makes at each place."""
+        """How many runs a contender makes at each case."""
         return self.runs if contender.most is None else min(self.runs, contender.most)
 
     def pinned(self) -> Experiment:
@@ -145,8 +160,8 @@ class Experiment:
         A report finds the runs by these digests, without the policies and files themselves.
         """
         now = replace(self, versions={name: _version(path, name) for name, path in self.files.items()})
-        steered, places = [c for c in self.contenders if "policy" in c.options], now.places()
-        names = {json.loads(c.filled(p))["policy"] for c in steered for p in places}
+        steered, cases = [c for c in self.contenders if "policy" in c.options], now.cases()
+        names = {json.loads(c.filled(p))["policy"] for c in steered for p in cases}
         found = {name: policy_digest(name) for name in sorted(names)}
         return replace(now, pins={name: digest for name, digest in found.items() if digest})
 
@@ -225,7 +240,7 @@ class Experiment:
 @lru_cache(maxsize=256)
 def policy_digest(name: str) -> str:
     """The first digits of a policy's digest; nothing for a policy that is not there."""
-    from meco.mdp.policy import load_policy
+    from meco.mdp.policy_store import load_policy
 
     try:
         return str(load_policy(name).metadata["digest"])[:8]
@@ -245,15 +260,15 @@ def known_labels(experiment: Experiment) -> list[str]:
     return [c.label for c in experiment.contenders]
 
 
-def load_problem(place: Place, files: Mapping[str, str]) -> Problem:
-    """The problem of a place, the same object for all its runs in this process."""
-    if place.problem in files:
-        path = files[place.problem]
-        problem = load_user_problem(path, place.problem.rpartition(":")[2])
-        if file_digest(path) != place.instance:
+def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:
+    """The problem of a case, the same object for all its runs in this process."""
+    if case.problem in files:
+        path = files[case.problem]
+        problem = load_user_problem(path, case.problem.rpartition(":")[2])
+        if file_digest(path) != case.instance:
             raise InvalidInput(f"{path} changed since the campaign began; give the command again to run it anew")
         return problem
-    return _benchmark(place.problem, place.dim, place.instance)
+    return _benchmark(case.problem, case.dim, case.instance)
 
 
 @lru_cache(maxsize=256)
@@ -282,11 +297,11 @@ def _version(path: str, name: str) -> tuple[int, str]:
     return load_user_problem(path, name.rpartition(":")[2]).dim, file_digest(path)
 
 
-def _fill(value: Any, place: Place) -> Any:
+def _fill(value: Any, case: TestCase) -> Any:
     """Text with {problem} and {dim} put in; other braces may stand in a path."""
     if not isinstance(value, str):
         return value
-    return value.replace("{problem}", place.problem).replace("{dim}", str(place.dim))
+    return value.replace("{problem}", case.problem).replace("{dim}", str(case.dim))
 
 
 def _cut(text: str) -> list[str]:

@@ -7,20 +7,21 @@ import numpy as np
 from meco.experiments.report import stats
 from meco.experiments.report.figure import MUTED, Axis, Band, Figure, Line, Mark, Panel
 from meco.experiments.report.figures import in_front, legend, series
-from meco.experiments.report.result_set import METRICS, POINTS, Sample
+from meco.experiments.report.result_set import METRICS, ResultSet
 from meco.experiments.report.table import Cell, Column, Table, number
 from meco.experiments.report.tables import at, stem
+from meco.experiments.run.checkpoints import SHARES
 
 
-def progress_figure(sample: Sample) -> Figure:
+def progress_figure(results: ResultSet) -> Figure:
     """Mean over problems of the gap still open in f+ν, and of the violation left, over the evaluations."""
-    gap = stats.mean_of(stats.mean_of(sample.open_gap(), 2), 1)  # [M, T]
-    left = stats.mean_of(stats.mean_of(_violation_left(sample), 2), 1)
-    shares = np.arange(1, POINTS + 1) / POINTS * 100
+    gap = stats.mean_of(stats.mean_of(results.open_gap(), 2), 1)  # [M, T]
+    left = stats.mean_of(stats.mean_of(_violation_left(results), 2), 1)
+    percent = 100 * SHARES
     panels = [
-        Panel(f"f+ν{at(sample)}", _lines(sample, shares, gap), Axis("evaluations, % of the budget", (0, 100)),
+        Panel(f"f+ν{at(results)}", _lines(results, percent, gap), Axis("evaluations, % of the budget", (0, 100)),
               Axis("gap still open", log=True)),
-        Panel(f"feasibility first{at(sample)}", _lines(sample, shares, left),
+        Panel(f"feasibility first{at(results)}", _lines(results, percent, left),
               Axis("evaluations, % of the budget", (0, 100)), Axis("violation left", log=True)),
     ]  # fmt: skip
     caption = (
@@ -34,38 +35,38 @@ def progress_figure(sample: Sample) -> Figure:
             Cell(number(gap[m, -1]), float(gap[m, -1])),
             Cell(number(left[m, -1]), float(left[m, -1])),
         ]
-        for m, label in enumerate(sample.labels)
+        for m, label in enumerate(results.labels)
     ]
     columns = [Column("Method", head=True), Column("gap at the end, f+ν"), Column("violation left, feasibility first")]
-    numbers = Table(stem(sample, "progress"), f"At the end{at(sample)}", columns, rows)
-    title = f"Normalised convergence{at(sample)}"
-    return Figure(stem(sample, "progress"), title, panels, caption, legend(sample), numbers)
+    numbers = Table(stem(results, "progress"), f"At the end{at(results)}", columns, rows)
+    title = f"Normalised convergence{at(results)}"
+    return Figure(stem(results, "progress"), title, panels, caption, legend(results), numbers)
 
 
-def _violation_left(sample: Sample) -> np.ndarray:
+def _violation_left(results: ResultSet) -> np.ndarray:
     """Violation of the feasibility-first best, 0 when feasible, against its mean first value: [M, P, R, T]."""
-    nu = np.where(sample.curves["feasible"] == 1.0, 0.0, sample.curves["nu"])
+    nu = results.curves["nu"]
     started = ~np.isnan(nu)
     first = np.take_along_axis(nu, np.argmax(started, axis=-1)[..., None], axis=-1)[..., 0]
     scale = stats.mean_of(np.where(np.isfinite(first), first, np.nan), (0, 2))
     return nu / np.where(scale > 0, scale, 1.0)[:, None, None]
 
 
-def _lines(sample: Sample, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
-    tint = series(sample)
+def _lines(results: ResultSet, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
+    tint = series(results)
     return [
-        Line(x, np.maximum(values[m], floor), tint[m], sample.labels[m], 2.2 if tint[m] != MUTED else 1.1)
-        for m in in_front(sample)
+        Line(x, np.maximum(values[m], floor), tint[m], results.labels[m], 2.2 if tint[m] != MUTED else 1.1)
+        for m in in_front(results)
     ]
 
 
-def ecdf_figure(sample: Sample) -> Figure:
+def ecdf_figure(results: ResultSet) -> Figure:
     """Share of targets reached by each evaluation count, under both metrics."""
-    reached = {"score": stats.ecdf(sample.open_gap()), "first": _feasible_ecdf(sample)}
-    shares = np.arange(1, POINTS + 1) / POINTS * 100
+    reached = {"score": stats.ecdf(results.open_gap()), "first": _feasible_ecdf(results)}
+    percent = 100 * SHARES
     axis = Axis("evaluations, % of the budget", (0, 100))
     panels = [
-        Panel(f"{title}{at(sample)}", _lines(sample, shares, reached[k], 0.0), axis, Axis("targets reached", (0, 1)))
+        Panel(f"{title}{at(results)}", _lines(results, percent, reached[k], 0.0), axis, Axis("targets reached", (0, 1)))
         for k, title in METRICS.items()
     ]
     caption = (
@@ -75,20 +76,20 @@ def ecdf_figure(sample: Sample) -> Figure:
     )
     rows = [
         [Cell(label, label), *(Cell(f"{reached[k][m, -1]:.3f}", float(reached[k][m, -1])) for k in METRICS)]
-        for m, label in enumerate(sample.labels)
+        for m, label in enumerate(results.labels)
     ]
     columns = [Column("Method", head=True), *(Column(f"targets reached, {t}") for t in METRICS.values())]
-    numbers = Table(stem(sample, "ecdf"), f"Targets reached at the end{at(sample)}", columns, rows)
+    numbers = Table(stem(results, "ecdf"), f"Targets reached at the end{at(results)}", columns, rows)
     return Figure(
-        stem(sample, "ecdf"), f"Targets over evaluations{at(sample)}", panels, caption, legend(sample), numbers
+        stem(results, "ecdf"), f"Targets over evaluations{at(results)}", panels, caption, legend(results), numbers
     )
 
 
-def _feasible_ecdf(sample: Sample) -> np.ndarray:
+def _feasible_ecdf(results: ResultSet) -> np.ndarray:
     """Targets in violation for every problem, and in f for those where any run was feasible: [M, T]."""
-    left = _violation_left(sample)
-    f = np.where(sample.curves["feasible"] == 1.0, sample.curves["f"], np.nan)
-    parts, weights = [stats.ecdf(left)], [sample.shape[1]]
+    left = _violation_left(results)
+    f = results.curves["f"]
+    parts, weights = [stats.ecdf(left)], [results.shape[1]]
     solved = ~np.all(np.isnan(f), axis=(0, 2, 3))
     if solved.any():
         kept = f[:, solved]
@@ -100,30 +101,30 @@ def _feasible_ecdf(sample: Sample) -> np.ndarray:
     return np.average(np.stack(parts), axis=0, weights=weights)
 
 
-def convergence_figures(sample: Sample) -> list[Figure]:
+def convergence_figures(results: ResultSet) -> list[Figure]:
     """Each problem by itself: medians with the quartiles as bands, for the contenders brought out."""
-    tint = series(sample)
-    shown = [m for m in in_front(sample) if tint[m] != MUTED]
+    tint = series(results)
+    shown = [m for m in in_front(results) if tint[m] != MUTED]
     made = []
     for metric, title in METRICS.items():
         if metric == "score":
-            values, what = sample.curves["score"], "least f+ν so far"
+            values, what = results.curves["score"], "least f+ν so far"
         else:
-            values, what = np.where(sample.curves["feasible"] == 1.0, 0.0, sample.curves["nu"]), "violation of the best"
+            values, what = results.curves["nu"], "violation of the best"
         panels = []
-        for j, place in enumerate(sample.places):
-            x = np.arange(1, POINTS + 1) / POINTS * place.budget
+        for j, case in enumerate(results.cases):
+            x = SHARES * case.budget
             marks: list[Mark] = []
             for m in shown:
-                marks += _banded(x, values[m, j], tint[m], sample.labels[m], floor=1e-12)
+                marks += _banded(x, values[m, j], tint[m], results.labels[m], floor=1e-12)
             log = metric == "first" or bool(stats.least_of(values[shown, j]) > 0)
-            panels.append(Panel(place.problem, marks, Axis("", (0, place.budget)), Axis("", log=log), (300, 190)))
+            panels.append(Panel(case.problem, marks, Axis("", (0, case.budget)), Axis("", log=log), (300, 190)))
         caption = f"{what[0].upper()}{what[1:]}: median and quartiles of the runs over evaluations."
         if metric == "first":
             caption += " A line that falls out of its panel has become feasible."
-        keys = [(label, s) for label, s in legend(sample) if s != MUTED]
-        name = stem(sample, f"convergence-{metric}")
-        made.append(Figure(name, f"Convergence, {title}{at(sample)}", panels, caption, keys, small=True))
+        keys = [(label, s) for label, s in legend(results) if s != MUTED]
+        name = stem(results, f"convergence-{metric}")
+        made.append(Figure(name, f"Convergence, {title}{at(results)}", panels, caption, keys, small=True))
     return made
 
 
@@ -139,4 +140,4 @@ def _banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float
     some = x[begun]
     if floor and stats.least_of(middle) >= 0:
         low, middle, high = (np.maximum(v, floor) for v in (low, middle, high))
-    return [Band(some, low, high, tint, label), Line(some, middle, tint, label, 1.8)]
+    return [Band(some, (low, high), tint, label), Line(some, middle, tint, label, 1.8)]

@@ -1,4 +1,4 @@
-"""A figure as data: panels with marks in data coordinates, drawn twice, as SVG for the page and by matplotlib."""
+"""A figure as data: panels with marks in data coordinates, which svg.py draws for the page and for files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHARACTER = 7.5  # width of a character, near enough for margins
 
 @dataclass(frozen=True)
 class Line:
-    """A curve of a series; step holds each value until the next."""
+    """A curve of a series."""
 
     x: np.ndarray
     y: np.ndarray
@@ -31,18 +31,17 @@ class Band:
     """The room between two curves of a series."""
 
     x: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    y: tuple[np.ndarray, np.ndarray]  # below and above
     series: int
     label: str = ""
 
 
 @dataclass(frozen=True)
 class Box:
-    """A horizontal box at height y: least, quartiles and greatest, points beyond the whiskers."""
+    """A horizontal box at height y: least, quartiles and greatest, and points beyond the whiskers."""
 
+    x: tuple[float, ...]
     y: float
-    values: tuple[float, float, float, float, float]
     series: int
     label: str = ""
     beyond: tuple[float, ...] = ()
@@ -50,12 +49,10 @@ class Box:
 
 @dataclass(frozen=True)
 class Dot:
-    """A value with its interval at height y."""
+    """A value at height y between the ends of its interval."""
 
-    x: float
+    x: tuple[float, float, float]  # low, value, high
     y: float
-    low: float
-    high: float
     series: int
     label: str = ""
 
@@ -64,20 +61,19 @@ class Dot:
 class Tile:
     """A rectangle filled by a share from 0 to 1, with a text on it."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    x: tuple[float, float]
+    y: tuple[float, float]
     share: float
     text: str = ""
     label: str = ""
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A closed outline of the ground: an obstacle, a zone, an area."""
+class Outline:
+    """A closed line on the ground: an obstacle, a zone, an area."""
 
-    points: np.ndarray  # [V, 2]
+    x: np.ndarray
+    y: np.ndarray
     kind: str  # block, round, zone, area
 
 
@@ -114,7 +110,7 @@ class Words:
     series: int | None = None
 
 
-Mark = Line | Band | Box | Dot | Tile | Shape | Spot | Segment | Words
+Mark = Line | Band | Box | Dot | Tile | Outline | Spot | Segment | Words
 
 
 @dataclass(frozen=True)
@@ -158,8 +154,10 @@ def limits(panel: Panel, direction: str) -> tuple[float, float]:
     axis = panel.x if direction == "x" else panel.y
     if axis.limits is not None:
         return axis.limits
-    values = [v for mark in panel.marks for v in _extent(mark, direction)]
-    kept = [v for v in values if np.isfinite(v) and (not axis.log or v > 0)]
+    values = [np.ravel(getattr(mark, direction)) for mark in panel.marks]
+    if direction == "x":
+        values += [np.ravel(mark.beyond) for mark in panel.marks if isinstance(mark, Box)]
+    kept = [v for v in np.concatenate([np.empty(0), *values]) if np.isfinite(v) and (not axis.log or v > 0)]
     if not kept:
         return (0.1, 1.0) if axis.log else (0.0, 1.0)
     low, high = min(kept), max(kept)
@@ -168,24 +166,6 @@ def limits(panel: Panel, direction: str) -> tuple[float, float]:
     room = 0.04 * (high - low) or 0.5
     low, high = low - room, high + room
     return (float(10**low), float(10**high)) if axis.log else (float(low), float(high))
-
-
-def _extent(mark: Mark, direction: str) -> list[float]:
-    if isinstance(mark, Band):
-        parts = [mark.x] if direction == "x" else [mark.low, mark.high]
-        return [float(v) for part in parts for v in (np.nanmin(part), np.nanmax(part)) if np.size(part)]
-    if isinstance(mark, Box):
-        return [*mark.values, *mark.beyond] if direction == "x" else [mark.y]
-    if isinstance(mark, Dot):
-        return [mark.x, mark.low, mark.high] if direction == "x" else [mark.y]
-    if isinstance(mark, Tile):
-        return [mark.x, mark.x + mark.width] if direction == "x" else [mark.y, mark.y + mark.height]
-    if isinstance(mark, Shape):
-        column = mark.points[:, 0 if direction == "x" else 1]
-        return [float(column.min()), float(column.max())]
-    values = np.atleast_1d(getattr(mark, direction))
-    finite = values[np.isfinite(values)]
-    return [float(v) for v in finite]
 
 
 def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:

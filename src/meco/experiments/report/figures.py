@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.experiments.report import stats
 from meco.experiments.report.figure import MUTED, SLOTS, Axis, Box, Dot, Figure, Mark, Panel, Segment, Words
-from meco.experiments.report.result_set import METRICS, Sample
+from meco.experiments.report.result_set import METRICS, ResultSet
 from meco.experiments.report.table import Cell, Column, Table, fixed
 from meco.experiments.report.tables import at, p_text, stem
 
@@ -22,15 +22,15 @@ class Palette:
     def __init__(self) -> None:
         self._kept = {label: slot for slot, label in enumerate(USUAL)}
 
-    def slots(self, samples: Sequence[Sample]) -> dict[str, int]:
+    def slots(self, sets: Sequence[ResultSet]) -> dict[str, int]:
         """The experiment's own focus first, then whoever does best on f+ν, as far as the colours go."""
-        labels = list(dict.fromkeys(label for s in samples for label in s.labels))
+        labels = list(dict.fromkeys(label for s in sets for label in s.labels))
         places: dict[str, list[float]] = {label: [] for label in labels}
-        for s in samples:
+        for s in sets:
             for label, rank in zip(s.labels, s.rank_table("score").mean(axis=1)):
                 places[label].append(np.inf if np.isnan(rank) else rank)
         best = sorted(labels, key=lambda label: np.mean(places[label]))
-        focus = [label for label in samples[0].experiment.focus if label in labels]
+        focus = [label for label in sets[0].experiment.focus if label in labels]
         chosen = list(dict.fromkeys([*focus[:5], *best]))[:SLOTS]
         found: dict[str, int] = {}
         for label in sorted(chosen, key=lambda label: self._kept.get(label, SLOTS)):
@@ -41,36 +41,36 @@ class Palette:
         return found
 
 
-def series(sample: Sample) -> list[int]:
+def series(results: ResultSet) -> list[int]:
     """The colour slot of every contender; MUTED for those that stay in the background."""
-    return [sample.slots.get(label, MUTED) for label in sample.labels]
+    return [results.slots.get(label, MUTED) for label in results.labels]
 
 
-def legend(sample: Sample) -> list[tuple[str, int]]:
+def legend(results: ResultSet) -> list[tuple[str, int]]:
     """Brought-out contenders by name, and one entry for the others."""
-    pairs = [(label, s) for label, s in zip(sample.labels, series(sample)) if s != MUTED]
-    rest = [label for label, s in zip(sample.labels, series(sample)) if s == MUTED]
+    pairs = [(label, s) for label, s in zip(results.labels, series(results)) if s != MUTED]
+    rest = [label for label, s in zip(results.labels, series(results)) if s == MUTED]
     return sorted(pairs, key=lambda pair: pair[1]) + ([("others", MUTED)] if rest else [])
 
 
-def in_front(sample: Sample) -> list[int]:
+def in_front(results: ResultSet) -> list[int]:
     """Contenders in drawing order: the ones brought out last, on top."""
-    tint = series(sample)
+    tint = series(results)
     return sorted(range(len(tint)), key=lambda m: (tint[m] != MUTED, -tint[m]))
 
 
 # -- ranks -----------------------------------------------------------------------------------
 
 
-def critical_figure(sample: Sample) -> Figure | None:
+def critical_figure(results: ResultSet) -> Figure | None:
     """Critical-difference diagrams: methods joined by a bar do not differ (Nemenyi, 0.05)."""
-    if sample.complete.sum() < 3 or sample.shape[1] < 2:
+    if results.complete.sum() < 3 or results.shape[1] < 2:
         return None
     panels, words = [], []
     for metric, title in METRICS.items():
-        table = sample.rank_table(metric)[sample.complete]
-        labels = [label for label, keep in zip(sample.labels, sample.complete) if keep]
-        tint = [s for s, keep in zip(series(sample), sample.complete) if keep]
+        table = results.rank_table(metric)[results.complete]
+        labels = [label for label, keep in zip(results.labels, results.complete) if keep]
+        tint = [s for s, keep in zip(series(results), results.complete) if keep]
         test = stats.friedman(table)
         wide = stats.critical_difference(*table.shape)
         panels.append(_ladder(table.mean(axis=1), labels, tint, wide, title))
@@ -78,8 +78,8 @@ def critical_figure(sample: Sample) -> Figure | None:
             f"{title}: Friedman χ² = {test.statistic:.1f}, p {p_text(test.p)}; critical difference {wide:.2f}."
         )
     caption = "Average ranks, best at the left. A bar joins methods whose ranks do not differ (Nemenyi, 0.05). "
-    title = f"Critical differences{at(sample)}"
-    return Figure(stem(sample, "critical"), title, panels, caption + " ".join(words))
+    title = f"Critical differences{at(results)}"
+    return Figure(stem(results, "critical"), title, panels, caption + " ".join(words))
 
 
 def _ladder(average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wide: float, title: str) -> Panel:
@@ -120,23 +120,23 @@ def _ladder(average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wid
 # -- distributions ---------------------------------------------------------------------------
 
 
-def performance_figure(sample: Sample) -> Figure:
+def performance_figure(results: ResultSet) -> Figure:
     """The paper's UAV boxplot: normalised performance of every run, and its feasibility-first counterpart."""
-    share = {"score": stats.performance(sample.score), "first": np.empty(0)}
-    order = sample.order("first")
-    place = np.full(sample.shape, np.nan)
-    for j in range(sample.shape[1]):
-        ranks = stats.ranks(order[:, j].reshape(-1)).reshape(sample.shape[0], -1)
+    share = {"score": stats.performance(results.score), "first": np.empty(0)}
+    order = results.order("first")
+    place = np.full(results.shape, np.nan)
+    for j in range(results.shape[1]):
+        ranks = stats.ranks(order[:, j].reshape(-1)).reshape(results.shape[0], -1)
         place[:, j] = 1.0 - (ranks - 1) / max(stats.greatest_of(ranks) - 1, 1)
     share["first"] = place
-    medians = np.array([np.nanmedian(v) for v in share["score"].reshape(sample.shape[0], -1)])
+    medians = np.array([np.nanmedian(v) for v in share["score"].reshape(results.shape[0], -1)])
     line_up = np.argsort(medians)
     panels = []
     for metric, title in METRICS.items():
         marks = [
-            _whisker(share[metric][m], float(i), series(sample)[m], sample.labels[m]) for i, m in enumerate(line_up)
+            _whisker(share[metric][m], float(i), series(results)[m], results.labels[m]) for i, m in enumerate(line_up)
         ]
-        names = tuple((float(i), sample.labels[m]) for i, m in enumerate(line_up))
+        names = tuple((float(i), results.labels[m]) for i, m in enumerate(line_up))
         what = "performance" if metric == "score" else "place among all runs"
         y = Axis(limits=(-0.7, len(line_up) - 0.3), names=names)
         size = (460, 60 + 19 * len(line_up))
@@ -147,14 +147,14 @@ def performance_figure(sample: Sample) -> Figure:
     )
     rows = []
     for m in line_up[::-1]:
-        row = [Cell(sample.labels[m], sample.labels[m])]
+        row = [Cell(results.labels[m], results.labels[m])]
         for metric in METRICS:
             low, middle, high = np.nanquantile(share[metric][m], [0.25, 0.5, 0.75])
             row.append(Cell(f"{middle:.3f}", float(middle), lines=(("spread", f"{low:.2f} to {high:.2f}"),)))
         rows.append(row)
     columns = [Column("Method", head=True), Column("median performance"), Column("median place, feasibility first")]
-    numbers = Table(stem(sample, "performance"), "Medians and quartiles", columns, rows)
-    return Figure(stem(sample, "performance"), "Normalised performance", panels, caption, (), numbers)
+    numbers = Table(stem(results, "performance"), "Medians and quartiles", columns, rows)
+    return Figure(stem(results, "performance"), "Normalised performance", panels, caption, (), numbers)
 
 
 def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> Box:
@@ -164,45 +164,45 @@ def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> Box:
     inside = flat[(flat >= first - reach) & (flat <= third + reach)]
     beyond = flat[(flat < first - reach) | (flat > third + reach)]
     values_ = (float(inside.min()), float(first), float(middle), float(third), float(inside.max()))
-    return Box(y, values_, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
+    return Box(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
 
 
-def relative_figure(samples: Sequence[Sample]) -> Figure:
+def relative_figure(sets: Sequence[ResultSet]) -> Figure:
     """Mean normalised performance at the end with bootstrap intervals, one row of panels per dimension."""
     panels, rows = [], []
-    for sample in samples:
-        values = {metric: final_performance(sample, metric) for metric in METRICS}
-        panels += [_dots(sample, values[metric], f"{title}{at(sample)}") for metric, title in METRICS.items()]
-        for m, label in enumerate(sample.labels):
+    for results in sets:
+        values = {metric: final_performance(results, metric) for metric in METRICS}
+        panels += [_dots(results, values[metric], f"{title}{at(results)}") for metric, title in METRICS.items()]
+        for m, label in enumerate(results.labels):
             means = [float(v[m].mean()) for v in values.values()]
-            row = [Cell(label, label), Cell(f"{sample.dim}D", float(sample.dim or 0))]
+            row = [Cell(label, label), Cell(f"{results.dim}D", float(results.dim or 0))]
             rows.append(row + [Cell(fixed(v, 4), v) for v in means])
     caption = (
         "f+ν: one minus the gap still open at the end, mean over problems and runs. Feasibility first: one minus the "
         "mean place of the runs among all runs. The interval is a 95 % bootstrap over problems."
     )
     columns = [Column("Method", head=True), Column("D"), *(Column(title) for title in METRICS.values())]
-    name = samples[0].experiment.name
+    name = sets[0].experiment.name
     numbers = Table(f"{name}-relative", "Normalised performance", columns, rows)
     return Figure(f"{name}-relative", "Normalised performance at the end", panels, caption, (), numbers)
 
 
-def _dots(sample: Sample, values: np.ndarray, title: str) -> Panel:
+def _dots(results: ResultSet, values: np.ndarray, title: str) -> Panel:
     """The mean over problems [M, P] of every contender, best at the top."""
     order = np.argsort(np.nan_to_num(values.mean(axis=1), nan=-np.inf))
     marks: list[Mark] = []
     for i, m in enumerate(order):
         if not np.isnan(values[m]).any():
             low, high = stats.bootstrap(values[m])
-            marks.append(Dot(float(values[m].mean()), float(i), low, high, series(sample)[m], sample.labels[m]))
-    names = tuple((float(i), sample.labels[m]) for i, m in enumerate(order))
+            marks.append(Dot((low, float(values[m].mean()), high), float(i), series(results)[m], results.labels[m]))
+    names = tuple((float(i), results.labels[m]) for i, m in enumerate(order))
     y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
     return Panel(title, marks, Axis("higher is better"), y, (460, 56 + 20 * len(order)))
 
 
-def final_performance(sample: Sample, metric: str) -> np.ndarray:
+def final_performance(results: ResultSet, metric: str) -> np.ndarray:
     """One minus the gap still open at the end, or one minus the mean place of the runs: [M, P]."""
     if metric == "first":
-        return 1.0 - stats.pooled_ranks(sample.order("first"))
-    best, first = sample.anchors
-    return 1.0 - stats.mean_of(stats.normalised(sample.score[..., None], best, first)[..., 0], 2)
+        return 1.0 - stats.pooled_ranks(results.order("first"))
+    best, first = results.anchors
+    return 1.0 - stats.mean_of(stats.normalised(results.score[..., None], best, first)[..., 0], 2)

@@ -9,66 +9,66 @@ import numpy as np
 from meco.experiments.report import stats
 from meco.experiments.report.figure import Axis, Figure, Line, Mark, Panel, Tile
 from meco.experiments.report.figures import final_performance
-from meco.experiments.report.result_set import METRICS, Sample
+from meco.experiments.report.result_set import METRICS, ResultSet
 from meco.experiments.report.table import Cell, Column, Table, fixed
 from meco.experiments.report.tables import at, stem
 
 
-def heat_figure(samples: Sequence[Sample]) -> Figure:
+def heat_figure(sets: Sequence[ResultSet]) -> Figure:
     """Variants against dimensions: darker is better, under both metrics."""
-    labels = list(dict.fromkeys(label for s in samples for label in s.labels))
+    labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     panels = []
     for metric, title in METRICS.items():
         found = {
             (s.labels[m], s.dim): float(v)
-            for s in samples
+            for s in sets
             for m, v in enumerate(final_performance(s, metric).mean(axis=1))
         }
         known = [v for v in found.values() if np.isfinite(v)]  # an incomplete contender has no mean
         low, high = min(known, default=0.0), max(known, default=0.0)
         marks = []
         for i, label in enumerate(reversed(labels)):
-            for k, s in enumerate(samples):
+            for k, s in enumerate(sets):
                 value = found.get((label, s.dim), float("nan"))
                 share = 0.05 + 0.45 * (value - low) / (high - low or 1.0)  # light enough to read the number on it
                 text = fixed(value, 3)
-                marks.append(Tile(k, i, 1, 1, share, text, f"{label}, {s.dim}D: {text}"))
+                marks.append(Tile((k, k + 1), (i, i + 1), share, text, f"{label}, {s.dim}D: {text}"))
         names = tuple((i + 0.5, label) for i, label in enumerate(reversed(labels)))
-        dims = tuple((k + 0.5, f"{s.dim}D") for k, s in enumerate(samples))
-        x, y = Axis(limits=(0, len(samples)), names=dims), Axis(limits=(0, len(labels)), names=names)
+        dims = tuple((k + 0.5, f"{s.dim}D") for k, s in enumerate(sets))
+        x, y = Axis(limits=(0, len(sets)), names=dims), Axis(limits=(0, len(labels)), names=names)
         panels.append(Panel(title, marks, x, y, (460, 60 + 44 * len(labels))))
     caption = "Mean normalised performance over the held-out problems; darker is better."
-    name = samples[0].experiment.name
+    name = sets[0].experiment.name
     return Figure(f"{name}-heat", "Action decoding against dimension", panels, caption)
 
 
-def feasibility_figure(sample: Sample) -> Figure:
+def feasibility_figure(results: ResultSet) -> Figure:
     """Share of feasible runs of every contender on every problem."""
-    feasible = stats.mean_of(sample.numbers("feasible"), 2)
+    feasible = stats.mean_of(results.numbers("feasible"), 2)
     order = np.argsort(np.nan_to_num(stats.mean_of(feasible, 1), nan=-1.0), kind="stable")
     marks = []
     for i, m in enumerate(order):
-        for j, problem in enumerate(sample.problems):
+        for j, problem in enumerate(results.problems):
             value = feasible[m, j]
             text = "–" if np.isnan(value) else f"{100 * value:.0f} %"
-            marks.append(Tile(j, i, 1, 1, float(value), "", f"{sample.labels[m]} on {problem}: {text}"))
-    names = tuple((i + 0.5, sample.labels[m]) for i, m in enumerate(order))
-    few = tuple((j + 0.5, p.removeprefix("UAV-")) for j, p in enumerate(sample.problems))
+            marks.append(Tile((j, j + 1), (i, i + 1), float(value), "", f"{results.labels[m]} on {problem}: {text}"))
+    names = tuple((i + 0.5, results.labels[m]) for i, m in enumerate(order))
+    few = tuple((j + 0.5, p.removeprefix("UAV-")) for j, p in enumerate(results.problems))
     width = max(460, 130 + 27 * len(few))
     panel = Panel(
-        f"feasible runs{at(sample)}", marks, Axis(limits=(0, len(few)), names=few),
+        f"feasible runs{at(results)}", marks, Axis(limits=(0, len(few)), names=few),
         Axis(limits=(0, len(order)), names=names), (width, 40 + 20 * len(order)),
     )  # fmt: skip
     caption = "Share of runs that found a feasible point: an empty tile none, full colour all."
-    return Figure(stem(sample, "feasibility"), f"Feasible runs{at(sample)}", [panel], caption)
+    return Figure(stem(results, "feasibility"), f"Feasible runs{at(results)}", [panel], caption)
 
 
-def action_figure(sample: Sample) -> Figure:
+def action_figure(results: ResultSet) -> Figure:
     """Which actions are chosen over the run: shares of the eleven actions, and the mean."""
     panels, rows = [], []
-    for m, label in enumerate(sample.labels):
-        for p, place in enumerate(sample.places):
-            trace = sample.action_trace(m, p)
+    for m, label in enumerate(results.labels):
+        for p, case in enumerate(results.cases):
+            trace = results.action_trace(m, p)
             if trace is None:
                 continue
             counts, actions = trace
@@ -77,15 +77,17 @@ def action_figure(sample: Sample) -> Figure:
             for k in range(11):
                 share = np.mean(np.round(actions * 10) == k, axis=0)
                 for g in np.flatnonzero(share):
-                    text = f"{place.problem}, action {k / 10:g}, {counts[g]:.0f} evaluations: {100 * share[g]:.0f} %"
-                    marks.append(Tile(edges[g], k / 10 - 0.05, edges[g + 1] - edges[g], 0.1, float(share[g]), "", text))
+                    text = f"{case.problem}, action {k / 10:g}, {counts[g]:.0f} evaluations: {100 * share[g]:.0f} %"
+                    marks.append(
+                        Tile((edges[g], edges[g + 1]), (k / 10 - 0.05, k / 10 + 0.05), float(share[g]), "", text)
+                    )
             marks.append(Line((edges[1:] + edges[:-1]) / 2, actions.mean(axis=0), 1, "mean action", 1.8))
-            title = place.problem if len(sample.labels) == 1 else f"{place.problem}, {label}"
+            title = case.problem if len(results.labels) == 1 else f"{case.problem}, {label}"
             thirds = [float(stats.mean_of(part.reshape(-1), 0)) for part in np.array_split(actions, 3, axis=1)]
             rows.append([Cell(title, title), *(Cell(fixed(mean, 3), mean) for mean in thirds)])
             x = Axis("evaluations", (float(counts[0]), float(edges[-1])))
             panels.append(Panel(title, marks, x, Axis("action", (-0.08, 1.08))))
     caption = "Darker: more of the runs chose the action in that generation. The line is the mean over runs."
     columns = [Column("Problem", head=True), *(Column(f"{part} third") for part in ("first", "middle", "last"))]
-    numbers = Table(stem(sample, "actions"), "Mean action in each third of the generations", columns, rows)
-    return Figure(stem(sample, "actions"), "Actions over the run", panels, caption, (), numbers)
+    numbers = Table(stem(results, "actions"), "Mean action in each third of the generations", columns, rows)
+    return Figure(stem(results, "actions"), "Actions over the run", panels, caption, (), numbers)

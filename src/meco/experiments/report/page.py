@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from meco import __version__
 from meco.experiments.report import svg
 from meco.experiments.report.figure import MUTED, Figure
-from meco.experiments.report.result_set import policy_of
 from meco.experiments.report.table import Cell, Column, Table, to_html
 from meco.experiments.run.progress import clock
-from meco.experiments.run.store import Store
+from meco.experiments.run.results import Results
 
 if TYPE_CHECKING:
     from meco.experiments.report.report import Section
@@ -33,29 +30,25 @@ VERSIONS = {  # of a session's facts, where it has them
 }  # fmt: skip
 
 
-def compose(sections: Sequence[Section], store: Store) -> str:
+def compose(sections: Sequence[Section], results: Results) -> str:
     """The whole page as text; nothing in it is fetched from anywhere."""
-    assets = resources.files("meco.experiments")
-    style = assets.joinpath("report.css").read_text(encoding="utf-8")
-    script = assets.joinpath("report.js").read_text(encoding="utf-8")
     links = "".join(_link(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
     body = "".join(_section(s) for s in sections)
-    runs = store.count()
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>MeCO results</title><style>{style}</style></head><body>"
+        f"<title>MeCO results</title><style>{svg.style('page.css')}{svg.style('figure.css')}</style></head><body>"
         '<a class="skip" href="#main">Skip to the results</a>'
-        f"<header><div><h1>MeCO results</h1><p>{runs:,} runs, meco {escape(store.meta('meco') or __version__)}, "
+        f"<header><div><h1>MeCO results</h1><p>{len(results.runs):,} runs, meco {escape(results.meco)}, "
         f"page of {made} UTC</p></div>"
         '<button type="button" id="theme" aria-label="Switch between light and dark">◐</button></header>'
         f'<div class="frame"><nav aria-label="Experiments"><ol>{links}</ol></nav><main id="main">'
         f'<details class="about" open><summary>How to read this page</summary>{METRIC_TEXT}'
         "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it.</p>"
         "</details>"
-        f"{body}{_provenance(sections, store)}</main></div><script>{script}</script></body></html>"
+        f"{body}{_provenance(sections, results)}</main></div><script>{svg.style('page.js')}</script></body></html>"
     )
 
 
@@ -68,7 +61,7 @@ def _link(section: Section) -> str:
 def _section(section: Section) -> str:
     e = section.experiment
     parts = [f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.about)}</p>', _run_line(section)]
-    parts += [f"<p>{escape(note)}</p>" for note in e.notes]
+    parts += [f"<p>{escape(note)}</p>" for note in (*e.notes, *section.lacking)]
     if section.missing:
         items = "".join(f"<li><strong>{escape(k)}</strong>: {escape(v)}</li>" for k, v in section.missing.items())
         parts.append(f'<div class="missing" role="note"><p>Missing or incomplete:</p><ul>{items}</ul></div>')
@@ -81,18 +74,18 @@ def _section(section: Section) -> str:
 def _run_line(section: Section) -> str:
     """What was run, in one sentence."""
     e = section.experiment
-    counts = sorted({s.runs(m) for s in section.samples for m in range(len(s.labels))}, reverse=True)
+    counts = sorted({s.runs(m) for s in section.sets for m in range(len(s.labels))}, reverse=True)
     runs = " or ".join(str(c) for c in counts) or "0"
-    budgets = sorted({p.budget for s in section.samples for p in s.places})
+    budgets = sorted({p.budget for s in section.sets for p in s.cases})
     spread = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
-    counted = [(c, s.runs(m)) for s in section.samples[:1] for m, c in enumerate(s.contenders)]
+    counted = [(c, s.runs(m)) for s in section.sets[:1] for m, c in enumerate(s.contenders)]
     costly = [f"{c.label} {n}" for c, n in counted if c.most is not None and n < e.runs]
     fewest: dict[str, int] = {}  # over all problems and dimensions
-    for s in section.samples:
+    for s in section.sets:
         for m, label in enumerate(s.labels):
             fewest[label] = min(s.fewest(m), fewest.get(label, e.runs))
     begun = [f"{c.label} {fewest[c.label]}" for c in e.contenders if fewest.get(c.label, e.runs) < e.seeds(c)]
-    policies = list(dict.fromkeys(f"{c.label}: {policy_of(c)}" for c in e.contenders if policy_of(c)))
+    policies = [f"{c.label}: {c.options['policy']}" for c in e.contenders if "policy" in c.options]
     text = (
         f"{_count(len(e.contenders), 'contender')} on {_count(len(e.problems), 'problem')}, {runs} runs each "
         f"(seeds from {e.first_seed}), "
@@ -138,7 +131,7 @@ def _figure(figure: Figure) -> str:
     )
     keys = "".join(
         f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}" data-s="{escape(label)}" '
-        f'aria-pressed="false">{escape(label)}</button></li>'
+        f'aria-pressed="false"><span>{escape(label)}</span></button></li>'
         for label, s in figure.legend
     )
     legend = f'<ul class="legend" aria-label="Legend">{keys}</ul>' if keys else ""
@@ -157,13 +150,12 @@ def _figure(figure: Figure) -> str:
 # -- what was run ----------------------------------------------------------------------------
 
 
-def _provenance(sections: Sequence[Section], store: Store) -> str:
-    sessions = list(store.sessions().values())
+def _provenance(sections: Sequence[Section], results: Results) -> str:
     columns = [
         Column(c, left=True)
         for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")
     ]
-    rows = [_session(facts) for facts in sessions]
+    rows = [_session(facts) for facts in results.sessions.values()]
     times = _times(sections)
     parts = ['<section id="made"><h2>How this was made</h2>']
     parts.append(_table(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began.")))
@@ -172,7 +164,7 @@ def _provenance(sections: Sequence[Section], store: Store) -> str:
     parts.append(
         "<p>Every run is named by its method, options, policy digest, problem, dimension, instance, budget and seed, "
         "and gives the same result with the same versions of the packages and one thread. "
-        f"Digest of all results: <code>{store.digest()[:16]}</code>.</p></section>"
+        f"Digest of all results: <code>{results.digest[:16]}</code>.</p></section>"
     )
     return "".join(parts)
 
@@ -196,7 +188,7 @@ def _times(sections: Sequence[Section]) -> Table | None:
     each = {  # experiments share runs: each counts once
         id(record): (s.contenders[m].method, record.seconds)
         for section in sections
-        for s in section.samples
+        for s in section.sets
         for (m, _, _), record in s.records.items()
     }
     spent: dict[str, list[float]] = {}

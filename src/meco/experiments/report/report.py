@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from meco.errors import MissingExtra
-from meco.experiments.plan.experiment import Experiment, Run
+from meco.errors import MissingExtra, load_extra
+from meco.experiments.plan.experiment import Experiment
 from meco.experiments.plan.paper import PAPER
-from meco.experiments.report import curves, figures, heatmaps, page, plots, tables, trajectories
+from meco.experiments.report import curves, figures, heatmaps, page, svg, tables, trajectories
 from meco.experiments.report.figure import Figure
-from meco.experiments.report.result_set import Sample, sample
+from meco.experiments.report.result_set import ResultSet
 from meco.experiments.report.table import Table, to_csv, to_latex, to_markdown
-from meco.experiments.run.folder import StoreError
-from meco.experiments.run.record import Record
-from meco.experiments.run.store import Store
+from meco.experiments.run.folder import StoreError, write_whole
+from meco.experiments.run.results import Results
+from meco.experiments.run.store import read_results
 
 Item = Table | Figure
 
-EACH: dict[str, Callable[[Sample], list[Item | None]]] = {  # views of one dimension
+EACH: dict[str, Callable[[ResultSet], list[Item | None]]] = {  # views of one dimension
     "critical": lambda s: [figures.critical_figure(s)],
     "values": lambda s: [*tables.value_tables(s)],
     "pairs": lambda s: [tables.pair_table(s)],
@@ -33,7 +33,7 @@ EACH: dict[str, Callable[[Sample], list[Item | None]]] = {  # views of one dimen
     "actions": lambda s: [heatmaps.action_figure(s)],
     "summary": lambda s: [tables.problem_table(s)],
 }
-TOGETHER: dict[str, Callable[[list[Sample]], list[Item | None]]] = {  # views of all dimensions
+TOGETHER: dict[str, Callable[[list[ResultSet]], list[Item | None]]] = {  # views of all dimensions
     "ranks": lambda s: [tables.rank_table(s[0]) if len(s) == 1 else tables.rank_overview(s)],
     "gain": lambda s: [tables.gain_table(s)],
     "heat": lambda s: [heatmaps.heat_figure(s)],
@@ -46,13 +46,14 @@ class Section:
     """An experiment as the page shows it."""
 
     experiment: Experiment
-    samples: list[Sample]
+    sets: list[ResultSet]
     items: list[Item] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)  # what cannot be shown here, and why
 
     @property
     def missing(self) -> dict[str, str]:
         """Contenders that are missing or incomplete, and why."""
-        return {label: reason for s in self.samples for label, reason in s.reasons.items()}
+        return {label: reason for s in self.sets for label, reason in s.reasons.items()}
 
 
 @dataclass
@@ -65,28 +66,26 @@ class Report:
 
 
 def write_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
-    """Write DIR/report.html, and DIR/tables and DIR/figures beside it."""
-    with Store(folder) as store:
-        found, failed = dict(store.records()), store.failures()
-        palette = figures.Palette()
-        sections = [build(experiment, found, failed, palette) for experiment in known_experiments(store)]
-        text = page.compose(sections, store)
+    """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the store or the compact file is enough."""
+    results = read_results(folder)
+    palette = figures.Palette()
+    sections = [build(experiment, results, palette) for experiment in known_experiments(results)]
     target = Path(folder) / "report.html"
-    _write(target, text)
-    files: list[Path] = []
-    lines = [f"page: {target}"]
+    write_whole(target, page.compose(sections, results))
+    files, lines = [], [f"page: {target}"]
     if not page_only:
         items = [item for section in sections for item in section.items]
-        files, note = _files(items, Path(folder))
-        lines.append(f"{len(files)} files in {Path(folder) / 'tables'} and {Path(folder) / 'figures'}")
-        lines += [note] if note else []
+        files = _tables(items, _folder(target.with_name("tables")))
+        drawn, note = _figures(items, _folder(target.with_name("figures")))
+        files += drawn
+        lines += [f"{len(files)} files in {target.with_name('tables')} and {target.with_name('figures')}", *note]
     return Report(target, files, lines + _headline(sections))
 
 
-def known_experiments(store: Store) -> list[Experiment]:
-    """The experiments of a store; the paper's with their present texts and order."""
+def known_experiments(results: Results) -> list[Experiment]:
+    """The experiments of a folder; the paper's with their present texts and order."""
     found = []
-    for stored in store.experiments():
+    for stored in results.experiments:
         if stored.name in PAPER:
             fresh = PAPER[stored.name]
             rank = {c.label: i for i, c in enumerate(fresh.contenders)}
@@ -100,64 +99,63 @@ def known_experiments(store: Store) -> list[Experiment]:
     return sorted(found, key=lambda e: place.get(e.name, len(place)))
 
 
-def build(
-    experiment: Experiment,
-    found: Mapping[Run, Record],
-    failed: Mapping[Run, str],
-    palette: figures.Palette,
-) -> Section:
+def build(experiment: Experiment, results: Results, palette: figures.Palette) -> Section:
     """Every table and figure of an experiment."""
-    samples = [sample(experiment, dim, found, failed) for dim in experiment.dims]
-    slots = palette.slots(samples)
-    samples = [replace(s, slots=slots) for s in samples]
-    section = Section(experiment, samples)
-    full = [s for s in samples if s.records]
+    sets = [ResultSet.of(results, experiment, dim) for dim in experiment.dims]
+    slots = palette.slots(sets)
+    section = Section(experiment, [replace(s, slots=slots) for s in sets])
+    full = [s for s in section.sets if s.records]
     for view in experiment.views if full else ():
-        if view in TOGETHER:
-            made = TOGETHER[view](full)
-        else:
-            made = [item for s in full for item in EACH[view](s)]
+        try:
+            made = TOGETHER[view](full) if view in TOGETHER else [item for s in full for item in EACH[view](s)]
+        except MissingExtra as error:  # the page is made without it
+            section.lacking.append(f"{view}: {error}")
+            continue
         section.items += [item for item in made if item is not None]
     return section
 
 
-def _files(items: list[Item], folder: Path) -> tuple[list[Path], str]:
-    """Every table as CSV, LaTeX and Markdown, every figure as PDF and SVG; a note where matplotlib is missing."""
-    made: list[Path] = []
-    for part in ("tables", "figures"):
-        try:
-            (folder / part).mkdir(exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"cannot make {folder / part}: {error.strerror}") from error
-    note = ""
-    for item in items:
-        table = item if isinstance(item, Table) else item.table
-        if table is not None:
-            for kind, write in (("csv", to_csv), ("tex", to_latex), ("md", to_markdown)):
-                path = folder / "tables" / f"{table.name}.{kind}"
-                _write(path, write(table))
-                made.append(path)
-        if isinstance(item, Figure):
-            try:
-                made += plots.save(item, folder / "figures")
-            except MissingExtra as error:
-                note = f"no figure files: {error}"
-            except OSError as error:
-                for half in (folder / "figures").glob("*.part.*"):
-                    half.unlink(missing_ok=True)
-                raise StoreError(f"cannot write {folder / 'figures' / item.name}: {error.strerror}") from error
+# -- files -----------------------------------------------------------------------------------
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"cannot make {path}: {error.strerror}") from error
+    return path
+
+
+def _tables(items: list[Item], folder: Path) -> list[Path]:
+    """Every table as CSV, LaTeX and Markdown, those behind figures too."""
+    made = []
+    found = (item if isinstance(item, Table) else item.table for item in items)
+    for table in (table for table in found if table is not None):
+        for kind, write in (("csv", to_csv), ("tex", to_latex), ("md", to_markdown)):
+            made.append(folder / f"{table.name}.{kind}")
+            write_whole(made[-1], write(table))
+    return made
+
+
+def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
+    """Every figure as SVG, and as PDF where that can be made; else a note that says why not."""
+    note, to_pdf = [], None
+    try:
+        to_pdf = load_extra("cairosvg", "plot", "a PDF of a figure").svg2pdf
+    except (MissingExtra, OSError) as error:  # OSError: CairoSVG is there, and the cairo library is not
+        note = [f"figures as SVG only: {error}"]
+    made = []
+    for figure in (item for item in items if isinstance(item, Figure)):
+        text = svg.to_file(figure)
+        made.append(folder / f"{figure.name}.svg")
+        write_whole(made[-1], text)
+        if to_pdf is not None:
+            made.append(folder / f"{figure.name}.pdf")
+            write_whole(made[-1], to_pdf(bytestring=text.encode()))
     return made, note
 
 
-def _write(path: Path, text: str) -> None:
-    """The whole file or none of it."""
-    half = path.with_name(path.name + ".part")
-    try:
-        half.write_text(text, encoding="utf-8")
-        half.replace(path)
-    except OSError as error:
-        half.unlink(missing_ok=True)
-        raise StoreError(f"cannot write {path}: {error.strerror}; nothing of it was kept") from error
+# -- the terminal ----------------------------------------------------------------------------
 
 
 def _headline(sections: list[Section]) -> list[str]:

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from meco.experiments.plan.experiment import Contender, Experiment, Place, Run
+from meco.experiments.plan.experiment import Contender, Experiment, TestCase
 from meco.experiments.report import stats
 from meco.experiments.report.stats import Feasibility
+from meco.experiments.run.checkpoints import POINTS, checkpoints
 from meco.experiments.run.record import Record, design, unpack
-from meco.experiments.run.store import ANY_SEED
+from meco.experiments.run.results import Results
 
-POINTS = 50  # evaluation counts at which curves are compared, evenly up to the budget
 METRICS = {"score": "f+ν", "first": "feasibility first"}
-NUMBERS = ("score", "f", "nu", "snapshot_f", "snapshot_nu", "final_score", "first_score", "seconds", "nfev")
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """One dimension of an experiment: what every contender found at every place."""
+class ResultSet:
+    """One dimension of an experiment: what every contender found at every case."""
 
     experiment: Experiment
     dim: int | None
     contenders: tuple[Contender, ...]
-    places: tuple[Place, ...]
-    records: Mapping[tuple[int, int, int], Record]  # (contender, place, run)
+    cases: tuple[TestCase, ...]
+    records: Mapping[tuple[int, int, int], Record]  # (contender, case, run)
     reasons: Mapping[str, str] = field(default_factory=dict)  # why contenders are missing or incomplete
     slots: Mapping[str, int] = field(default_factory=dict)  # colours of the contenders that figures bring out
 
@@ -40,12 +38,12 @@ class Sample:
     @property
     def problems(self) -> list[str]:
         """The problems' names."""
-        return [p.problem for p in self.places]
+        return [p.problem for p in self.cases]
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """M, P, R."""
-        return len(self.contenders), len(self.places), max((k[2] for k in self.records), default=0) + 1
+        return len(self.contenders), len(self.cases), max((k[2] for k in self.records), default=0) + 1
 
     def numbers(self, name: str) -> np.ndarray:
         """One number of every run: [M, P, R]."""
@@ -113,23 +111,11 @@ class Sample:
 
     @cached_property
     def curves(self) -> dict[str, np.ndarray]:
-        """score, f, nu and feasible over the evaluations, at POINTS shares of the budget: [M, P, R, T].
-
-        f, nu and feasible belong to the feasibility-first best; nan before the first generation.
-        """
-        shares = np.arange(1, POINTS + 1) / POINTS
-        out = {name: np.full((*self.shape, POINTS), np.nan) for name in ("score", "f", "nu", "feasible")}
+        """score, f and nu at every checkpoint, as checkpoints() has them: [M, P, R, T]."""
+        out = {name: np.full((*self.shape, POINTS), np.nan) for name in ("score", "f", "nu")}
         for (m, p, r), record in self.records.items():
-            curve = unpack(record.curve)
-            if not curve:
-                continue
-            counts = shares * self.places[p].budget
-            index = np.searchsorted(curve["nfev"], counts + 1e-6, side="right") - 1
-            seen = index >= 0
-            for name in ("score", "f", "nu"):
-                out[name][m, p, r, seen] = curve[name][index[seen]]
-            reached = np.inf if record.feasible_at is None else record.feasible_at
-            out["feasible"][m, p, r, seen] = counts[seen] >= reached
+            for name, values in checkpoints(record, self.cases[p].budget).items():
+                out[name][m, p, r] = values
         return out
 
     @cached_property
@@ -153,38 +139,29 @@ class Sample:
         return found[0]["nfev"][:length], np.stack([c["action"][:length] for c in found])
 
     def best_design(self, m: int, p: int) -> tuple[Record, np.ndarray] | None:
-        """The best run of a contender at a place, feasibility first, and its design."""
+        """The best run of a contender at a case, feasibility first, and its design."""
         found = [r for (i, j, _), r in self.records.items() if (i, j) == (m, p)]
-        if not found:
-            return None
-        best = min(found, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
-        return best, design(best.x, self.places[p].dim)
+        best = min(found, key=Record.order, default=None)
+        return None if best is None else (best, design(best.x, self.cases[p].dim))
 
-
-def sample(experiment: Experiment, dim: int | None, found: Mapping[Run, Record], failed: Mapping[Run, str]) -> Sample:
-    """The runs of an experiment at one dimension; contenders without any run are left out, with the reason."""
-    places = tuple(dict.fromkeys(experiment.places(dim)))
-    kept: list[Contender] = []
-    records: dict[tuple[int, int, int], Record] = {}
-    reasons: dict[str, str] = {}
-    for contender in experiment.contenders:
-        mine: dict[tuple[int, int], Record] = {}
-        for j, place in enumerate(places):
-            options = contender.filled(place, experiment.pins)
-            for turn in range(experiment.seeds(contender)):
-                run = Run(contender.method, options, place, experiment.first_seed + turn)
-                if run in found:
-                    mine[j, turn] = found[run]
-                elif why := failed.get(run) or failed.get(run._replace(seed=ANY_SEED)):
-                    reasons.setdefault(contender.label, why)
-        if mine:
-            records |= {(len(kept), j, turn): record for (j, turn), record in mine.items()}
-            kept.append(contender)
-        else:
-            reasons.setdefault(contender.label, "not run yet")
-    return Sample(experiment, dim, tuple(kept), places, records, reasons)
-
-
-def policy_of(contender: Contender) -> str:
-    """The policy a contender uses, as the options name it."""
-    return str(json.loads(json.dumps(dict(contender.options))).get("policy", ""))
+    @classmethod
+    def of(cls, results: Results, experiment: Experiment, dim: int | None = None) -> ResultSet:
+        """The runs of an experiment at one dimension; contenders without any run are left out, with the reason."""
+        cases = tuple(dict.fromkeys(experiment.cases(dim)))
+        kept: list[Contender] = []
+        records: dict[tuple[int, int, int], Record] = {}
+        reasons: dict[str, str] = {}
+        for contender in experiment.contenders:
+            mine: dict[tuple[int, int], Record] = {}
+            for j, case in enumerate(cases):
+                for turn, run in enumerate(experiment.runs_of(contender, case)):
+                    if run in results.runs:
+                        mine[j, turn] = results.runs[run]
+                    elif run in results.failures:
+                        reasons.setdefault(contender.label, results.failures[run])
+            if mine:
+                records |= {(len(kept), j, turn): record for (j, turn), record in mine.items()}
+                kept.append(contender)
+            else:
+                reasons.setdefault(contender.label, "not run yet")
+        return cls(experiment, dim, tuple(kept), cases, records, reasons)

@@ -142,20 +142,28 @@ def wilcoxon(a: np.ndarray, b: np.ndarray) -> float:
     return float(_scipy_stats().wilcoxon(a, b).pvalue)
 
 
-class Places(NamedTuple):
+def rank_sum(a: np.ndarray, b: np.ndarray) -> float:
+    """p of the two-sided rank-sum test (Mann-Whitney) of two methods' runs [R] on one problem; 1 when all are equal."""
+    a, b = a[~np.isnan(a)], b[~np.isnan(b)]
+    return 1.0 if np.unique([*a, *b]).size == 1 else float(_scipy_stats().mannwhitneyu(a, b).pvalue)
+
+
+class PlaceTest(NamedTuple):
     """Whether two methods' runs differ in place over the problems, and in which direction."""
 
     p: float
     ahead: bool  # the first one's runs have the better mean place
 
 
-def compare_places(mine: np.ndarray, other: np.ndarray) -> Places:
+def compare_places(mine: np.ndarray, other: np.ndarray) -> PlaceTest:
     """Signed-rank test over problems on the mean places of two methods' runs [P, R].
 
-    Only these two methods are ranked, so that p does not depend on who else took part.
+    Only these two methods are ranked, so that p does not depend on who else took part. On a single problem
+    the runs themselves are compared, by the test that counts wins and losses.
     """
     places = pooled_ranks(np.stack([mine, other]))
-    return Places(wilcoxon(*places), bool(places[0].mean() < places[1].mean()))
+    p = rank_sum(mine[0], other[0]) if len(mine) == 1 else wilcoxon(*places)
+    return PlaceTest(p, bool(places[0].mean() < places[1].mean()))
 
 
 class Score(NamedTuple):
@@ -170,12 +178,10 @@ def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> S
     """Problems on which runs [P, R] differ by a rank-sum test (Mann-Whitney, two-sided), by direction."""
     tallies = {"wins": 0, "ties": 0, "losses": 0}
     for a, b in zip(mine, other):
-        a, b = a[~np.isnan(a)], b[~np.isnan(b)]
-        if not a.size or not b.size:
+        if np.isnan(a).all() or np.isnan(b).all():
             continue
-        p = 1.0 if np.unique([*a, *b]).size == 1 else _scipy_stats().mannwhitneyu(a, b).pvalue
         below = np.sum(a[:, None] < b) - np.sum(a[:, None] > b)
-        tallies["ties" if p >= alpha or below == 0 else "wins" if below > 0 else "losses"] += 1
+        tallies["ties" if rank_sum(a, b) >= alpha or below == 0 else "wins" if below > 0 else "losses"] += 1
     return Score(**tallies)
 
 

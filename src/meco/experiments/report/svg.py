@@ -1,60 +1,107 @@
-"""Panels as inline SVG: colours come from the page, so that light, dark and print each have theirs."""
+"""The one renderer: figures as SVG, inside the page and as files.
+
+It draws with words and numbers alone, so that a page needs NumPy and nothing else; classes name
+the series, and the page's style gives them colours in light, dark and print. A file is the same
+drawing with the light style written into it, so that a figure looks alike in both; CairoSVG makes
+PDF of it where it is installed. A plotting library for the files would draw every mark a second
+time, and bring a dependency for what is here some two hundred lines.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import cache
 from html import escape
+from importlib import resources
 
 import numpy as np
 
-from meco.experiments.report.figure import (
-    MUTED,
-    Axis,
-    Band,
-    Box,
-    Dot,
-    Line,
-    Mark,
-    Panel,
-    Segment,
-    Shape,
-    Spot,
-    Tile,
-    Words,
-    axis_labels,
-    limits,
-    margins,
-)
+from meco.experiments.report import figure as fig
+from meco.experiments.report.figure import MUTED, Axis, Figure, Mark, Panel, axis_labels, limits, margins
 
-Place = Callable[[float, float], tuple[float, float]]
+Put = Callable[[float, float], tuple[float, float]]  # data to pixels
 FONT = 12
+GAP = 20  # between the panels of a file
+FACES = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 
 
-def draw(panel: Panel, ident: str, figure_title: str = "") -> str:
+@cache
+def style(name: str) -> str:
+    """A style sheet or script of the page: figure.css, page.css, page.js."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
     """One panel as an <svg> element; its accessible name is the figure's title and its own."""
     name = ": ".join(filter(None, (figure_title, panel.title)))
-    width, height = panel.size
-    left, right, top, bottom = margins(panel)
-    xs, ys = limits(panel, "x"), limits(panel, "y")
-    if panel.equal:
-        height = round(top + bottom + (width - left - right) * (ys[1] - ys[0]) / (xs[1] - xs[0]))
-    across = _scale(panel.x, xs, left, width - right)
-    up = _scale(panel.y, ys, height - bottom, top)
+    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    across = _scale(panel.x, limits(panel, "x"), left, width - right)
+    up = _scale(panel.y, limits(panel, "y"), height - bottom, top)
 
-    def place(x: float, y: float) -> tuple[float, float]:
+    def put(x: float, y: float) -> tuple[float, float]:
         return across(x), up(y)
 
+    spot = "" if corner is None else f' x="{corner[0]:g}" y="{corner[1]:g}" width="{width}" height="{height}"'
     inner = f'x="{left}" y="{top}" width="{width - left - right:.0f}" height="{height - top - bottom:.0f}"'
     parts = [
-        f'<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="{ident}-t" class="panel" font-size="{FONT}">',
-        f'<title id="{ident}-t">{escape(name)}</title>',
+        f'<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="{ident}-t" class="panel" font-size="{FONT}"'
+        f'{spot}><title id="{ident}-t">{escape(name)}</title>',
         f'<clipPath id="{ident}-c"><rect {inner}/></clipPath>',
-        _grid(panel, xs, ys, place, (left, right, top, bottom), (width, height)),
+        "" if panel.y.hidden else _rows(panel, up),
+        "" if panel.x.hidden else _columns(panel, across),
         f'<g clip-path="url(#{ident}-c)">' if not panel.x.hidden else "<g>",
-        *(_mark(mark, place) for mark in panel.marks),
+        *(_DRAW[type(mark)](mark, put) for mark in panel.marks),
         "</g></svg>",
     ]
     return "".join(parts)
+
+
+def to_file(figure: Figure) -> str:
+    """A whole figure as one SVG document: panels in rows, their titles above, the legend below."""
+    columns = min(len(figure.panels), 4 if figure.small else 2)
+    rows = [figure.panels[i : i + columns] for i in range(0, len(figure.panels), columns)]
+    width = max(sum(size(p)[0] + GAP for p in row) for row in rows) - GAP
+    parts, y = [], 0
+    for k, row in enumerate(rows):
+        x = 0
+        for i, panel in enumerate(row):
+            parts.append(_text("words", x + 6, y + 14, panel.title, weight=700))
+            parts.append(draw(panel, f"{figure.name}-{k}-{i}", figure.title, (x, y + GAP)))
+            x += size(panel)[0] + GAP
+        y += max(size(p)[1] for p in row) + 2 * GAP
+    across = 0.0
+    for label, series in figure.legend:
+        wide = 40 + fig.CHARACTER * len(label)
+        if across and across + wide > width:
+            across, y = 0.0, y + GAP
+        mark = f'<path d="M{across + 6:.1f} {y:.1f}h18" stroke="currentColor" stroke-width="3"/>'
+        parts.append(f'<g class="{_tint(series)}">{mark}{_text("words", across + 30, y + 4, label)}</g>')
+        across += wide
+    height = y + GAP if figure.legend else y
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'font-size="{FONT}" font-family="{FACES}" class="panel"><style>{_light()}</style>{"".join(parts)}</svg>\n'
+    )
+
+
+@cache
+def _light() -> str:
+    """The style of marks with the light colours put in: not every program knows variables."""
+    colours = dict(re.findall(r"--([\w-]+): ([^;]+);", style("page.css").partition("}")[0]))
+    return re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], style("figure.css"))
+
+
+def size(panel: Panel) -> tuple[int, int]:
+    """Width and height in pixels; with equal units the height follows from the width."""
+    width, height = panel.size
+    if panel.equal:
+        (x0, x1), (y0, y1), (left, right, top, bottom) = limits(panel, "x"), limits(panel, "y"), margins(panel)
+        height = round(top + bottom + (width - left - right) * (y1 - y0) / (x1 - x0))
+    return width, height
+
+
+# -- axes ------------------------------------------------------------------------------------
 
 
 def _scale(axis: Axis, ends: tuple[float, float], start: float, stop: float) -> Callable[[float], float]:
@@ -69,79 +116,77 @@ def _scale(axis: Axis, ends: tuple[float, float], start: float, stop: float) -> 
     return at
 
 
-def _grid(panel: Panel, xs, ys, place: Place, margins, size) -> str:
-    left, right, top, bottom = margins
-    width, height = size
+def _rows(panel: Panel, up: Callable[[float], float]) -> str:
+    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
     out = []
-    if not panel.y.hidden:
-        for value, text in axis_labels(panel, "y"):
-            y = place(xs[0], value)[1]
-            if not panel.y.names:
-                out.append(f'<path class="grid" d="M{left:.1f} {y:.1f}H{width - right:.1f}"/>')
-            out.append(f'<text class="tick" x="{left - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>')
-        if panel.y.label:
-            middle = (top + height - bottom) / 2
-            out.append(
-                f'<text class="axis" transform="translate(12 {middle:.0f}) rotate(-90)" text-anchor="middle">'
-                f"{escape(panel.y.label)}</text>"
-            )
-    if not panel.x.hidden:
-        for value, text in axis_labels(panel, "x"):
-            x = place(value, ys[0])[0]
-            out.append(f'<path class="grid" d="M{x:.1f} {top}V{height - bottom:.1f}"/>' if not panel.x.names else "")
-            spot = f'x="{x:.1f}" y="{height - bottom + 16:.1f}"'
-            out.append(f'<text class="tick" {spot} text-anchor="middle">{escape(text)}</text>')
-        out.append(f'<path class="rule" d="M{left:.1f} {height - bottom:.1f}H{width - right:.1f}"/>')
-        if panel.x.label:
-            spot = f'x="{(left + width - right) / 2:.0f}" y="{height - 6}"'
-            out.append(f'<text class="axis" {spot} text-anchor="middle">{escape(panel.x.label)}</text>')
+    for value, text in axis_labels(panel, "y"):
+        y = up(value)
+        out.append("" if panel.y.names else f'<path class="grid" d="M{left:.1f} {y:.1f}H{width - right:.1f}"/>')
+        out.append(_text("tick", left - 6, y + 4, text, "end"))
+    if panel.y.label:
+        turn = f"translate(12 {(top + height - bottom) / 2:.0f}) rotate(-90)"
+        out.append(f'<text class="axis" transform="{turn}" text-anchor="middle">{escape(panel.y.label)}</text>')
+    return "".join(out)
+
+
+def _columns(panel: Panel, across: Callable[[float], float]) -> str:
+    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    out = []
+    for value, text in axis_labels(panel, "x"):
+        x = across(value)
+        out.append("" if panel.x.names else f'<path class="grid" d="M{x:.1f} {top}V{height - bottom:.1f}"/>')
+        out.append(_text("tick", x, height - bottom + 16, text, "middle"))
+    out.append(f'<path class="rule" d="M{left:.1f} {height - bottom:.1f}H{width - right:.1f}"/>')
+    if panel.x.label:
+        out.append(_text("axis", (left + width - right) / 2, height - 6, panel.x.label, "middle"))
     return "".join(out)
 
 
 # -- marks -----------------------------------------------------------------------------------
 
 
-def _mark(mark: Mark, place: Place) -> str:
-    return _DRAW[type(mark)](mark, place)
+def _text(kind: str, x: float, y: float, text: str, anchor: str = "start", weight: int = 0) -> str:
+    bold = f' font-weight="{weight}"' if weight else ""
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{bold}>{escape(text)}</text>'
 
 
 def _tint(series: int) -> str:
     return "m" if series == MUTED else f"s{series}"
 
 
+def _data(label: str) -> str:
+    return f' data-s="{escape(label)}"' if label else ""
+
+
 def _titled(label: str) -> str:
     return f"<title>{escape(label)}</title>" if label else ""
 
 
-def _points(x: np.ndarray, y: np.ndarray, place: Place) -> list[str]:
-    return [
-        "{:.1f} {:.1f}".format(*place(float(a), float(b))) for a, b in zip(x, y) if np.isfinite(a) and np.isfinite(b)
-    ]
+def _points(x: np.ndarray, y: np.ndarray, put: Put) -> list[str]:
+    seen = zip(x, y)
+    return ["{:.1f} {:.1f}".format(*put(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)]
 
 
-def _line(mark: Line, place: Place) -> str:
-    points = _points(mark.x, mark.y, place)
+def _line(mark: fig.Line, put: Put) -> str:
+    points = _points(mark.x, mark.y, put)
     if not points:
         return ""
     dash = ' stroke-dasharray="5 4"' if mark.dashed else ""
-    data = f' data-s="{escape(mark.label)}"' if mark.label else ""
-    return (
-        f'<g class="line {_tint(mark.series)}"{data}>{_titled(mark.label)}'
-        f'<path d="M{"L".join(points)}" stroke-width="{mark.width:g}"{dash}/></g>'
-    )
+    way = f'<path d="M{"L".join(points)}" stroke-width="{mark.width:g}"{dash}/>'
+    return f'<g class="line {_tint(mark.series)}"{_data(mark.label)}>{_titled(mark.label)}{way}</g>'
 
 
-def _band(mark: Band, place: Place) -> str:
-    points = _points(mark.x, mark.high, place) + _points(mark.x[::-1], mark.low[::-1], place)
-    data = f' data-s="{escape(mark.label)}"' if mark.label else ""
-    return f'<path class="band {_tint(mark.series)}"{data} d="M{"L".join(points)}Z"/>' if points else ""
+def _band(mark: fig.Band, put: Put) -> str:
+    low, high = mark.y
+    points = _points(mark.x, high, put) + _points(mark.x[::-1], low[::-1], put)
+    return f'<path class="band {_tint(mark.series)}"{_data(mark.label)} d="M{"L".join(points)}Z"/>' if points else ""
 
 
-def _box(mark: Box, place: Place) -> str:
-    low, first, middle, third, high = (place(v, mark.y)[0] for v in mark.values)
-    y = place(mark.values[2], mark.y)[1]
-    beyond = "".join(f'<circle cx="{place(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
-    numbers = ", ".join(f"{v:.3g}" for v in mark.values)
+def _box(mark: fig.Box, put: Put) -> str:
+    low, first, middle, third, high = (put(v, mark.y)[0] for v in mark.x)
+    y = put(mark.x[2], mark.y)[1]
+    beyond = "".join(f'<circle cx="{put(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
+    numbers = ", ".join(f"{v:.3g}" for v in mark.x)
     return (
         f'<g class="box {_tint(mark.series)}">{_titled(f"{mark.label}: {numbers}")}'
         f'<path d="M{low:.1f} {y:.1f}H{first:.1f}M{third:.1f} {y:.1f}H{high:.1f}"/>'
@@ -150,63 +195,50 @@ def _box(mark: Box, place: Place) -> str:
     )
 
 
-def _dot(mark: Dot, place: Place) -> str:
-    (x, y), low, high = place(mark.x, mark.y), place(mark.low, mark.y)[0], place(mark.high, mark.y)[0]
-    label = f"{mark.label}: {mark.x:.3g} ({mark.low:.3g} to {mark.high:.3g})"
+def _dot(mark: fig.Dot, put: Put) -> str:
+    (low, _), (x, y), (high, _) = (put(v, mark.y) for v in mark.x)
+    label = "{}: {:.3g} ({:.3g} to {:.3g})".format(mark.label, *np.array(mark.x)[[1, 0, 2]])
     return (
         f'<g class="dot {_tint(mark.series)}">{_titled(label)}<path d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/></g>'
     )
 
 
-def _tile(mark: Tile, place: Place) -> str:
-    x0, y0 = place(mark.x, mark.y + mark.height)
-    x1, y1 = place(mark.x + mark.width, mark.y)
-    word = ""
-    if mark.text:
-        kind = "on" if mark.share > 0.55 else "off"
-        word = (
-            f'<text class="{kind}" x="{(x0 + x1) / 2:.1f}" y="{(y0 + y1) / 2 + 4:.1f}" text-anchor="middle">'
-            f"{escape(mark.text)}</text>"
-        )
+def _tile(mark: fig.Tile, put: Put) -> str:
+    (x0, y0), (x1, y1) = put(mark.x[0], mark.y[1]), put(mark.x[1], mark.y[0])
+    kind = "on" if mark.share > 0.55 else "off"
+    word = _text(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
     share = min(max(mark.share, 0.0), 1.0) if np.isfinite(mark.share) else 0.0
     rect = f'x="{x0:.1f}" y="{y0:.1f}" width="{x1 - x0:.1f}" height="{y1 - y0:.1f}"'
     return f'<g class="tile">{_titled(mark.label)}<rect {rect} fill-opacity="{share:.3f}"/>{word}</g>'
 
 
-def _shape(mark: Shape, place: Place) -> str:
-    return f'<path class="{mark.kind}" d="M{"L".join(_points(mark.points[:, 0], mark.points[:, 1], place))}Z"/>'
+def _outline(mark: fig.Outline, put: Put) -> str:
+    return f'<path class="{mark.kind}" d="M{"L".join(_points(mark.x, mark.y, put))}Z"/>'
 
 
-def _spot(mark: Spot, place: Place) -> str:
-    x, y = place(mark.x, mark.y)
-    if mark.kind == "sensor":
-        body = f'<path d="M{x - 4:.1f} {y:.1f}h8M{x:.1f} {y - 4:.1f}v8"/>'
-    elif mark.kind == "hover":
-        body = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>'
-    else:
-        body = f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>'
-    data = f' data-s="{escape(mark.label)}"' if mark.kind == "hover" and mark.label else ""
+def _spot(mark: fig.Spot, put: Put) -> str:
+    x, y = put(mark.x, mark.y)
+    body = {
+        "sensor": f'<path d="M{x - 4:.1f} {y:.1f}h8M{x:.1f} {y - 4:.1f}v8"/>',
+        "hover": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>',
+    }.get(mark.kind, f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>')
+    data = _data(mark.label) if mark.kind == "hover" else ""
     return f'<g class="{mark.kind} {_tint(mark.series)}"{data}>{_titled(mark.label)}{body}</g>'
 
 
-def _segment(mark: Segment, place: Place) -> str:
-    (x0, y0), (x1, y1) = place(mark.x[0], mark.y[0]), place(mark.x[1], mark.y[1])
-    way = f"M{x0:.1f} {y0:.1f}L{x1:.1f} {y1:.1f}"
+def _segment(mark: fig.Segment, put: Put) -> str:
+    way = "M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*put(mark.x[0], mark.y[0]), *put(mark.x[1], mark.y[1]))
     return f'<path class="stroke {_tint(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
-def _words(mark: Words, place: Place) -> str:
-    x, y = place(mark.x, mark.y)
-    weight = ' font-weight="700"' if mark.bold else ""
-    tint = "" if mark.series is None else f" {_tint(mark.series)}"
-    return (
-        f'<text class="words{tint}" x="{x:.1f}" y="{y + 4:.1f}" text-anchor="{mark.anchor}"{weight}>'
-        f"{escape(mark.text)}</text>"
-    )
+def _words(mark: fig.Words, put: Put) -> str:
+    x, y = put(mark.x, mark.y)
+    kind = "words" if mark.series is None else f"words {_tint(mark.series)}"
+    return _text(kind, x, y + 4, mark.text, mark.anchor, 700 if mark.bold else 0)
 
 
-_DRAW: dict[type, Callable] = {
-    Line: _line, Band: _band, Box: _box, Dot: _dot, Tile: _tile, Shape: _shape, Spot: _spot, Segment: _segment,
-    Words: _words,
+_DRAW: dict[type[Mark], Callable[..., str]] = {
+    fig.Line: _line, fig.Band: _band, fig.Box: _box, fig.Dot: _dot, fig.Tile: _tile, fig.Outline: _outline,
+    fig.Spot: _spot, fig.Segment: _segment, fig.Words: _words,
 }  # fmt: skip

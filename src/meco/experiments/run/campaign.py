@@ -8,10 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from meco.errors import InvalidInput, MecoError, MissingExtra
+from meco.errors import InvalidInput, MecoError
 from meco.experiments.plan.experiment import LEAST_SURROGATE_RUNS, Experiment
 from meco.experiments.run.executors import start_workers
-from meco.experiments.run.runner import Stopped, Summary, run_campaign, stopping_signals
+from meco.experiments.run.folder import STORE
+from meco.experiments.run.runner import CampaignStopped, Summary, run_campaign, stopping_signals
 from meco.experiments.run.store import Store
 
 
@@ -47,7 +48,7 @@ def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Nam
     try:
         with stopping_signals():
             summary = _run(experiments, folder, args)
-    except Stopped as stop:
+    except CampaignStopped as stop:
         name = signal.Signals(stop.number).name
         print(f"meco: stopped by {name}; finished runs are kept, the same command goes on from there", file=sys.stderr)
         return 128 + stop.number
@@ -74,13 +75,13 @@ def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespac
 
 
 def _say(summary: Summary, folder: str) -> None:
-    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / 'results.sqlite'}")
+    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE}")
     if not summary.failures:
         return
     print("missing:", file=sys.stderr)
     lacking: dict[str, set[str]] = {}
     for run, reason in summary.failures.items():
-        lacking.setdefault(f"{run.method}: {reason}", set()).add(run.place.problem)
+        lacking.setdefault(f"{run.method}: {reason}", set()).add(run.case.problem)
     for reason, problems in lacking.items():
         print(f"  {reason} [{len(problems)} problems]", file=sys.stderr)
 
@@ -88,8 +89,5 @@ def _say(summary: Summary, folder: str) -> None:
 def _report(folder: str) -> None:
     from meco.experiments.report.report import write_report
 
-    try:
-        for line in write_report(folder).lines:
-            print(line)
-    except MissingExtra as error:
-        print(f"no report yet: {error}; then: meco report {folder}", file=sys.stderr)
+    for line in write_report(folder).lines:
+        print(line)

@@ -38,11 +38,12 @@ class Workers:
     lost: tuple[type[BaseException], ...] = ()  # a worker died; the task can be done again
     gone: tuple[type[BaseException], ...] = ()  # all of it went away
     shared_fate = False  # whether one lost worker takes every task in hand with it
+    _count = 1
 
     @property
     def count(self) -> int:
         """How many tasks run at the same time."""
-        return 1
+        return self._count
 
     @property
     def window(self) -> int:
@@ -62,31 +63,27 @@ class Workers:
         """End the workers; now: without waiting for what they do."""
 
 
-class Processes(Workers):
+class ProcessWorkers(Workers):
     """Processes of this machine, each with one thread."""
 
     name = "processes"
     lost = (BrokenProcessPool,)
     shared_fate = True
 
-    def __init__(self, workers: int) -> None:
-        self._workers = workers
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._before = {k: os.environ.get(k) for k in ONE_THREAD}
         os.environ.update(ONE_THREAD)  # inherited by the workers; this process has read its own already
         self._others = {p.pid for p in multiprocessing.active_children()}
-        self._pool = self._start()
+        self._start()
 
-    def _start(self) -> ProcessPoolExecutor:
+    def _start(self) -> None:
         fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks and BLAS threads
-        return ProcessPoolExecutor(self._workers, mp_context=fresh, initializer=settle_in)
-
-    @property
-    def count(self) -> int:
-        return self._workers
+        self._pool = ProcessPoolExecutor(self.count, mp_context=fresh, initializer=settle_in)
 
     @property
     def window(self) -> int:
-        return self._workers + 1
+        return self.count + 1
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
         try:
@@ -98,17 +95,15 @@ class Processes(Workers):
 
     def renew(self) -> None:
         self._end()
-        self._pool = self._start()
+        self._start()
 
     def close(self, now: bool = False) -> None:
         if now:
             self._end()
         self._pool.shutdown(wait=not now, cancel_futures=True)
         for key, value in self._before.items():
-            if value is None:
-                os.environ.pop(key, None)
-            else:
-                os.environ[key] = value
+            os.environ.pop(key, None)
+            os.environ.update({} if value is None else {key: value})
 
     def _end(self) -> None:
         ours = [p for p in multiprocessing.active_children() if p.pid not in self._others]
@@ -134,7 +129,7 @@ def settle_in() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class Dask(Workers):
+class DaskWorkers(Workers):
     """A Dask cluster: a local one of our own, or one that is there already."""
 
     name = "dask"
@@ -145,16 +140,18 @@ class Dask(Workers):
         from distributed.scheduler import KilledWorker
 
         self.lost = (KilledWorker,)
-        logs = [logging.getLogger(name) for name in ("distributed", "distributed.client")]
-        self._levels = [(log, log.level) for log in logs]
-        for log in logs:  # what goes wrong is said in our own words
+        self._logs = {log: log.level for log in map(logging.getLogger, ("distributed", "distributed.client"))}
+        for log in self._logs:  # what goes wrong is said in our own words
             log.setLevel(logging.CRITICAL)
-        self._cluster: Any = None
-        if address:
-            self._client = _joined(distributed, address)
-        else:
-            self._cluster = _local(distributed, workers)
-            self._client = distributed.Client(self._cluster, set_as_default=False)
+        self._cluster = None if address else _local_cluster(distributed, workers)
+        try:
+            target = self._cluster or address
+            self._client = distributed.Client(target, timeout=REACH_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise Unreachable(
+                f"no Dask scheduler answers at {address} ({type(error).__name__}); "
+                "start one with `dask scheduler`, or use --executor dask for a local cluster"
+            ) from error
         self._pool: Executor = self._client.get_executor()
 
     @property
@@ -171,25 +168,14 @@ class Dask(Workers):
     def close(self, now: bool = False) -> None:
         with contextlib.suppress(Exception):
             self._pool.shutdown(wait=False)
-        for part in (self._client, self._cluster):
+        for part in filter(None, (self._client, self._cluster)):
             with contextlib.suppress(Exception):
-                if part is not None:
-                    part.close(timeout=2 if now else 10)
-        for log, level in self._levels:
+                part.close(timeout=2 if now else 10)
+        for log, level in self._logs.items():
             log.setLevel(level)
 
 
-def _joined(distributed: Any, address: str) -> Any:
-    try:
-        return distributed.Client(address, timeout=REACH_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise Unreachable(
-            f"no Dask scheduler answers at {address} ({type(error).__name__}); "
-            "start one with `dask scheduler`, or use --executor dask for a local cluster"
-        ) from error
-
-
-def _local(distributed: Any, workers: int) -> Any:
+def _local_cluster(distributed: Any, workers: int) -> Any:
     import dask
 
     dask.config.set({"distributed.scheduler.allowed-failures": 100})  # a killed worker is not the task's fault
@@ -206,9 +192,9 @@ def start_workers(spec: str = "processes", workers: int | None = None) -> Worker
     kind, _, address = spec.partition(":")
     count = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
     if kind == "dask":
-        return Dask(address, count)
+        return DaskWorkers(address, count)
     if spec == "serial":
         return Workers()
     if spec == "processes":
-        return Processes(count)
+        return ProcessWorkers(count)
     raise UnknownName("executor", spec, ["serial", "processes", "dask", "dask:tcp://HOST:PORT"])

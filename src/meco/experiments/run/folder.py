@@ -1,17 +1,15 @@
-"""A results folder on disk: the lock of the one that writes, the archive, and what goes wrong with either."""
+"""A results folder on disk: its two files, whole or not at all, and what goes wrong with them."""
 
 from __future__ import annotations
 
-import contextlib
-import lzma
 import sqlite3
 from pathlib import Path
-from typing import Any
 
-from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.errors import DamagedFile, MecoError
+from meco.files.atomic import write_bytes
 
-FILE = "results.sqlite"
-PACKED = FILE + ".xz"
+STORE = "results.sqlite"  # every run with its whole curve: what a campaign writes
+COMPACT = "runs.npz.xz"  # the same in little room: what the repository keeps
 
 
 class StoreError(MecoError, OSError):
@@ -21,62 +19,28 @@ class StoreError(MecoError, OSError):
         return str(self.args[0])
 
 
-def only_packed(folder: Path) -> bool:
-    """Whether a folder holds its results as an archive alone; an empty file does not hide it."""
-    path = folder / FILE
-    return (folder / PACKED).exists() and not (path.exists() and path.stat().st_size > 0)
-
-
-def unpack_beside(folder: Path) -> bool:
-    """Unpack the archive of a folder that holds nothing else; returns whether there was one to unpack."""
-    alone = only_packed(folder)
-    if alone:
-        unpack(folder / PACKED, folder / FILE)
-    return alone
-
-
-def unpack(packed: Path, target: Path) -> None:
-    """The whole store out of its archive, or nothing of it."""
-    half = target.with_name(FILE + ".part")
+def write_whole(path: Path, content: str | bytes) -> None:
+    """The whole file or none of it."""
     try:
-        half.write_bytes(lzma.decompress(packed.read_bytes()))
-        half.replace(target)
-    except lzma.LZMAError as error:
-        raise DamagedFile(f"{packed} is damaged: {error}") from error
+        write_bytes(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            half.unlink()
-        raise StoreError(f"cannot unpack {packed} into {target.parent}: {error.strerror}") from error
+        raise StoreError(f"cannot write {path}: {error.strerror}; nothing of it was kept") from error
 
 
-def locked(folder: Path) -> Any:
-    """Hold a folder while this process lives; the system lets go of a dead process's hold."""
-    try:
-        handle = open(folder / ".lock", "a")  # noqa: SIM115
-    except OSError as error:
-        raise StoreError(f"cannot write to {folder}: {error.strerror}") from error
-    try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        handle.close()
-        raise InvalidInput(f"another campaign is writing to {folder}; wait for it, or choose another --out") from None
-    except (ImportError, OSError):  # no such locks on this system: SQLite still keeps the file whole
-        pass
-    return handle
+def has_store(folder: Path) -> bool:
+    """Whether anything was ever written to the store of a folder."""
+    path = folder / STORE
+    return path.exists() and path.stat().st_size > 0
 
 
 def unwritten(folder: Path, error: sqlite3.Error) -> MecoError:
     """What a failed write means for the user."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_NOTADB":
-        return DamagedFile(f"{folder / FILE} is not a results file of meco: {error}")
-    if name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR"):
-        why = "the disk is full or does not take more data"
-    else:
-        why = str(error)
+        return DamagedFile(f"{folder / STORE} is not a results file of meco: {error}")
+    full = name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR")
+    why = f"the disk is full or does not take more data ({error})" if full else str(error)
     return StoreError(
-        f"cannot write results to {folder}: {why} ({error}). What was written before is whole; "
+        f"cannot write results to {folder}: {why}. What was written before is whole; "
         "make room and give the same command to go on"
     )

@@ -6,14 +6,14 @@ import sys
 import time
 from typing import TextIO
 
-from meco.experiments.run.tasks import Task
+from meco.experiments.run.groups import RunGroup
 
 
-class Progress:
+class CampaignProgress:
     """Counts runs and learns from finished tasks how long the others take."""
 
     def __init__(
-        self, tasks: list[Task], done: int, workers: int, quiet: bool = False, out: TextIO | None = None
+        self, tasks: list[RunGroup], done: int, workers: int, quiet: bool = False, out: TextIO | None = None
     ) -> None:
         self.total, self.done, self.workers = done + sum(len(t.runs) for t in tasks), done, workers
         self._out = sys.stderr if out is None else out
@@ -26,7 +26,7 @@ class Progress:
         self._guessed: dict[str, float] = {}
         self._took: dict[str, float] = {}
 
-    def finished(self, task: Task, seconds: float) -> None:
+    def finished(self, task: RunGroup, seconds: float) -> None:
         """A task came back after so many seconds of work; 0 where it failed."""
         self.done += len(task.runs)
         self._left[task.method] = max(0.0, self._left.get(task.method, 0.0) - task.guess)

@@ -38,6 +38,10 @@ class Record:
     curve: bytes
     seconds: float = 0.0  # of one core, its share of a lockstep group
 
+    def order(self) -> tuple[bool, float]:
+        """What sorts runs feasibility first: feasible ones by f, the others by nu."""
+        return not self.feasible, self.f if self.feasible else self.nu
+
     @classmethod
     def of(cls, run: RunResult, problem: Problem, seconds: float) -> Record:
         """The record of a finished run."""
@@ -88,8 +92,8 @@ def pack(curves: Mapping[str, np.ndarray]) -> bytes:
 
 
 def unpack(blob: bytes) -> dict[str, np.ndarray]:
-    """Back from pack()."""
-    if not blob:
+    """Back from pack(); nothing where only the checkpoints of a curve were kept."""
+    if not blob or blob.startswith(b"thin"):
         return {}
     names, _, planes = zlib.decompress(blob).partition(b"\n")
     keys = names.decode().split()

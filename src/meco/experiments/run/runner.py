@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import signal
-import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -21,15 +19,15 @@ import numpy as np
 from meco import __version__
 from meco.experiments.plan.experiment import Experiment, Run
 from meco.experiments.run.executors import Unreachable, Workers
-from meco.experiments.run.progress import Progress
+from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
+from meco.experiments.run.progress import CampaignProgress
 from meco.experiments.run.store import Store
-from meco.experiments.run.tasks import Outcome, Task, group, perform
+from meco.signals import raising
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
 
 
-class Stopped(Exception):
+class CampaignStopped(Exception):
     """Ctrl-C or SIGTERM; everything finished is in the store."""
 
     def __init__(self, number: int) -> None:
@@ -56,7 +54,7 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Worke
     for experiment in experiments:
         store.plan(experiment)
     tasks = group(missing, files, workers.count)
-    progress = Progress(tasks, len(wanted) - len(missing), workers.count, quiet)
+    progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.count, quiet)
     campaign = _Campaign(store, workers, progress)
     name, facts = _session(experiments, workers, len(missing))
     try:
@@ -75,19 +73,19 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Worke
 class _Campaign:
     """The coordinator's loop."""
 
-    def __init__(self, store: Store, workers: Workers, progress: Progress) -> None:
+    def __init__(self, store: Store, workers: Workers, progress: CampaignProgress) -> None:
         self.store, self.workers, self.progress = store, workers, progress
         self.failures: dict[Run, str] = {}
         self.begin = time.monotonic()
-        self._waiting: deque[Task] = deque()
-        self._suspects: deque[Task] = deque()  # their worker died: done one at a time, to see whose fault it is
-        self._losses: dict[Task, int] = {}
+        self._waiting: deque[RunGroup] = deque()
+        self._suspects: deque[RunGroup] = deque()  # their worker died: done one at a time, to see whose fault it is
+        self._losses: dict[RunGroup, int] = {}
         self._hopeless: dict[tuple[str, str], str] = {}  # method and options -> why
 
-    def work_off(self, tasks: list[Task]) -> None:
+    def work_off(self, tasks: list[RunGroup]) -> None:
         """Hand out tasks as workers become free and keep what comes back, in the order it comes."""
         self._waiting.extend(tasks)
-        active: dict[Future, Task] = {}
+        active: dict[Future, RunGroup] = {}
         while self._waiting or self._suspects or active:
             self._hand_out(active)
             finished, _ = wait(active, timeout=1.0, return_when=FIRST_COMPLETED)
@@ -101,7 +99,7 @@ class _Campaign:
             self.progress.workers = self.workers.count
             self.progress.show()
 
-    def _hand_out(self, active: dict[Future, Task]) -> None:
+    def _hand_out(self, active: dict[Future, RunGroup]) -> None:
         room = 1 if self._suspects else self.workers.window
         while len(active) < room and (self._suspects or self._waiting):
             task = (self._suspects or self._waiting).popleft()
@@ -111,7 +109,7 @@ class _Campaign:
             else:
                 active[self.workers.submit(perform, task)] = task
 
-    def _take(self, future: Future, task: Task) -> Task | None:
+    def _take(self, future: Future, task: RunGroup) -> RunGroup | None:
         """Keep what a finished task brought; the task itself comes back if its worker was lost."""
         try:
             outcome = future.result()
@@ -122,11 +120,11 @@ class _Campaign:
                 "the Dask scheduler went away; everything finished is kept: give the same command to go on"
             ) from error
         except Exception as error:  # the task never began, e.g. the worker cannot import meco
-            outcome = Outcome(error=f"{type(error).__name__}: {error}")
+            outcome = GroupOutcome(error=f"{type(error).__name__}: {error}")
         self._keep(task, outcome)
         return None
 
-    def _keep(self, task: Task, outcome: Outcome) -> None:
+    def _keep(self, task: RunGroup, outcome: GroupOutcome) -> None:
         alike = len({run.options for run in task.runs}) == 1
         if outcome.records:
             self.store.add(zip(task.runs, outcome.records, strict=True))
@@ -138,12 +136,12 @@ class _Campaign:
                 self._hopeless[task.runs[0][:2]] = outcome.error
             self._give_up(task, outcome.error)
 
-    def _give_up(self, task: Task, reason: str) -> None:
+    def _give_up(self, task: RunGroup, reason: str) -> None:
         self.failures.update(dict.fromkeys(task.runs, reason))
         self.store.fail(task.runs, reason)
         self.progress.finished(task, 0.0)
 
-    def _after_loss(self, lost: list[Task]) -> None:
+    def _after_loss(self, lost: list[RunGroup]) -> None:
         alone = len(lost) == 1
         for task in lost:
             self._losses[task] = self._losses.get(task, 0) + alone
@@ -154,28 +152,9 @@ class _Campaign:
         self.workers.renew()
 
 
-@contextlib.contextmanager
-def stopping_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM both raise Stopped, once.
-
-    A terminal and most job schedulers send the signal to every process of the group, and
-    `timeout` even twice to the first: what comes later must not disturb the way out.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, _: Any) -> None:
-        for each in STOPPING:
-            signal.signal(each, signal.SIG_IGN)
-        raise Stopped(number)
-
-    before = {s: signal.signal(s, stop) for s in STOPPING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def stopping_signals() -> contextlib.AbstractContextManager[None]:
+    """Ctrl-C and SIGTERM both raise CampaignStopped, once."""
+    return raising(CampaignStopped)
 
 
 def _session(experiments: Sequence[Experiment], workers: Workers, runs: int) -> tuple[str, dict[str, Any]]:

@@ -5,41 +5,40 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import lzma
 import os
 import sqlite3
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from meco import __version__
 from meco.errors import DamagedFile, InvalidInput
-from meco.experiments.plan.comparison import full_name
-from meco.experiments.plan.experiment import Experiment, Place, Run
-from meco.experiments.run.folder import FILE, PACKED, StoreError, locked, only_packed, unpack, unpack_beside, unwritten
+from meco.experiments.plan.experiment import Experiment, Run
+from meco.experiments.run.compact import read_compact
+from meco.experiments.run.folder import COMPACT, STORE, StoreError, has_store, unwritten
 from meco.experiments.run.record import Record
+from meco.experiments.run.results import Results
+from meco.files.lock import Lock
 
-FORMAT = "2"  # of the tables below
-UNSEEDED = "1"  # the format before: a failure did not say its seed; read as it is, upgraded for writing
-ANY_SEED = -1  # of a failure that does not say its seed
+FORMAT = "3"  # of the tables below
 VALUES = [f.name for f in fields(Record) if f.name != "seed"]
-FAILURES = """CREATE TABLE failures (contender INT, place INT, seed INT, reason TEXT,
-                       PRIMARY KEY (contender, place, seed)) WITHOUT ROWID"""
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE contenders (id INTEGER PRIMARY KEY, method TEXT, options TEXT, UNIQUE (method, options));
-CREATE TABLE places (id INTEGER PRIMARY KEY, problem TEXT, dim INT, instance TEXT, budget INT,
-                     UNIQUE (problem, dim, instance, budget));
-CREATE TABLE runs (contender INT, place INT, seed INT, {", ".join(VALUES)},
-                   PRIMARY KEY (contender, place, seed)) WITHOUT ROWID;
-{FAILURES};
+CREATE TABLE runs (run TEXT PRIMARY KEY, {", ".join(VALUES)}) WITHOUT ROWID;
+CREATE TABLE failures (run TEXT PRIMARY KEY, reason TEXT) WITHOUT ROWID;
 CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT);
 CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT);
-"""
-NAMED = "SELECT c.method, c.options, p.problem, p.dim, p.instance, p.budget"
-JOINED = "JOIN contenders c ON c.id = r.contender JOIN places p ON p.id = r.place"
+"""  # a run is named by its fields as JSON
+
+
+def read_results(folder: str | os.PathLike[str]) -> Results:
+    """What a folder holds: all of the store, or the compact file where that is all there is."""
+    compact = Path(folder) / COMPACT
+    if compact.exists() and not has_store(Path(folder)):
+        return read_compact(compact)
+    with Store(folder) as store:
+        return store.results()
 
 
 class Store:
@@ -47,9 +46,8 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str], create: bool = False) -> None:
         self.folder = Path(folder)
-        self.path = self.folder / FILE
-        self._lock: Any = None
-        self._unpacked: tempfile.TemporaryDirectory[str] | None = None
+        self.path = self.folder / STORE
+        self._lock: Lock | None = None
         self._db = sqlite3.connect(self.path, isolation_level=None, timeout=30) if create else self._open()
         try:
             if create and self._empty():
@@ -61,23 +59,31 @@ class Store:
 
     @classmethod
     def campaign(cls, folder: str | os.PathLike[str]) -> Store:
-        """A folder to add results to: made where it is missing, refused where it is not ours to add to."""
+        """A folder to add results to: made where it is missing, refused where it is not ours to add to.
+
+        Where a folder has the compact file alone its runs count as done: the new store begins with them.
+        """
         path = Path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
+            lock = Lock(path / ".lock")
         except OSError as error:
-            raise StoreError(f"cannot make the results folder {path}: {error.strerror}") from error
-        lock = locked(path)
-        unpacked = False
+            raise StoreError(f"cannot write to the results folder {path}: {error.strerror}") from error
         try:
-            unpacked = unpack_beside(path)
+            known = read_compact(path / COMPACT) if (path / COMPACT).exists() and not has_store(path) else None
+            if known is not None:
+                _refuse_another_version(known.meco, path)
             store = cls(path, create=True)
-            store._lock = lock
-            store._make_ours()
         except BaseException:
-            lock.close()
-            if unpacked:
-                (path / FILE).unlink(missing_ok=True)
+            lock.release()
+            raise
+        store._lock = lock
+        try:
+            _refuse_another_version(store.meta("meco"), path)
+            if known is not None:
+                store.merge(known)
+        except BaseException:
+            store.close()
             raise
         return store
 
@@ -100,53 +106,21 @@ class Store:
                 self.path.unlink()
             raise unwritten(self.folder, error) from error
 
-    def _make_ours(self) -> None:
-        """Refuse results of another version; bring the tables of an older format up to date."""
-        made = self.meta("meco")
-        if made != __version__:
-            self.close()
-            raise InvalidInput(
-                f"{self.folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "
-                f"are not mixed. Choose another --out, or look at the old ones with: meco report {self.folder}"
-            )
-        if self.meta("format") == UNSEEDED:
-            with self._writing() as db:
-                db.execute("ALTER TABLE failures RENAME TO unseeded")
-                db.execute(FAILURES)
-                db.execute(f"INSERT INTO failures SELECT contender, place, {ANY_SEED}, reason FROM unseeded")
-                db.execute("DROP TABLE unseeded")
-                for name, spec in db.execute("SELECT name, spec FROM experiments").fetchall():
-                    plan = Experiment.from_json(spec)
-                    if name.startswith("bench-"):  # comparisons were named without instance and budget
-                        plan = replace(plan, name=full_name(name, plan.instance, plan.budget))
-                        row = (plan.name, plan.to_json(), name)
-                        db.execute("UPDATE experiments SET name = ?, spec = ? WHERE name = ?", row)
-                db.execute("UPDATE meta SET value = ? WHERE name = 'format'", (FORMAT,))
-
     def _open(self) -> sqlite3.Connection:
-        path = self.path
-        if only_packed(self.folder):
-            self._unpacked = tempfile.TemporaryDirectory(prefix="meco-")
-            path = Path(self._unpacked.name) / FILE
-            try:
-                unpack(self.folder / PACKED, path)
-            except BaseException:
-                self._unpacked.cleanup()
-                raise
-        if not path.exists():
-            raise InvalidInput(f"{self.folder} holds no results: {FILE} is missing; meco reproduce or bench makes one")
-        writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
-        target = path.resolve().as_uri() + ("?mode=rw" if writable else "?mode=ro&immutable=1")
+        if not self.path.exists():
+            raise InvalidInput(f"{self.folder} holds no results: {STORE} is missing; meco reproduce or bench makes one")
+        writable = os.access(self.path, os.W_OK) and os.access(self.folder, os.W_OK)
+        target = self.path.resolve().as_uri() + ("?mode=rw" if writable else "?mode=ro&immutable=1")
         return sqlite3.connect(target, uri=True, isolation_level=None, timeout=30)
 
     def _check(self) -> None:
         if self._empty():
-            raise InvalidInput(f"{self.folder} holds no results yet: {FILE} is empty; give the command that began it")
+            raise InvalidInput(f"{self.folder} holds no results yet: {STORE} is empty; give the command that began it")
         try:
             made = self.meta("format")
         except sqlite3.DatabaseError as error:
             raise DamagedFile(f"{self.path} is not a results file of meco: {error}") from error
-        if made not in (FORMAT, UNSEEDED):
+        if made != FORMAT:
             raise InvalidInput(
                 f"{self.path} was written by meco {self.meta('meco')} in format {made}; this is meco {__version__}, "
                 f"which reads format {FORMAT}. Use that version, or run the experiment into another folder"
@@ -156,9 +130,7 @@ class Store:
         """Let go of the file and of the folder."""
         self._db.close()
         if self._lock is not None:
-            self._lock.close()
-        if self._unpacked is not None:
-            self._unpacked.cleanup()
+            self._lock.release()
 
     def __enter__(self) -> Store:
         return self
@@ -184,20 +156,17 @@ class Store:
 
     def add(self, runs: Iterable[tuple[Run, Record]]) -> None:
         """Keep the runs of a task, all or none; a run that is already there stays as it is."""
+        marks = ",".join("?" * (1 + len(VALUES)))
         with self._writing() as db:
             for run, record in runs:
-                who, where = self._ids(db, run)
-                row = (who, where, run.seed, *(getattr(record, v) for v in VALUES))
-                db.execute(f"INSERT OR IGNORE INTO runs VALUES ({','.join('?' * len(row))})", row)
-                _forget_failures(db, who, where, run.seed)
+                row = (run.to_json(), *(getattr(record, v) for v in VALUES))
+                db.execute(f"INSERT OR IGNORE INTO runs VALUES ({marks})", row)
+                db.execute("DELETE FROM failures WHERE run = ?", row[:1])
 
     def fail(self, runs: Iterable[Run], reason: str) -> None:
         """Keep why there is no result."""
         with self._writing() as db:
-            for run in runs:
-                who, where = self._ids(db, run)
-                _forget_failures(db, who, where, run.seed)
-                db.execute("INSERT INTO failures VALUES (?, ?, ?, ?)", (who, where, run.seed, reason))
+            db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", [(run.to_json(), reason) for run in runs])
 
     def plan(self, experiment: Experiment) -> None:
         """Say that the folder holds this experiment, so that the report knows what to show."""
@@ -215,55 +184,31 @@ class Store:
         with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (name, json.dumps(facts)))
 
-    def _ids(self, db: sqlite3.Connection, run: Run) -> tuple[int, int]:
-        """The numbers of a run's contender and place, given out where they are new."""
-        return _number(db, "contenders", ("method", "options"), run[:2]), _number(
-            db, "places", Place._fields, run.place
-        )
-
-    def merge(self, other: Store) -> int:
-        """Take over what another folder of the same version holds; returns the number of new runs."""
-        if other.meta("meco") != self.meta("meco"):
+    def merge(self, other: Results) -> int:
+        """Take over the results of another folder, of the same version; returns the number of new runs."""
+        if other.meco != self.meta("meco"):
             raise InvalidInput(
-                f"{other.folder} holds results of meco {other.meta('meco')} and {self.folder} of meco "
-                f"{self.meta('meco')}: results of two versions are not mixed"
+                f"{self.folder} holds results of meco {self.meta('meco')}, and these are of meco {other.meco}: "
+                "results of two versions are not mixed"
             )
         before = self.count()
-        self.add(other.records())
+        self.add(other.runs.items())
         there = self.done()
-        there |= {run._replace(seed=ANY_SEED) for run in there}
-        for run, reason in other.failures().items():
+        for run, reason in other.failures.items():
             if run not in there:
                 self.fail([run], reason)
-        for experiment in other.experiments():
+        for experiment in other.experiments:
             self.plan(experiment)
-        for name, facts in other.sessions().items():
+        for name, facts in other.sessions.items():
             self.session(name, facts)
         return self.count() - before
 
-    def pack(self) -> Path:
-        """Write the whole store compressed beside itself, as the repository keeps it."""
-        packed = self.folder / PACKED
-        if self._unpacked is not None:
-            raise InvalidInput(f"{self.folder} is packed already: it holds {PACKED} and no {FILE}")
-        half = packed.with_name(PACKED + ".part")
-        try:
-            self._db.execute("VACUUM")
-            with self._writing():  # nobody else changes the file while it is read
-                whole = self.path.read_bytes()
-            half.write_bytes(lzma.compress(whole, preset=9))
-            half.replace(packed)
-        except sqlite3.Error as error:
-            raise unwritten(self.folder, error) from error
-        except StoreError:
-            raise
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                half.unlink()
-            raise StoreError(f"cannot write {packed}: {error.strerror}; nothing of it was kept") from error
-        return packed
-
     # -- reading -------------------------------------------------------------------------
+
+    def results(self) -> Results:
+        """Everything at once, as a report wants it."""
+        made, runs = self.meta("meco") or "", dict(self.records())
+        return Results(made, runs, self.failures(), self.experiments(), self.sessions(), digest(runs))
 
     def meta(self, name: str) -> str | None:
         """A fact about the store: its format, the version that wrote it."""
@@ -272,8 +217,7 @@ class Store:
 
     def done(self) -> set[Run]:
         """The runs that are there."""
-        rows = self._db.execute(f"{NAMED}, r.seed FROM runs r {JOINED}")
-        return {Run(m, o, Place(*where), seed) for m, o, *where, seed in rows}
+        return {Run.from_json(run) for (run,) in self._db.execute("SELECT run FROM runs")}
 
     def count(self) -> int:
         """How many runs are there."""
@@ -281,34 +225,20 @@ class Store:
 
     def records(self) -> Iterator[tuple[Run, Record]]:
         """Every run with what is kept of it, in an order that does not depend on how it was made."""
-        order = "ORDER BY c.method, c.options, p.problem, p.dim, p.instance, p.budget, r.seed"
-        for row in self._db.execute(
-            f"{NAMED}, r.seed, {', '.join('r.' + v for v in VALUES)} FROM runs r {JOINED} {order}"
-        ):
-            method, options, *where = row[:6]
-            values: dict[str, Any] = dict(zip(VALUES, row[7:]))
+        for name, *row in self._db.execute("SELECT * FROM runs ORDER BY run"):
+            run, values = Run.from_json(name), dict(zip(VALUES, row))
             values = {k: float("nan") if v is None and k != "feasible_at" else v for k, v in values.items()}
             values |= {k: bool(values[k]) for k in ("feasible", "snapshot_feasible")}
-            yield Run(method, options, Place(*where), row[6]), Record(row[6], **values)
+            yield run, Record(run.seed, **values)
 
     def failures(self) -> dict[Run, str]:
-        """Why results are missing, by run; one of ANY_SEED stands for runs that an older meco did not tell apart."""
-        seed = ANY_SEED if self.meta("format") == UNSEEDED else "r.seed"
-        rows = self._db.execute(f"{NAMED}, {seed}, r.reason FROM failures r {JOINED}")
-        return {Run(m, o, Place(*where), seed): reason for m, o, *where, seed, reason in rows}
+        """Why results are missing, by run."""
+        return {Run.from_json(run): reason for run, reason in self._db.execute("SELECT * FROM failures ORDER BY run")}
 
     def experiments(self) -> list[Experiment]:
         """The experiments that were run into this folder, in that order."""
         specs = self._db.execute("SELECT spec FROM experiments ORDER BY rowid").fetchall()
-        return [self._settled(Experiment.from_json(spec)) for (spec,) in specs]
-
-    def _settled(self, experiment: Experiment) -> Experiment:
-        """User problems in the version that ran last, where an older plan does not say which: no file is opened."""
-        latest = "SELECT dim, instance FROM places WHERE problem = ? ORDER BY id DESC LIMIT 1"
-        ran = {name: self._db.execute(latest, (name,)).fetchone() for name in experiment.files}
-        versions = {name: row for name, row in ran.items() if row} | dict(experiment.versions)
-        shown = tuple(p for p in experiment.problems if p not in experiment.files or p in versions)
-        return replace(experiment, versions=versions, problems=shown)
+        return [Experiment.from_json(spec) for (spec,) in specs]
 
     def sessions(self) -> dict[str, dict[str, Any]]:
         """With what and where results were made."""
@@ -316,27 +246,21 @@ class Store:
 
     def digest(self) -> str:
         """A hash of every result: equal for campaigns that found the same, however they ran."""
-        total = hashlib.sha256()
-        for run, record in self.records():
-            kept = [getattr(record, v) for v in VALUES if v != "seconds"]
-            total.update(repr((run, kept)).encode())
-        return total.hexdigest()
+        return digest(dict(self.records()))
 
 
-def _number(db: sqlite3.Connection, table: str, names: Sequence[str], values: Sequence[Any]) -> int:
-    """The number of a row, which is added where it is new."""
-    match = " AND ".join(f"{n} = ?" for n in names)
-    found = db.execute(f"SELECT id FROM {table} WHERE {match}", tuple(values)).fetchone()
-    if found:
-        return found[0]
-    marks = ",".join("?" * len(names))
-    made = db.execute(f"INSERT INTO {table} ({','.join(names)}) VALUES ({marks})", tuple(values))
-    assert made.lastrowid is not None
-    return made.lastrowid
+def digest(runs: Mapping[Run, Record]) -> str:
+    """A hash of every result in the order of the store; the time that runs took is not in it."""
+    total = hashlib.sha256()
+    for run, record in runs.items():
+        kept = [getattr(record, v) for v in VALUES if v != "seconds"]
+        total.update(f"{run.to_json()} {kept}".encode())
+    return total.hexdigest()
 
 
-def _forget_failures(db: sqlite3.Connection, who: int, where: int, seed: int) -> None:
-    """There is news of a run: what was said of it before no longer counts."""
-    db.execute(
-        "DELETE FROM failures WHERE contender = ? AND place = ? AND seed IN (?, ?)", (who, where, seed, ANY_SEED)
-    )
+def _refuse_another_version(made: str | None, folder: Path) -> None:
+    if made != __version__:
+        raise InvalidInput(
+            f"{folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "
+            f"are not mixed. Choose another --out, or look at the old ones with: meco report {folder}"
+        )

@@ -1,4 +1,4 @@
-"""Decodings and rewards: hand-computed values, a slow implementation, and the limits they keep."""
+"""Rewards: hand-computed values, a slow implementation, and the limits they keep."""
 
 from __future__ import annotations
 
@@ -6,83 +6,23 @@ import array_api_compat.torch as torch_xp
 import array_api_strict
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from meco.arrays import to_numpy
 from meco.errors import UnknownName
-from meco.mdp.action import ACTIONS, DECODERS, GRID, Geometric, Linear
-from meco.mdp.reward import REWARDS, Moment, ReferenceObjective, objective_gain, reward_function, violation_gain
+from meco.mdp.reward import REWARDS, ReferenceObjective, StepSummary, objective_gain, reward_function, violation_gain
 from meco.mdp.state import Reference
-from meco.rules.epsilon import DELTA
 
 LIBRARIES = pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["strict", "torch"])
 
 
-def test_the_grids_are_the_papers_and_symmetric_for_the_ablations():
-    assert GRID.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
-    assert DECODERS["geometric"].grid.tolist() == GRID.tolist()
-    assert_allclose(DECODERS["aa"].grid, [-1, -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8, 1], atol=1e-15)
-    assert_allclose(DECODERS["ca"].grid, DECODERS["aa"].grid / 10, atol=1e-15)
-    assert all(len(d.grid) == ACTIONS and d.name == name for name, d in DECODERS.items())
-
-
-def test_geometric_decoding_spans_delta_to_the_initial_scale():
-    base = np.array([[5.0, DELTA, 40.0]])
-    decoder = Geometric()
-    assert_array_equal(decoder.first(base), [[DELTA] * 3])
-    for action, expected in ((0.0, np.full((1, 3), DELTA)), (0.5, np.sqrt(base * DELTA)), (1.0, base)):
-        assert_allclose(decoder.next(base * 7, np.array([action]), base), expected, rtol=1e-14)
-
-
-def test_geometric_decoding_equals_eq_5_term_by_term():
-    rng = np.random.default_rng(0)
-    base, action = 10.0 ** rng.uniform(-3, 6, (4, 3)), rng.choice(GRID, 4)
-    eps = Geometric(delta=1e-2).next(base, action, base)
-    for b in range(4):
-        for c in range(3):
-            assert eps[b, c] == pytest.approx(base[b, c] ** action[b] * 0.01 ** (1 - action[b]), rel=1e-13)
-
-
-def test_the_aggressive_decoding_collapses_halves_and_doubles():
-    base = np.array([[8.0, 2.0]])
-    decoder = DECODERS["aa"]
-    assert_array_equal(decoder.first(base), base)
-    assert_allclose(decoder.next(base, np.array([1.0]), base), [[DELTA, DELTA]])
-    assert_allclose(decoder.next(base, np.array([0.2]), base), [[6.4, 1.6]])
-    assert_allclose(decoder.next(base / 4, np.array([-1.0]), base), base / 2)
-    assert_allclose(decoder.next(base, np.array([-1.0]), base), base)  # never beyond the initial scale
-
-
-def test_the_conservative_decoding_moves_by_a_tenth_at_most():
-    eps, base = np.array([[1.0]]), np.array([[100.0]])
-    moved = [float(DECODERS["ca"].next(eps, np.array([a]), base)[0, 0]) for a in DECODERS["ca"].grid]
-    assert_allclose(moved, np.linspace(1.1, 0.9, 11))
-    assert DECODERS["ca"].next(np.array([[DELTA]]), np.array([0.1]), base)[0, 0] == DELTA
-
-
-@LIBRARIES
-@pytest.mark.parametrize("name", DECODERS)
-def test_decodings_run_on_every_array_library(name, xp):
-    rng = np.random.default_rng(1)
-    base, decoder = rng.uniform(DELTA, 50, (3, 2)), DECODERS[name]
-    action = rng.choice(decoder.grid, 3)
-    ours = decoder.next(decoder.first(base), action, base)
-    theirs = decoder.next(decoder.first(xp.asarray(base)), xp.asarray(action), xp.asarray(base))
-    assert_allclose(to_numpy(theirs), ours, rtol=1e-13)
-
-
-def test_decoders_are_values_with_their_own_delta():
-    assert DECODERS["ca"].with_delta(0.5) == Linear(delta=0.5, reach=0.1, label="ca")
-    assert Geometric(0.5).first(np.array([[3.0]]))[0, 0] == 0.5
-
-
 def reference(f_best, f_worst, f_min, nu_bar):
     values = (np.atleast_1d(np.asarray(v, dtype=float)) for v in (f_best, f_worst, f_min, nu_bar))
-    return Reference.of(*values, base=np.ones((1, 1)))
+    return Reference.of(*values)
 
 
 def moment(f_best, nu_bar, score=1.0):
-    return Moment(*(np.atleast_1d(np.asarray(v, float)) for v in (f_best, nu_bar, score, 160.0)))
+    return StepSummary(*(np.atleast_1d(np.asarray(v, float)) for v in (f_best, nu_bar, score, 160.0)))
 
 
 FIRST = reference(f_best=100.0, f_worst=300.0, f_min=50.0, nu_bar=8.0)
@@ -126,7 +66,7 @@ def test_rewards_equal_the_slow_implementation(name):
         (f_best + rng.normal(0, 20, n), rng.exponential(5, n), rng.normal(0, 30, n), first_score) for _ in range(2)
     ]
     known = np.where(rng.random(n) < 0.2, np.inf, f_best - rng.normal(20, 20, n))
-    r = reward_function(name)(Moment(*before), Moment(*after), Reference.of(*first, base=np.ones((n, 1))), known)
+    r = reward_function(name)(StepSummary(*before), StepSummary(*after), Reference.of(*first), known)
     for b in range(n):
         pick = lambda values, b=b: [v[b] for v in values]  # noqa: E731
         assert r[b] == pytest.approx(slow_reward(name, pick(before), pick(after), pick(first), known[b]), abs=1e-12)
@@ -162,11 +102,9 @@ def test_rewards_run_on_every_array_library(name, xp):
     assert_allclose(to_numpy(theirs), ours, rtol=1e-14)
 
 
-def test_an_unknown_reward_or_decoder_names_the_nearest():
+def test_an_unknown_reward_names_the_nearest():
     with pytest.raises(UnknownName, match="did you mean 'r1'"):
         reward_function("r11")
-    with pytest.raises(UnknownName, match="did you mean 'geometric'"):
-        DECODERS["geometrical"]
 
 
 def test_the_reference_objective_is_the_least_that_ended_episodes_stored():

@@ -1,4 +1,4 @@
-"""Tasks: runs that go to one worker together, and what the worker does with them."""
+"""Groups of runs that go to one worker together, and what the worker does with them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TASK_SECONDS = 8.0  # what a task of runs one after another should take
 
 
 @dataclass(frozen=True)
-class Task:
+class RunGroup:
     """Runs of one method on problems of equal D with equal budgets; only their policies may differ."""
 
     runs: tuple[Run, ...]
@@ -39,18 +39,18 @@ class Task:
     @property
     def guess(self) -> float:
         """Seconds it may take, before anything was measured."""
-        place = self.runs[0].place
-        size = place.budget / 2500 * (0.5 + 0.5 * place.dim / 50)
+        case = self.runs[0].case
+        size = case.budget / 2500 * (0.5 + 0.5 * case.dim / 50)
         return len(self.runs) * size * METHODS[self.method].seconds
 
-    def halves(self) -> tuple[Task, Task]:
+    def halves(self) -> tuple[RunGroup, RunGroup]:
         """The same runs as two tasks."""
         middle = len(self.runs) // 2
         return replace(self, runs=self.runs[:middle]), replace(self, runs=self.runs[middle:])
 
 
 @dataclass(frozen=True)
-class Outcome:
+class GroupOutcome:
     """What came back: a record for each run, or why there is none."""
 
     records: tuple[Record, ...] = ()
@@ -59,47 +59,48 @@ class Outcome:
     hopeless: bool = False  # runs with the same options will fail everywhere
 
 
-def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: int = 1) -> list[Task]:
+def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: int = 1) -> list[RunGroup]:
     """Tasks of seconds to a minute, the longest first, and enough of them that no worker waits at the end."""
     wanted = list(runs)
     fair = max(LEAST_LOCKSTEP, len(wanted) // (TASKS_PER_WORKER * workers))
     alike: dict[tuple, list[Run]] = {}
     for run in wanted:
-        options = json.loads(run.options)
-        if METHODS[run.method].lockstep and "hidden" not in options:
+        options, method = json.loads(run.options), METHODS[run.method]
+        if method.lockstep and "hidden" not in options:
             options.pop("policy", None)  # runs in lockstep may each have their own
-        alike.setdefault((run.method, str(options), run.place.dim, run.place.budget), []).append(run)
+        shared = run.case.problem if method.models_functions else ""  # such runs need equal numbers of constraints
+        alike.setdefault((run.method, str(options), run.case.dim, run.case.budget, shared), []).append(run)
     used, tasks = files or {}, []
     for members in alike.values():
         count = math.ceil(len(members) / _group_size(members[0], fair))
         for i in range(count):  # parts of equal size
             part = members[i * len(members) // count : (i + 1) * len(members) // count]
-            named = sorted({(r.place.problem, used[r.place.problem]) for r in part if r.place.problem in used})
-            tasks.append(Task(tuple(part), tuple(named)))
+            named = sorted({(r.case.problem, used[r.case.problem]) for r in part if r.case.problem in used})
+            tasks.append(RunGroup(tuple(part), tuple(named)))
     return sorted(tasks, key=lambda task: -task.guess)
 
 
 def _group_size(one: Run, fair: int) -> int:
     if METHODS[one.method].lockstep:
-        return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.place.dim, fair))
-    return max(1, int(TASK_SECONDS / Task((one,)).guess))
+        return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.case.dim, fair))
+    return max(1, int(TASK_SECONDS / RunGroup((one,)).guess))
 
 
-def perform(task: Task) -> Outcome:
+def perform(task: RunGroup) -> GroupOutcome:
     """Do the runs of a task; called in a worker, it never raises what a run can raise."""
     begin, start = time.perf_counter(), time.process_time()
     try:
-        problems = [load_problem(run.place, dict(task.files)) for run in task.runs]
+        problems = [load_problem(run.case, dict(task.files)) for run in task.runs]
     except Exception as error:
-        return Outcome(error=_told(error))
+        return GroupOutcome(error=_told(error))
     try:
-        budget, seeds = task.runs[0].place.budget, [run.seed for run in task.runs]
+        budget, seeds = task.runs[0].case.budget, [run.seed for run in task.runs]
         results = solve(task.method, problems, budget, seeds, **engine_options(task.runs))
     except Exception as error:
-        return Outcome(error=_told(error), hopeless=isinstance(error, HOPELESS))
+        return GroupOutcome(error=_told(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
     records = tuple(Record.of(r, p, each) for r, p in zip(results, problems))
-    return Outcome(records, time.perf_counter() - begin)
+    return GroupOutcome(records, time.perf_counter() - begin)
 
 
 def _told(error: Exception) -> str:
@@ -119,7 +120,8 @@ def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
         return options
     policy: Any = names[0] if len(set(names)) == 1 else names
     if hidden:
-        from meco.mdp.policy import Masked, load_policy
+        from meco.mdp.policy import Masked
+        from meco.mdp.policy_store import load_policy
 
         policy = Masked(load_policy(names[0]), tuple(hidden))
     return {**options, "policy": policy}

@@ -1,0 +1,33 @@
+"""Whole-number variables in the unit cube: where their points lie, and steps that rounding must not undo."""
+
+from __future__ import annotations
+
+from meco.arrays import Array, namespace
+from meco.engines.engine import Task
+from meco.problems.problem import round_half_away
+
+
+class Lattice:
+    """The places that whole-number variables can take, for the runs of a task."""
+
+    def __init__(self, task: Task) -> None:
+        xp = namespace(task.lower)
+        self.whole = task.whole  # [B or 1, 1, D]
+        self.lower, width = task.lower, task.upper - task.lower
+        self.width = xp.where(width > 0.0, width, 1.0)
+        self.least, self.most = xp.ceil(task.lower), xp.floor(task.upper)
+        self.grain = xp.where(self.whole, 1.0 / self.width, 0.0)[:, 0, :]  # [B or 1, D]: distance of two places
+
+    def snapped(self, x: Array) -> Array:
+        """Points [B, n, D] with whole-number variables at the place that is evaluated for them."""
+        xp = namespace(x)
+        value = round_half_away(self.lower + x * self.width)
+        value = xp.minimum(xp.maximum(value, self.least), self.most)
+        return xp.where(self.whole, (value - self.lower) / self.width, x)
+
+    def neighbours(self, centre: Array) -> Array:
+        """The centre [B, D] moved by one place along each variable, both ways: [B, 2 D, D]; continuous ones stay."""
+        xp = namespace(centre)
+        moves = self.grain[:, None, :] * xp.eye(centre.shape[-1], dtype=centre.dtype, device=centre.device)
+        moves = xp.concat([moves, -moves], axis=1)
+        return self.snapped(xp.clip(centre[:, None, :] + moves, min=0.0, max=1.0))

@@ -1,0 +1,118 @@
+"""Quadratic models that change least: the newest values are met, what was known of curvature is kept.
+
+Minimum Frobenius norm updating (Powell 2004, 2006), for all functions of a run at once: of all quadratics that meet
+the values at m points, the one whose Hessian is nearest to the previous model's. With fewer values than unknowns the
+dual form is one m by m system for all functions,
+
+    K w = y - prior(u),   K_ij = (u_i . u_j)^2 / 2 + tau u_i . u_j + eta (1 + tau) [i = j],            (1)
+    dH = sum_i w_i u_i u_i',   dg = tau sum_i w_i u_i,                                                 (2)
+
+where tau makes the gradient nearly free and eta keeps K invertible where points coincide. K is also the covariance of
+a Gaussian process over quadratics, so errors (leave-one-out) and variances (geometry) come without another fit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from meco.arrays import Array, namespace
+
+TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
+ETA = 1e-6  # share of the diagonal that is added to it
+
+
+class Quadratic(NamedTuple):
+    """Models of F functions of each run around its centre: gradient [B, F, D], hessian [B, F, D, D]."""
+
+    gradient: Array
+    hessian: Array
+
+    @classmethod
+    def flat(cls, runs: int, functions: int, dim: int, like: Array) -> Quadratic:
+        """Models of which nothing is known."""
+        xp, made = namespace(like), {"dtype": like.dtype, "device": like.device}
+        return cls(xp.zeros((runs, functions, dim), **made), xp.zeros((runs, functions, dim, dim), **made))
+
+    def shifted(self, step: Array) -> Quadratic:
+        """The same functions around a centre that moved by step [B, D]."""
+        return Quadratic(self.slope(step), self.hessian)
+
+    def stretched(self, unit: Array) -> Quadratic:
+        """The same functions in coordinates whose unit is unit [B] of the present ones."""
+        return Quadratic(self.gradient * unit[:, None, None], self.hessian * (unit * unit)[:, None, None, None])
+
+    def slope(self, step: Array) -> Array:
+        """Gradients at a step [B, D] from the centre: [B, F, D]."""
+        return self.gradient + (self.hessian @ step[:, None, :, None])[..., 0]
+
+    def change(self, step: Array) -> Array:
+        """What the functions change by at a step [B, D] from the centre: [B, F]."""
+        return (0.5 * (self.gradient + self.slope(step)) @ step[:, :, None])[..., 0]
+
+    def changes(self, u: Array) -> Array:
+        """The same at several points u [B, m, D]: [B, m, F]."""
+        xp = namespace(u)
+        bent = xp.sum((u[:, None, :, :] @ self.hessian) * u[:, None, :, :], axis=-1)  # [B, F, m]
+        return xp.matrix_transpose(0.5 * bent + self.gradient @ xp.matrix_transpose(u))
+
+    def where(self, keep: Array, other: Quadratic) -> Quadratic:
+        """These models where keep [B] holds, the other's elsewhere."""
+        xp = namespace(keep)
+        return Quadratic(
+            xp.where(keep[:, None, None], self.gradient, other.gradient),
+            xp.where(keep[:, None, None, None], self.hessian, other.hessian),
+        )
+
+    @property
+    def finite(self) -> Array:
+        """Runs all of whose numbers are finite: [B]."""
+        xp = namespace(self.gradient)
+        total = xp.sum(self.gradient, axis=(1, 2)) + xp.sum(self.hessian, axis=(1, 2, 3))
+        return xp.isfinite(total)
+
+
+class Fit(NamedTuple):
+    """What a fit leaves beside the models: points u [B, m, D], values y [B, m, F], K [B, m, m] and w [B, m, F] of (1)."""
+
+    u: Array
+    y: Array
+    kernel: Array
+    w: Array
+
+
+def covariance(u: Array, v: Array) -> Array:
+    """What values at u [B, m, D] and v [B, n, D] have in common, eq. (1) without its ridge: [B, m, n]."""
+    product = u @ namespace(u).matrix_transpose(v)
+    return product * (0.5 * product + TAU)
+
+
+def least_change(prior: Quadratic, u: Array, y: Array) -> tuple[Quadratic, Fit]:
+    """The models nearest to the prior that meet y [B, m, F], changes from the centre, at u [B, m, D].
+
+    A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
+    """
+    xp = namespace(u)
+    kernel = covariance(u, u) + ETA * (1.0 + TAU) * xp.eye(u.shape[1], dtype=u.dtype, device=u.device)
+    w = xp.linalg.solve(kernel, y - prior.changes(u))
+    wt, ut = xp.matrix_transpose(w), xp.matrix_transpose(u)
+    hessian = prior.hessian + ut[:, None, :, :] @ (wt[..., None] * u[:, None, :, :])
+    return Quadratic(prior.gradient + TAU * (wt @ u), hessian), Fit(u, y, kernel, w)
+
+
+def variance(fit: Fit, v: Array) -> Array:
+    """How little the models know at v [B, n, D]: the process' variance given the fitted points, [B, n]."""
+    xp = namespace(v)
+    square = xp.sum(v * v, axis=-1)
+    cross = covariance(fit.u, v)  # [B, m, n]
+    explained = xp.sum(cross * xp.linalg.solve(fit.kernel, cross), axis=1)
+    return square * (0.5 * square + TAU) - explained
+
+
+def explained_share(fit: Fit) -> Array:
+    """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F]."""
+    xp, y = namespace(fit.y), fit.y
+    diagonal = xp.linalg.diagonal(xp.linalg.inv(fit.kernel))
+    error = fit.w / diagonal[..., None]
+    spread = y - xp.mean(y, axis=1, keepdims=True)
+    total = xp.sum(spread * spread, axis=1)
+    return 1.0 - xp.sum(error * error, axis=1) / xp.where(total > 0.0, total, 1.0)

@@ -1,0 +1,143 @@
+"""One step: where the models, inside the region and under relaxed constraints, expect the least.
+
+The Byrd-Omojokun relaxation (Omojokun 1989) with its share theta as a control: linearised constraints may keep
+
+    g_i <= theta max(g_i(c), 0) - margin s_i,   |h_j| <= theta |h_j(c)|,                                (1)
+
+of the violation at the centre c. theta = 0 asks for full feasibility at once, theta = 1 only for not getting worse.
+The margin, a share of what g_i changes by across the region, makes the search end on the feasible side: it shrinks with the
+region. A second pass linearises at the first answer, where constraints curve, and is kept if the models' merit falls.
+
+Everything is divided by what f and each constraint change by across the region, so nothing has a unit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from meco.arrays import Array, namespace
+from meco.engines.model.archive import as_evaluation
+from meco.engines.model.curvature import convex
+from meco.engines.model.merit import ABOVE, Merit, Weights, scale_weights
+from meco.engines.model.program import Rows, solve_program
+from meco.engines.model.quadratic import Quadratic
+
+PASSES = 2
+MARGIN = 0.1
+PRICE = 30.0  # of breaking a row, at least: in units where rows and the gradient have length one
+DEAREST = 1e6
+SHORTEST = 0.1  # row of a second pass, in units of the first one's
+ROUNDING = 1e-14  # share of a value below which its changes are noise
+
+
+class Place(NamedTuple):
+    """Where a step starts: models in units of the radius, values [B, 1 + C] at the centre, and the box of steps [B, D].
+
+    fence [B, D] and reach [B]: the direction of a failed evaluation, and how far a step may go that way.
+    """
+
+    models: Quadratic
+    value: Array
+    span: Array  # [B, 1 + C] largest change among the fitted points
+    low: Array
+    high: Array
+    fence: Array
+    reach: Array
+    n_ineq: int
+
+    def values(self, s: Array) -> Array:
+        """What the models expect of a step s [B, D]: [B, 1 + C]."""
+        return self.value + self.models.change(s)
+
+
+class Scales(NamedTuple):
+    """What f [B] and the constraints [B, C] change by across the region."""
+
+    f: Array
+    c: Array
+
+
+class Step(NamedTuple):
+    """A step s [B, D] in radii, what the models expect there [B, 1 + C], multipliers [B, C] and the merit's weights."""
+
+    s: Array
+    value: Array
+    multipliers: Array
+    weights: Weights
+
+
+def scales(place: Place) -> Scales:
+    """Changes across the region to first order, kept above rounding."""
+    xp, gradient = namespace(place.value), place.models.gradient
+    noise = ROUNDING * (place.span + xp.abs(place.value)) + 1e-300
+    f = xp.sum(xp.abs(gradient[:, 0, :]), axis=-1) / math.sqrt(gradient.shape[-1])
+    c = xp.sqrt(xp.sum(gradient[:, 1:, :] * gradient[:, 1:, :], axis=-1))
+    return Scales(f + noise[:, 0], c + noise[:, 1:])
+
+
+def relaxed(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, Array]:
+    """What the constraints, value [B, C], may come down to, eq. (1), in units of by [B, C]: lowest, highest [B, C]."""
+    xp = namespace(value)
+    left = theta[:, None] * xp.abs(value) / by
+    g, h = left[:, :n_ineq], left[:, n_ineq:]
+    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - MARGIN
+    return xp.concat([xp.zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
+
+
+def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
+    """Merit of values y [B, 1 + C] of one point of each run: [B]."""
+    nothing_failed = namespace(y).isnan(y[:, :1]) & False
+    return Merit().values(as_evaluation(y[:, None, :], n_ineq, nothing_failed), weights).minor[:, 0]
+
+
+def relaxed_step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
+    """The step of the models in the region, with theta [B] of the violation allowed to stay."""
+    xp, by = namespace(theta), scales(place)
+    weights = weights.raised(scale_weights(by.f, by.c, place.value[:, 1:]))
+    low, high = relaxed(place.value[:, 1:], theta, place.n_ineq, by.c)
+    s, value = xp.zeros_like(place.low), place.value
+    for turn in range(PASSES):
+        rows, length = _rows(place, s, value, by, low, high, weights)
+        slope = place.models.slope(s)[:, 0, :] / by.f[:, None]
+        bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
+        d, dual = solve_program(bent, slope, rows, place.low - s, place.high - s)
+        found = dual[:, :-1] / length * by.f[:, None] / by.c
+        multipliers = 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
+        weights = weights.raised(ABOVE * xp.abs(multipliers))
+        expected = place.values(s + d)
+        better = merit(expected, place.n_ineq, weights) < merit(value, place.n_ineq, weights)
+        keep = (better | (turn == 0))[:, None]  # the first answer is evaluated even if the models expect it to be worse
+        s, value = xp.where(keep, s + d, s), xp.where(keep, expected, value)
+    return Step(s, value, multipliers, weights)
+
+
+def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
+    """Hessian of f + lambda . c in units of f's change: [B, D, D]."""
+    xp, hessian = namespace(f), models.hessian
+    runs, functions, dim, _ = hessian.shape
+    flat = xp.reshape(hessian, (runs, functions, dim * dim))
+    factors = xp.concat([1.0 / f[:, None], multipliers], axis=1)
+    return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
+
+
+def _rows(
+    place: Place, s: Array, value: Array, by: Scales, low: Array, high: Array, weights: Weights
+) -> tuple[Rows, Array]:
+    """Constraints linearised at s, with length about one, and the fence as a last row; and their lengths [B, C]."""
+    xp = namespace(s)
+    matrix = place.models.slope(s)[:, 1:, :] / by.c[..., None]
+    length = xp.sqrt(xp.sum(matrix * matrix, axis=-1))
+    length = xp.where(length > SHORTEST, length, SHORTEST)
+    price = weights.w * by.c * length / by.f[:, None]
+    price = xp.where(price > PRICE, xp.where(price < DEAREST, price, DEAREST), PRICE)
+    gone = xp.sum(place.fence * s, axis=-1, keepdims=True)
+    last = xp.ones_like(gone)
+    rows = Rows(
+        xp.concat([matrix / length[..., None], place.fence[:, None, :]], axis=1),
+        xp.concat([value[:, 1:] / by.c / length, gone], axis=1),
+        xp.concat([low / length, -xp.inf * last], axis=1),
+        xp.concat([high / length, place.reach[:, None]], axis=1),
+        xp.concat([price, PRICE * last], axis=1),
+    )
+    return rows, length

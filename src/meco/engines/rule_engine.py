@@ -1,0 +1,70 @@
+"""What engines that compare by a rule have in common: the rule, its state, and when it starts and adapts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from meco.arrays import Array
+from meco.engines.engine import Control, Engine, Task, first_population
+from meco.errors import InvalidInput
+from meco.problems.evaluation import Evaluation
+from meco.rules.rule import Key, Population, Progress, Rule
+
+
+class RuleEngine(Engine):
+    """An engine whose candidates any rule may order.
+
+    It keeps the rule's state, and of every generation the two uniform numbers u_rule [B, 2] that the rule was told.
+    """
+
+    label = ""  # what error messages call the engine
+    fewest = 1  # candidates without which it cannot work
+
+    def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
+        if pop_size < self.fewest:
+            raise InvalidInput(f"{self.label} needs a pop_size of at least {self.fewest}; got {pop_size}")
+        self.task, self.rule, self.size = task, rule, int(pop_size)
+        self.state: Any = None
+        self.u_rule: Array = None
+
+    def key(self, ev: Evaluation) -> Key:
+        """The rank of candidates under the rule's present state."""
+        return self.rule.key(ev, self.state)
+
+    def first(self) -> Array:
+        """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
+        return first_population(self.task, self.size)
+
+    def begin(self, x: Array, ev: Evaluation) -> None:
+        """Take the first population, and let the rule start from it."""
+        self.population, self.u_rule = Population(x, ev), self.task.rng.uniform(2)
+        self.state = self.rule.start(self.population, self.progress(), self.u_rule)
+
+    def adapt(self, u: Array) -> None:
+        """Let the rule adapt to the population that was just selected; u [B, 2]."""
+        assert self.population is not None
+        self.u_rule = u
+        self.state = self.rule.adapt(self.state, self.population, self.progress(), u)
+
+    def progress(self) -> Progress:
+        """How far the runs are: one population at first, another for every generation."""
+        return self.spent(self.size * (self.generation + 1))
+
+    @property
+    def controls(self) -> tuple[Control, ...]:  # type: ignore[override]
+        return self.rule.controls
+
+    @property
+    def knows(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("population", "progress", *self.rule.knows)
+
+    def steer(self, values: Mapping[str, Array]) -> None:
+        self.state = self.rule.steered(self.state, values)
+
+    def knowledge(self) -> Mapping[str, Any]:
+        """The population, how far the runs are, and what the rule tells."""
+        return {"population": self.population, "progress": self.progress(), **self.rule.known(self.state)}
+
+    def trace(self) -> dict[str, Array]:
+        return self.rule.trace(self.state)

@@ -1,0 +1,180 @@
+"""All results of a folder in one small file: what the repository keeps in place of the store.
+
+Kept exactly are the final numbers of every run, the plans and the sessions. Of the curves of a
+method on a problem it keeps CURVES runs, those at even ranks of their final f + nu (all of them
+where there are no more), at the checkpoints of the report; whole curves only where a view shows
+the actions in them; and the design of the best run.
+
+The file is an npz of plain arrays under xz, and nothing in it runs: anyone reads it with
+np.load(lzma.open("runs.npz.xz")). checkpoints.py says what the codes of a curve mean.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.errors import DamagedFile, InvalidInput
+from meco.experiments.plan.experiment import Experiment, Run, TestCase
+from meco.experiments.run.checkpoints import NAMES, POINTS, codes, thin
+from meco.experiments.run.folder import write_whole
+from meco.experiments.run.record import Record, unpack
+from meco.experiments.run.results import Results
+
+FORMAT = 1
+CURVES = 10  # most curves of a method on a problem
+LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 28  # bytes, packed and unpacked
+EXACT = ("f", "nu", "score", "snapshot_f", "snapshot_nu", "final_score", "first_score", "seconds")
+FLAGS, COUNTS = ("feasible", "snapshot_feasible"), ("nfev", "nfail")
+
+
+def write_compact(results: Results, path: Path) -> Path:
+    """Write results as one small file."""
+    runs, records = list(results.runs), list(results.runs.values())
+    methods = list(dict.fromkeys(run[:2] for run in runs))
+    cases = list(dict.fromkeys(run.case for run in runs))
+    arrays = _numbers(records) | {
+        "contender": np.array([methods.index(run[:2]) for run in runs], dtype=np.uint16),
+        "case": np.array([cases.index(run.case) for run in runs], dtype=np.uint16),
+        "seed": np.array([run.seed for run in runs], dtype=np.int64),
+    }
+    shown, best = _chosen(results.runs)
+    kept = [codes(records[i], runs[i].case.budget) for i in shown]
+    arrays["curve_run"] = np.array(shown, dtype=np.uint32)
+    for k, name in enumerate(NAMES):
+        arrays[f"curve_{name}"] = np.array([curve[k] for curve in kept], dtype=np.uint16).reshape(-1, POINTS)
+    arrays |= _blobs("whole_curve", {i: records[i].curve for i in _steered(results)})
+    arrays |= _blobs("design", {i: records[i].x for i in best})
+    text = {
+        "format": FORMAT,
+        "meco": results.meco,
+        "digest": results.digest,
+        "contenders": methods,
+        "cases": cases,
+        "notes": {i: record.notes for i, record in enumerate(records) if record.notes},
+        "failures": {run.to_json(): reason for run, reason in results.failures.items()},
+        "experiments": [e.to_json() for e in results.experiments],
+        "sessions": results.sessions,
+    }
+    arrays["text"] = np.frombuffer(json.dumps(text, ensure_ascii=False).encode(), dtype=np.uint8)
+    content = io.BytesIO()
+    np.savez(content, **arrays)  # type: ignore[arg-type]
+    write_whole(path, lzma.compress(content.getvalue(), preset=9))
+    return path
+
+
+def _numbers(records: Sequence[Record]) -> dict[str, np.ndarray]:
+    """The final numbers of every run, a column each."""
+
+    def column(name: str, kind: Any) -> np.ndarray:
+        return np.array([getattr(record, name) for record in records], dtype=kind)
+
+    made = {name: column(name, np.float64) for name in EXACT} | {name: column(name, bool) for name in FLAGS}
+    made |= {name: column(name, np.int64) for name in COUNTS}
+    made["feasible_at"] = np.array([-1 if r.feasible_at is None else r.feasible_at for r in records], dtype=np.int64)
+    return made
+
+
+def _chosen(runs: Mapping[Run, Record]) -> tuple[list[int], list[int]]:
+    """Which runs keep a curve, and which their design: the best of each method on each problem."""
+    groups: dict[tuple, list[tuple[int, Record]]] = {}
+    for i, (run, record) in enumerate(runs.items()):
+        groups.setdefault(run[:3], []).append((i, record))
+    shown, best = [], []
+    for members in groups.values():
+        ranked = [i for i, _ in sorted(members, key=lambda member: member[1].score)]
+        even = np.linspace(0, len(ranked) - 1, min(CURVES, len(ranked))).round().astype(int)
+        shown += [ranked[k] for k in even]
+        best.append(min(members, key=lambda member: member[1].order())[0])
+    return sorted(shown), best
+
+
+def _steered(results: Results) -> list[int]:
+    """The runs whose actions a view shows."""
+    shown = {run for e in results.experiments if "actions" in e.views for _, run in e.wanted()}
+    return [i for i, (run, r) in enumerate(results.runs.items()) if run in shown and "action" in unpack(r.curve)]
+
+
+def _blobs(name: str, blobs: Mapping[int, bytes]) -> dict[str, np.ndarray]:
+    """Bytes of some of the runs, one after another."""
+    return {
+        f"{name}_run": np.array(list(blobs), dtype=np.uint32),
+        f"{name}_length": np.array([len(b) for b in blobs.values()], dtype=np.uint32),
+        f"{name}_bytes": np.frombuffer(b"".join(blobs.values()), dtype=np.uint8),
+    }
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+def read_compact(path: Path) -> Results:
+    """Back from write_compact(), with curves as thin as the file has them."""
+    arrays = _arrays(path)
+    try:
+        text = json.loads(arrays["text"].tobytes())
+        if text["format"] != FORMAT:
+            raise InvalidInput(
+                f"{path} was written by meco {text['meco']} in format {text['format']}; this meco reads {FORMAT}"
+            )
+        return Results(
+            text["meco"],
+            _runs(arrays, text),
+            {Run.from_json(run): reason for run, reason in text["failures"].items()},
+            [Experiment.from_json(spec) for spec in text["experiments"]],
+            text["sessions"],
+            text["digest"],
+        )
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise DamagedFile(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise DamagedFile(f"{path} is no compact results file: it has more than {LARGEST_FILE} bytes")
+        unpacker = lzma.LZMADecompressor()
+        content = unpacker.decompress(path.read_bytes(), LARGEST_CONTENT)
+        if not unpacker.eof:
+            raise DamagedFile(f"{path} is damaged: it is cut short, or more than {LARGEST_CONTENT} bytes unpacked")
+        with np.load(io.BytesIO(content), allow_pickle=False) as found:
+            return dict(found)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    except (lzma.LZMAError, ValueError, EOFError, KeyError) as error:
+        raise DamagedFile(f"{path} is damaged: {error}") from error
+
+
+def _runs(arrays: Mapping[str, np.ndarray], text: Mapping[str, Any]) -> dict[Run, Record]:
+    columns = {name: arrays[name].tolist() for name in (*EXACT, *FLAGS, *COUNTS, "seed", "feasible_at")}
+    methods, cases = [(m[0], m[1]) for m in text["contenders"]], [TestCase(*c) for c in text["cases"]]
+    names: list[tuple[str, str, TestCase]] = [
+        (*methods[m], cases[c]) for m, c in zip(arrays["contender"], arrays["case"], strict=True)
+    ]
+    kept = np.stack([arrays[f"curve_{name}"] for name in NAMES], axis=1).reshape(-1, len(NAMES), POINTS)
+    curves = {i: thin(curve) for i, curve in zip(arrays["curve_run"].tolist(), kept, strict=True)}
+    curves |= _unblobbed("whole_curve", arrays)
+    designs = _unblobbed("design", arrays)
+    made = {}
+    for i, name in enumerate(names):
+        values = {key: column[i] for key, column in columns.items()}
+        at = values.pop("feasible_at")
+        made[Run(*name, values["seed"])] = Record(
+            **values, feasible_at=None if at < 0 else at, notes=text["notes"].get(str(i), ""),
+            x=designs.get(i, b""), curve=curves.get(i, b""),
+        )  # fmt: skip
+    return made
+
+
+def _unblobbed(name: str, arrays: Mapping[str, np.ndarray]) -> dict[int, bytes]:
+    ends = np.cumsum(arrays[f"{name}_length"].astype(np.int64))
+    content = arrays[f"{name}_bytes"].tobytes()
+    starts = ends - arrays[f"{name}_length"]
+    return {i: content[a:b] for i, a, b in zip(arrays[f"{name}_run"].tolist(), starts, ends, strict=True)}

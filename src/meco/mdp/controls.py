@@ -1,0 +1,76 @@
+"""What a policy decides, as data: named sets of controls, and the combinations that it chooses among."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from meco.arrays import Array, Constants, namespace
+from meco.registry import Registry
+from meco.rules.control import Control
+from meco.rules.steered import DECODERS, Decoder
+
+
+@dataclass(frozen=True)
+class ControlSet:
+    """Controls that are decided together. Policy files name the set; an engine must offer each of its controls.
+
+    A policy that values alternatives chooses a row of the grid; one with an output for each
+    control sets it anywhere between low and high.
+    """
+
+    name: str
+    controls: tuple[Control, ...]
+    grid: tuple[tuple[float, ...], ...]  # combinations, a value for each control
+    traced: tuple[str, ...] = ()  # what the trace calls the values; the controls' names unless given
+    _values: Constants = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_values", Constants(grid=np.array(self.grid)))
+        object.__setattr__(self, "traced", self.traced or self.names)
+
+    @classmethod
+    def product(cls, name: str, controls: Iterable[Control], **levels: Iterable[float]) -> ControlSet:
+        """With every combination of the levels given for each control."""
+        each = tuple(controls)
+        mesh = np.meshgrid(*(list(levels[c.name]) for c in each), indexing="ij")
+        return cls(name, each, tuple(zip(*(m.ravel().tolist() for m in mesh))))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The controls' names."""
+        return tuple(c.name for c in self.controls)
+
+    def chosen(self, index: Array) -> dict[str, Array]:
+        """The combination behind each index [B]: a value [B] for each control."""
+        grid, xp = self._values.on(index)["grid"], namespace(index)
+        return {name: xp.take(grid[:, k], index, axis=0) for k, name in enumerate(self.names)}
+
+    def constant(self, value: float, like: Array) -> Array:
+        """One value for every run of like [B, ...]."""
+        return namespace(like).full((like.shape[0],), float(value), dtype=like.dtype, device=like.device)
+
+    def defaults(self, like: Array) -> dict[str, Array]:
+        """What holds before the first decision, for the runs of like [B, ...]."""
+        return {c.name: self.constant(c.default, like) for c in self.controls}
+
+
+def relaxation(name: str, decoder: Decoder) -> ControlSet:
+    """The paper's one control: how an action of eleven sets the allowance."""
+    grid = tuple((float(a),) for a in decoder.grid)
+    return ControlSet(name, (decoder.control,), grid, traced=("action",))
+
+
+# the decoder behind each set of the paper's
+DECODED = {"epsilon": "geometric", "epsilon-aa": "aa", "epsilon-ca": "ca"}
+
+CONTROLS: Registry[ControlSet] = Registry(
+    "control set", {name: relaxation(name, DECODERS[decoder]) for name, decoder in DECODED.items()}
+)
+
+
+def set_of(decoder: str) -> str:
+    """The control set that goes with a decoder."""
+    return next(name for name, known in DECODED.items() if known == DECODERS.resolve(decoder))

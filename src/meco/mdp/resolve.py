@@ -1,0 +1,60 @@
+"""The one place where a policy is found: by name, by file, as an object, as constants, or one for each run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput
+from meco.mdp.network import PAPER, NetworkShape, draw_weights, stack
+from meco.mdp.policy import ConstantControls, Greedy, Policy, RandomPolicy, side_by_side
+from meco.mdp.policy_store import load_policy
+
+UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
+
+PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
+
+
+def find_policy(given: PolicyLike | Iterable[PolicyLike], seeds: Sequence[int], shape: NetworkShape = PAPER) -> Policy:
+    """The policy of the runs with these seeds.
+
+    given is a name of policy_names(), a file, "untrained", "random", constants such as
+    {"theta": 0.5, "share": 0}, a policy object, or one greedy policy for each run. shape is
+    that of a network without training.
+    """
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return _named(given, seeds, shape)
+    if isinstance(given, Mapping):
+        return constants(given)
+    if not isinstance(given, Iterable):
+        raise InvalidInput(f"policy must be a name, a file or a policy; got {given!r}")
+    each = [p if isinstance(p, Policy) else load_policy(p) for p in given]  # type: ignore[arg-type]
+    if len(each) != len(seeds) or not all(isinstance(p, Greedy) for p in each):
+        raise InvalidInput(f"{len(seeds)} runs need one policy, or {len(seeds)} greedy ones; got {len(each)}")
+    return side_by_side(each)  # type: ignore[arg-type]
+
+
+def _named(given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape) -> Policy:
+    if given == "random":
+        return RandomPolicy()
+    return untrained(seeds, shape) if given == "untrained" else load_policy(given)
+
+
+def untrained(seeds: Iterable[int], shape: NetworkShape = PAPER) -> Greedy:
+    """A network with random weights for each run, drawn from its seed."""
+    return Greedy(stack(draw_weights(np.random.default_rng([seed, UNTRAINED]), shape) for seed in seeds))
+
+
+def constants(given: Mapping[str, Any]) -> ConstantControls:
+    """Controls that keep their value, by name."""
+    try:
+        return ConstantControls({str(name): float(value) for name, value in given.items()})
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"constant controls are numbers by name, such as {{'epsilon': 0.5}}; got {given!r}"
+        ) from error

@@ -1,0 +1,53 @@
+"""Generated problems: a seed gives a problem, for training and judging policies on none of any suite.
+
+A family (families.py) names an objective (objectives.py), constraints (constraints.py) and failures
+(failures.py), or a kind of small mission (small_missions.py). A seed draws a member of it (draw.py). Many members
+of one family are evaluated in one call (batch.py), on any array library.
+
+    make_batch("bowl-linear", seeds=range(1000), dim=10)   # [1000, N, 10] -> f, g, h
+    get("G-bowl-linear-0007", dim=10)                      # one of them, as a Problem
+
+A list of such problems, of one family or several, is as good as a batch: the evaluator stacks what stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import TYPE_CHECKING
+
+from meco.errors import InvalidInput, UnknownName
+from meco.problems.generated.families import GENERATED, SETS, Family, MissionFamily, parse_name, problem_name
+
+if TYPE_CHECKING:
+    from meco.problems.generated.batch import ProblemBatch
+    from meco.problems.problem import Problem
+
+__all__ = ["GENERATED", "SETS", "Family", "MissionFamily", "get", "make_batch"]
+
+
+def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> ProblemBatch:
+    """Problems of one family, one for each seed, that are evaluated in one call; D is 10 unless given."""
+    from meco.problems.generated.batch import ProblemBatch  # names alone are asked for far more often
+    from meco.problems.generated.draw import draw_problem
+    from meco.problems.generated.small_missions import draw_mission
+
+    if family not in GENERATED:
+        raise UnknownName("family of generated problems", family, GENERATED)
+    kind = GENERATED[family]
+    if isinstance(kind, MissionFamily):
+        if dim not in (None, kind.dim):
+            raise InvalidInput(f"{family} has {kind.dim} variables; dim={dim} is not defined for it")
+        return ProblemBatch([draw_mission(kind, seed) for seed in seeds])
+    size = 10 if dim is None else dim
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
+        raise InvalidInput(f"{family} is defined for D >= 2; got dim={size}")
+    return ProblemBatch([draw_problem(kind, seed, int(size)) for seed in seeds])
+
+
+def get(name: str, dim: int | None = None) -> Problem:
+    """A generated problem by family and seed, such as "G-bowl-linear-0007"."""
+    found = parse_name(name)
+    if found is None:
+        raise UnknownName("generated problem", name, [problem_name(family, 1) for family in GENERATED])
+    return make_batch(found[0].name, [found[1]], dim)[0]

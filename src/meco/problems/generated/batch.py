@@ -1,0 +1,116 @@
+"""Many problems of one shape, evaluated in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+
+from meco.arrays import Array, Constants, namespace
+from meco.errors import InvalidInput
+from meco.problems.problem import Problem
+
+Values = tuple[Array, Array, Array]
+Numbers = dict[str, dict[str, np.ndarray]]  # by part of the formula, then by name
+
+# x [B, N, D] and the numbers of B problems, stacked  ->  f [B, N], g [B, N, p], h [B, N, q]
+LockstepFormula = Callable[[Array, Mapping[str, Mapping[str, Array]]], Values]
+
+
+class ProblemBatch(Sequence[Problem]):
+    """B problems of equal D, p and q that share one formula and stack its numbers; also a plain list of problems.
+
+    >>> from meco.problems.generated import make_batch
+    >>> batch = make_batch("bowl-linear", seeds=range(100), dim=10)
+    >>> f, g, h = batch.raw((batch.lower + batch.upper)[:, None, :] / 2)
+    >>> f.shape, g.shape, h.shape
+    ((100, 1), (100, 1, 6), (100, 1, 0))
+    """
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        if not problems:
+            raise InvalidInput("a batch needs at least one problem; got none")
+        self.problems = list(problems)
+        first = problems[0]
+        self.dim, self.n_ineq, self.n_eq = first.dim, first.n_ineq, first.n_eq
+        self._values = Stacked([p.formula for p in problems])  # type: ignore[misc]
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Lower bounds [B, D]."""
+        return np.stack([p.lower for p in self.problems])
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Upper bounds [B, D]."""
+        return np.stack([p.upper for p in self.problems])
+
+    def raw(self, x: Array) -> Values:
+        """Values of all problems at once: x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
+        if x.ndim != 3 or x.shape[0] != len(self) or x.shape[2] != self.dim:
+            raise InvalidInput(
+                f"{len(self)} problems in lockstep need x of shape ({len(self)}, N, {self.dim}); got {tuple(x.shape)}"
+            )
+        return self._values(x)
+
+    def __len__(self) -> int:
+        return len(self.problems)
+
+    @overload
+    def __getitem__(self, index: int) -> Problem: ...
+    @overload
+    def __getitem__(self, index: slice) -> ProblemBatch: ...
+    def __getitem__(self, index: int | slice) -> Problem | ProblemBatch:
+        return ProblemBatch(self.problems[index]) if isinstance(index, slice) else self.problems[index]
+
+
+@dataclass(frozen=True, eq=False)
+class StackingFormula:
+    """The formula of one problem, for any leading shape; formulas of one kind differ in their numbers alone.
+
+    What evaluates many problems asks for `stacks_with` and, where that is equal, calls `stack`.
+    """
+
+    lockstep: LockstepFormula
+    numbers: Numbers
+    stacks_with: Hashable  # equal for formulas of one kind and one D
+
+    @staticmethod
+    def stack(problems: Sequence[Problem]) -> ProblemBatch:
+        """One batch of problems whose formulas stack, in this order."""
+        return ProblemBatch(problems)
+
+    @cached_property
+    def _alone(self) -> Stacked:
+        return Stacked([self])
+
+    def __call__(self, x: Array) -> Values:
+        xp, leading = namespace(x), x.shape[:-1]
+        rows = x.shape[-2] if x.ndim > 1 else 1
+        # a matrix product for each run, as in a batch: then run b has the same bits in any company
+        f, g, h = self._alone(xp.reshape(x, (-1, rows, x.shape[-1])))
+        return (
+            xp.reshape(f, leading),
+            xp.reshape(g, (*leading, g.shape[-1])),
+            xp.reshape(h, (*leading, h.shape[-1])),
+        )
+
+
+class Stacked:
+    """Formulas of one kind as one: their numbers stacked, and moved to each library and device once."""
+
+    def __init__(self, formulas: Sequence[StackingFormula]) -> None:
+        if len({formula.stacks_with for formula in formulas}) > 1:
+            raise InvalidInput(f"a batch needs problems of one family and D; got {formulas[0].stacks_with} and others")
+        self._formula = formulas[0].lockstep
+        self._numbers = {
+            part: Constants(**{key: np.stack([f.numbers[part][key] for f in formulas]) for key in names})
+            for part, names in formulas[0].numbers.items()
+        }
+
+    def __call__(self, x: Array) -> Values:
+        with np.errstate(all="ignore"):  # a failure is a failed candidate, not a warning
+            return self._formula(x, {part: numbers.on(x) for part, numbers in self._numbers.items()})

@@ -1,0 +1,143 @@
+"""Constraints of generated problems: each is 0 at the known point, or negative by the room it leaves there.
+
+A kind draws its numbers for one problem and computes the values of many: v [B, N, D] is the
+displacement from the known point in half widths of the box, y the same turned. An equality is
+any kind without room. Since v is exactly 0 at the known point, in every array library, so is
+every value there: no rounding makes that point infeasible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.arrays import Array, namespace
+
+Draw = np.random.Generator
+Numbers = Mapping[str, Array]
+PIECES = 3  # planes of which a maximum is taken
+
+
+class Constraint(NamedTuple):
+    """How a kind draws the numbers of `count` columns, and its formula v, y [B, N, D] -> [B, N, count].
+
+    For a convex kind the feasible set without room lies on one side of the plane through the known point.
+    """
+
+    draw: Callable[[Draw, int, int], dict[str, np.ndarray]]
+    value: Callable[[Array, Array, Numbers], Array]
+    room: tuple[float, float]  # least and greatest room that is drawn
+    convex: bool = False
+
+
+def directions(rng: Draw, dim: int, count: int) -> np.ndarray:
+    """Unit vectors as columns: [D, count]."""
+    drawn = rng.standard_normal((dim, count))
+    return drawn / np.linalg.norm(drawn, axis=0)
+
+
+def normals(numbers: Numbers) -> np.ndarray:
+    """What points out of the feasible set of each convex column at the known point: [count, D]."""
+    out = numbers["out"].T
+    return out.reshape(numbers["room"].shape[-1], -1, out.shape[-1]).mean(axis=1)
+
+
+def _draw_linear(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    return {"out": directions(rng, dim, count)}
+
+
+def linear(v: Array, y: Array, p: Numbers) -> Array:
+    """A half space."""
+    return namespace(v).matmul(v, p["out"]) - p["room"]
+
+
+def _curving(low: float, high: float, signs: tuple[float, ...], thin: bool) -> Callable:
+    """Draws for quadratics: curvatures from low to high along the turned axes, of the given signs."""
+
+    def draw(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+        size = np.exp(rng.uniform(np.log(low), np.log(high), (dim, count)))
+        curve = size * rng.choice(signs, (dim, count)) / (np.sqrt(dim / 2) if thin else 1.0)
+        return {"out": directions(rng, dim, count), "curve": curve}
+
+    return draw
+
+
+def quadratic(v: Array, y: Array, p: Numbers) -> Array:
+    """An ellipsoid to stay in, one to stay out of, or a saddle, by the signs of the curvatures."""
+    xp = namespace(v)
+    return xp.matmul(v, p["out"]) + xp.matmul(y * y, p["curve"]) - p["room"]
+
+
+def ring(v: Array, y: Array, p: Numbers) -> Array:
+    """A shell around the surface of an ellipsoid."""
+    xp = namespace(v)
+    return xp.abs(xp.matmul(v, p["out"]) + xp.matmul(y * y, p["curve"])) - p["room"]
+
+
+def _draw_waves(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    return {
+        "out": directions(rng, dim, count),
+        "along": directions(rng, dim, count),
+        "pitch": rng.uniform(4.0, 12.0, (1, count)),
+        "height": rng.uniform(0.1, 0.4, (1, count)),
+    }
+
+
+def wavy(v: Array, y: Array, p: Numbers) -> Array:
+    """A half space with a wavy border."""
+    xp = namespace(v)
+    return xp.matmul(v, p["out"]) + p["height"] * xp.sin(p["pitch"] * xp.matmul(v, p["along"])) - p["room"]
+
+
+def islands(v: Array, y: Array, p: Numbers) -> Array:
+    """Many feasible islands that do not touch, periodic in two directions."""
+    xp = namespace(v)
+    first, second = xp.matmul(v, p["out"]), xp.matmul(v, p["along"])
+    return 2.0 - xp.cos(p["pitch"] * first) - xp.cos(p["pitch"] * second) - p["room"]
+
+
+def _draw_maxima(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    return {"out": directions(rng, dim, PIECES * count)}
+
+
+def maxima(v: Array, y: Array, p: Numbers) -> Array:
+    """The largest of three planes: a corner."""
+    xp = namespace(v)
+    planes = xp.matmul(v, p["out"])  # [B, N, 3 count]
+    columns = xp.reshape(planes, (*planes.shape[:-1], planes.shape[-1] // PIECES, PIECES))
+    return xp.max(columns, axis=-1) - p["room"]
+
+
+def _draw_cliff(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    return {"out": directions(rng, dim, count), "steep": 10.0 ** rng.uniform(0.8, 2.3, (1, count))}
+
+
+def cliff(v: Array, y: Array, p: Numbers) -> Array:
+    """Level on both sides of a cliff: far from it no value tells where it is."""
+    xp = namespace(v)
+    return xp.tanh(p["steep"] * (xp.matmul(v, p["out"]) - p["room"]))
+
+
+def opposed(v: Array, y: Array, p: Numbers) -> Array:
+    """Pairs that exclude each other: what one keeps below zero by its room, the other keeps above."""
+    xp = namespace(v)
+    value = xp.matmul(v, p["out"]) + xp.matmul(y * y, p["curve"])
+    half = value.shape[-1] // 2
+    return xp.concat([value[..., :half], -value[..., :half]], axis=-1) - p["room"]
+
+
+_inside = _curving(0.1, 2.0, (1.0,), thin=True)
+CONSTRAINTS = {
+    "linear": Constraint(_draw_linear, linear, (0.05, 0.6), convex=True),
+    "inside": Constraint(_inside, quadratic, (0.05, 0.8), convex=True),
+    "outside": Constraint(_curving(0.2, 1.2, (-1.0,), thin=False), quadratic, (0.0, 0.18)),  # less than 1 / (4 * 1.2)
+    "saddle": Constraint(_curving(0.2, 2.0, (1.0, -1.0), thin=True), quadratic, (0.05, 0.4)),
+    "ring": Constraint(_inside, ring, (0.03, 0.2)),
+    "wavy": Constraint(_draw_waves, wavy, (0.02, 0.3)),
+    "islands": Constraint(_draw_waves, islands, (0.3, 1.2)),
+    "maxima": Constraint(_draw_maxima, maxima, (0.05, 0.5), convex=True),
+    "cliff": Constraint(_draw_cliff, cliff, (0.02, 0.4), convex=True),
+    "opposed": Constraint(_inside, opposed, (-0.5, -0.05)),
+}

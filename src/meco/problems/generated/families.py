@@ -1,0 +1,140 @@
+"""The families of generated problems, and the three sets they are split in.
+
+A family fixes kinds and counts, a seed draws the rest. `train` is for learning, `choose` for choosing
+among what was learnt; `confirm`, for reporting, has combinations that the others do not have, and kinds
+that `train` has not seen. There are few different counts, so that problems of many families run in lockstep.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from meco.errors import UnknownName
+
+THIRD = 0  # as a count: a third of the variables, at least one
+Blocks = tuple[tuple[str, int], ...]  # kinds of constraints and how many of each
+
+
+@dataclass(frozen=True)
+class Family:
+    """An objective (one kind, or a sum of two) under blocks of constraints."""
+
+    name: str
+    set: str  # train, choose or confirm
+    objective: tuple[str, ...]
+    inequalities: Blocks = ()
+    equalities: Blocks = ()
+    whole: bool = False  # half of the variables are whole numbers
+    failing: str | None = None  # a fifth of the box gives nan: a "region", or "patches" chosen by a hash
+
+    @property
+    def empty(self) -> bool:
+        """Whether no point is feasible, by construction."""
+        return any(kind == "opposed" for kind, _ in self.inequalities)
+
+    def counts(self, dim: int) -> tuple[int, int]:
+        """Inequalities and equalities in D variables."""
+        p, q = (sum(n for _, n in self.blocks(part, dim)) for part in (self.inequalities, self.equalities))
+        return p, q
+
+    @staticmethod
+    def blocks(blocks: Blocks, dim: int) -> Blocks:
+        """The blocks with their counts in D variables."""
+        return tuple((kind, max(1, dim // 3) if count == THIRD else count) for kind, count in blocks)
+
+    @property
+    def about(self) -> str:
+        """The family in words."""
+        words = [" + ".join(self.objective)]
+        words += [f"{count} {kind}" for kind, count in self.inequalities]
+        words += [f"{count or 'D/3'} {kind} equalities" for kind, count in self.equalities]
+        words += ["whole numbers"] if self.whole else []
+        words += [f"fails in a fifth ({self.failing})"] if self.failing else []
+        return ", ".join(words + (["no feasible point"] if self.empty else []))
+
+
+@dataclass(frozen=True)
+class MissionFamily:
+    """Small maps to fly over, of one layout: two rectangles and two circles in the way."""
+
+    name: str
+    set: str
+    layout: str  # a key of mission_layouts.LAYOUTS
+    stops: int  # hover points; three variables each
+    sensors: int
+
+    @property
+    def dim(self) -> int:
+        """Number of variables, which is no choice here."""
+        return 3 * self.stops
+
+    def counts(self, dim: int) -> tuple[int, int]:
+        """Inequalities and equalities."""
+        return self.stops + self.sensors, 1
+
+    @property
+    def about(self) -> str:
+        """The family in words."""
+        return f"a small mission, {self.stops} hover points and {self.sensors} sensors, layout {self.layout}"
+
+
+_TABLE: tuple[Family | MissionFamily, ...] = (
+    Family("bowl-free", "train", ("bowl",)),
+    Family("ripples-free", "train", ("ripples",)),
+    Family("bowl-linear", "train", ("bowl",), (("linear", 6),)),
+    Family("valley-inside", "train", ("valley",), (("inside", 2),)),
+    Family("linear-inside", "train", ("linear",), (("inside", 4), ("linear", 2))),
+    Family("ripples-ring", "train", ("ripples",), (("ring", 1), ("linear", 1))),
+    Family("edges-many", "train", ("edges",), (("linear", 20),)),
+    Family("steps-outside", "train", ("steps", "bowl"), (("outside", 2), ("linear", 4))),
+    Family("bowl-planes", "train", ("bowl",), (), (("linear", THIRD),)),
+    Family("ripples-curved", "train", ("bowl", "ripples"), (("linear", 2),), (("saddle", 1),)),
+    Family("valley-cliff", "train", ("valley",), (("cliff", 2),)),
+    Family("bowl-fails", "train", ("bowl", "edges"), (("inside", 2), ("linear", 4)), failing="region"),
+    Family("bowl-whole", "train", ("bowl",), (("linear", 6),), whole=True),
+    Family("bowl-empty", "train", ("bowl",), (("opposed", 2),)),
+    MissionFamily("mission-line", "train", "line", stops=3, sensors=4),
+    Family("valley-planes", "choose", ("valley",), (("linear", 6),), (("linear", THIRD),)),
+    Family("edges-maxima", "choose", ("edges",), (("maxima", 2),)),
+    Family("ripples-wavy", "choose", ("ripples", "bowl"), (("wavy", 4), ("inside", 2))),
+    Family("steps-cliff", "choose", ("steps", "edges"), (("cliff", 1), ("linear", 1)), failing="region"),
+    MissionFamily("mission-zigzag", "choose", "zigzag", stops=3, sensors=4),
+    Family("funnels-linear", "confirm", ("funnels",), (("linear", 6),)),
+    Family("basin-free", "confirm", ("basin", "ripples")),
+    Family("bowl-islands", "confirm", ("bowl",), (("islands", 1), ("inside", 1))),
+    Family("valley-saddle", "confirm", ("valley", "edges"), (("saddle", 4), ("linear", 2))),
+    Family("edges-wave", "confirm", ("edges", "bowl"), (("inside", 2),), (("wavy", 1),)),
+    Family("ripples-many", "confirm", ("ripples",), (("inside", 8), ("maxima", 8), ("outside", 4)), failing="patches"),
+    Family("ring-curved", "confirm", ("linear",), (("ring", 1), ("linear", 5)), (("saddle", THIRD),)),
+    Family("basin-whole", "confirm", ("basin",), (("maxima", 2),), whole=True),
+    Family("funnels-empty", "confirm", ("funnels", "edges"), (("inside", 4), ("opposed", 2))),
+    MissionFamily("mission-ring", "confirm", "ring", stops=4, sensors=6),
+)
+GENERATED = {family.name: family for family in _TABLE}
+SETS = tuple(dict.fromkeys(family.set for family in _TABLE))
+
+
+def problem_name(family: str, seed: int) -> str:
+    """What a problem is called: its family and its seed."""
+    return f"G-{family}-{seed:04d}"
+
+
+def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
+    """The family and the seed that a name such as "G-bowl-linear-0007" holds; None for other names."""
+    found = re.fullmatch(r"g-(.+)-(\d+)", str(name).strip().lower())
+    if found is None:
+        return None
+    family, seed = found.groups()
+    if family not in GENERATED:
+        raise UnknownName("family of generated problems", family, GENERATED)
+    return GENERATED[family], int(seed)
+
+
+def first_names(chosen: str | None = None, scalable: bool | None = None) -> tuple[str, ...]:
+    """The first problem of every family, or of one set; only those that come, or do not come, in any D."""
+    return tuple(
+        problem_name(family.name, 1)
+        for family in _TABLE
+        if chosen in (None, family.set) and scalable in (None, isinstance(family, Family))
+    )

@@ -1,0 +1,128 @@
+"""Objectives of generated problems: each is 0 at its centre and nowhere less.
+
+A kind draws its numbers for one problem and computes the values of many: z [B, N, D] is the
+displacement from the centre, turned, in half widths of the box; the numbers of B problems
+come stacked, with a leading axis. Values are of order 1 across the box for any D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.arrays import Array, namespace
+
+Draw = np.random.Generator
+Numbers = Mapping[str, Array]
+
+
+class Objective(NamedTuple):
+    """How a kind draws its numbers, and its formula z [B, N, D] -> [B, N]."""
+
+    draw: Callable[[Draw, int], dict[str, np.ndarray]]
+    value: Callable[[Array, Numbers], Array]
+
+
+def conditioned(rng: Draw, dim: int, decades: float) -> np.ndarray:
+    """Weights from 1 down to a drawn conditioning of at most so many decades: [1, D]."""
+    return 10.0 ** -np.linspace(0.0, rng.uniform(0.0, decades), dim)[None]
+
+
+def _draw_bowl(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    return {"weight": conditioned(rng, dim, 6.0)}
+
+
+def bowl(z: Array, p: Numbers) -> Array:
+    """A quadratic of conditioning 1 to 1e6."""
+    return namespace(z).mean(p["weight"] * z * z, axis=-1)
+
+
+def _draw_valley(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    bend = rng.uniform(0.4, 1.4, (1, dim - 1)) * rng.choice([-1.0, 1.0], (1, dim - 1))
+    return {"bend": bend, "floor": 10.0 ** rng.uniform(-4.0, -1.0, (1, 1))}
+
+
+def valley(z: Array, p: Numbers) -> Array:
+    """A chain of parabolas to follow, each variable bending the way of the next; a nearly flat floor."""
+    xp = namespace(z)
+    off = z[..., 1:] - p["bend"] * z[..., :-1] ** 2
+    return xp.sum(off * off, axis=-1) / z.shape[-1] + xp.mean(p["floor"] * z * z, axis=-1)
+
+
+def _draw_ripples(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    return {"depth": 10.0 ** rng.uniform(-1.7, 0.0, (1, 1)), "pitch": rng.uniform(5.0, 30.0, (1, 1))}
+
+
+def ripples(z: Array, p: Numbers) -> Array:
+    """A bowl with waves of drawn depth and pitch: many local minima."""
+    xp = namespace(z)
+    return xp.mean(z * z + p["depth"] * (1.0 - xp.cos(p["pitch"] * z)), axis=-1)
+
+
+def _draw_edges(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    return {"weight": conditioned(rng, dim, 2.0), "share": rng.uniform(0.0, 1.0, 1)}
+
+
+def edges(z: Array, p: Numbers) -> Array:
+    """Absolute values and their maximum: not smooth, least of all at the centre."""
+    xp = namespace(z)
+    size = p["weight"] * xp.abs(z)
+    return p["share"] * xp.mean(size, axis=-1) + (1.0 - p["share"]) * xp.max(size, axis=-1)
+
+
+def _draw_steps(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    return {"steps": rng.uniform(3.0, 12.0, (1, 1))}
+
+
+def steps(z: Array, p: Numbers) -> Array:
+    """A bowl of plateaus: level but for jumps."""
+    xp = namespace(z)
+    level = xp.floor(xp.abs(z) * p["steps"] + 0.5) / p["steps"]
+    return xp.mean(level * level, axis=-1)
+
+
+def _draw_linear(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    return {}
+
+
+def linear(z: Array, p: Numbers) -> Array:
+    """Nothing of its own: the tilt that every objective gets is all there is."""
+    return namespace(z).zeros(z.shape[:-1], dtype=z.dtype, device=z.device)
+
+
+def _draw_funnels(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    places = np.concat([np.zeros((1, dim)), rng.uniform(-1.2, 1.2, (2, dim))])
+    floor = np.concat([[0.0], rng.uniform(0.02, 0.2, 2)])[None]
+    slope = np.concat([rng.uniform(1.0, 3.0, 1), rng.uniform(0.3, 1.0, 2)])[None]
+    return {"places": places, "floor": floor, "slope": slope}
+
+
+def funnels(z: Array, p: Numbers) -> Array:
+    """The least of three bowls; the deepest is the narrowest."""
+    xp = namespace(z)
+    away = z[:, :, None, :] - p["places"][:, None, :, :]  # [B, N, 3, D]
+    return xp.min(p["floor"] + p["slope"] * xp.mean(away * away, axis=-1), axis=-1)
+
+
+def _draw_basin(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    return {"weight": conditioned(rng, dim, 1.5), "reach": 10.0 ** rng.uniform(-2.0, -0.7, 1)}
+
+
+def basin(z: Array, p: Numbers) -> Array:
+    """A bowl that levels out: far from the centre hardly any slope is left."""
+    square = namespace(z).mean(p["weight"] * z * z, axis=-1)
+    return square / (square + p["reach"])
+
+
+OBJECTIVES = {
+    "bowl": Objective(_draw_bowl, bowl),
+    "valley": Objective(_draw_valley, valley),
+    "ripples": Objective(_draw_ripples, ripples),
+    "edges": Objective(_draw_edges, edges),
+    "steps": Objective(_draw_steps, steps),
+    "linear": Objective(_draw_linear, linear),
+    "funnels": Objective(_draw_funnels, funnels),
+    "basin": Objective(_draw_basin, basin),
+}

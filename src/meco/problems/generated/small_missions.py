@@ -1,0 +1,123 @@
+"""Small missions of a seed: a few sensors, two rectangles and two circles, three or four hover points.
+
+They share layouts and the model of flight with the sixteen missions, not their maps or seeds. The
+known flight comes first and the obstacles are drawn beside it, close enough to be in the way of others.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import Array, namespace
+from meco.errors import InvalidInput
+from meco.problems.collision import Segments, in_boxes, in_discs, share_of
+from meco.problems.generated.batch import StackingFormula, Values
+from meco.problems.generated.families import MissionFamily, problem_name
+from meco.problems.mission_layouts import LAYOUTS, sensor_group
+from meco.problems.mission_obstacles import GAP, Disc, rectangle
+from meco.problems.problem import Problem
+from meco.problems.uav import Parameters, flight, rates
+
+Draw = np.random.Generator
+AREA = np.array([4000.0, 3000.0])
+SIZES = (180.0, 420.0)  # radii of obstacles (m)
+CLEARANCE = 15.0  # between an obstacle and the known flight (m)
+ATTEMPTS = 400
+MODEL = Parameters()
+
+
+class LockstepObstacles:
+    """Rectangles [B, 4, R] and circles [B, 3, K] that do not overlap, a map for each run."""
+
+    def __init__(self, boxes: Array, discs: Array) -> None:
+        xp = namespace(boxes)
+        # obstacles first, as in_boxes and in_discs want them: [4, R, B, 1]
+        self.boxes, self.discs = (xp.permute_dims(a, (1, 2, 0))[..., None] for a in (boxes, discs))
+
+    def length(self, p: Array, q: Array) -> Array:
+        """Length of each leg inside the obstacles of its map: p [B, ..., 2], q [B, ..., 2] -> [B, ...]."""
+        xp, runs = namespace(p), p.shape[0]
+        px, py, qx, qy = (xp.reshape(a, (runs, -1)) for a in (p[..., 0], p[..., 1], q[..., 0], q[..., 1]))
+        dx, dy = qx - px, qy - py
+        legs = Segments(px, py, dx, dy, xp.sqrt(dx * dx + dy * dy))
+        shares = xp.concat([share_of(in_boxes(legs, self.boxes)), share_of(in_discs(legs, self.discs))], axis=0)
+        return xp.reshape(xp.sum(shares, axis=0) * legs.length, p.shape[:-1])
+
+
+def evaluate(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
+    """x [B, N, 3 I] -> f [B, N], g [B, N, I + J], h [B, N, 1]."""
+    chart = p["map"]
+    start, end = chart["start"][:, None, :, :], chart["end"][:, None, :, :]
+    sensors, obstacles = chart["sensors"][:, None, None, :, :], LockstepObstacles(chart["boxes"], chart["discs"])
+    return flight(x, start, end, sensors, obstacles, MODEL)
+
+
+def draw_mission(family: MissionFamily, seed: int) -> Problem:
+    """The map of a seed with its known flight."""
+    for attempt in range(ATTEMPTS):
+        rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, attempt])
+        start, stops, end, sensors = _places(rng, family)
+        times = _hovering(stops, sensors)
+        route = np.concat([start[None], stops, end[None]])
+        obstacles = _beside(rng, route) if times is not None else None
+        if times is None or obstacles is None:
+            continue
+        boxes = np.array([rectangle(disc, rng) for disc in obstacles[:2]])
+        discs = np.array([[*disc.at, disc.radius] for disc in obstacles[2:]])
+        chart = {"start": start[None], "end": end[None], "sensors": sensors, "boxes": boxes.T, "discs": discs.T}
+        return Problem(
+            problem_name(family.name, seed),
+            np.zeros(family.dim),
+            np.concat([np.tile(AREA, family.stops), np.full(family.stops, MODEL.T_max)]),
+            *family.counts(family.dim),
+            StackingFormula(evaluate, {"map": chart}, family.name),
+            title=family.about,
+            source="generated",
+            known_x=np.concat([stops.ravel(), times]),
+        )
+    raise InvalidInput(f"no map of {family.name} came out of seed {seed}; take another one")
+
+
+def _places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Start, hover points beside the middles of groups [I, 2], end, and the sensors of the groups [J, 2]."""
+    start, middles, end = LAYOUTS[family.layout](rng, AREA, family.stops)
+    sizes = [len(part) for part in np.array_split(np.arange(family.sensors), family.stops)]
+    sensors = np.concat([sensor_group(rng, middle, n, 350.0) for middle, n in zip(middles, sizes)])
+    stops = np.clip(middles + rng.uniform(-150.0, 150.0, middles.shape), 50.0, AREA - 50.0)
+    return start, stops, end, np.clip(sensors, 50.0, AREA - 50.0)
+
+
+def _hovering(stops: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:
+    """Equal times at the stops that collect all data with a little to spare, or None where none do: [I]."""
+    rate = rates(stops, sensors, MODEL)
+    if np.any(rate.sum(axis=1) > 0.99 * MODEL.R_lambda):
+        return None
+    time = 1.02 * MODEL.Q_lambda / np.min(rate.sum(axis=0))
+    return np.full(len(stops), time) if time < MODEL.T_max else None
+
+
+def _beside(rng: Draw, route: np.ndarray) -> list[Disc] | None:
+    """Four bounding circles close to the legs of the route [I + 2, 2] and to the direct way, apart from each other."""
+    found: list[Disc] = []
+    for _ in range(ATTEMPTS):
+        a, b = (route[0], route[-1]) if rng.random() < 0.3 else route[(k := rng.integers(len(route) - 1)) : k + 2]
+        radius = rng.uniform(*SIZES)
+        at = a + rng.uniform(0.1, 0.9) * (b - a) + rng.uniform(-1.5, 1.5, 2) * radius
+        apart = all(np.linalg.norm(at - disc.at) > radius + disc.radius + GAP for disc in found)
+        if apart and _distance(at, route) > radius + CLEARANCE:
+            found.append(Disc(at, radius))
+            if len(found) == 4:
+                return found
+    return None
+
+
+def _distance(point: np.ndarray, route: np.ndarray) -> float:
+    """From a point to the nearest leg of a route."""
+    a, step = route[:-1], np.diff(route, axis=0)
+    square = np.maximum(np.sum(step * step, axis=1), 1e-12)
+    along = np.clip(np.sum((point - a) * step, axis=1) / square, 0.0, 1.0)
+    return float(np.min(np.linalg.norm(a + along[:, None] * step - point, axis=1)))
