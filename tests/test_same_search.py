@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from meco import METHODS, get_problem, minimize, solve
 from meco.cli import main
 from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.run.tasks import group, perform
+from meco.experiments.run.groups import group, perform
 
 SEED, SLOW = 3, ("COBRA", "SACOBRA", "COBYQA")
 PROBLEMS = {"C02": 5, "corner": 3, "RC19": None}  # inequalities; both kinds; whole numbers among the variables
