@@ -20,7 +20,7 @@ import numpy as np
 import meco
 from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry
-from meco.blackbox.log_file import Journal, Layout
+from meco.blackbox.log_file import LogFile
 from meco.blackbox.runfolder import Checkpoint, RunFolder
 from meco.blackbox.snapshot import Snapshot
 
@@ -34,21 +34,20 @@ def trivial(x: np.ndarray):
 
 def log_alone(folder: Path, fsync: bool) -> tuple[float, float]:
     """Microseconds for appending one record, and for flushing a generation."""
-    layout = Layout(DIM, 2, 0, decided=True)
     rng = np.random.default_rng(1)
     entries = [Entry(i, i // SIZE, 0, Fault.NONE, rng.random(DIM), 1.0, rng.random(2)) for i in range(BUDGET)]
-    journal = Journal(folder / f"log-{fsync}-{time.monotonic_ns()}.bin", layout, fsync)
+    log = LogFile(folder / f"log-{fsync}-{time.monotonic_ns()}.bin", fsync=fsync)
     clock = time.perf_counter if fsync else time.process_time
     appending = flushing = 0.0
     for start in range(0, BUDGET, SIZE):
         begun = clock()
         for entry in entries[start : start + SIZE]:
-            journal.append(entry)
+            log.append(entry)
         between = clock()
-        journal.flush()
+        log.flush()
         appending += between - begun
         flushing += clock() - between
-    journal.close()
+    log.close()
     return 1e6 * appending / BUDGET, 1e6 * flushing / (BUDGET // SIZE)
 
 
@@ -64,7 +63,7 @@ def whole_run(checkpoint) -> float:
 
 def state_alone(folder: Path) -> float:
     """Microseconds for writing the state of a search."""
-    run = RunFolder.open(Checkpoint(folder / "state"), {"lower": [0.0] * DIM}, resume=False)
+    run = RunFolder.open(Checkpoint(folder / "state"), {"lower": [0.0] * DIM, "options": {}, "method": "SHADE"}, resume=False)
     state = Snapshot(1, 1, "x" * 400, {"x": np.zeros((1, SIZE, DIM)), "f": np.zeros((1, SIZE))})
     taken = []
     for _ in range(50):

@@ -6,18 +6,14 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from meco.blackbox.answers import Call
 from meco.blackbox.asktell import Optimizer
-from meco.blackbox.call import Call
-from meco.blackbox.caller import Caller
-from meco.blackbox.constraints import read_limits
-from meco.blackbox.evaluation_log import Ledger
-from meco.blackbox.progress import reporter
+from meco.blackbox.calls import Backend, Caller, Serial, Stopping
+from meco.blackbox.evaluation_log import EvaluationLog
 from meco.blackbox.request import make_request, refuse_unknown
 from meco.blackbox.result import MinimizeResult
-from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded_seed
+from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded
 from meco.blackbox.session import Session
-from meco.blackbox.stopping import Stopping
-from meco.blackbox.workers import choose_backend
 from meco.errors import InvalidInput
 
 __all__ = ["Checkpoint", "MinimizeResult", "Optimizer", "minimize"]
@@ -75,7 +71,7 @@ def minimize(
                       and ends it by returning True
     checkpoint, resume   a folder that keeps every evaluation, and whether to go on with what it holds
 
-    Ctrl-C ends the run and returns the best point so far.
+    Ctrl-C ends the run after the evaluation at hand and returns the best point so far.
 
     >>> from meco import minimize
     >>> result = minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 3, method="SHADE-FR", budget=400, seed=1)
@@ -85,21 +81,24 @@ def minimize(
     refuse_unknown(minimize, unknown)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
-    if resume and checkpoint is None:
-        raise InvalidInput("resume=True needs checkpoint=<folder of the run>")
-    if seed is None and resume:
-        seed = recorded_seed(checkpoint)
+    if resume:
+        if checkpoint is None:
+            raise InvalidInput("resume=True needs checkpoint=<folder of the run>")
+        before = recorded(checkpoint)
+        seed = before.get("seed") if seed is None else seed
+        policy = before.get("policy") if policy is None else policy
+        pop_size = before.get("pop_size") if pop_size is None else pop_size
     request = make_request(
         bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
         constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
     )  # fmt: skip
-    call = Call(fun, read_limits(constraints, request.dim), bool(vectorized))
+    call = Call(fun, _constraints(constraints, request.dim), bool(vectorized))
+    backend = _backend(workers, call, eval_timeout)
+    log = EvaluationLog(request.budget, len(request.names) or None)
     stopping = Stopping(max_time, target, stop, callback)
-    backend = choose_backend(workers, call, eval_timeout)
-    ledger = Ledger(total=len(request.names) or None)
-    caller = Caller(backend, ledger, stopping, request.budget, on_error, request.tolerances, bool(vectorized))
+    caller = Caller(backend, log, stopping, request.budget, on_error, request.tolerances, call.vectorized)
     caller.warn = lambda text: warnings.warn(text, stacklevel=2)
-    session = Session(request, caller, reporter(progress))
+    session = Session(request, caller, _reporter(progress))
     folder = None
     try:
         if checkpoint is not None:
@@ -111,6 +110,33 @@ def minimize(
         backend.close()
         if folder is not None:
             folder.close()
+
+
+def _constraints(given: Any, dim: int) -> tuple[Any, ...]:
+    """Separate constraints as functions of x, where there are any."""
+    if given is None or (isinstance(given, (list, tuple)) and not given):
+        return ()
+    from meco.blackbox.constraints import read_constraints
+
+    return read_constraints(given, dim)
+
+
+def _backend(workers: Any, call: Call, eval_timeout: float | None) -> Backend:
+    """Where the function is called: here, or wherever workers and eval_timeout say."""
+    if type(workers) is int and workers == 1 and eval_timeout is None:
+        return Serial(call)
+    from meco.blackbox.workers import choose_backend
+
+    return choose_backend(workers, call, eval_timeout)
+
+
+def _reporter(progress: Any) -> Callable[[Session], None] | None:
+    """What tells how far the run is, where that is wanted."""
+    if not progress:
+        return None
+    from meco.blackbox.progress import reporter
+
+    return reporter(progress)
 
 
 def _name(fun: Any) -> str:

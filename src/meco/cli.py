@@ -46,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MecoError as error:
         print(f"meco: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        return 130
     except BrokenPipeError:
         return 0
 

@@ -80,6 +80,10 @@ class Evaluator:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
 
+    def counts(self) -> tuple[int, int]:
+        """Inequalities and equalities of the widest problem."""
+        return self.n_ineq, self.n_eq
+
     def progress(self, generation: int) -> Progress:
         """How far the runs are."""
         return Progress(self._most, self.budget, generation)

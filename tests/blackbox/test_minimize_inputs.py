@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.blackbox.constraints import read_limits
+from meco.blackbox.constraints import read_constraints
 from meco.errors import InvalidInput, MecoError, UnknownName
 
 BOX = [(-5.0, 5.0)] * 3
@@ -234,7 +234,7 @@ def test_limits_with_reversed_sides_are_refused():
         fun = staticmethod(lambda x: x[0])
 
     with pytest.raises(InvalidInput, match="at most its upper limit"):
-        read_limits(Reversed(), 3)
+        read_constraints(Reversed(), 3)
 
 
 def test_a_variable_may_be_fixed_by_its_bounds():

@@ -1,13 +1,14 @@
-"""What a user's function may return, read into numbers or into the reason why that is impossible."""
+"""One call of a user's function: what it returns, read into numbers or into the reason why that is impossible."""
 
 from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import IntEnum
 from numbers import Real
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -194,3 +195,54 @@ def _short(value: Any, as_text: Any = repr) -> str:
         text = f"a {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+Constraint = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x [D] or rows -> g, h
+
+
+class Call:
+    """The function and its separate constraints; (number, rows of points) -> answers and seconds.
+
+    A function with the attribute `numbered` is also told the number of the call.
+    """
+
+    def __init__(
+        self, fun: Callable[..., Any], constraints: tuple[Constraint, ...] = (), vectorized: bool = False
+    ) -> None:
+        self.fun, self.constraints, self.vectorized = fun, constraints, vectorized
+        self.numbered = bool(getattr(fun, "numbered", False))
+        self.errstate = np.geterr()  # the caller's own, whatever the library sets around it
+
+    def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        start = perf_counter()
+        try:
+            with np.errstate(**self.errstate):
+                answers = self._rows(points) if self.vectorized else [self._one(number, points[0])]
+        except (Exception, SystemExit) as error:  # a crash of the simulation is a failed evaluation
+            answers = [raised(error)] * len(points)
+        return answers, perf_counter() - start
+
+    def _one(self, number: int, x: np.ndarray) -> Answer:
+        answer = read(self.fun(x.copy(), number) if self.numbered else self.fun(x.copy()))
+        if not self.constraints or answer.fault is not Fault.NONE:
+            return answer
+        parts = [constraint(x.copy()) for constraint in self.constraints]
+        return checked(_joined(answer, [g for g, _ in parts], [h for _, h in parts]))
+
+    def _rows(self, points: np.ndarray) -> list[Answer]:
+        answers = read_rows(self.fun(points.copy()), len(points))
+        if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
+            return answers
+        parts = [constraint(points.copy()) for constraint in self.constraints]
+        return [checked(_joined(a, [g[i] for g, _ in parts], [h[i] for _, h in parts])) for i, a in enumerate(answers)]
+
+
+def _joined(answer: Answer, g: list[np.ndarray], h: list[np.ndarray]) -> Answer:
+    """The answer with the separate constraints after the function's own."""
+    more_g, more_h = np.concatenate(g), np.concatenate(h)
+    return answer._replace(
+        g=np.concatenate([answer.g, more_g]),
+        h=np.concatenate([answer.h, more_h]),
+        g_names=answer.g_names + ("",) * more_g.size,
+        h_names=answer.h_names + ("",) * more_h.size,
+    )

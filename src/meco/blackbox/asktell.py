@@ -11,9 +11,9 @@ import numpy as np
 from meco.arrays import to_numpy
 from meco.blackbox.answers import Answer, Fault, checked
 from meco.blackbox.answers import failed as failure
-from meco.blackbox.evaluation_log import Known, Ledger
+from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known
 from meco.blackbox.request import make_request, refuse_unknown
-from meco.blackbox.result import MinimizeResult, make_outcome
+from meco.blackbox.result import MinimizeResult, make_result
 from meco.blackbox.session import prepare
 from meco.errors import DamagedFile, InvalidInput
 
@@ -63,9 +63,9 @@ class Optimizer:
             raise InvalidInput(
                 f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too; got {n_ineq}, {n_eq}"
             )
-        self.ledger = Ledger()
-        self.ledger.declare(*counts)
-        self.evaluator, self.engine = prepare(self.request, counts, self._told)
+        self.log = EvaluationLog(self.request.budget)
+        self.log.declare(*counts)
+        self.evaluator, self.engine = prepare(self.request, self.log, self._told)
         self.nit = 0
         self._next()
 
@@ -76,7 +76,7 @@ class Optimizer:
         while self.evaluator.left > 0 and not len(self._points):
             self._unit = self.engine.ask()
             self._points = self.evaluator.to_box(self._unit)[0][self.evaluator.needed(self._unit)]
-            self._numbers = self.ledger.plan(len(self._points))
+            self._numbers = self.log.plan(len(self._points))
             if not len(self._points):
                 self._finish()
 
@@ -85,10 +85,11 @@ class Optimizer:
         self.engine.tell(self._unit, self.evaluator.evaluate(self._unit))
         self.evaluator.note(self.engine.population, self.engine.trace())
         self.nit += 1
+        self.log.review()
 
-    def _told(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    def _told(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The values that were told, as the evaluator asks for them: it stays the one that counts."""
-        return tuple(part[None] for part in self.ledger.values([self.ledger.entries[n] for n in self._numbers]))
+        return self.log.values(self._numbers)
 
     @property
     def done(self) -> bool:
@@ -101,7 +102,7 @@ class Optimizer:
         return self._points[self._open()].copy()
 
     def _open(self) -> list[int]:
-        return [i for i in range(self._out) if self._numbers[i] not in self.ledger.entries]
+        return [i for i in range(self._out) if self._numbers[i] not in self.log.entries]
 
     def ask(self, n: int | None = None) -> np.ndarray:
         """Up to n points to evaluate [m, D]: at most the rest of this generation, none when all are out."""
@@ -122,7 +123,7 @@ class Optimizer:
         count = len(points)
         if points.shape[1:] != (self.request.dim,):
             raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
-        p, q = self.ledger.counts or (0, 0)
+        p, q = self.log.counts
         f, g, h = _rows(f, count, 1, "f"), _rows(g, count, p, "g"), _rows(h, count, q, "h")
         lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.asarray(failed, dtype=bool))
         if lost.shape != (count,):
@@ -130,8 +131,8 @@ class Optimizer:
         for k, i in enumerate(self._places(points)):
             answer = checked(Answer(float(f[k, 0]), g[k], h[k]))
             answer = failure(Fault.RAISED, "told as failed") if lost[k] else answer
-            self.ledger.record(self._numbers[i], self.nit, 0, self._points[i], self.ledger.matched(answer))
-        if len(self._points) and all(n in self.ledger.entries for n in self._numbers):
+            self.log.take(Entry.of(self._numbers[i], self.nit, 0, self._points[i], answer), answer.reason)
+        if len(self._points) and all(n in self.log.entries for n in self._numbers):
             self._finish()
             self._next()
 
@@ -156,19 +157,18 @@ class Optimizer:
         """The best point so far, also of an unfinished generation."""
         trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if self.nit else {}
         reason = "budget" if self.done else "running"
-        return make_outcome(self.request, self.ledger, reason, nit=self.nit, trace=trace, engine=self.engine)
+        return make_result(self.request, self.log, reason, nit=self.nit, trace=trace, engine=self.engine)
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).
 
         The state is the history: the inputs, and what was told. from_state() tells it again.
         """
-        p, q = self.ledger.counts or (0, 0)
-        numbers = sorted(self.ledger.entries)
-        entries = [self.ledger.entries[n] for n in numbers]
-        f, g, h = self.ledger.values(entries)
+        p, q = self.log.counts
+        numbers = sorted(self.log.entries)
+        f, g, h = self.log.values(numbers)
         inputs = self.request.facts() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT, "out": self._out}
-        x = np.array([e.x for e in entries]).reshape(-1, self.request.dim)
+        x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
         state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
         state |= {"x": x, "f": f, "g": g, "h": h}
         if self.request.known is not None:

@@ -13,7 +13,7 @@ from meco.errors import InvalidInput
 
 
 @dataclass(frozen=True, eq=False)
-class Limit:
+class LimitedValues:
     """lower <= values(x) <= upper, where equal limits mean an equality."""
 
     values: Callable[[np.ndarray], Any]
@@ -38,7 +38,7 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Linear:
+class MatrixProduct:
     """Rows of A times x; x may be one point or rows of points."""
 
     matrix: np.ndarray
@@ -48,7 +48,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundArguments:
     """A function with fixed further arguments, its sign turned where asked."""
 
     fun: Callable[..., Any]
@@ -62,8 +62,8 @@ class Bound:
         return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
 
 
-def read_limits(constraints: Any, dim: int) -> tuple[Limit, ...]:
-    """All constraints as limits, in the order given."""
+def read_constraints(constraints: Any, dim: int) -> tuple[LimitedValues, ...]:
+    """All constraints as functions x -> (g, h), in the order given."""
     if constraints is None:
         return ()
     if not isinstance(constraints, (list, tuple)):
@@ -71,7 +71,7 @@ def read_limits(constraints: Any, dim: int) -> tuple[Limit, ...]:
     return tuple(_read(item, i, dim) for i, item in enumerate(constraints))
 
 
-def _read(item: Any, i: int, dim: int) -> Limit:
+def _read(item: Any, i: int, dim: int) -> LimitedValues:
     where = f"constraints[{i}]"
     if hasattr(item, "lb") and hasattr(item, "ub"):
         low, high = _sides(item, where)
@@ -80,29 +80,29 @@ def _read(item: Any, i: int, dim: int) -> Limit:
             matrix = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
             if matrix.shape[1] != dim or not np.isfinite(matrix).all():
                 raise InvalidInput(f"{where}: A must be finite with {dim} columns; got shape {matrix.shape}")
-            return Limit(Linear(matrix), low, high)
+            return LimitedValues(MatrixProduct(matrix), low, high)
         if callable(getattr(item, "fun", None)):
-            return Limit(item.fun, low, high)
-        return Limit(Linear(np.eye(dim)), low, high)  # bounds on x, given as a constraint
+            return LimitedValues(item.fun, low, high)
+        return LimitedValues(MatrixProduct(np.eye(dim)), low, high)  # bounds on x, given as a constraint
     if isinstance(item, Mapping):
         return _read_dict(item, where)
     if callable(item):
-        return Limit(item)
+        return LimitedValues(item)
     raise InvalidInput(
         f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
         f"or a function whose values must be <= 0; got {item!r:.60}"
     )
 
 
-def _read_dict(item: Mapping[str, Any], where: str) -> Limit:
+def _read_dict(item: Mapping[str, Any], where: str) -> LimitedValues:
     """{"type": "ineq", "fun": c} means c(x) >= 0, "eq" means c(x) = 0."""
     kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
     if kind not in ("ineq", "eq") or not callable(fun):
         raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if kind == "eq":
-        return Limit(Bound(fun, args), np.array(0.0), np.array(0.0))
-    return Limit(Bound(fun, args, negated=True))
+        return LimitedValues(BoundArguments(fun, args), np.array(0.0), np.array(0.0))
+    return LimitedValues(BoundArguments(fun, args, negated=True))
 
 
 def _sides(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:

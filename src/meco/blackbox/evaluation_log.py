@@ -13,9 +13,11 @@ from meco.blackbox.answers import NOTHING, Answer, Fault
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
+JURY = 9  # well-formed answers whose majority decides what the constraints are
+
 
 class Entry(NamedTuple):
-    """One call: its number, the batch and attempt it belongs to, the point and the values."""
+    """One call: its number, the batch and attempt it belongs to, the point, and the answer with its own layout."""
 
     number: int
     batch: int
@@ -23,8 +25,51 @@ class Entry(NamedTuple):
     fault: Fault
     x: np.ndarray  # [D]
     f: float
-    g: np.ndarray = NOTHING  # [p]; [0] where the call failed before p was known
+    g: np.ndarray = NOTHING  # [p]; [0] where there are no numbers
     h: np.ndarray = NOTHING
+    g_names: tuple[str, ...] = ()
+    h_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
+        """The entry of an answer to one call."""
+        return cls(number, batch, attempt, answer.fault, x, *answer[:5])
+
+    @property
+    def good(self) -> bool:
+        """Whether the call gave a usable answer."""
+        return self.fault is Fault.NONE
+
+    def feasible(self, ineq_tol: float, eq_tol: float) -> bool:
+        """Whether the answer keeps every constraint within the tolerances."""
+        return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
+
+
+class Layout(NamedTuple):
+    """How many constraints there are, and what the function calls them ("" where it does not)."""
+
+    n_ineq: int
+    n_eq: int
+    g_names: tuple[str, ...] = ()
+    h_names: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Inequalities and equalities."""
+        return self.n_ineq, self.n_eq
+
+
+class Known(NamedTuple):
+    """Points whose values were known beforehand, as columns."""
+
+    x: np.ndarray  # [n, D]
+    f: np.ndarray  # [n]
+    g: np.ndarray  # [n, p]
+    h: np.ndarray  # [n, q]
+
+    def evaluation(self, ineq_tol: float, eq_tol: float) -> Evaluation:
+        """The same values as the search sees them: [1, n], ..."""
+        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,179 +98,213 @@ class Evaluations:
         return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
 
 
-class Known(NamedTuple):
-    """Points whose values were known beforehand, as columns."""
-
-    x: np.ndarray  # [n, D]
-    f: np.ndarray  # [n]
-    g: np.ndarray  # [n, p]
-    h: np.ndarray  # [n, q]
-
-    def evaluation(self, ineq_tol: float, eq_tol: float) -> Evaluation:
-        """The same values as the search sees them: [1, n], ..."""
-        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
+class LayoutChanged(Exception):
+    """Few answers had to decide what the constraints are, and most of the first nine say otherwise."""
 
 
-class Ledger:
+class EvaluationLog:
     """Calls by number. Numbers are given out when calls are planned, so they do not depend on who finishes first.
 
-    past holds what an interrupted run had already been told; it is given back instead of calling.
-    keep is called with every new entry and, where it failed, the reason.
+    The majority of the first nine well-formed answers, by number, decides what the constraints are;
+    fewer decide where the search must be told earlier. Until then answers wait; what contradicts
+    the majority is a failed evaluation. The decision follows from the answers alone, so a
+    resumed run comes to the same one. past holds what an interrupted run had been told; keep is
+    called with every new answer as it came, failed with those that cannot be used and the reason.
     """
 
-    def __init__(self, total: int | None = None, keep: Callable[[Entry, str], None] | None = None) -> None:
-        self.total = total  # constraints in all, where that was declared
-        self.counts: tuple[int, int] | None = None  # inequalities, equalities
-        self.g_names: tuple[str, ...] = ()
-        self.h_names: tuple[str, ...] = ()
-        self.named = False  # whether a well-formed answer has said what its constraints are called
-        self.keep = keep
-        self.on_shape: Callable[[Ledger], None] | None = None  # told when counts or names become known
+    def __init__(self, budget: int = JURY, total: int | None = None) -> None:
+        self.size = min(budget, JURY)
+        self.total = total  # constraints in all, where they were named beforehand
+        self.layout: Layout | None = None
+        self.declared = False  # whether the counts were given, and not learnt
+        self.keep: Callable[[Entry], None] = lambda entry: None
+        self.failed: Callable[[Entry, str], None] = lambda entry, reason: None
         self.past: dict[int, Entry] = {}
         self.entries: dict[int, Entry] = {}
+        self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
+        self._jury: list[Entry] = []
+        self._heard = 0  # every number below this one was heard
+        self._first: dict[int, Entry] = {}  # well-formed answers as they came, until the review
+        self.reviewed = False
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Inequalities and equalities; none while nothing is known of them."""
+        return (0, 0) if self.layout is None else self.layout.counts
 
     @property
     def caught_up(self) -> bool:
         """Whether everything of an interrupted run has been given back."""
         return not self.past
 
+    def declare(self, n_ineq: int, n_eq: int) -> None:
+        """Give the number of constraints beforehand; their names are still to come."""
+        self.layout, self.declared = Layout(n_ineq, n_eq), True
+
     def plan(self, count: int) -> range:
         """Numbers for the next calls."""
         self.planned += count
         return range(self.planned - count, self.planned)
 
-    def replay(self, number: int, x: np.ndarray) -> Entry | None:
-        """What the interrupted run was told under this number, or None if that is not known."""
+    def replay(self, number: int, x: np.ndarray) -> bool:
+        """Whether the interrupted run was told an answer under this number, which then counts again."""
         entry = self.past.pop(number, None)
         if entry is None:
-            return None
+            return False
         if entry.x.tobytes() != x.tobytes():
             raise InvalidInput(
                 f"the run's log does not fit: evaluation {number} was made at another point than this search asks for "
                 "(other inputs, or another version of a library); start a new run with evaluated=<the run's folder>"
             )
-        self._enter(entry)
-        return entry
+        self.take(entry, new=False)
+        return True
 
-    def fits(self, answer: Answer) -> bool:
-        """Whether an answer can decide the number of constraints."""
-        return answer.fault is Fault.NONE and self.total in (None, answer.g.size + answer.h.size)
+    def take(self, entry: Entry, reason: str = "", new: bool = True) -> None:
+        """Enter an answer, or let it wait until it is known what the constraints are."""
+        if new:
+            self.keep(entry)
+        if entry.good and not self.reviewed:
+            self._first[entry.number] = entry
+        if self.layout is None:
+            self.waiting[entry.number] = entry, reason, new
+        else:
+            self._enter(*self._matched(entry, reason), new)
+        while len(self._jury) < self.size and (self._heard in self.waiting or self._heard in self.entries):
+            if self._heard in self._first:
+                self._jury.append(self._first[self._heard])
+            self._heard += 1
+            if len(self._jury) == self.size:
+                self.settle()
 
-    def decide(self, answer: Answer) -> None:
-        """The first well-formed answer says how many constraints there are."""
-        self.declare(answer.g.size, answer.h.size)
-        self.name(answer.g_names, answer.h_names)
+    def settle(self) -> None:
+        """Enter everything that waits: the jury is complete, the search must be told, or the run is over."""
+        if self.layout is None:
+            late = [self._first[n] for n in sorted(self.waiting) if n >= self._heard and n in self._first]
+            self.layout = self._majority([*self._jury, *late][: self.size])
+        for _, (entry, reason, new) in sorted(self.waiting.items()):
+            self._enter(*self._matched(entry, reason), new)
+        self.waiting.clear()
 
-    def declare(self, n_ineq: int, n_eq: int) -> None:
-        """Set the number of constraints; their names are still to come."""
-        self.counts = (n_ineq, n_eq)
-        self.g_names, self.h_names = ("",) * n_ineq, ("",) * n_eq
+    def _majority(self, votes: list[Entry]) -> Layout | None:
+        """What most answers say; of equally many, those with more constraints, then the earlier."""
+        votes = [e for e in votes if e.g.size + e.h.size == self.total] or votes
+        if not votes:
+            return None
+        sizes = Counter((e.g.size, e.h.size) for e in votes)
+        counts = max(sizes, key=lambda size: (sizes[size], sum(size)))
+        names = Counter((e.g_names, e.h_names) for e in votes if (e.g.size, e.h.size) == counts)
+        return Layout(*counts, *max(names, key=lambda pair: names[pair]))
 
-    def name(self, g_names: tuple[str, ...], h_names: tuple[str, ...]) -> None:
-        """Set the names of the constraints, "" where there is none."""
-        self.g_names, self.h_names, self.named = g_names or self.g_names, h_names or self.h_names, True
-        if self.on_shape is not None:
-            self.on_shape(self)
+    def review(self) -> None:
+        """Once all of the jury has spoken, what was said or decided before must not stand against it.
 
-    def record(self, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
-        """Enter a new, matched answer."""
-        if answer.fault is not Fault.NONE:
-            self.first_reason.setdefault(answer.fault, answer.reason)
-        entry = Entry(number, batch, attempt, answer.fault, x, answer.f, answer.g, answer.h)
-        self._enter(entry)
-        if self.keep is not None:
-            self.keep(entry, answer.reason)
-        return entry
+        Called between two batches of calls, so that it does not depend on who finished first.
+        """
+        if self.reviewed or len(self._jury) < self.size:
+            return
+        found = self._majority(self._jury)
+        assert found is not None
+        said = (
+            f"{found.n_ineq} inequalities and {found.n_eq} equalities in most of the first {self.size} answers of fun"
+        )
+        if self.total not in (None, sum(found.counts)):
+            raise InvalidInput(f"constraint_names has {self.total} names, but there are {said}")
+        if self.counts != found.counts and self.declared:
+            raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
+        first, self._first, self.reviewed = self._first, {}, True
+        if self.counts != found.counts:
+            self.layout = found
+            self.faults[Fault.MISMATCH] = 0
+            for entry in first.values():
+                self._enter(*self._matched(entry, ""), new=True)
+            raise LayoutChanged
 
-    def _enter(self, entry: Entry) -> None:
+    def _enter(self, entry: Entry, reason: str, new: bool) -> None:
         self.entries[entry.number] = entry
-        if entry.fault is not Fault.NONE:
+        if not entry.good:
             self.faults[entry.fault] += 1
+            if new:
+                self.first_reason.setdefault(entry.fault, reason)
+                self.failed(entry, reason)
 
-    def matched(self, answer: Answer) -> Answer:
-        """The answer with constraints in the agreed order, or marked as one that does not match."""
-        if answer.fault is not Fault.NONE:
-            return answer if self._sized(answer) else answer._replace(f=np.nan, g=NOTHING, h=NOTHING)
-        if self.counts is None:
-            return _mismatch(f"it gave {answer.g.size + answer.h.size} constraints instead of {self.total}")
-        if not self._sized(answer):
-            p, q = self.counts
-            return _mismatch(
-                f"it gave {answer.g.size} inequalities and {answer.h.size} equalities instead of {p} and {q}"
-            )
-        if not self.named:
-            self.name(answer.g_names, answer.h_names)
-        if answer.g_names == self.g_names and answer.h_names == self.h_names:
-            return answer
+    def _matched(self, entry: Entry, reason: str) -> tuple[Entry, str]:
+        """The entry with constraints in the agreed order, or marked as one that contradicts."""
+        sized = self.layout is not None and self.layout.counts == (entry.g.size, entry.h.size)
+        if not entry.good:
+            return (entry if sized else _blank(entry, entry.fault)), reason
+        assert self.layout is not None
+        if not sized:
+            p, q = self.layout.counts
+            said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
+            return _blank(entry, Fault.MISMATCH), said
+        if self.declared and not (self.layout.g_names or self.layout.h_names):
+            self.layout = Layout(*self.layout.counts, entry.g_names, entry.h_names)
+        names = self.layout.g_names, self.layout.h_names
+        if (entry.g_names, entry.h_names) == names:
+            return entry, reason
         try:
-            g, h = (
-                _reordered(answer.g, answer.g_names, self.g_names),
-                _reordered(answer.h, answer.h_names, self.h_names),
-            )
+            g = _reordered(entry.g, entry.g_names, names[0])
+            h = _reordered(entry.h, entry.h_names, names[1])
         except KeyError as missing:
-            return _mismatch(f"it gave no constraint named {missing}")
-        return answer._replace(g=g, h=h)
+            return _blank(entry, Fault.MISMATCH), f"it gave no constraint named {missing}"
+        return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1]), reason
 
-    def _sized(self, answer: Answer) -> bool:
-        return self.counts == (answer.g.size, answer.h.size)
-
-    def values(self, entries: Sequence[Entry]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def values(self, numbers: Iterable[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """f [n], g [n, p], h [n, q] as the search sees them: nan where a call failed."""
-        p, q = self.counts or (0, 0)
-        good = [e.fault is Fault.NONE for e in entries]
-        f = np.array([e.f if ok else np.nan for e, ok in zip(entries, good)], dtype=np.float64)
-        g = _stack([e.g if ok else NOTHING for e, ok in zip(entries, good)], p)
-        h = _stack([e.h if ok else NOTHING for e, ok in zip(entries, good)], q)
+        entries = [self.entries[n] for n in numbers]
+        f = np.array([e.f if e.good else np.nan for e in entries], dtype=np.float64)
+        g, h = (
+            _stack([values if e.good else NOTHING for e, values in zip(entries, column)], width)
+            for column, width in zip(([e.g for e in entries], [e.h for e in entries]), self.counts)
+        )
         return f, g, h
 
     def names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
         """A name for each constraint, inequalities first."""
-        p, q = self.counts or (0, 0)
-        given = tuple(given)
+        (p, q), given = self.counts, tuple(given)
         if len(given) == p + q and given:
             return given
+        g_names, h_names = ((), ()) if self.layout is None else self.layout[2:]
         return (
-            *(name or f"g{i}" for i, name in enumerate(self.g_names, 1)),
-            *(name or f"h{i}" for i, name in enumerate(self.h_names, 1)),
+            *(name or f"g{i}" for i, name in enumerate(g_names or ("",) * p, 1)),
+            *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
     def columns(self, dim: int, known: Known | None, ineq_tol: float, eq_tol: float) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls by number."""
-        p, q = self.counts or (0, 0)
+        p, q = self.counts
         made = [self.entries[n] for n in sorted(self.entries)]
-        x = np.array([e.x for e in made]).reshape(-1, dim)
-        f = np.array([e.f for e in made], dtype=np.float64)
-        g = _stack([e.g for e in made], p)
-        h = _stack([e.h for e in made], q)
-        fault = np.array([e.fault for e in made], dtype=np.int64)
-        attempt = np.array([e.attempt for e in made], dtype=np.int64)
-        before = 0 if known is None else len(known.f)
-        if known is not None:
-            x, f = np.concatenate([known.x, x]), np.concatenate([known.f, f])
-            g, h = np.concatenate([known.g, g]), np.concatenate([known.h, h])
+        if known is None:
+            known = Known(np.zeros((0, dim)), np.zeros(0), np.zeros((0, p)), np.zeros((0, q)))
+        x = np.concatenate([known.x, np.array([e.x for e in made]).reshape(-1, dim)])
+        f = np.concatenate([known.f, np.array([e.f for e in made], dtype=np.float64)])
+        g = np.concatenate([known.g, _stack([e.g for e in made], p)])
+        h = np.concatenate([known.h, _stack([e.h for e in made], q)])
+        before = np.zeros(len(known.f), dtype=np.int64)
+        fault = np.concatenate([before, np.array([e.fault for e in made], dtype=np.int64)])
+        attempt = np.concatenate([before, np.array([e.attempt for e in made], dtype=np.int64)])
         ev = Evaluation.of(f[None], g[None], h[None], ineq_tol, eq_tol)
-        unusable = np.concatenate([np.zeros(before, dtype=bool), fault != Fault.NONE])
-        pad = np.zeros(before, dtype=np.int64)
+        unusable = fault != Fault.NONE
         return Evaluations(
             x, f, g, h, ev.failed[0] | unusable, ev.feasible[0] & ~unusable,
-            given=np.arange(len(f)) < before,
-            attempt=np.concatenate([pad, attempt]), fault=np.concatenate([pad, fault]),
+            given=np.arange(len(f)) < len(before), attempt=attempt, fault=fault,
         )  # fmt: skip
 
 
-def _stack(rows: list[Any], width: int) -> np.ndarray:
+def _stack(rows: Sequence[Any], width: int) -> np.ndarray:
     blank = np.full(width, np.nan)
     return np.array([r if r.size == width else blank for r in rows]).reshape(len(rows), width)
 
 
-def _mismatch(reason: str) -> Answer:
-    return Answer(np.nan, fault=Fault.MISMATCH, reason=reason)
+def _blank(entry: Entry, fault: Fault) -> Entry:
+    """The same call without its numbers."""
+    return Entry(*entry[:3], fault, entry.x, np.nan)
 
 
 def _reordered(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:

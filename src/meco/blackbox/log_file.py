@@ -1,95 +1,91 @@
-"""The log of a run: an append-only file of fixed-size binary records, each with its own checksum.
+"""The log of a run: an append-only file of records, each of which says its own layout and has its own checksum.
 
-Little-endian. A header of 32 bytes (magic, format, flags, D, p, q, CRC-32), then records of
-number u64, batch u32, fault u16, attempt u16, x [D], f, g [p], h [q] in f64, CRC-32, zero u32.
-Any record can be lost without harm to the others, and the same run always gives the same bytes.
+Ours and not a database's: any record can be lost or damaged without harm to the others, a record is on its
+way in 3 microseconds, and the same run gives the same bytes however it was interrupted. SQLite repairs its
+file as a whole or not at all, and a torn page takes its neighbours along.
+
+Little-endian. A head of 32 bytes (magic, format, zeros), then frames: mark, kind, bytes of content, content,
+CRC-32. Kind 1 is a call: number u64, batch u32, fault u16, attempt u16, p, q and number of its names u32 each,
+then x [D], f, g [p], h [q] in f64. Kind 2 gives names to the constraints of the calls after it, as JSON; they are
+numbered from 1 in the order of the file, and written in one piece with the first call that has them.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry
-from meco.errors import DamagedFile
+from meco.files.atomic import replacing
 
 MAGIC = b"MECOLOG\n"
-FORMAT = 1
-HEADER = struct.Struct("<8sHHIIIII")
-HEAD = struct.Struct("<QIHH")
-NUMBER = struct.Struct("<d")
-TAIL = struct.Struct("<II")
+FORMAT = 2
+HEADER = MAGIC + FORMAT.to_bytes(2, "little") + bytes(22)
+MARK = b"\xfeMEC"
+FRAME = struct.Struct("<4sII")
+HEAD = struct.Struct("<QIHHIII")
+CHECK = struct.Struct("<I")
+HEADER_1 = struct.Struct("<8sHHIIIII")  # of version 0.1
+CALL, NAMES = 1, 2
 PATIENCE = 0.05  # seconds that a record may wait for company before it is handed to the system
 
-
-class Layout(NamedTuple):
-    """Widths of a record; decided is false while no well-formed answer has told p and q."""
-
-    dim: int
-    n_ineq: int = 0
-    n_eq: int = 0
-    decided: bool = False
-
-    @property
-    def size(self) -> int:
-        """Bytes of a record."""
-        return HEAD.size + 8 * (self.dim + 1 + self.n_ineq + self.n_eq) + TAIL.size
-
-    def header(self) -> bytes:
-        """The first bytes of the file."""
-        return _sealed(FORMAT, int(self.decided), self.dim, self.n_ineq, self.n_eq)
-
-    @classmethod
-    def parse(cls, content: bytes) -> Layout | None:
-        """The layout that a file begins with, or None when its header is damaged."""
-        if len(content) < HEADER.size:
-            return None
-        _, version, decided, dim, n_ineq, n_eq, _, _ = HEADER.unpack(content[: HEADER.size])
-        if content[: HEADER.size] != _sealed(version, decided, dim, n_ineq, n_eq):
-            return None
-        if version > FORMAT:
-            raise DamagedFile(f"the log has format {version}; this version of meco reads up to {FORMAT}")
-        return cls(dim, n_ineq, n_eq, bool(decided))
-
-    def encode(self, entry: Entry) -> bytes:
-        """One record."""
-        g = entry.g if entry.g.size == self.n_ineq else np.full(self.n_ineq, np.nan)
-        h = entry.h if entry.h.size == self.n_eq else np.full(self.n_eq, np.nan)
-        body = b"".join((
-            HEAD.pack(entry.number, entry.batch, entry.fault, entry.attempt),
-            entry.x.tobytes(), NUMBER.pack(entry.f), g.tobytes(), h.tobytes(),
-        ))  # fmt: skip
-        return body + TAIL.pack(zlib.crc32(body), 0)
-
-    def decode(self, record: bytes) -> Entry | None:
-        """The entry in a record, or None when it is damaged."""
-        body, (crc, zero) = record[: -TAIL.size], TAIL.unpack(record[-TAIL.size :])
-        if zlib.crc32(body) != crc or zero:
-            return None
-        number, batch, fault, attempt = HEAD.unpack(body[: HEAD.size])
-        values = np.frombuffer(body, dtype="<f8", offset=HEAD.size).astype(np.float64)
-        x, f, rest = values[: self.dim], float(values[self.dim]), values[self.dim + 1 :]
-        return Entry(number, batch, attempt, Fault(fault), x, f, rest[: self.n_ineq], rest[self.n_ineq :])
+Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _sealed(*fields: int) -> bytes:
-    """A header with its checksum."""
-    return HEADER.pack(MAGIC, *fields, zlib.crc32(HEADER.pack(MAGIC, *fields, 0, 0)), 0)
+def _frame(kind: int, content: bytes) -> bytes:
+    block = FRAME.pack(MARK, kind, len(content)) + content
+    return block + CHECK.pack(zlib.crc32(block))
 
 
-class Journal:
-    """Appends records. What is written survives the end of the process; with fsync, that of the machine."""
+class Encoder:
+    """Turns entries into frames; names are written before the first call that has them."""
 
-    def __init__(self, path: Path, layout: Layout, fsync: bool = False) -> None:
-        self.path, self.layout, self.fsync = path, layout, fsync
+    def __init__(self, names: Iterable[Names] = ()) -> None:
+        self.numbers: dict[Names, int] = {((), ()): 0}
+        for known in names:
+            self.numbers.setdefault(known, len(self.numbers))
+
+    def __call__(self, entry: Entry) -> bytes:
+        names, before = (entry.g_names, entry.h_names), b""
+        if not any(map(any, names)):
+            names = ((), ())
+        if names not in self.numbers:
+            self.numbers[names] = len(self.numbers)
+            before = _frame(NAMES, json.dumps(names, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+        head = HEAD.pack(
+            entry.number, entry.batch, entry.fault, entry.attempt, entry.g.size, entry.h.size, self.numbers[names]
+        )
+        values = np.array([entry.f]).tobytes()
+        return before + _frame(CALL, b"".join((head, entry.x.tobytes(), values, entry.g.tobytes(), entry.h.tobytes())))
+
+
+def _decoded(content: bytes, names: list[Names]) -> Entry | None:
+    """The entry in a call's content, or None where its names were lost."""
+    number, batch, fault, attempt, p, q, named = HEAD.unpack_from(content)
+    values = np.frombuffer(content, dtype="<f8", offset=HEAD.size).astype(np.float64)
+    dim = values.size - 1 - p - q
+    if named >= len(names):
+        return None
+    g_names, h_names = names[named] if named else (("",) * p, ("",) * q)
+    x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
+    return Entry(number, batch, attempt, Fault(fault), x, f, g, h, g_names, h_names)
+
+
+class LogFile:
+    """Appends entries. What is written survives the end of the process; with fsync, that of the machine."""
+
+    def __init__(self, path: Path, names: Iterable[Names] = (), fsync: bool = False) -> None:
+        self.path, self.fsync = path, fsync
+        self._encode = Encoder(names)
         self._waiting: list[bytes] = []
         self._since = 0.0
         self._open()
@@ -98,12 +94,12 @@ class Journal:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self.path, flags, 0o666)
         if os.fstat(self._descriptor).st_size == 0:
-            os.write(self._descriptor, self.layout.header())
+            os.write(self._descriptor, HEADER)
 
     def append(self, entry: Entry) -> None:
         """Add a record; a slow simulation's answer is handed over at once, quick ones in groups."""
         now = time.monotonic()
-        self._waiting.append(self.layout.encode(entry))
+        self._waiting.append(self._encode(entry))
         if now - self._since > PATIENCE:
             self.flush(sync=False)
             self._since = now
@@ -111,17 +107,18 @@ class Journal:
     def flush(self, sync: bool = True) -> None:
         """Hand everything over to the system, and to the disk where that was asked for."""
         if self._waiting:
-            _write_all(self._descriptor, b"".join(self._waiting))
+            view = memoryview(b"".join(self._waiting))
+            while view:
+                view = view[os.write(self._descriptor, view) :]
             self._waiting.clear()
         if sync and self.fsync:
             os.fsync(self._descriptor)
 
-    def rewrite(self, layout: Layout, entries: Iterable[Entry]) -> None:
+    def rewrite(self, entries: Iterable[Entry]) -> None:
         """Replace the whole file at once."""
         self._waiting.clear()
         os.close(self._descriptor)
-        write_log(self.path, layout, entries, self.fsync)
-        self.layout = layout
+        self._encode = write_log(self.path, entries, self.fsync)
         self._open()
 
     def close(self) -> None:
@@ -132,50 +129,81 @@ class Journal:
             self._descriptor = -1
 
 
-def write_log(path: Path, layout: Layout, entries: Iterable[Entry], fsync: bool = False) -> None:
-    """A complete log under a temporary name, then renamed: the old or the new one is there at any moment."""
-    draft = path.with_name(path.name + ".new")
-    with open(draft, "wb") as file:
-        file.write(layout.header())
+def write_log(path: Path, entries: Iterable[Entry], fsync: bool = False) -> Encoder:
+    """A complete log; what was there is replaced at the end, at once."""
+    encode = Encoder()
+    with replacing(path, fsync) as file:
+        file.write(HEADER)
         for entry in entries:
-            file.write(layout.encode(entry))
-        file.flush()
-        if fsync:
-            os.fsync(file.fileno())
-    os.replace(draft, path)
+            file.write(encode(entry))
+    return encode
 
 
-class Reading(NamedTuple):
-    """What a log held, and how many records of it were unusable."""
+class LogContent(NamedTuple):
+    """What a log held: entries in the order of the file, names by number, and how many places were damaged."""
 
-    layout: Layout | None
-    entries: list[Entry]  # in the order of the file
-    damaged: int
+    entries: list[Entry]
+    names: list[Names]
+    damaged: int = 0
+    format: int = FORMAT
 
 
-def read_log(path: Path, fallback: Layout | None = None) -> Reading:
-    """Every intact record; fallback says how wide records are when the header is damaged."""
+def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
+    """Every intact record; facts of run.json say how wide the records of format 1 are."""
     content = path.read_bytes() if path.exists() else b""
-    layout = Layout.parse(content)
-    damaged = 0
-    if layout is None:
-        damaged = int(bool(content) or (fallback is not None and fallback.decided))  # something was there
-        layout = fallback
-    if layout is None:
-        return Reading(None, [], damaged)
-    size = layout.size
+    new = content.startswith(HEADER)
+    if facts is not None and facts["format"] == 1 and not new:
+        return _read_format_1(content, facts)
     entries: dict[int, Entry] = {}
-    for start in range(HEADER.size, len(content), size):
-        record = content[start : start + size]
-        entry = layout.decode(record) if len(record) == size else None
-        if entry is None:
+    names: list[Names] = [((), ())]
+    damaged = int(bool(content) and not new)
+    for kind, block in _frames(content):
+        entry = _decoded(block, names) if kind == CALL else None
+        if kind == NAMES:
+            g_names, h_names = json.loads(block)
+            names.append((tuple(g_names), tuple(h_names)))
+        elif entry is None:
             damaged += 1
         else:
             entries.setdefault(entry.number, entry)
-    return Reading(layout, list(entries.values()), damaged)
+    return LogContent(list(entries.values()), names[1:], damaged)
 
 
-def _write_all(descriptor: int, block: bytes) -> None:
-    view = memoryview(block)
-    while view:
-        view = view[os.write(descriptor, view) :]
+def _frames(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and content of each frame that is whole; (0, b"") for a stretch that is not."""
+    at = len(HEADER)
+    while at < len(content):
+        mark, kind, size = FRAME.unpack_from(content, at) if at + FRAME.size <= len(content) else (b"", 0, 0)
+        end = at + FRAME.size + size
+        if mark == MARK and content[end : end + CHECK.size] == CHECK.pack(zlib.crc32(content[at:end])):
+            yield kind, content[at + FRAME.size : end]
+            at = end + CHECK.size
+        else:
+            yield 0, b""
+            at = content.find(MARK, at + 1)
+            if at < 0:
+                return
+
+
+def _read_format_1(content: bytes, facts: dict[str, Any]) -> LogContent:
+    """The log of version 0.1: records of one size for all, with p and q in the file's head and names in run.json."""
+    named = facts["constraints"] or {"ineq": [], "eq": []}
+    head = HEADER_1.unpack_from(content) if len(content) >= HEADER_1.size else ()
+    whole = bool(head) and head[6] == zlib.crc32(HEADER_1.pack(*head[:6], 0, 0))
+    dim, p, q = head[3:6] if whole else (len(facts["inputs"]["lower"]), len(named["ineq"]), len(named["eq"]))
+    size = 16 + 8 * (dim + 1 + p + q) + 8
+    names: Names = tuple(named["ineq"]), tuple(named["eq"])
+    if (len(names[0]), len(names[1])) != (p, q):
+        names = ("",) * p, ("",) * q
+    entries: dict[int, Entry] = {}
+    damaged = int(not whole)
+    for start in range(len(HEADER), len(content), size):
+        record = content[start : start + size]
+        if len(record) < size or zlib.crc32(record[:-8]) != int.from_bytes(record[-8:], "little"):
+            damaged += 1
+            continue
+        number, batch, fault, attempt = struct.unpack_from("<QIHH", record)
+        values = np.frombuffer(record[16:-8], dtype="<f8").astype(np.float64)
+        x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
+        entries.setdefault(number, Entry(number, batch, attempt, Fault(fault), x, f, g, h, *names))
+    return LogContent(list(entries.values()), [], damaged, format=1)

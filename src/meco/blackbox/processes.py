@@ -1,33 +1,33 @@
-"""Worker processes that can be killed: one evaluation that hangs or crashes costs one evaluation."""
+"""Worker processes that can be killed: one evaluation that hangs or crashes costs one evaluation.
+
+Ours and not pebble's: NumPy alone must be enough at the door, the function is forked and need not be pickled, and a
+timeout ends the whole process group, what the function itself started included. A pool of pebble kills its
+worker alone, and takes functions that can be pickled.
+"""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from multiprocessing.connection import Connection, wait
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from meco.blackbox.answers import Answer, Fault, failed
-from meco.blackbox.call import Parcel
-from meco.blackbox.stopping import StopRun
+from meco.blackbox.calls import CallJob, Stopping
+from meco.errors import InvalidInput
 
 WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
-
-
-class Job(NamedTuple):
-    """Points to evaluate in one call, and the number of the first."""
-
-    number: int
-    points: np.ndarray  # [m, D]
 
 
 def start_method() -> str:
@@ -41,14 +41,17 @@ class Worker:
     def __init__(self, call: Any) -> None:
         context = multiprocessing.get_context(start_method())
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, call, os.getpid()))  # type: ignore[attr-defined]
+        forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
+        self.process = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=(theirs, call, os.getpid(), forked)
+        )
         self.process.start()
         theirs.close()
         self.index = -1  # of the job at hand
         self.size = 0
         self.until: float | None = None
 
-    def send(self, index: int, job: Job, timeout: float | None) -> None:
+    def send(self, index: int, job: CallJob, timeout: float | None) -> None:
         """Hand over a job; raises OSError when the worker is gone."""
         self.pipe.send(job)
         self.index, self.size = index, len(job.points)
@@ -77,8 +80,11 @@ class Worker:
         self.kill()
 
 
-def _serve(pipe: Connection, call: Any, parent: int) -> None:
+def _serve(pipe: Connection, call: Any, parent: int, other: Connection | None) -> None:
     """The life of a worker: jobs in, answers out, until told to end or the parent dies."""
+    if other is not None:
+        other.close()
+    me = os.getpid()
     if hasattr(os, "setpgrp"):
         os.setpgrp()  # signals of the terminal go to the parent, which decides
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -89,7 +95,10 @@ def _serve(pipe: Connection, call: Any, parent: int) -> None:
             job = pipe.recv()
             if job is None:
                 return
-            pipe.send(call(*job))
+            found = call(*job)
+            if os.getpid() != me:  # the function forked and both came back: one answer is enough
+                os._exit(0)
+            pipe.send(found)
         except (EOFError, OSError):
             return
 
@@ -105,7 +114,7 @@ def _watch(parent: int) -> None:
             os._exit(1)
 
 
-class Processes:
+class WorkerPool:
     """`count` workers that take jobs in order; a job past `timeout` seconds ends its worker."""
 
     def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
@@ -114,14 +123,14 @@ class Processes:
         self.chunks = count
         self.idle: list[Worker] = []
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[tuple[int, list[Answer], float]]:
-        """(index of job, answers, seconds) as they come; StopRun at the deadline."""
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
+        """(index of job, answers, seconds) as they come, until a stop."""
         waiting, busy = deque(enumerate(jobs)), list[Worker]()
         try:
             while waiting or busy:
                 while waiting and len(busy) < self.count:
                     busy.append(self._assign(*waiting.popleft()))
-                self._sleep(busy, deadline)
+                self._sleep(busy, stopping)
                 for worker in list(busy):
                     found = self._collect(worker)
                     if found is not None:
@@ -131,7 +140,7 @@ class Processes:
             for worker in busy:
                 worker.kill()
 
-    def _assign(self, index: int, job: Job) -> Worker:
+    def _assign(self, index: int, job: CallJob) -> Worker:
         """A worker at work; one that died while idle is replaced."""
         while True:
             worker = self.idle.pop() if self.idle else Worker(self.call)
@@ -141,13 +150,11 @@ class Processes:
             except OSError:
                 worker.kill()
 
-    def _sleep(self, busy: list[Worker], deadline: float | None) -> None:
+    def _sleep(self, busy: list[Worker], stopping: Stopping) -> None:
         """Wait until a worker has something to say, dies, or runs out of time."""
-        ends = [w.until for w in busy if w.until is not None] + ([] if deadline is None else [deadline])
-        left = None if not ends else max(0.0, min(ends) - time.monotonic())
-        wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], left)
-        if deadline is not None and time.monotonic() >= deadline:
-            raise StopRun("max_time")
+        ends = [w.until for w in busy if w.until is not None]
+        wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.patience(min(ends, default=None)))
+        stopping.check()
 
     def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
         """What a worker has to say by now; None while it is still at work."""
@@ -172,16 +179,48 @@ class Processes:
             self.idle.pop().dismiss()
 
 
-class Timed:
+class TimedCall:
     """A call that runs in a killable process of its own, for workers that cannot be killed."""
 
     def __init__(self, call: Any, timeout: float) -> None:
         self.call, self.timeout = call, timeout
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
-        pool = Processes(self.call, 1, self.timeout)
+        pool = WorkerPool(self.call, 1, self.timeout)
         try:
-            ((_, answers, seconds),) = pool.run([Job(number, points)], None)
+            ((_, answers, seconds),) = pool.run([CallJob(number, points)], Stopping())
             return answers, seconds
         finally:
             pool.close()
+
+
+class Parcel:
+    """A call packed for another process by cloudpickle where that is installed, else by pickle."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        try:
+            import cloudpickle as packer
+        except ImportError:
+            packer = pickle
+        try:
+            self.content: bytes = packer.dumps(call)
+            pickle.loads(self.content)
+        except Exception as error:
+            more = "" if packer is not pickle else ", install cloudpickle"
+            raise InvalidInput(
+                f"fun cannot be sent to worker processes ({type(error).__name__}: {error}); define it at the top level "
+                f"of a module without open files or locks{more}, or pass a ThreadPoolExecutor as workers"
+            ) from error
+
+    def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        try:
+            call = unpacked(self.content)
+        except Exception as error:
+            return [failed(Fault.RAISED, f"the worker cannot load fun: {error}")] * len(points), 0.0
+        return call(number, points)
+
+
+@lru_cache(maxsize=8)
+def unpacked(content: bytes) -> Callable[..., Any]:
+    """The call in a parcel, unpacked once in each process."""
+    return pickle.loads(content)

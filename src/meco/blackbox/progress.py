@@ -17,7 +17,7 @@ def reporter(progress: Any) -> Callable[[Session], None] | None:
         return None
     if callable(progress):
         return progress
-    return Table() if sys.stderr.isatty() and _has_rich() else Lines()
+    return LiveTable() if sys.stderr.isatty() and _has_rich() else Lines()
 
 
 def _has_rich() -> bool:
@@ -55,7 +55,7 @@ class Lines:
         """Nothing is held open."""
 
 
-class Table(Lines):
+class LiveTable(Lines):
     """The same as a table that stays in place, drawn by rich."""
 
     every = 0.1
@@ -69,9 +69,9 @@ class Table(Lines):
         self.live.start()
 
     def show(self, row: dict[str, str], line: str) -> None:
-        from rich.table import Table as Grid
+        from rich.table import Table
 
-        grid = Grid(*row, box=None, header_style="bold", padding=(0, 2))
+        grid = Table(*row, box=None, header_style="bold", padding=(0, 2))
         grid.add_row(*row.values())
         self.live.update(grid, refresh=True)
 
@@ -82,7 +82,7 @@ class Table(Lines):
 def situation(session: Session, elapsed: float) -> dict[str, str]:
     """Best feasible value, violation, evaluations and time left, in words."""
     held = session.evaluator.feasible_best.held
-    spent, budget = len(session.ledger), session.request.budget
+    spent, budget = len(session.log), session.request.budget
     feasible = held is not None and bool(held.feasible[0, 0])
     left = elapsed * (budget - spent) / max(spent, 1)
     deadline = session.stopping.deadline
@@ -92,7 +92,7 @@ def situation(session: Session, elapsed: float) -> dict[str, str]:
         "best feasible": f"{float(held.f[0, 0]):.6g}" if held is not None and feasible else "none yet",
         "violation": f"{float(held.nu[0, 0]):.3g}" if held is not None else "-",
         "evaluations left": f"{budget - spent} of {budget}",
-        "failed": str(sum(session.ledger.faults.values())),
+        "failed": str(sum(session.log.faults.values())),
         "time left": clock(left),
     }
 

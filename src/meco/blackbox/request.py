@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from meco.blackbox.evaluation_log import Evaluations, Known
-from meco.blackbox.runfolder import load_run
 from meco.errors import InvalidInput, UnknownName
 from meco.methods import METHODS
 from meco.problems.problem import check_bounds
@@ -188,12 +187,13 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, whole: np.nda
 def read_known(evaluated: Any, lower: np.ndarray, upper: np.ndarray) -> Known:
     """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder."""
     if isinstance(evaluated, (str, os.PathLike)):
-        _, entries, layout, _ = load_run(evaluated)
-        good = [e for e in entries if e.fault == 0]
-        parts: list[Any] = [[e.x for e in good], [e.f for e in good], [e.g for e in good], [e.h for e in good]]
+        from meco.blackbox.runreader import load_run
+
+        _, log, _ = load_run(evaluated)
+        good = [entry.number for entry in log.entries.values() if entry.good]
         if not good:
             raise InvalidInput(f"the run in {evaluated} holds no successful evaluation")
-        del layout
+        parts: list[Any] = [[log.entries[n].x for n in good], *log.values(good)]
     elif isinstance(evaluated, Evaluations):
         parts = [getattr(evaluated, key)[~evaluated.failed] for key in ("x", "f", "g", "h")]
     elif isinstance(evaluated, Mapping):

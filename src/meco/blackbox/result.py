@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+import meco
 from meco.blackbox.answers import WORDS, Fault
-from meco.blackbox.evaluation_log import Evaluations, Ledger
+from meco.blackbox.calls import REASONS
+from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
-from meco.blackbox.runfolder import versions
-from meco.blackbox.stopping import REASONS
 from meco.engines.engine import Engine
 from meco.results import feasibility_first
 from meco.rules.rule import best
@@ -66,9 +67,9 @@ class MinimizeResult(dict):
         return {key: _plain(value) for key, value in self.items() if key not in left_out}
 
 
-def make_outcome(
+def make_result(
     request: Request,
-    ledger: Ledger,
+    log: EvaluationLog,
     reason: str,
     *,
     detail: str = "",
@@ -77,8 +78,8 @@ def make_outcome(
     notes: Sequence[str] = (),
     engine: Engine | None = None,
 ) -> MinimizeResult:
-    """The result of everything a ledger holds."""
-    every = ledger.columns(request.dim, request.known, *request.tolerances)
+    """The result of everything the log holds."""
+    every = log.columns(request.dim, request.known, *request.tolerances)
     if len(every):
         at = int(best(feasibility_first(every.evaluation(*request.tolerances)))[0])
         x, fun, feasible = every.x[at].copy(), float(every.f[at]), bool(every.feasible[at])
@@ -88,7 +89,7 @@ def make_outcome(
         fun, feasible, usable = float("nan"), False, False
         if request.integrality is not None:
             x = np.where(request.integrality, np.floor(x), x)
-    constr = _constraints(ledger.names(request.names), every, at) if len(every) else {}
+    constr = _constraints(log.names(request.names), every, at) if len(every) else {}
     worst = max((c["violation"] for c in constr.values()), default=0.0) if usable else float("nan")
     result = MinimizeResult(
         x=x,
@@ -96,14 +97,14 @@ def make_outcome(
         success=feasible,
         status=0 if feasible else 1 if usable else 2,
         message="",
-        nfev=len(ledger),
+        nfev=len(log),
         nit=nit,
         maxcv=worst,
         feasible=feasible,
         constr=constr,
         stop_reason=reason,
-        nfail=sum(ledger.faults.values()),
-        failures={fault.name.lower(): count for fault, count in sorted(ledger.faults.items())},
+        nfail=sum(log.faults.values()),
+        failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         evaluations=every,
         trace=dict(trace or {}),
         seed=request.seed,
@@ -111,8 +112,13 @@ def make_outcome(
         versions=versions() | _policy(engine),
         notes=list(notes),
     )
-    result["message"] = _message(result, ledger, detail)
+    result["message"] = _message(result, log, detail)
     return result
+
+
+def versions() -> dict[str, str]:
+    """What a run depended on."""
+    return {"meco": meco.__version__, "python": platform.python_version(), "numpy": np.__version__}
 
 
 def _policy(engine: Engine | None) -> dict[str, str]:
@@ -138,7 +144,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
     return made
 
 
-def _message(result: MinimizeResult, ledger: Ledger, detail: str) -> str:
+def _message(result: MinimizeResult, log: EvaluationLog, detail: str) -> str:
     calls = f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
     said = [f"Stopped after {calls}: {detail or REASONS[result.stop_reason]}."]
     if result.status == 0:
@@ -153,9 +159,8 @@ def _message(result: MinimizeResult, ledger: Ledger, detail: str) -> str:
         said.append("No evaluation succeeded; x is only a point inside the bounds.")
     if result.nfail and result.nfail >= FREQUENT * result.nfev:
         kinds = [
-            f"{count} {WORDS[fault]}"
-            + (f" (first: {ledger.first_reason[fault]})" if fault in ledger.first_reason else "")
-            for fault, count in ledger.faults.most_common()
+            f"{count} {WORDS[fault]}" + (f" (first: {log.first_reason[fault]})" if fault in log.first_reason else "")
+            for fault, count in log.faults.most_common()
             if fault is not Fault.NONE
         ]
         said.append(f"{result.nfail} of {result.nfev} evaluations failed: {'; '.join(kinds)}.")

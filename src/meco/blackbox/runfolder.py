@@ -1,7 +1,7 @@
 """A run folder: inputs, the log of every call, the search's state, and the result, so that nothing is lost.
 
-run.json         inputs, versions, seed, names of the constraints
-evals.bin        the log (see journal.py); all that a resumed run needs besides run.json
+run.json         inputs, versions, seed
+evals.bin        the log (see log_file.py); all that a resumed run needs besides run.json
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
 state.bin        where the search stood after a generation (see snapshot.py); a resumed run must arrive at the same
@@ -22,16 +22,18 @@ from typing import Any
 import numpy as np
 
 import meco
-from meco.blackbox.answers import Fault
-from meco.blackbox.evaluation_log import Entry, Ledger
-from meco.blackbox.log_file import Journal, Layout, read_log, write_log
+from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.log_file import FORMAT, LogFile, read_log, write_log
+from meco.blackbox.result import versions
+from meco.blackbox.runreader import read_facts
 from meco.blackbox.snapshot import Snapshot, read_snapshot
-from meco.errors import DamagedFile, InvalidInput
+from meco.errors import InvalidInput
+from meco.files.atomic import DRAFT, write_json
 from meco.files.lock import Lock
+from meco.methods import METHODS
 
-FORMAT = 1
 CLOCK = struct.Struct("<Qdd")
-OURS = {"lock", "run.json.new"}  # what a run that was killed while it began may leave
+OURS = {"lock", "run.json" + DRAFT}  # what a run that was killed while it began may leave
 STATE_EVERY = 0.2  # seconds; the state is a check, the log is what resumes
 
 
@@ -48,12 +50,11 @@ class RunFolder:
 
     def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
         self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
-        self.past: list[Entry] = []
-        self._order: list[int] = []  # numbers as they stand in the log
         self.notes: list[str] = []
-        self.journal: Journal
+        self.past = self._take_over()
+        self._order = [entry.number for entry in self.past]  # as they stand in the log
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
-        self._expected: Snapshot | None = None  # what an interrupted run left
+        self._expected = read_snapshot(path / "state.bin")  # what an interrupted run left
         self._stated = -np.inf
 
     @classmethod
@@ -62,85 +63,61 @@ class RunFolder:
     ) -> RunFolder:
         """A new folder, or the folder of an interrupted run with the same inputs."""
         mark = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        path = Path(mark.folder)
+        path = Path(mark.folder).absolute()  # wherever the function may go
         path.mkdir(parents=True, exist_ok=True)
         if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
             raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
         lock = Lock(path / "lock")
         try:
-            known = read_facts(path)
-            if known is None:
-                return cls._begin(path, inputs, source, lock, mark.fsync)
-            if not resume:
+            facts = read_facts(path)
+            if facts is None:
+                facts = {
+                    "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                    "inputs": inputs, "source": source,
+                }  # fmt: skip
+                write_json(path / "run.json", facts, mark.fsync)
+            elif not resume:
                 raise InvalidInput(
                     f"{path} holds a run already; pass resume=True to continue it, or name another folder"
                 )
-            _check_same(path, known, inputs)
-            return cls._continue(path, known, lock, mark.fsync)
+            else:
+                _check_same(path, facts, inputs)
+            return cls(path, facts, lock, mark.fsync)
         except BaseException:
             lock.release()
             raise
 
-    @classmethod
-    def _begin(cls, path: Path, inputs: dict[str, Any], source: Any, lock: Lock, fsync: bool) -> RunFolder:
-        facts = {
-            "format": FORMAT,
-            "versions": versions(),
-            "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            "inputs": inputs,
-            "source": source,
-            "constraints": None,
-        }
-        write_json(path / "run.json", facts, fsync)
-        folder = cls(path, facts, lock, fsync)
-        folder.journal = Journal(path / "evals.bin", Layout(len(inputs["lower"])), fsync)
-        return folder
-
-    @classmethod
-    def _continue(cls, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> RunFolder:
-        folder = cls(path, facts, lock, fsync)
-        reading = read_log(path / "evals.bin", _layout(facts))
-        layout = reading.layout or _layout(facts)
-        if reading.damaged:
-            folder.notes.append(
-                f"the log {path / 'evals.bin'} was damaged: {reading.damaged} of its records "
-                f"{'was' if reading.damaged == 1 else 'were'} dropped, {len(reading.entries)} are intact"
+    def _take_over(self) -> list[Entry]:
+        """What an interrupted run left in the log, which is then open for more."""
+        place = self.path / "evals.bin"
+        found = read_log(place, self.facts)
+        if found.damaged:
+            self.notes.append(
+                f"the log {place} was damaged: what was in {found.damaged} places of it is dropped, "
+                f"{len(found.entries)} are intact"
             )
-            write_log(path / "evals.bin", layout, reading.entries, fsync)
-        folder.past = reading.entries
-        folder._order = [entry.number for entry in reading.entries]
-        folder.journal = Journal(path / "evals.bin", layout, fsync)
-        folder._expected = read_snapshot(path / "state.bin")
-        return folder
+        if found.damaged or found.format != FORMAT:
+            write_log(place, found.entries, self.fsync)
+            found = read_log(place)
+        if self.facts["format"] != FORMAT:
+            self.facts["format"] = FORMAT
+            write_json(self.path / "run.json", self.facts, self.fsync)
+        self.log_file = LogFile(place, found.names, self.fsync)
+        return found.entries
 
-    def attach(self, ledger: Ledger) -> None:
-        """Feed the ledger what is known, and hear from it what is new."""
-        ledger.past = {entry.number: entry for entry in self.past}
-        layout, names = self.journal.layout, self.facts["constraints"]
-        if layout.decided:
-            ledger.declare(layout.n_ineq, layout.n_eq)
-            if names is not None and any(names["ineq"] + names["eq"]):
-                ledger.name(tuple(names["ineq"]), tuple(names["eq"]))
-        elif ledger.counts is not None:  # told by points known beforehand
-            self._shaped(ledger)
-        ledger.keep, ledger.on_shape = self._keep, self._shaped
+    def attach(self, log: EvaluationLog) -> None:
+        """Feed the log what is known, and hear from it what is new."""
+        log.past = {entry.number: entry for entry in self.past}
+        log.keep, log.failed = self._keep, self._failed
 
-    def _keep(self, entry: Entry, reason: str) -> None:
-        self.journal.append(entry)
+    def _keep(self, entry: Entry) -> None:
+        self.log_file.append(entry)
         self._order.append(entry.number)
-        if entry.fault is not Fault.NONE:
-            line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
-            with open(self.path / "failures.jsonl", "a", encoding="utf-8") as file:
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def _shaped(self, ledger: Ledger) -> None:
-        """Number and names of the constraints are known now: the few records so far get their width."""
-        assert ledger.counts is not None
-        self.facts["constraints"] = {"ineq": list(ledger.g_names), "eq": list(ledger.h_names)}
-        write_json(self.path / "run.json", self.facts, self.fsync)
-        so_far = [*ledger.entries.values(), *ledger.past.values()]
-        self._order = [entry.number for entry in so_far]
-        self.journal.rewrite(Layout(self.journal.layout.dim, *ledger.counts, decided=True), so_far)
+    def _failed(self, entry: Entry, reason: str) -> None:
+        line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
+        with open(self.path / "failures.jsonl", "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def clocked(self, number: int, seconds: float) -> None:
         """Note how long a call took."""
@@ -148,7 +125,7 @@ class RunFolder:
 
     def generation(self, number: int, snapshot: Callable[[], Snapshot], last: bool = False) -> None:
         """Make sure that everything so far is on disk, and now and then note where the search stands."""
-        self.journal.flush()
+        self.log_file.flush()
         self._clock.flush()
         due = last or time.monotonic() - self._stated >= STATE_EVERY
         if not due and (self._expected is None or self._expected.generation != number):
@@ -171,56 +148,31 @@ class RunFolder:
                 "library?); start a new run with evaluated=<this folder>"
             )
 
-    def finish(self, ledger: Ledger, result: dict[str, Any]) -> None:
+    def finish(self, log: EvaluationLog, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
-        self.journal.flush()
-        if not ledger.past and self._order != sorted(self._order):
-            self.journal.rewrite(self.journal.layout, [ledger.entries[n] for n in sorted(ledger.entries)])
-            self._order.sort()
+        self.log_file.flush()
+        if log.caught_up and self._order != sorted(self._order):
+            entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
+            self._order = sorted(entries)
+            self.log_file.rewrite(entries[n] for n in self._order)
         write_json(self.path / "result.json", result, self.fsync)
 
     def close(self) -> None:
         """Let go of the files."""
-        self.journal.close()
+        self.log_file.close()
         self._clock.close()
         self.lock.release()
 
 
-def read_facts(path: Path) -> dict[str, Any] | None:
-    """What run.json says, or None where there is none."""
-    if not (path / "run.json").exists():
-        return None
-    try:
-        facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        facts["format"], facts["versions"], facts["inputs"], facts["constraints"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFile(f"{path / 'run.json'} does not describe a run: {error!r}") from error
-    if facts["format"] > FORMAT:
-        raise DamagedFile(f"{path} was made by meco {facts['versions'].get('meco')}; this is {meco.__version__}")
-    return facts
-
-
-def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Entry], Layout, int]:
-    """Facts, entries by number, layout and count of damaged records of a folder, without touching it."""
-    path = Path(folder)
-    facts = read_facts(path)
-    if facts is None:
-        raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
-    reading = read_log(path / "evals.bin", _layout(facts))
-    return facts, sorted(reading.entries, key=lambda e: e.number), reading.layout or _layout(facts), reading.damaged
-
-
-def _layout(facts: dict[str, Any]) -> Layout:
-    dim, named = len(facts["inputs"]["lower"]), facts["constraints"]
-    return Layout(dim) if named is None else Layout(dim, len(named["ineq"]), len(named["eq"]), decided=True)
-
-
 def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:
-    made = known["versions"].get("meco")
-    if made != meco.__version__:
+    """Refuse a folder that this run cannot continue bit for bit, and say what can be done with it."""
+    made = known["versions"]["meco"]
+    moved = made.startswith("0.1") and not METHODS[known["inputs"]["method"]].lockstep
+    if moved or made.split(".")[:2] not in (["0", "1"], meco.__version__.split(".")[:2]):
+        method = f" of {known['inputs']['method']}" if moved else ""
         raise InvalidInput(
-            f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for bit: "
-            "start a new run with evaluated=<that folder>"
+            f"the run{method} in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for "
+            "bit: start a new run with evaluated=<that folder>"
         )
     for key in sorted({*known["inputs"], *inputs}):
         before, now = known["inputs"].get(key), inputs.get(key)
@@ -231,27 +183,8 @@ def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> No
             )
 
 
-def versions() -> dict[str, str]:
-    """What a run depended on."""
-    import platform
-
-    return {"meco": meco.__version__, "python": platform.python_version(), "numpy": np.__version__}
-
-
-def write_json(path: Path, content: Any, fsync: bool = False) -> None:
-    """A JSON file, complete at any moment."""
-    draft = path.with_name(path.name + ".new")
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(content, file, ensure_ascii=False, indent=1)
-        file.write("\n")
-        if fsync:
-            file.flush()
-            os.fsync(file.fileno())
-    os.replace(draft, path)
-
-
-def recorded_seed(checkpoint: Any) -> int | None:
-    """The seed of the run in a folder, if there is one."""
+def recorded(checkpoint: Any) -> dict[str, Any]:
+    """Seed and options of the run in a folder, for what a resuming caller leaves out."""
     folder = checkpoint.folder if isinstance(checkpoint, Checkpoint) else checkpoint
     facts = read_facts(Path(folder))
-    return None if facts is None else facts["inputs"].get("seed")
+    return {} if facts is None else {"seed": facts["inputs"].get("seed"), **facts["inputs"]["options"]}

@@ -1,52 +1,177 @@
-"""One run of minimize(): first candidates, search, stops, checkpoint and result."""
+"""One run of minimize(): the evaluator that knows what is known, the search, its stops, checkpoint and result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from meco.arrays import Array, rows
 from meco.blackbox.answers import EvaluationFailed
-from meco.blackbox.caller import Caller
-from meco.blackbox.evaluation_log import Known
+from meco.blackbox.calls import Caller, StopRun
+from meco.blackbox.evaluation_log import EvaluationLog, Known, LayoutChanged
 from meco.blackbox.request import Request
-from meco.blackbox.result import MinimizeResult, make_outcome
-from meco.blackbox.runfolder import RunFolder
-from meco.blackbox.snapshot import Snapshot
-from meco.blackbox.stopping import StopRun
-from meco.blackbox.warm_start import ExactEvaluator
+from meco.blackbox.result import MinimizeResult, make_result
 from meco.engines.engine import Engine, Task
-from meco.methods import METHODS, build_engine
+from meco.evaluator import Evaluator
+from meco.methods import build_engine
+from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem
 from meco.results import feasibility_first
 from meco.rules.rule import order
+from meco.signals import interrupting, noted
 from meco.streams import Streams
 
-SCOUT = 0x5C  # sets the stream of later first candidates apart from the run's own
+if TYPE_CHECKING:
+    from meco.blackbox.runfolder import RunFolder
+    from meco.blackbox.snapshot import Snapshot
+
+SCOUT = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
+
+Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
 
 def prepare(
-    request: Request, counts: tuple[int, int], formula: Callable[..., Any], extra: np.ndarray | None = None
-) -> tuple[ExactEvaluator, Engine]:
-    """An evaluator that knows what is known, and a fresh engine; the same request gives the same search.
+    request: Request, log: EvaluationLog, call: Callable[[np.ndarray], Values], more: Known | None = None
+) -> tuple[WarmStartEvaluator, Engine]:
+    """An evaluator that knows what is known, and the engine; the same request gives the same search.
 
-    Points to try first, in the unit cube: x0, then known points from best to worst, then extra.
+    Points to try first, in the unit cube: x0, then known points from best to worst; more are known like these.
     """
-    problem = Problem(
-        "fun", request.lower, request.upper, *counts, formula,
-        integrality=request.integrality, ineq_tol=request.ineq_tol, eq_tol=request.eq_tol,
-    )  # fmt: skip
-    evaluator = ExactEvaluator(problem, request.budget)
+    evaluator = WarmStartEvaluator(request, log, call)
     first = [] if request.x0 is None else list(evaluator.place(request.x0))
-    if request.known is not None:
-        unit = evaluator.know(request.known)
-        ev = request.known.evaluation(*request.tolerances)
+    for known in (k for k in (request.known, more) if k is not None):
+        unit = evaluator.know(known)
+        ev = known.evaluation(*request.tolerances)
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
-    first += [] if extra is None else list(extra)
     distinct = list({row.tobytes(): row for row in first}.values())
     task = Task.of(evaluator, Streams([request.seed]), x0=np.array(distinct) if distinct else None)
     return evaluator, build_engine(request.method, task, **request.options)
+
+
+class WarmStartEvaluator(Evaluator):
+    """One run on a function whose number of constraints its answers tell.
+
+    Mapping a point into the unit cube and back can move its last bit, so points given in
+    the box are remembered with their unit coordinates. A known point is answered once without
+    being called or counted; asked for again, it is a point like any other, so a run that
+    only proposes known points ends too.
+    """
+
+    def __init__(self, request: Request, log: EvaluationLog, call: Callable[[np.ndarray], Values]) -> None:
+        problem = Problem(
+            "fun", request.lower, request.upper, 0, 0, lambda x: call(x[0]),
+            integrality=request.integrality, ineq_tol=request.ineq_tol, eq_tol=request.eq_tol,
+        )  # fmt: skip
+        super().__init__(problem, request.budget)
+        self.log, self.call = log, call
+        self._scouting = np.random.default_rng([request.seed, SCOUT])
+        self._exact: dict[bytes, np.ndarray] = {}
+        self._known: dict[bytes, list[tuple[Any, ...]]] = {}
+
+    def counts(self) -> tuple[int, int]:
+        """Numbers of inequalities and equalities, known from the first answers on."""
+        assert self.log.layout is not None or self.log.planned, "asked for counts before the first evaluation"
+        return self.log.counts
+
+    def place(self, x: np.ndarray) -> np.ndarray:
+        """Unit coordinates [n, D] that will be evaluated as exactly these points [n, D]."""
+        unit = self.to_unit(x) + 0.0
+        for row, point in zip(unit, x):
+            self._exact[row.tobytes()] = point
+        return unit
+
+    def know(self, known: Known) -> np.ndarray:
+        """Answer these points without a call, and let them compete for the best; their unit coordinates."""
+        unit = self.place(known.x)
+        if len(unit):
+            for i, row in enumerate(unit):
+                self._known.setdefault(row.tobytes(), []).append((known.f[i], known.g[i], known.h[i]))
+            self._challenge(*known)
+        return unit
+
+    def charge(self, count: int) -> None:
+        """Count calls that were made beside the candidates asked for."""
+        self.nfev = self.nfev + count
+        self._most = int(self.nfev.max())
+
+    def to_box(self, unit: Array) -> Array:
+        """Unit-cube coordinates [1, n, D] as the points that are evaluated."""
+        x = super().to_box(unit)
+        if self._exact:
+            found = [(i, self._exact[key]) for i, key in enumerate(_keys(unit)) if key in self._exact]
+            if found:
+                x = x.copy()
+                for i, point in found:
+                    x[0, i] = point
+        return x
+
+    def needed(self, unit: Array) -> np.ndarray:
+        """Which of these candidates [1, n, D] would be called: not known, and within the budget; [m]."""
+        left = {key: len(values) for key, values in self._known.items()}
+        free = []
+        for key in _keys(unit):
+            free.append(left.get(key, 0) > 0)
+            left[key] = left.get(key, 0) - 1
+        return np.flatnonzero(~np.array(free, dtype=bool))[: self.left]
+
+    def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
+        """Known candidates from memory, the others in index order while the budget lasts."""
+        free: dict[int, tuple[Any, ...]] = {}
+        if self._known:
+            for i, key in enumerate(_keys(unit)):
+                if key in self._known and (wanted is None or wanted[0, i]):
+                    free[i] = self._known[key].pop(0)
+                    if not self._known[key]:
+                        del self._known[key]
+        if not free:
+            return super().evaluate(unit, wanted)
+        count = unit.shape[1]
+        rest = [i for i in range(count) if i not in free and (wanted is None or wanted[0, i])]
+        f, g, h = (np.stack(column)[None] for column in zip(*free.values()))
+        parts = [self._finish(f, g, h)]
+        if rest and self.left > 0:
+            parts.append(super().evaluate(unit[:, rest, :]))
+        full = concat([*parts, absent(parts[0], 1)])
+        place = np.full(count, full.f.shape[1] - 1)
+        made = [*free, *(rest if len(parts) > 1 else [])]
+        place[made] = np.arange(len(made))
+        return full.map(lambda a: rows(a, place[None]))
+
+    def _call(self, x: Array) -> Evaluation:
+        return self._finish(*self._padded(self.problems[0], x))
+
+    def _padded(self, problem: Problem, x: Array) -> tuple[Array, Array, Array]:
+        """What the function says of points [1, n, D], in the width of its constraints."""
+        with np.errstate(all="ignore"):
+            f, g, h = self.call(x[0])
+            if self.log.layout is None and self._scout(len(f)):
+                g, h = (np.full((len(f), n), np.nan) for n in self.log.counts)
+        return f[None], g[None], h[None]
+
+    def _scout(self, size: int) -> bool:
+        """Look elsewhere when all of the first candidates failed: whether an answer came within the budget.
+
+        An engine can only be told once it is known how many constraints there are.
+        """
+        while self.log.layout is None and self.log.planned < self.budget:
+            x = self.to_box(self._scouting.random((1, min(size, self.budget - self.log.planned), self.dim)))[0]
+            self.charge(len(x))
+            self._challenge(x, *self.call(x))
+        return self.log.layout is not None
+
+    def _challenge(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
+        """Let points [n, D] beside the search compete for the best."""
+        ev = self._finish(f[None], g[None], h[None])
+        self.feasible_best.challenge(x[None], ev)
+        self.score_best.challenge(x[None], ev)
+
+
+def _keys(unit: np.ndarray) -> list[bytes]:
+    """What identifies each candidate of the one run."""
+    return [row.tobytes() for row in np.ascontiguousarray(unit[0] + 0.0)]
 
 
 class Session:
@@ -54,7 +179,7 @@ class Session:
 
     def __init__(self, request: Request, caller: Caller, report: Callable[[Session], None] | None = None) -> None:
         self.request, self.caller, self.report = request, caller, report
-        self.ledger, self.stopping = caller.ledger, caller.stopping
+        self.log, self.stopping = caller.log, caller.stopping
         self.folder: RunFolder | None = None
         self.nit = 0
         self.between = False  # whether a generation is complete and the next not begun
@@ -62,40 +187,72 @@ class Session:
         if report is not None:
             caller.tick = lambda: report(self)
         if request.known is not None:
-            self.ledger.declare(request.known.g.shape[1], request.known.h.shape[1])
-        self.evaluator, self.engine = prepare(request, self.ledger.counts or (0, 0), self._formula)
+            self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
+        self.evaluator, self.engine = prepare(request, self.log, self._call)
+        caller.charge = self.evaluator.charge
 
     def keep_in(self, folder: RunFolder) -> None:
         """Keep everything in a folder, and take from it what an interrupted run left there."""
         self.folder = folder
         self.notes += folder.notes
-        folder.attach(self.ledger)
+        folder.attach(self.log)
         self.caller.clocked = folder.clocked
 
     def run(self) -> MinimizeResult:
         """Search until something ends it; always a result, but for errors."""
-        try:
-            if not self._known_enough() and (self.request.known is not None or self._scout()):
+        with self._heard():
+            try:
                 self._search()
-        except StopRun as stop:
-            self.stopping.end(stop.reason, stop.detail)
-        except KeyboardInterrupt:
-            self.between = False  # the streams may have moved on: where the search stands is not known
-            self.stopping.end("interrupt")
-        except EvaluationFailed as error:
-            error.result = self.result()
-            raise
-        finally:
-            close = getattr(self.report, "close", None)
-            if close is not None:
-                close()
-        self.stopping.end("budget" if len(self.ledger) >= self.request.budget else "finished")
+            except StopRun as stop:
+                self.stopping.end(stop.reason, stop.detail)
+            except KeyboardInterrupt:
+                self.between = False  # the streams may have moved on: where the search stands is not known
+                self.stopping.end("interrupt")
+            except EvaluationFailed as error:
+                error.result = self.result()
+                raise
+            finally:
+                close = getattr(self.report, "close", None)
+                if close is not None:
+                    close()
+            return self._finished()
+
+    def _finished(self) -> MinimizeResult:
+        """The result at the end, which the folder keeps too."""
+        self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
         result = self.result()
         if self.folder is not None:
             if self.between:
                 self.folder.generation(self.nit, self._snapshot, last=True)
-            self.folder.finish(self.ledger, result.summary())
+            self.folder.finish(self.log, result.summary())
         return result
+
+    @contextmanager
+    def _heard(self) -> Iterator[None]:
+        """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
+        say = "meco: stopping after the evaluation at hand; again to abandon it"
+        with noted(interrupting(), say, waiting=lambda: self.stopping.reason is None) as heard:
+            self.stopping.interrupted = heard
+            yield
+
+    def _search(self) -> None:
+        while not self._known_enough():
+            try:
+                return self.engine.run(self.evaluator, self._after_generation)
+            except LayoutChanged:
+                self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """A new search for the constraints that there really are, which knows what the first one was told."""
+        good = [n for n, entry in self.log.entries.items() if entry.good]
+        known = Known(np.array([self.log.entries[n].x for n in good]), *self.log.values(good))
+        self.evaluator, self.engine = prepare(self.request, self.log, self._call, known)
+        self.evaluator.charge(self.log.planned)
+        self.caller.charge = self.evaluator.charge
+
+    def _call(self, x: np.ndarray) -> Values:
+        self.between = False
+        return self.caller(x)
 
     def _known_enough(self) -> bool:
         """Whether a point known beforehand already is what the run should stop at."""
@@ -105,75 +262,16 @@ class Session:
         return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
     def _snapshot(self) -> Snapshot:
-        return Snapshot.of(self.engine, self.nit, len(self.ledger))
+        from meco.blackbox.snapshot import Snapshot
 
-    def _formula(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        self.between = False
-        f, g, h = self.caller(x[0])
-        return f[None], g[None], h[None]
-
-    def _scout(self) -> bool:
-        """Have first candidates evaluated until an answer tells how many constraints there are.
-
-        The search proper then begins anew, proposes the same candidates, and finds them known.
-        """
-        unit = self._first_candidates()
-        more = np.random.default_rng([self.request.seed, SCOUT])
-        tried: list[tuple[np.ndarray, ...]] = []
-        while True:
-            unit = unit[: self.request.budget - self.ledger.planned]
-            if len(unit) == 0:
-                return False  # every evaluation of the budget failed
-            x = self.evaluator.to_box(unit[None])[0]
-            values = self.caller(x)
-            tried.append((unit, x, *values))
-            if np.isfinite(values[0]).any():
-                break
-            unit = more.random(unit.shape)
-        self._begin(tried)
-        return True
-
-    def _first_candidates(self) -> np.ndarray:
-        """What the engine asks first; for a library that cannot be asked, x0 or the centre of the box."""
-        if METHODS[self.request.method].asked:
-            return self.engine.ask()[0]
-        if self.request.x0 is not None:
-            return self.evaluator.place(self.request.x0[:1])
-        return np.full((1, self.request.dim), 0.5)
-
-    def _begin(self, tried: list[tuple[np.ndarray, ...]]) -> None:
-        """A fresh engine for the number of constraints found, with the first candidates known and paid for."""
-        assert self.ledger.counts is not None
-        p, q = self.ledger.counts
-        unit, x, f = (np.concatenate([part[i] for part in tried]) for i in range(3))
-        g, h = (np.full((len(f), n), np.nan) for n in (p, q))
-        g[-len(tried[-1][2]) :], h[-len(tried[-1][2]) :] = tried[-1][3], tried[-1][4]
-        extra = None if len(tried) == 1 else unit[np.isfinite(f)]
-        self.evaluator, self.engine = prepare(self.request, self.ledger.counts, self._formula, extra)
-        self.evaluator.know(Known(x, f, g, h), unit)
-        self.evaluator.charge(self.ledger.planned)
-
-    def _search(self) -> None:
-        self.caller.charge = self.evaluator.charge
-        size = getattr(self.engine, "size", None) or 0
-        if size > self.request.budget:
-            self.notes.append(
-                f"the budget of {self.request.budget} is below the population of {size}: only initial points were tried"
-            )
-        if self.evaluator.left > 0:
-            self.engine.run(self.evaluator, self._after_generation)
-        elif METHODS[self.request.method].asked:  # the first candidates took it all: one generation, for the trace
-            unit = self.engine.ask()
-            self.engine.tell(unit, self.evaluator.evaluate(unit))
-            self.evaluator.note(self.engine.population, self.engine.trace())
-            self._after_generation()
+        return Snapshot.of(self.engine, self.nit, len(self.log))
 
     def _after_generation(self) -> bool:
         self.nit += 1
         self.between = True
         if self.folder is not None:
             self.folder.generation(self.nit, self._snapshot)
-        if not self.ledger.caught_up:  # nobody wants to be told again what an interrupted run told
+        if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
         if self.report is not None:
             self.report(self)
@@ -183,17 +281,16 @@ class Session:
         """The result so far."""
         seen = self.evaluator.feasible_best.held is not None and self.nit > 0
         trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if seen else {}
-        notes = self.notes + self._untried()
-        return make_outcome(
-            self.request, self.ledger, self.stopping.reason or "running",
-            detail=self.stopping.detail, nit=self.nit, trace=trace, notes=notes, engine=self.engine,
+        return make_result(
+            self.request, self.log, self.stopping.reason or "running", detail=self.stopping.detail, nit=self.nit,
+            trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()], engine=self.engine,
         )  # fmt: skip
 
     def _untried(self) -> list[str]:
         """Starting points for which there was no room."""
         if self.request.x0 is None or self.stopping.reason is None:
             return []
-        tried = {entry.x.tobytes() for entry in self.ledger.entries.values()}
+        tried = {entry.x.tobytes() for entry in self.log.entries.values()}
         known = set() if self.request.known is None else {row.tobytes() for row in self.request.known.x}
         missing = sum(row.tobytes() not in tried | known for row in self.request.x0)
         count = len(self.request.x0)

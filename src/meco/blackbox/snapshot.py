@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.engines.engine import Engine
+from meco.files.atomic import write_bytes
 from meco.files.safetensors import parse_tensors, write_tensors
 
 
@@ -43,10 +43,7 @@ class Snapshot(NamedTuple):
         """A file that is complete at any moment: the safetensors layout, with a checksum."""
         texts = {"generation": str(self.generation), "nfev": str(self.nfev), "streams": self.streams}
         content = write_tensors(self.population, texts)
-        draft = path.with_name(path.name + ".new")
-        with open(draft, "wb") as file:
-            file.write(zlib.crc32(content).to_bytes(4, "little") + content)
-        os.replace(draft, path)
+        write_bytes(path, zlib.crc32(content).to_bytes(4, "little") + content)
 
 
 def read_snapshot(path: Path) -> Snapshot | None:

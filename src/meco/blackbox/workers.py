@@ -1,33 +1,19 @@
-"""Where calls are made: here, in worker processes, in an executor, or through a map."""
+"""Where calls are made when not in this process: in workers of our own, in an executor, or through a map."""
 
 from __future__ import annotations
 
 import os
 import pickle
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
-from meco.blackbox.answers import Answer, Fault, failed
-from meco.blackbox.call import Call, Parcel
-from meco.blackbox.processes import Job, Processes, Timed
-from meco.blackbox.stopping import StopRun
+from meco.blackbox.answers import Answer, Call, Fault, failed
+from meco.blackbox.calls import Backend, CallJob, Found, Serial, Stopping, StopRun
+from meco.blackbox.processes import Parcel, TimedCall, WorkerPool
 from meco.errors import InvalidInput
-
-Found = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
-
-
-class Backend(Protocol):
-    """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes."""
-
-    chunks: int
-
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]: ...
-
-    def close(self) -> None: ...
 
 
 def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
@@ -45,11 +31,11 @@ def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
     count = (os.cpu_count() or 1) if int(workers) == -1 else int(workers)
     if count < 1:
         raise InvalidInput(f"workers must be 1 or more, or -1 for all cores; got {workers}")
-    return Serial(call) if count == 1 and timeout is None else Processes(call, count, timeout)
+    return Serial(call) if count == 1 and timeout is None else WorkerPool(call, count, timeout)
 
 
 def _packed(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
-    timed = call if timeout is None else Timed(call, timeout)
+    timed = call if timeout is None else TimedCall(call, timeout)
     return Parcel(timed) if pickles else timed  # other libraries know best how to send a function
 
 
@@ -62,24 +48,6 @@ def _pickles(mapper: Any) -> bool:
     )
 
 
-class Serial:
-    """One call after the other, in this process."""
-
-    chunks = 1
-
-    def __init__(self, call: Call) -> None:
-        self.call = call
-
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
-        for index, job in enumerate(jobs):
-            if deadline is not None and time.monotonic() >= deadline:
-                raise StopRun("max_time")
-            yield index, *self.call(*job)
-
-    def close(self) -> None:
-        pass
-
-
 class Mapped:
     """A map-like function, such as pool.map; its results come in order."""
 
@@ -88,19 +56,17 @@ class Mapped:
     def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
         self.mapper, self.call = mapper, call
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
-        if deadline is not None and time.monotonic() >= deadline:
-            raise StopRun("max_time")
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
+        stopping.check()
         for index, found in enumerate(self.mapper(partial(_apply, self.call), jobs)):
             yield index, *found
-            if deadline is not None and time.monotonic() >= deadline:
-                raise StopRun("max_time")
+            stopping.check()
 
     def close(self) -> None:
         pass
 
 
-def _apply(call: Callable[..., Any], job: Job) -> tuple[list[Answer], float]:
+def _apply(call: Callable[..., Any], job: CallJob) -> tuple[list[Answer], float]:
     return call(*job)
 
 
@@ -116,7 +82,7 @@ class Executor:
     def __init__(self, executor: Any, call: Callable[..., Any]) -> None:
         self.executor, self.call = executor, call
 
-    def run(self, jobs: list[Job], deadline: float | None) -> Iterator[Found]:
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
         done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
         futures = []
         try:
@@ -124,19 +90,19 @@ class Executor:
                 futures.append(self._submit(job))
                 futures[-1].add_done_callback(lambda future, index=index: done.put((index, future)))
             for _ in jobs:
-                index, future = _next(done, deadline)
+                index, future = _next(done, stopping)
                 yield index, *self._answers(future, jobs[index])
         finally:
             for future in futures:
                 future.cancel()
 
-    def _submit(self, job: Job) -> Any:
+    def _submit(self, job: CallJob) -> Any:
         try:
             return self.executor.submit(self.call, *job)
         except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
             raise StopRun("workers", f"the executor takes no more work: {error}") from error
 
-    def _answers(self, future: Any, job: Job) -> tuple[list[Answer], float]:
+    def _answers(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
         """The call itself never raises: what does come up is the executor's own trouble."""
         try:
             return future.result()
@@ -155,13 +121,11 @@ class Executor:
         pass
 
 
-def _next(done: SimpleQueue[tuple[int, Any]], deadline: float | None) -> tuple[int, Any]:
-    """The next finished future, waited for in short steps so that Ctrl-C is heard everywhere."""
+def _next(done: SimpleQueue[tuple[int, Any]], stopping: Stopping) -> tuple[int, Any]:
+    """The next finished future, waited for in short steps so that a signal is heard everywhere."""
     while True:
-        if deadline is not None and time.monotonic() >= deadline:
-            raise StopRun("max_time")
-        step = 0.5 if deadline is None else max(0.0, min(0.5, deadline - time.monotonic()))
+        stopping.check()
         try:
-            return done.get(timeout=step)
+            return done.get(timeout=stopping.patience())
         except Empty:
             continue

@@ -1,42 +1,14 @@
-"""What the command line shares: arguments as people type them, signals, results in words."""
+"""What the command line shares: arguments as people type them, results in words."""
 
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from meco.blackbox.result import MinimizeResult
 from meco.errors import InvalidInput
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: with the best point so far."""
-
-    def interrupt(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM are only noted, for work that looks at the note between two steps."""
-    heard: list[int] = []
-    before = {s: signal.signal(s, lambda number, frame: heard.append(number)) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(heard)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from meco.blackbox.result import MinimizeResult
-from meco.commands.console import describe, stoppable
+from meco.commands.console import describe
 from meco.commands.sources import Benchmark, find_problem
 from meco.problems.problem import Problem
+from meco.signals import terminated_like_interrupted
 
 STORIES = (
     ("RC19", 2000, "The cheapest welded beam that carries its load."),
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     for name, budget, story in STORIES:
         problem = find_problem(name)
         print(f"{name}: {problem.title}", file=sys.stderr)
-        with stoppable():
+        with terminated_like_interrupted():
             result = minimize(
                 Benchmark(problem, {}), list(zip(problem.lower, problem.upper)), budget=args.budget or budget,
                 method=args.method, seed=args.seed, vectorized=True, integrality=problem.integrality,

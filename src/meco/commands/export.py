@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from meco.blackbox.answers import Fault
-from meco.blackbox.evaluation_log import Entry, Ledger
-from meco.blackbox.log_file import Layout
-from meco.blackbox.runfolder import load_run
+import numpy as np
+
+from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.runreader import load_run
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,66 +24,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    facts, entries, layout, damaged = load_run(args.run)
+    facts, log, damaged = load_run(args.run)
     if damaged:
-        print(f"meco: {damaged} damaged records of {args.run} are left out", file=sys.stderr)
+        print(f"meco: {damaged} damaged places of {args.run} are left out", file=sys.stderr)
     write = _write_jsonl if args.jsonl else _write_csv
     if args.output is None:
-        write(sys.stdout, entries, layout, facts)
+        write(sys.stdout, log, facts["inputs"])
     else:
         with open(args.output, "w", encoding="utf-8", newline="") as file:
-            write(file, entries, layout, facts)
+            write(file, log, facts["inputs"])
     return 0
 
 
-def _write_csv(file: TextIO, entries: list[Entry], layout: Layout, facts: dict[str, Any]) -> None:
+def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    head = ["number", "batch", "attempt", "fault", "feasible", *(f"x{i + 1}" for i in range(layout.dim)), "f"]
-    writer.writerow([*head, *_names(layout, facts)])
-    for row in _rows(entries, layout, facts):
-        writer.writerow([_cell(value) for value in row.values()])
+    x_names = [f"x{i + 1}" for i in range(len(inputs["lower"]))]
+    names = log.names(inputs["constraint_names"])
+    writer.writerow(["number", "batch", "attempt", "fault", "feasible", *x_names, "f", *names])
+    for head, e in _rows(log, inputs):
+        cells = [*head.values(), *e.x.tolist(), float(e.f), *e.g.tolist(), *e.h.tolist()]
+        writer.writerow([_cell(value) for value in cells])
 
 
-def _write_jsonl(file: TextIO, entries: list[Entry], layout: Layout, facts: dict[str, Any]) -> None:
-    for row in _rows(entries, layout, facts):
-        file.write(json.dumps(_nested(row, layout), ensure_ascii=False) + "\n")
+def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
+    """x and the constraints as one field each; what is not finite becomes null."""
+    names, p = log.names(inputs["constraint_names"]), log.counts[0]
+    for head, e in _rows(log, inputs):
+        g = {name: _finite(v) for name, v in zip(names[:p], e.g.tolist())}
+        h = {name: _finite(v) for name, v in zip(names[p:], e.h.tolist())}
+        row = head | {"x": e.x.tolist(), "f": _finite(float(e.f)), "g": g, "h": h}
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _rows(entries: list[Entry], layout: Layout, facts: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Columns: number, batch, attempt, fault, feasible, x1.., f, then the constraints by name."""
-    names = _names(layout, facts)
-    inputs = facts["inputs"]
-    for e in entries:
-        good = e.fault is Fault.NONE
-        kept = good and bool((e.g <= inputs["ineq_tol"]).all() and (abs(e.h) <= inputs["eq_tol"]).all())
-        row: dict[str, Any] = {
+def _rows(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
+    """What describes each call, and the call, with as many constraint values as there are constraints."""
+    p, q = log.counts
+    for number in sorted(log.entries):
+        e = log.entries[number]
+        e = e if (e.g.size, e.h.size) == (p, q) else e._replace(g=np.full(p, np.nan), h=np.full(q, np.nan))
+        yield {
             "number": e.number, "batch": e.batch, "attempt": e.attempt,
-            "fault": "" if good else e.fault.name.lower(), "feasible": kept,
-        }  # fmt: skip
-        row |= {f"x{i + 1}": float(v) for i, v in enumerate(e.x)}
-        row["f"] = float(e.f)
-        row |= {name: float(v) for name, v in zip(names, [*e.g, *e.h])}
-        yield row
-
-
-def _names(layout: Layout, facts: dict[str, Any]) -> tuple[str, ...]:
-    ledger = Ledger()
-    ledger.declare(layout.n_ineq, layout.n_eq)
-    if facts["constraints"] is not None:
-        ledger.name(tuple(facts["constraints"]["ineq"]), tuple(facts["constraints"]["eq"]))
-    return ledger.names(facts["inputs"]["constraint_names"])
-
-
-def _nested(row: dict[str, Any], layout: Layout) -> dict[str, Any]:
-    """The same with x and the constraints as one field each; what is not finite becomes null."""
-    values = list(row.items())
-    head, rest = dict(values[:5]), values[5:]
-    x, (_, f), constraints = rest[: layout.dim], rest[layout.dim], rest[layout.dim + 1 :]
-    head |= {"x": [v for _, v in x], "f": _finite(f)}
-    return head | {
-        "g": {k: _finite(v) for k, v in constraints[: layout.n_ineq]},
-        "h": {k: _finite(v) for k, v in constraints[layout.n_ineq :]},
-    }
+            "fault": "" if e.good else e.fault.name.lower(),
+            "feasible": e.feasible(inputs["ineq_tol"], inputs["eq_tol"]),
+        }, e  # fmt: skip
 
 
 def _finite(value: float) -> float | None:

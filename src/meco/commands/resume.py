@@ -6,11 +6,12 @@ import argparse
 import os
 from pathlib import Path
 
-from meco.blackbox.runfolder import Checkpoint, read_facts
-from meco.commands.console import stoppable
+from meco.blackbox.runfolder import Checkpoint
+from meco.blackbox.runreader import read_facts
 from meco.commands.solve import finish
 from meco.commands.sources import open_source
 from meco.errors import InvalidInput
+from meco.signals import terminated_like_interrupted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         options["workers"] = args.workers
     same = ("budget", "method", "seed", "x0", "integrality", "eq_tol", "ineq_tol", "on_error")
     try:
-        with stoppable():
+        with terminated_like_interrupted():
             result = minimize(
                 fun, list(zip(inputs["lower"], inputs["upper"])), evaluated=source["evaluated"],
                 constraint_names=inputs["constraint_names"] or None, max_time=args.max_time, target=args.target_value,

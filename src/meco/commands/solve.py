@@ -15,13 +15,14 @@ import numpy as np
 
 from meco.blackbox.progress import clock
 from meco.blackbox.runfolder import Checkpoint
-from meco.commands.console import asked_to_stop, describe, parse_bounds, parse_numbers, stoppable
+from meco.commands.console import describe, parse_bounds, parse_numbers
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.methods import solve
 from meco.problems.problem import Problem
 from meco.results import RunResult
+from meco.signals import noted, terminated_like_interrupted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +113,7 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
         "ineq_tol": getattr(problem, "ineq_tol", 0.0) if args.ineq_tol is None else args.ineq_tol,
     }
     try:
-        with stoppable():
+        with terminated_like_interrupted():
             result = minimize(
                 fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
                 method=args.method, policy=args.policy, pop_size=args.pop_size, seed=args.seed,
@@ -157,7 +158,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     options = {key: getattr(args, key) for key in ("policy", "pop_size") if getattr(args, key) is not None}
     budget = 50 * problem.dim if args.budget is None else args.budget
     seeds = range(first, first + args.runs)
-    with asked_to_stop() as stop:
+    with noted() as stop:
         watch = Watch(stop, args.quiet)
         results = solve(args.method, problem, budget, seeds, watch=watch, **options)
         watch.close()

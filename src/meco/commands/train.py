@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Any
 
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.mdp.policy_store import SUFFIX, load_policy
+from meco.signals import noted
 from meco.training.config import INSTANCES, TrainingConfig
 from meco.training.presets import PRESETS, folds, for_seeds, only, without
 from meco.training.record import write_trained
@@ -58,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         configs = _pending(configs, args.out, args.select)
     from meco.training.trainer import lockstep_groups
 
-    with _stop_on_signal() as stop:
+    with noted() as stop:
         for group in lockstep_groups(configs):
             if not _train(group, args, stop):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
@@ -193,23 +192,6 @@ class ProgressLine:
     def end(self) -> None:
         if self._live:
             print(file=sys.stderr)
-
-
-@contextmanager
-def _stop_on_signal() -> Iterator[Callable[[], bool]]:
-    """The first SIGINT or SIGTERM asks for a clean stop, the second one ends the process."""
-    asked: list[int] = []
-
-    def ask(number: int, frame: Any) -> None:
-        asked.append(number)
-        signal.signal(number, before[number])
-
-    before: dict[int, Any] = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(asked)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _names(text: str) -> tuple[str, ...]:

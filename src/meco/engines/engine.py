@@ -39,8 +39,7 @@ class Task:
     rng: Streams  # one random stream per run
     lower: Array  # box of each run, [B or 1, 1, D]
     upper: Array
-    n_ineq: int
-    n_eq: int
+    counts: Callable[[], tuple[int, int]]  # inequalities and equalities; a user's function tells by its first answers
     x0: Array | None = None  # points to try first, unit cube, [n, D]
     ineq_tol: float = 0.0  # of the first run
     eq_tol: float = 1e-4
@@ -54,9 +53,19 @@ class Task:
         tolerances = {(p.ineq_tol, p.eq_tol): None for p in evaluator.problems}
         return cls(
             evaluator.dim, evaluator.budget, rng, evaluator.lower, evaluator.upper,
-            evaluator.n_ineq, evaluator.n_eq, x0, *next(iter(tolerances)), len(tolerances) == 1,
+            evaluator.counts, x0, *next(iter(tolerances)), len(tolerances) == 1,
             evaluator.whole, evaluator.tolerances,
         )  # fmt: skip
+
+    @property
+    def n_ineq(self) -> int:
+        """Number of inequalities; known from the first tell on."""
+        return self.counts()[0]
+
+    @property
+    def n_eq(self) -> int:
+        """Number of equalities; known from the first tell on."""
+        return self.counts()[1]
 
     def tolerance(self, ev: Evaluation) -> Array:
         """What each constraint may be violated by, inequalities first: [B or 1, C]."""

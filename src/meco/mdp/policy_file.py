@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import meco
 from meco.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
+from meco.files.atomic import write_bytes
 from meco.files.safetensors import read_tensors, write_tensors
 from meco.mdp.controls import CONTROLS, DECODED, set_of
 from meco.mdp.features import FEATURES
@@ -30,12 +32,19 @@ def read_policy(path: Path) -> NetworkPolicy:
 
     Raises DamagedFile for a file that is not whole, or was made for other features or controls.
     """
-    tensors, texts = read_tensors(path)
+    facts = path.stat()
+    tensors, texts = _content(path, facts.st_size, facts.st_mtime_ns)
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
     if metadata["digest"] != digest(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
     return KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
+
+
+@lru_cache(maxsize=16)
+def _content(path: Path, size: int, changed: int) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Tensors and texts of a file, read once while it stays as it is."""
+    return read_tensors(path)
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
@@ -64,9 +73,7 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     except (TypeError, ValueError) as error:  # DamagedFile is a ValueError
         raise InvalidInput(f"cannot save {os.fspath(path)}: {error}") from error
     target = Path(path)
-    partial = target.with_name(target.name + ".partial")
-    partial.write_bytes(write_tensors(numbers._asdict(), texts))
-    partial.replace(target)
+    write_bytes(target, write_tensors(numbers._asdict(), texts))
 
 
 def digest(weights: Weights) -> str:

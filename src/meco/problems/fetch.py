@@ -14,6 +14,7 @@ from urllib.parse import quote
 import numpy as np
 
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
+from meco.files.atomic import replacing
 from meco.problems.tables import DIMS, SHAPES, misfit, user_folder
 from meco.registry import Registry
 
@@ -139,12 +140,6 @@ def _converted(path: Path, source: Source, suite: str, url: str) -> Arrays:
 def _written(arrays: Arrays, folder: Path, filename: str) -> Path:
     """Write the npz under a passing name and move it into place, so that no half file is ever seen."""
     folder.mkdir(parents=True, exist_ok=True)
-    handle, passing = tempfile.mkstemp(prefix=filename, suffix=".part", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
-        os.replace(passing, folder / filename)
-    except BaseException:
-        Path(passing).unlink(missing_ok=True)
-        raise
+    with replacing(folder / filename, shared=True) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return folder / filename

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile, MissingData
+from meco.files.atomic import replacing
 
 FORMAT = 1
 STATE = "state.json"  # the entry that holds the JSON, as bytes
@@ -20,12 +20,8 @@ STATE = "state.json"  # the entry that holds the JSON, as bytes
 def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
     """Write arrays and a JSON state; a kill at any moment leaves the old file or the new one."""
     text = json.dumps({"format": FORMAT, **state}).encode()
-    partial = path.with_name(path.name + ".partial")
-    with open(partial, "wb") as file:
+    with replacing(path, fsync=True) as file:
         np.savez(file, **arrays, **{STATE: np.frombuffer(text, np.uint8)})  # type: ignore[arg-type]
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

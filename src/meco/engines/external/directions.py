@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from meco.engines.external import borrow
+from meco.files.atomic import replacing
 
 
 def cache_folder() -> Path:
@@ -52,8 +53,7 @@ def _read(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
 
 def _write(path: Path, found: np.ndarray) -> None:
     """Keep a copy; a folder that cannot be written only costs the time to compute it again."""
-    draft = path.with_name(f"{path.stem}.{os.getpid()}.npy")  # complete before it gets its name
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.save(draft, found)
-        os.replace(draft, path)
+        with replacing(path, shared=True) as file:
+            np.save(file, found)

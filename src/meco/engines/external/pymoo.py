@@ -42,8 +42,8 @@ class Pymoo(Engine):
 
     def ask(self) -> Array:
         """Offspring, the first time uniform points: [1, n, D]."""
-        if self.algorithm is None:
-            self._start(first_population(self.task, self.size)[0])
+        if self.generation == 0:  # the algorithm is built when the number of constraints is known
+            return np.clip(first_population(self.task, self.size), 0.0, 1.0)
         with contained():
             self.asked = self.algorithm.ask()
         if self.asked is None or len(self.asked) == 0:  # every offspring was a duplicate
@@ -53,6 +53,10 @@ class Pymoo(Engine):
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Let the algorithm select; what survives becomes the population."""
+        if self.generation == 0:
+            self._start(x[0])
+            with contained():
+                self.asked = self.algorithm.ask()
         values = self.ceiling.cover(self._values(ev), ev.failed[0])
         self._lower_failed()
         static = borrow("pymoo.problems.static", self.name).StaticProblem
@@ -100,17 +104,25 @@ class Nsga3(Pymoo):
         if pop_size < 4:
             raise InvalidInput(f"NSGA-III needs a pop_size of at least 4; got {pop_size}")
         super().__init__(task, pop_size)
-        n_con = task.n_ineq + task.n_eq
-        self.crowded = objectives == "multi" and n_con + 1 >= self.size
-        self.separate = objectives == "multi" and n_con > 0 and not self.crowded
+        self.objectives = objectives
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there would be as many objectives as directions."""
+        return self.objectives == "multi" and sum(self.task.counts()) + 1 >= self.size
+
+    @property
+    def separate(self) -> bool:
+        """Whether every violation is an objective."""
+        return self.objectives == "multi" and sum(self.task.counts()) > 0 and not self.crowded
 
     def run(self, evaluator: Evaluator, stop: Any = None) -> None:
-        if self.crowded:
-            evaluator.notes.append(f"{self.task.n_ineq + self.task.n_eq} violations were summed to one objective")
         super().run(evaluator, stop)
+        if self.crowded:
+            evaluator.notes.append(f"{sum(self.task.counts())} violations were summed to one objective")
 
     def _shape(self) -> dict[str, int]:
-        return {"n_obj": 1 + self.task.n_ineq + self.task.n_eq if self.separate else 2}
+        return {"n_obj": 1 + sum(self.task.counts()) if self.separate else 2}
 
     def _values(self, ev: Evaluation) -> np.ndarray:
         violations = ev.c[0] if self.separate else ev.nu[0][:, None]

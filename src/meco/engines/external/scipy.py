@@ -52,9 +52,9 @@ class Door:
             self._check()
             ev = self.evaluator.evaluate(np.clip(x[new], 0.0, 1.0)[None])
             self.known.update(zip((keys[i] for i in new), pack(ev)))
-        width = 3 + self.evaluator.n_ineq + self.evaluator.n_eq
-        told = np.array([self.known[key] for key in keys]).reshape(len(keys), width)  # also when none are asked
-        return unpack(told, self.evaluator.n_ineq)
+        n_ineq, n_eq = self.evaluator.counts()
+        told = np.array([self.known[key] for key in keys]).reshape(len(keys), 3 + n_ineq + n_eq)
+        return unpack(told, n_ineq)
 
     def _check(self) -> None:
         spent = int(self.evaluator.nfev[0])
@@ -122,10 +122,12 @@ class DifferentialEvolution(SelfDriven):
         self.random = task.rng.generator(0)
 
     def _search(self, door: Door) -> None:
+        first = 0.5 + (np.clip((self._first(self.size) - 0.5) + 0.5, 0.0, 1.0) - 0.5)  # as the routine rounds them
+        door.evaluate(first)  # what it asks first anyway: how many constraints there are must be said before
         library().differential_evolution(
             lambda x: self._objective(door, x),
             bounds=[(0.0, 1.0)] * self.task.dim,
-            init=self._first(self.size),
+            init=first,
             constraints=self._limits(door),
             rng=self.random,
             maxiter=self.task.budget,  # the evaluator ends the search

@@ -42,10 +42,8 @@ class Cobra(Engine):
         self.task, self.random, self.size = task, task.rng.generator(0), 2 * task.dim + 1
         if cap is not None and cap < 4 * task.dim:
             raise InvalidInput(f"cap must be at least 4 D = {4 * task.dim} points; got {cap}")
-        outputs = 1 + task.n_ineq + task.n_eq
         self.cycle, self.phase_one, self.max_iter = tuple(cycle), phase_one, int(max_iter)
-        self.samples = Samples(task.dim, outputs)
-        self.training = Training(task.dim, outputs, cap)
+        self.cap = cap
         self.margin = FIRST_MARGIN
         self.patience = math.floor(2.0 * math.sqrt(task.dim))
         self.feasible_row = self.infeasible_row = 0
@@ -64,6 +62,11 @@ class Cobra(Engine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Take the points in, choose the best anew, and widen or narrow the safety margin."""
         y = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
+        if self.generation == 0:
+            self.samples, self.training = (
+                Samples(self.task.dim, y.shape[1]),
+                Training(self.task.dim, y.shape[1], self.cap),
+            )
         self.samples.add(2.0 * x[0] - 1.0, y, ev.failed[0])
         if self.generation == 0:
             self._begin()

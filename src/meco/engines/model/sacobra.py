@@ -39,7 +39,6 @@ class Sacobra(Cobra):
     def __init__(self, task: Task, refine: bool = True, **options: Any) -> None:
         super().__init__(task, **options)
         self.refine = refine
-        self.scale = np.ones(task.n_ineq + task.n_eq)
         self.logarithmic = False
         self.band = 0.0
         self.stalled = 0
@@ -47,6 +46,7 @@ class Sacobra(Cobra):
     def _begin(self) -> None:
         """The cycle, the logarithm, the scale of constraints and the first band, from the initial design."""
         self.design = len(self.samples)
+        self.scale = np.ones(self.samples.y.shape[1] - 1)
         y = self.samples.y[~self.samples.failed]
         if len(y) == 0:
             return

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from meco.errors import DamagedFile, MecoError
+from meco.files.atomic import write_bytes
 
 STORE = "results.sqlite"  # every run with its whole curve: what a campaign writes
 COMPACT = "runs.npz.xz"  # the same in little room: what the repository keeps
@@ -20,12 +21,9 @@ class StoreError(MecoError, OSError):
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """The whole file or none of it."""
-    half = path.with_name(path.name + ".part")
     try:
-        half.write_bytes(content.encode() if isinstance(content, str) else content)
-        half.replace(path)
+        write_bytes(path, content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        half.unlink(missing_ok=True)
         raise StoreError(f"cannot write {path}: {error.strerror}; nothing of it was kept") from error
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import signal
-import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from importlib import metadata
@@ -24,8 +22,8 @@ from meco.experiments.run.executors import Unreachable, Workers
 from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
 from meco.experiments.run.progress import CampaignProgress
 from meco.experiments.run.store import Store
+from meco.signals import raising
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
 
 
@@ -154,28 +152,9 @@ class _Campaign:
         self.workers.renew()
 
 
-@contextlib.contextmanager
-def stopping_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM both raise CampaignStopped, once.
-
-    A terminal and most job schedulers send the signal to every process of the group, and
-    `timeout` even twice to the first: what comes later must not disturb the way out.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, _: Any) -> None:
-        for each in STOPPING:
-            signal.signal(each, signal.SIG_IGN)
-        raise CampaignStopped(number)
-
-    before = {s: signal.signal(s, stop) for s in STOPPING}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def stopping_signals() -> contextlib.AbstractContextManager[None]:
+    """Ctrl-C and SIGTERM both raise CampaignStopped, once."""
+    return raising(CampaignStopped)
 
 
 def _session(experiments: Sequence[Experiment], workers: Workers, runs: int) -> tuple[str, dict[str, Any]]:

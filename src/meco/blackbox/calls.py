@@ -1,0 +1,258 @@
+"""The only place that has the user's function called: batches, in order, with second tries, until a stop."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from meco.blackbox.answers import WORDS, Answer, Call, EvaluationFailed, Fault
+from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.errors import InvalidInput, UnknownName
+from meco.evaluator import BudgetSpent
+
+ON_ERROR = ("penalize", "retry", "raise")
+STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
+RETRIES = 2  # further calls that a failed point may get
+REASONS = {
+    "running": "the run goes on",
+    "budget": "the budget is spent",
+    "max_time": "max_time is over",
+    "target": "the target was reached",
+    "feasible": "a feasible point was found",
+    "callback": "the callback asked to stop",
+    "interrupt": "the run was interrupted",
+    "workers": "the workers are gone",
+    "finished": "the method ended by itself",
+}
+
+
+class StopRun(BudgetSpent):
+    """Ends a run from inside an evaluation; engines let it pass as they do a spent budget."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(detail or REASONS[reason])
+        self.reason, self.detail = reason, detail
+
+
+class Stopping:
+    """The conditions that end one run before its budget is spent, and which of them fired."""
+
+    def __init__(
+        self,
+        max_time: float | None = None,
+        target: float | None = None,
+        stop: str | None = None,
+        callback: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if max_time is not None and not max_time >= 0:
+            raise InvalidInput(f"max_time must be a number of seconds, 0 or more; got {max_time!r}")
+        if target is not None and (not isinstance(target, (int, float)) or math.isnan(target)):
+            raise InvalidInput(f"target must be a number; got {target!r}")
+        if stop not in (None, "feasible"):
+            raise UnknownName("stop condition", stop, ["feasible"])
+        if callback is not None and not callable(callback):
+            raise InvalidInput(f"callback must be a function of the intermediate result; got {callback!r}")
+        self.deadline = None if max_time is None else time.monotonic() + max_time
+        self.target, self.stop, self.callback = target, stop, callback
+        self.interrupted: Callable[[], bool] = lambda: False  # whether a signal came
+        self.reason: str | None = None
+        self.detail = ""
+
+    def check(self) -> None:
+        """End the run when its time is over, or a signal came."""
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        if late or self.interrupted():
+            self.end("max_time" if late else "interrupt")
+            raise StopRun(self.reason or "interrupt")
+
+    def patience(self, until: float | None = None) -> float:
+        """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
+        ends = [moment for moment in (self.deadline, until) if moment is not None]
+        return max(0.0, min([STEP, *(end - time.monotonic() for end in ends)]))
+
+    def end(self, reason: str, detail: str = "") -> None:
+        """Remember why the run ends; the first reason stays."""
+        if self.reason is None:
+            self.reason, self.detail = reason, detail
+
+    @property
+    def watches_answers(self) -> bool:
+        """Whether a single answer can end the run."""
+        return self.target is not None or self.stop is not None
+
+    def answered(self, f: float, feasible: bool) -> bool:
+        """Whether this evaluation ends the run."""
+        if feasible and self.target is not None and f <= self.target:
+            self.end("target")
+        elif feasible and self.stop == "feasible":
+            self.end("feasible")
+        return self.reason is not None
+
+    def after_generation(self, result: Callable[[], Any]) -> bool:
+        """Ask the clock and the callback; the result is made only for a callback."""
+        with suppress(StopRun):
+            self.check()
+        if self.callback is not None and self.reason is None:
+            try:
+                wish = self.callback(result())
+                if isinstance(wish, (bool, np.bool_)) and wish:
+                    self.end("callback")
+            except StopIteration:  # SciPy's way to say it
+                self.end("callback")
+        return self.reason is not None
+
+
+class CallJob(NamedTuple):
+    """Points to evaluate in one call, and the number of the first."""
+
+    number: int
+    points: np.ndarray  # [m, D]
+
+
+Found = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
+
+
+class Backend(Protocol):
+    """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes."""
+
+    chunks: int
+
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]: ...
+
+    def close(self) -> None: ...
+
+
+class Serial:
+    """One call after the other, in this process."""
+
+    chunks = 1
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
+        for index, job in enumerate(jobs):
+            stopping.check()
+            yield index, *self.call(*job)
+
+    def close(self) -> None:
+        pass
+
+
+class Caller:
+    """Turns points [n, D] into f [n], g [n, p], h [n, q]; a failed point holds nan.
+
+    Which calls are made, in which order of numbers, depends on the points and the answers
+    alone, never on the number of workers.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        log: EvaluationLog,
+        stopping: Stopping,
+        budget: int,
+        on_error: str = "penalize",
+        tolerances: tuple[float, float] = (0.0, 1e-4),
+        vectorized: bool = False,
+    ) -> None:
+        if on_error not in ON_ERROR:
+            raise UnknownName("on_error", on_error, ON_ERROR)
+        self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
+        self.on_error, self.tolerances, self.vectorized = on_error, tolerances, vectorized
+        self.charge: Callable[[int], None] = lambda count: None  # told of calls beyond the first of each point
+        self.warn: Callable[[str], None] = lambda text: None
+        self.clocked: Callable[[int, float], None] = lambda number, seconds: None  # told how long a call took
+        self.tick: Callable[[], None] = lambda: None  # called whenever answers came in
+        self.batch = 0
+        self.told = False  # whether a mismatch was reported
+        self.watched = 0  # every call below this number has been shown to the stopping conditions
+
+    def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Call each point once, and failed ones again where asked for while the budget lasts."""
+        final = list(self._wave(points, attempt=0))
+        for attempt in range(1, RETRIES + 1) if self.on_error == "retry" else ():
+            failed = [k for k, number in enumerate(final) if not self.log.entries[number].good]
+            failed = failed[: self.budget - self.log.planned]
+            if not failed:
+                break
+            self.charge(len(failed))
+            for k, number in zip(failed, self._wave(points[failed], attempt)):
+                final[k] = number
+        self.batch += 1
+        self.log.review()
+        return self.log.values(final)
+
+    def _wave(self, points: np.ndarray, attempt: int) -> range:
+        """One call for each point, together; what an interrupted run already knows is not called."""
+        assert self.log.planned + len(points) <= self.budget, "more calls than the budget allows"
+        numbers = self.log.plan(len(points))
+        try:
+            chunks = self._chunks([k for k, n in enumerate(numbers) if not self.log.replay(n, points[k])])
+            jobs = [CallJob(numbers[ks[0]], points[ks[0] : ks[0] + 1] if len(ks) == 1 else points[ks]) for ks in chunks]
+            self._watch(numbers.stop)
+            for index, answers, seconds in self.backend.run(jobs, self.stopping):
+                for k, answer in zip(chunks[index], answers):
+                    self.clocked(numbers[k], seconds / len(answers))
+                    self._take(numbers[k], attempt, points[k], answer)
+                self._watch(numbers.stop)
+                self.tick()
+        except StopRun as stop:
+            self.stopping.end(stop.reason, stop.detail)
+            raise
+        finally:
+            self.log.settle()
+        self._report_mismatch()
+        self._watch(numbers.stop)
+        return numbers
+
+    def _chunks(self, todo: list[int]) -> list[list[int]]:
+        """Points that share a call: one each, or all of them in as many calls as there are workers."""
+        if not self.vectorized:
+            return [[k] for k in todo]
+        parts = np.array_split(np.array(todo, dtype=int), max(1, min(self.backend.chunks, len(todo))))
+        return [part.tolist() for part in parts if part.size]
+
+    def _take(self, number: int, attempt: int, x: np.ndarray, answer: Answer) -> None:
+        """Enter an answer; a failed one is raised where asked."""
+        entry = Entry.of(number, self.batch, attempt, x, answer)
+        if not entry.good and self.on_error == "raise":
+            raise _failure(entry, answer.reason) from _cause(answer)
+        self.log.take(entry, answer.reason)
+        self._report_mismatch()
+
+    def _report_mismatch(self) -> None:
+        """Tell once that an answer has other constraints than most."""
+        if self.log.faults[Fault.MISMATCH] and not self.told:
+            self.told = True
+            odd = next(e for e in self.log.entries.values() if e.fault is Fault.MISMATCH)
+            reason = self.log.first_reason.get(Fault.MISMATCH, "as before the interruption")
+            if self.on_error == "raise":
+                raise _failure(odd, reason)
+            self.warn(f"evaluation {odd.number} counts as failed: {reason}")
+
+    def _watch(self, until: int) -> None:
+        """Show answers to the stopping conditions in order of number, whoever finished first."""
+        while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
+            entry = self.log.entries[self.watched]
+            self.watched += 1
+            if self.stopping.answered(entry.f, entry.feasible(*self.tolerances)):
+                raise StopRun(self.stopping.reason or "target")
+
+
+def _failure(entry: Entry, reason: str) -> EvaluationFailed:
+    place = np.array2string(entry.x, threshold=8)
+    return EvaluationFailed(f"evaluation {entry.number} at x={place} {WORDS[entry.fault]}: {reason}")
+
+
+def _cause(answer: Answer) -> BaseException | None:
+    try:
+        return pickle.loads(answer.error) if answer.error else None
+    except Exception:
+        return None

@@ -1,0 +1,48 @@
+"""Files that appear whole or not at all: a kill at any moment leaves the old one or the new one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+DRAFT = ".new"  # what a file is called until it is complete
+
+
+@contextmanager
+def replacing(path: Path, fsync: bool = False, shared: bool = False) -> Iterator[IO[bytes]]:
+    """A file to write to, which takes its name when the block ends without an error.
+
+    With fsync the disk is waited for: the content before the name, so that the name never lies.
+    shared is for files that several processes may write at once.
+    """
+    draft = path.with_name(path.name + (f".{os.getpid()}" if shared else "") + DRAFT)
+    try:
+        with open(draft, "wb") as file:
+            yield file
+            if fsync:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def write_bytes(path: Path, content: bytes, fsync: bool = False) -> None:
+    """Bytes as a file."""
+    with replacing(path, fsync) as file:
+        file.write(content)
+
+
+def write_text(path: Path, content: str, fsync: bool = False) -> None:
+    """Text as a file, in UTF-8."""
+    write_bytes(path, content.encode("utf-8"), fsync)
+
+
+def write_json(path: Path, content: Any, fsync: bool = False) -> None:
+    """A JSON file that people can read too."""
+    write_text(path, json.dumps(content, ensure_ascii=False, indent=1) + "\n", fsync)

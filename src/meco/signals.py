@@ -1,0 +1,87 @@
+"""Signals, heard in one place: noted when they come, and acted on between two steps."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+TWICE = 0.3  # seconds within which a second signal is the first one again
+
+
+@contextmanager
+def noted(
+    signals: Sequence[int] = STOPPING, say: str = "", waiting: Callable[[], bool] = lambda: True
+) -> Iterator[Callable[[], bool]]:
+    """The first signal is only noted, for work that looks at the note between two steps; a later one interrupts.
+
+    say is written to standard error when the first one comes. Only where the note has not been acted on (waiting)
+    can a later one do more, and not at once: `timeout` and terminals send the same signal twice.
+    """
+    heard: list[float] = []
+
+    def note(number: int, frame: Any) -> None:
+        heard.append(time.monotonic())
+        if len(heard) > 1:
+            if heard[-1] - heard[0] > TWICE and waiting():
+                raise KeyboardInterrupt
+        elif say:
+            with suppress(OSError):
+                os.write(2, f"{say}\n".encode())
+
+    with _handled(signals, note):
+        yield lambda: bool(heard)
+
+
+@contextmanager
+def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
+    """Ctrl-C and SIGTERM both raise an error made of the signal's number, once.
+
+    A terminal and most job schedulers send the signal to every process of the group, and
+    `timeout` even twice to the first: what comes later must not disturb the way out.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        for each in STOPPING:
+            signal.signal(each, signal.SIG_IGN)
+        raise error(number)
+
+    with _handled(STOPPING, stop):
+        yield
+
+
+@contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM does what Ctrl-C does, also where Ctrl-C is ignored, as in the background."""
+    with _handled((signal.SIGTERM,), _interrupt):
+        yield
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupting() -> tuple[int, ...]:
+    """Signals that would raise KeyboardInterrupt here and now: what an application handles itself is left to it."""
+    if threading.current_thread() is not threading.main_thread():
+        return ()
+    return tuple(s for s in STOPPING if signal.getsignal(s) in (signal.default_int_handler, _interrupt))
+
+
+@contextmanager
+def _handled(signals: Sequence[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
+    """A handler while the block lasts; only the main thread can hear, elsewhere nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

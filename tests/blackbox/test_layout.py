@@ -1,0 +1,142 @@
+"""How many constraints there are is learnt from the answers: most of the first nine decide, never one of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.blackbox.answers import Fault, read
+from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.log_file import read_log
+from meco.errors import InvalidInput, MissingExtra
+
+BOX = [(-5.0, 5.0)] * 3
+pytestmark = pytest.mark.filterwarnings("ignore:evaluation .* counts as failed")
+
+
+def honest(x):
+    return float(x @ x), {"reach": 1.0 - x[0], "height": x[1] - 3.0}
+
+
+def odd_at(*numbers, odd=1e9):
+    """The honest function, but for some of its calls."""
+    calls = []
+
+    def fun(x):
+        calls.append(x)
+        return odd if len(calls) - 1 in numbers else honest(x)
+
+    return fun
+
+
+def entered(*answers, **options):
+    """A log that was told these answers, in order."""
+    log = EvaluationLog(**options)
+    for number, answer in enumerate(answers):
+        log.take(Entry.of(number, 0, 0, np.zeros(3), read(answer)))
+    return log
+
+
+@pytest.mark.parametrize("method", meco.METHODS)
+def test_one_poisoned_answer_never_decides(method):
+    try:
+        result = meco.minimize(odd_at(0), BOX, method=method, budget=60, seed=1)
+    except MissingExtra as missing:
+        pytest.skip(f"METHOD NOT CHECKED: {method}: {missing}")
+    assert result.failures == {"mismatch": 1}
+    assert list(result.constr) == ["reach", "height"]
+    assert result.fun < 100
+    assert result.nfev == 60
+
+
+def test_the_odd_answer_is_reported_once():
+    with pytest.warns(UserWarning, match="evaluation 3 counts as failed: it gave 0 inequalities") as caught:
+        meco.minimize(odd_at(3, 20), BOX, method="SHADE-FR", budget=60, seed=1)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(("few", "size"), [((0,), 4), ((0, 1, 2), 4), ((0, 1, 2, 3), 4), ((1, 2), 6)])
+def test_first_batches_smaller_than_the_jury_are_overruled_by_it(few, size, tmp_path):
+    result = meco.minimize(
+        odd_at(*few), BOX, method="SHADE-FR", budget=100, pop_size=size, seed=1, checkpoint=tmp_path / "run"
+    )
+    assert result.failures == {"mismatch": len(few)}
+    assert result.feasible
+    assert result.fun < 100
+    assert result.nfev == 100
+    again = meco.minimize(
+        odd_at(*few), BOX, method="SHADE-FR", budget=100, pop_size=size, seed=1, checkpoint=tmp_path / "run",
+        resume=True,
+    )  # fmt: skip
+    assert_array_equal(again.evaluations.x, result.evaluations.x)
+    assert again.x.tolist() == result.x.tolist()
+
+
+@pytest.mark.parametrize("after", [0, 1, 5, 8, 9, 10, 30])
+def test_an_interrupt_among_the_first_answers_changes_nothing(after, tmp_path):
+    whole = meco.minimize(odd_at(0, 2), BOX, method="SHADE-FR", budget=60, seed=1)
+    calls = []
+
+    def breaks(x):
+        calls.append(x)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return 1e9 if len(calls) - 1 in (0, 2) else honest(x)
+
+    options = {"method": "SHADE-FR", "budget": 60, "seed": 1, "checkpoint": tmp_path / "run"}
+    part = meco.minimize(breaks, BOX, **options)
+    assert part.nfev == after
+    assert [e.number for e in read_log(tmp_path / "run" / "evals.bin").entries] == list(range(after))
+    rest = odd_at(*[number - after for number in (0, 2)])
+    rest.__qualname__ = breaks.__qualname__
+    resumed = meco.minimize(rest, BOX, resume=True, **options)
+    assert_array_equal(resumed.evaluations.x, whole.evaluations.x)
+    assert_array_equal(resumed.evaluations.g, whole.evaluations.g)
+
+
+def test_the_decision_does_not_depend_on_who_finishes_first():
+    answers = [1.0, (1.0, [2.0]), (1.0, [2.0, 3.0])]
+    told = [read(answers[i]) for i in (0, 1, 2, 2, 1, 1, 0, 1, 2, 2, 2)]
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        log = EvaluationLog(100)
+        for number in rng.permutation(len(told)):
+            log.take(Entry.of(int(number), 0, 0, np.zeros(2), told[number]))
+        assert log.counts == (1, 0)  # four of the first nine
+        assert [n for n, e in sorted(log.entries.items()) if e.good] == [1, 4, 5, 7]
+
+
+def test_ties_go_to_more_constraints_and_failures_have_no_vote():
+    log = entered(None, float("nan"), 5.0, (5.0, [1.0]), budget=4)
+    log.settle()
+    assert log.counts == (1, 0)
+    assert [log.entries[n].fault for n in range(4)] == [
+        Fault.MALFORMED, Fault.NOT_FINITE, Fault.MISMATCH, Fault.NONE,
+    ]  # fmt: skip
+
+
+def test_most_names_win_and_another_order_is_no_contradiction():
+    swapped = {"f": 1.0, "g": {"b": 2.0, "a": 1.0}}
+    log = entered(
+        swapped, *[{"f": 1.0, "g": {"a": 1.0, "b": 2.0}}] * 3, {"f": 1.0, "g": {"a": 1.0, "c": 2.0}}, budget=5
+    )
+    assert log.names() == ("a", "b")
+    assert_array_equal(log.entries[0].g, [1.0, 2.0])
+    assert log.entries[4].fault is Fault.MISMATCH
+
+
+@pytest.mark.parametrize("given", [{"evaluated": ([[1.0, 1.0, 1.0]], [3.0])}, {"constraint_names": ["a", "b", "c"]}])
+def test_what_is_said_beforehand_is_refused_when_most_answers_contradict(given):
+    with pytest.raises(InvalidInput, match="2 inequalities and 0 equalities in most of the first 9 answers"):
+        meco.minimize(honest, BOX, method="SHADE-FR", budget=100, seed=1, **given)
+
+
+def test_a_single_odd_answer_does_not_refuse_what_was_said_beforehand():
+    known = ([[1.0, 1.0, 1.0]], [3.0], [[0.0, -2.0]])
+    result = meco.minimize(
+        odd_at(0), BOX, method="SHADE-FR", budget=60, seed=1, evaluated=known, constraint_names=["p", "q"]
+    )
+    assert result.failures == {"mismatch": 1}
+    assert list(result.constr) == ["p", "q"]

@@ -1,0 +1,69 @@
+"""Signals are noted once and acted on between two steps."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import meco
+from meco import signals
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals and fork are those of POSIX")
+
+
+@posix
+def test_a_signal_is_noted_and_a_later_one_interrupts(monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    with signals.noted() as heard:
+        assert not heard()
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGTERM)  # at once: the same signal again
+        assert heard()
+        monkeypatch.setattr(signals, "TWICE", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@posix
+def test_ctrl_c_in_an_evaluation_ends_the_run_after_it():
+    def fun(x):
+        if x[0] > 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return float(x @ x)
+
+    result = meco.minimize(fun, [(-5, 5)] * 2, method="SHADE-FR", budget=500, seed=1)
+    assert result.stop_reason == "interrupt"
+    assert result.evaluations.x[-1, 0] > 3
+    assert np.sum(result.evaluations.x[:, 0] > 3) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@posix
+def test_a_handler_of_the_application_stays_in_charge():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        result = meco.minimize(
+            lambda x: os.kill(os.getpid(), signal.SIGINT) or float(x @ x), [(-5, 5)] * 2, method="SHADE-FR", budget=20
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (result.nfev, len(heard)) == (20, 20)
+
+
+@posix
+def test_a_function_that_forks_answers_once():
+    def forks(x):
+        child = os.fork()
+        if child:
+            os.waitpid(child, 0)
+        else:
+            time.sleep(0.01)
+        return float(x @ x)
+
+    result = meco.minimize(forks, [(-5, 5)] * 2, method="SHADE-FR", budget=40, pop_size=20, seed=1, workers=2)
+    assert result.nfail == 0
+    np.testing.assert_array_equal(result.evaluations.f, [float(x @ x) for x in result.evaluations.x])
