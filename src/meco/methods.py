@@ -103,7 +103,7 @@ METHODS: Registry[Method] = Registry(
             options=("theta", "batch"), seconds=8.0,
         ),
         "TR-ES": _region(
-            later("engines.model.trust_region:TrustRegionES"), "TR with an evolution strategy proposing a share of the points",
+            later("engines.model.trust_region_es:TrustRegionES"), "TR with an evolution strategy beside the models",
             options=("theta", "share", "batch"), seconds=8.0,
         ),
         "ISRES": _es(

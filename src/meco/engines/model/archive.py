@@ -22,10 +22,7 @@ class SeenPoints:
         self.n_ineq = ev.g.shape[-1]
         new = _columns(x, ev, start)
         self.count = count
-        self._arrays = [
-            xp.concat([part, xp.zeros((x.shape[0], places - count, *part.shape[2:]), dtype=part.dtype, device=x.device)], axis=1)
-            for part in new
-        ]  # fmt: skip
+        self._arrays = [xp.concat([part, _room(part, places - count)], axis=1) for part in new]
 
     def add(self, x: Array, ev: Evaluation, start: Array, centre: Array) -> None:
         """Remember points x [B, k, D] made since start [B]; centre [B, D] decides who makes room."""
@@ -82,6 +79,12 @@ def values_of(ev: Evaluation) -> Array:
 
 def _columns(x: Array, ev: Evaluation, start: Array) -> tuple[Any, ...]:
     return x, values_of(ev), ev.failed, namespace(x).broadcast_to(start[:, None], x.shape[:2])
+
+
+def _room(like: Array, places: int) -> Array:
+    """Places yet to be taken."""
+    shape = (like.shape[0], places, *like.shape[2:])
+    return namespace(like).zeros(shape, dtype=like.dtype, device=like.device)
 
 
 def _put(here: Array, new: Array, kept: Array) -> Array:

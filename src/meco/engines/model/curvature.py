@@ -2,9 +2,9 @@
 
     |H| = H sign(H)                                                                                     (1)
 
-On the CPU by eigen-decomposition. On an accelerator, where small eigen-decompositions are slow, by polynomial iterations
-for the sign (Higham, Functions of Matrices, ch. 5), a few products of small matrices: they agree with (1) for eigenvalues
-above a thousandth of the largest, and let smaller ones fade.
+On the CPU by eigen-decomposition. On an accelerator, where small eigen-decompositions are slow, by polynomial
+iterations for the sign (Higham, Functions of Matrices, ch. 5), a few products of small matrices: they agree with (1)
+for eigenvalues above a thousandth of the largest, and let smaller ones fade.
 """
 
 from __future__ import annotations

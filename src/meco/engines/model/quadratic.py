@@ -28,10 +28,10 @@ class Quadratic(NamedTuple):
     hessian: Array
 
     @classmethod
-    def flat(cls, runs: int, functions: int, dim: int, like: Array) -> Quadratic:
-        """Models of which nothing is known."""
+    def flat(cls, shape: tuple[int, int, int], like: Array) -> Quadratic:
+        """Models of which nothing is known; shape is (B, F, D)."""
         xp, made = namespace(like), {"dtype": like.dtype, "device": like.device}
-        return cls(xp.zeros((runs, functions, dim), **made), xp.zeros((runs, functions, dim, dim), **made))
+        return cls(xp.zeros(shape, **made), xp.zeros((*shape, shape[-1]), **made))
 
     def shifted(self, step: Array) -> Quadratic:
         """The same functions around a centre that moved by step [B, D]."""
@@ -72,7 +72,7 @@ class Quadratic(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """What a fit leaves beside the models: points u [B, m, D], values y [B, m, F], K [B, m, m] and w [B, m, F] of (1)."""
+    """What a fit leaves beside the models: points u [B, m, D], values y [B, m, F], K [B, m, m] and w [B, m, F]."""
 
     u: Array
     y: Array

@@ -5,8 +5,9 @@ The Byrd-Omojokun relaxation (Omojokun 1989) with its share theta as a control: 
     g_i <= theta max(g_i(c), 0) - margin s_i,   |h_j| <= theta |h_j(c)|,                                (1)
 
 of the violation at the centre c. theta = 0 asks for full feasibility at once, theta = 1 only for not getting worse.
-The margin, a share of what g_i changes by across the region, makes the search end on the feasible side: it shrinks with the
-region. A second pass linearises at the first answer, where constraints curve, and is kept if the models' merit falls.
+The margin, a share of what g_i changes by across the region, makes the search end on the feasible side: it shrinks
+with the region. A second pass linearises at the first answer, where constraints curve, and is kept if the models'
+merit falls.
 
 Everything is divided by what f and each constraint change by across the region, so nothing has a unit.
 """

@@ -1,0 +1,78 @@
+"""Where a step starts: the centre, the models around it, and what they were fitted to."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from meco.arrays import Array, namespace, nearest, rows
+from meco.engines.model.archive import SeenPoints
+from meco.engines.model.merit import Merit
+from meco.engines.model.quadratic import Fit, Quadratic, least_change
+from meco.engines.model.region import Region
+from meco.rules.rule import best
+
+NEAR = 2.0  # radii (times sqrt D) within which a failed evaluation keeps steps away
+
+
+class View(NamedTuple):
+    """The centre's values, the fit around it, and what it reaches."""
+
+    value: Array  # [B, 1 + C] f, g and h at the centre
+    fit: Fit  # in units of spread
+    spread: Array  # [B] root mean square distance of the fitted points
+    farthest: Array  # [B] largest
+    span: Array  # [B, 1 + C] largest change of each function among them
+    blind: Array  # [B] whether no evaluation since the start has succeeded
+
+
+def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]:
+    """The region around the point of least merit since the last start, with models fitted to the nearest points."""
+    xp = namespace(seen.x)
+    left_out = seen.failed | (seen.start < region.start[:, None])
+    chosen = best(Merit().values(seen.evaluation(), region.weights).last_where(left_out))[:, None]
+    blind = xp.all(left_out, axis=-1)
+    centre = xp.where(blind[:, None], 0.5, rows(seen.x, chosen)[:, 0, :])
+    value = rows(seen.y, chosen)[:, 0, :]
+    u, y, there = _around(seen, centre, value, points)
+    square = xp.sum(u * u, axis=-1)
+    spread = xp.sqrt(xp.sum(square, axis=-1) / xp.clip(there, min=1.0))
+    spread = xp.where(spread > 0.0, spread, 1.0)
+    prior = region.models.shifted(centre - region.centre).stretched(spread)
+    models, fit = least_change(prior, u / spread[:, None, None], y)
+    models = models.stretched(1.0 / spread)
+    models = models.where(models.finite, Quadratic.flat(models.gradient.shape, u))
+    farthest, span = xp.sqrt(xp.max(square, axis=-1)), xp.max(xp.abs(y), axis=1)
+    return region._replace(centre=centre, models=models), View(value, fit, spread, farthest, span, blind)
+
+
+def _around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
+    """The nearest points that did not fail, as differences to the centre: u [B, m, D], y [B, m, 1 + C]; how many [B].
+
+    Where there are fewer, zeros fill their places, which tell the models nothing.
+    """
+    xp = namespace(centre)
+    apart = seen.x - centre[:, None, :]
+    square = xp.where(seen.failed, xp.inf, xp.sum(apart * apart, axis=-1))
+    near = nearest(square, min(points, seen.count))
+    there = ~rows(seen.failed, near)
+    u = xp.where(there[..., None], rows(apart, near), 0.0)
+    y = xp.where(there[..., None], rows(seen.y, near) - value[:, None, :], 0.0)
+    return u, y, xp.sum(xp.astype(there, u.dtype), axis=-1)
+
+
+def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]:
+    """Direction [B, D] of the failed evaluation nearest to the centre, and half the way to it in radii [B].
+
+    No direction and no limit where none is near.
+    """
+    xp = namespace(centre)
+    apart = seen.x - centre[:, None, :]
+    distance = xp.sqrt(xp.sum(apart * apart, axis=-1))
+    distance = xp.where(seen.failed & (distance > 0.0), distance, xp.inf)
+    chosen = xp.argmin(distance, axis=-1)[:, None]
+    way = rows(distance, chosen)[:, 0]
+    near = way < NEAR * math.sqrt(centre.shape[-1]) * delta
+    way = xp.where(near, way, 1.0)
+    fence = xp.where(near[:, None], rows(apart, chosen)[:, 0, :] / way[:, None], 0.0)
+    return fence, xp.where(near, 0.5 * way / delta, xp.inf)

@@ -1,0 +1,50 @@
+"""The points of a turn: the model step, points that the models know least about, a new start, and further steps."""
+
+from __future__ import annotations
+
+from meco.arrays import Array, namespace, rows
+from meco.engines.model.archive import SeenPoints
+from meco.engines.model.look import View
+from meco.engines.model.merit import Merit
+from meco.engines.model.quadratic import variance
+from meco.engines.model.region import Region
+from meco.engines.model.step import Place, relaxed_step
+from meco.rules.rule import best
+
+CLOSE = 0.05  # radii within which a point is as good as evaluated
+TRIES = 40  # random points of which the ones the models know least about are geometry points
+AROUND = 0.25  # how far from the best point a new start may lie, in the unit cube
+VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps of a batch: share of the radius, theta
+
+
+def least_known(view: View, place: Place, delta: Array, u: Array, count: int) -> Array:
+    """Of random steps u [B, n, D] in (0, 1), stretched over the box, those of largest variance: [B, count, D]."""
+    xp = namespace(u)
+    tries = xp.minimum(xp.maximum(2.0 * u - 1.0, place.low[:, None, :]), place.high[:, None, :])
+    unknown = variance(view.fit, tries * (delta / view.spread)[:, None, None])
+    return rows(tries, xp.argsort(-unknown, axis=-1, stable=True)[:, :count])
+
+
+def new_start(seen: SeenPoints, region: Region, u: Array) -> Array:
+    """A point near the one of least merit, anywhere if all have failed; u [B, D] in (0, 1)."""
+    xp = namespace(u)
+    chosen = best(Merit().values(seen.evaluation(), region.weights).last_where(seen.failed))[:, None]
+    near = rows(seen.x, chosen)[:, 0, :] + 2.0 * AROUND * (u - 0.5)
+    return xp.where(xp.all(seen.failed, axis=-1)[:, None], u, xp.clip(near, min=0.0, max=1.0))
+
+
+def further_step(place: Place, region: Region, number: int) -> Array:
+    """Another step of the same models, in a smaller or larger box or under another theta: [B, D]."""
+    share, theta = VARIANTS[number % len(VARIANTS)]
+    xp = namespace(region.delta)
+    low = xp.maximum(place.low, xp.zeros_like(place.low) - share)
+    high = xp.minimum(place.high, xp.zeros_like(place.high) + share)
+    relaxation = xp.zeros_like(region.delta) + theta
+    return relaxed_step(place._replace(low=low, high=high), relaxation, region.multipliers, region.weights).s
+
+
+def is_seen(seen: SeenPoints, x: Array, delta: Array) -> Array:
+    """Whether a point x [B, D] is as good as evaluated: [B]."""
+    xp = namespace(x)
+    apart = xp.max(xp.abs(seen.x - x[:, None, :]), axis=-1)
+    return xp.min(apart, axis=-1) < CLOSE * delta

@@ -1,0 +1,70 @@
+"""TR-ES: an evolution strategy proposes a share of the points; models and centre take the best of both."""
+
+from __future__ import annotations
+
+from meco.arrays import Array, namespace
+from meco.engines.engine import Control, Task
+from meco.engines.model.archive import as_evaluation, values_of
+from meco.engines.model.look import View
+from meco.engines.model.offspring import Strategy
+from meco.engines.model.region import OFFSPRING, RESTART
+from meco.engines.model.step import Place, Step
+from meco.engines.model.trust_region import THETA, TrustRegion
+from meco.problems.evaluation import Evaluation
+from meco.rules.rule import Key
+
+SHARE = Control("share", 0.0, 1.0, 0.0, "share of the points that the evolution strategy proposes")
+AFTER = 0.9  # share once a start has converged
+
+
+class TrustRegionES(TrustRegion):
+    """Unless given or steered: model steps alone until a start has converged, then a large share, and a falling theta.
+
+    A problem with many minima shows itself by converging early.
+    """
+
+    label = "TR-ES"
+    controls = (THETA, SHARE)
+
+    def __init__(self, task: Task, theta: float | None = None, share: float | None = None, batch: int = 1) -> None:
+        super().__init__(task, theta, batch)
+        self.held["share"] = self._checked(SHARE, share)
+
+    def share(self) -> Array:
+        """The share in force: [B]."""
+        xp, share = namespace(self.region.delta), self.held["share"]
+        if share is None:
+            return xp.where(self.region.converged, AFTER, xp.zeros_like(self.region.delta))
+        return xp.zeros_like(self.region.delta) + share
+
+    def _begin(self, x: Array, ev: Evaluation) -> None:
+        super()._begin(x, ev)
+        middle = namespace(x).zeros_like(x[:, 0, :]) + 0.5
+        self.strategy = Strategy(middle, self.region.models.gradient.shape[1])
+
+    def _turn(self, view: View, place: Place, step: Step) -> tuple[Array, Array]:
+        """Points of the models, some of them replaced by offspring; a new start is not put off."""
+        x, who = super()._turn(view, place, step)
+        xp, (_, count, dim) = namespace(x), x.shape
+        u, self.z = self.task.rng.uniform(count + dim), self.task.rng.normal(count, dim)
+        born, self.d = self.strategy.offspring(self.z)
+        self.fresh = u[:, count:]
+        use = (u[:, :count] < self.share()[:, None]) & (who != RESTART)
+        return xp.where(use[..., None], self._placed(born), x), xp.where(use, OFFSPRING, who)
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Let both learn; the strategy's generations are ranked by the merit in force."""
+        super().tell(x, ev)
+        if self.generation == 1:
+            return
+
+        def key(y: Array, failed: Array) -> Key:
+            return self.rule.values(as_evaluation(y, self.seen.n_ineq, failed), self.region.weights).last_where(failed)
+
+        y = values_of(ev)
+        for k in range(x.shape[1]):
+            used = self.expectation.who[:, k] == OFFSPRING
+            self.strategy.tell(used, self.z[:, k, :], self.d[:, k, :], y[:, k, :], ev.failed[:, k], key, self.fresh)
+
+    def trace(self) -> dict[str, Array]:
+        return {**super().trace(), "share": self.share(), "sigma": self.strategy.distribution.sigma}
