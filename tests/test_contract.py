@@ -15,16 +15,7 @@ BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one
 
 
-def expected(method, check):
-    """minimize() with a method that calls the objective itself begins at the centre of the box."""
-    if check == "searches_alike_through_both_doors" and not METHODS[method].asked:
-        return pytest.param(
-            method, check, marks=pytest.mark.xfail(strict=False, reason="constraints are counted first")
-        )
-    return method, check
-
-
-@pytest.mark.parametrize(("method", "check"), [expected(m, c) for m in METHODS for c in CHECKS])
+@pytest.mark.parametrize(("method", "check"), [(m, c) for m in METHODS for c in CHECKS])
 def test_it(method, check, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     subject = Subject(method, LEARNED.get(method, {}), BUDGETS.get(method, 61), BEYOND_THE_START.get(method))

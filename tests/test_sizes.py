@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import meco
 
 ROOT = Path(meco.__file__).parent
@@ -45,7 +43,6 @@ def code_of(file):
     return [(number, text) for number, text in lines if text and not text.startswith(("import ", "from "))]
 
 
-@pytest.mark.xfail(strict=False, reason="two renderers of figures are becoming one")
 def test_no_block_of_ten_lines_occurs_twice():
     seen, twice = {}, []
     for file in FILES:
