@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from meco.arrays import Array, namespace, nearest, rows
 from meco.engines.model.archive import SeenPoints
+from meco.engines.model.critical import Critical, critical, most_critical
 from meco.engines.model.merit import Merit
 from meco.engines.model.quadratic import Fit, Quadratic, least_change
 from meco.engines.model.region import Region
@@ -24,6 +25,7 @@ class View(NamedTuple):
     farthest: Array  # [B] largest
     span: Array  # [B, 1 + C] largest change of each function among them
     blind: Array  # [B] whether no evaluation since the start has succeeded
+    critical: Critical | None  # functions that a step depends on; None: all
 
 
 def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]:
@@ -39,11 +41,14 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     spread = xp.sqrt(xp.sum(square, axis=-1) / xp.clip(there, min=1.0))
     spread = xp.where(spread > 0.0, spread, 1.0)
     prior = region.models.shifted(centre - region.centre).stretched(spread)
-    models, fit = least_change(prior, u / spread[:, None, None], y)
+    reach = region.delta[:, None] * xp.sqrt(xp.sum(region.models.gradient * region.models.gradient, axis=-1))
+    few = critical(value, reach, seen.n_ineq, most_critical(centre.shape[-1]))
+    models, fit = least_change(prior, u / spread[:, None, None], y, few)
     models = models.stretched(1.0 / spread)
     models = models.where(models.finite, Quadratic.flat(models.gradient.shape, u))
     farthest, span = xp.sqrt(xp.max(square, axis=-1)), xp.max(xp.abs(y), axis=1)
-    return region._replace(centre=centre, models=models), View(value, fit, spread, farthest, span, blind)
+    view = View(value, fit, spread, farthest, span, blind, few)
+    return region._replace(centre=centre, models=models), view
 
 
 def _around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:

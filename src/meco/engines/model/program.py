@@ -45,20 +45,24 @@ class Map(NamedTuple):
 
 
 def solve_program(
-    hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, iterations: int = ITERATIONS
+    hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, duals: Array, iterations: int = ITERATIONS
 ) -> tuple[Array, Array]:
-    """The step s [B, D] within the box low, high [B, D], and the duals of the rows [B, C]."""
+    """The step s [B, D] within the box low, high [B, D], and the duals of the rows [B, C].
+
+    duals [B, C] is where the iteration starts: those of a similar program, or zeros.
+    """
     xp, dim = namespace(slope), slope.shape[1]
     size = xp.sqrt(xp.sum(hessian * hessian, axis=(1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
-    map_, v = _as_map(hessian, slope, rows, low, high, size)
+    map_ = _as_map(hessian, slope, rows, low, high, size)
+    v = xp.concat([xp.clip(xp.zeros_like(slope), min=low, max=high), rows.value + duals / size], axis=1)  # no step yet
     v = (_iterated_in_place if isinstance(v, np.ndarray) else _iterated)(map_, v, iterations)
     e = excess(v, map_)
     return (v - e)[:, :dim], (size * e)[:, dim:]
 
 
-def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, size: Array) -> tuple[Map, Array]:
-    """The program as a fixed map, and where the iteration starts: no step."""
+def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, size: Array) -> Map:
+    """The program as a fixed map."""
     xp, made = namespace(slope), {"dtype": slope.dtype, "device": slope.device}
     eye = xp.eye(slope.shape[1], **made)
     jacobian = xp.concat([xp.broadcast_to(eye, hessian.shape), rows.matrix], axis=1)
@@ -68,14 +72,13 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     none = xp.zeros_like(slope)
     value = xp.concat([none, rows.value], axis=1)
     constant = RELAXATION * (value - _times(reach, slope)) - _times(matrix, value)
-    map_ = Map(
+    return Map(
         matrix - (0.5 * RELAXATION) * xp.eye(value.shape[1], **made),
         constant,
         xp.concat([low, rows.low], axis=1),
         xp.concat([high, rows.high], axis=1),
         xp.concat([none + xp.inf, rows.price], axis=1) / size,
     )
-    return map_, xp.concat([xp.minimum(xp.maximum(none, low), high), rows.value], axis=1)
 
 
 def excess(v: Array, map_: Map) -> Array:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from meco.arrays import Array, namespace
+from meco.engines.model.critical import Critical
 
 TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
 ETA = 1e-6  # share of the diagonal that is added to it
@@ -52,8 +53,11 @@ class Quadratic(NamedTuple):
     def changes(self, u: Array) -> Array:
         """The same at several points u [B, m, D]: [B, m, F]."""
         xp = namespace(u)
-        bent = xp.sum((u[:, None, :, :] @ self.hessian) * u[:, None, :, :], axis=-1)  # [B, F, m]
-        return xp.matrix_transpose(0.5 * bent + self.gradient @ xp.matrix_transpose(u))
+        return xp.matrix_transpose(self.bent(u) + self.gradient @ xp.matrix_transpose(u))
+
+    def bent(self, u: Array) -> Array:
+        """The part of it that curvature makes: [B, F, m]."""
+        return 0.5 * namespace(u).sum((u[:, None, :, :] @ self.hessian) * u[:, None, :, :], axis=-1)
 
     def where(self, keep: Array, other: Quadratic) -> Quadratic:
         """These models where keep [B] holds, the other's elsewhere."""
@@ -86,17 +90,31 @@ def covariance(u: Array, v: Array) -> Array:
     return product * (0.5 * product + TAU)
 
 
-def least_change(prior: Quadratic, u: Array, y: Array) -> tuple[Quadratic, Fit]:
+def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None = None) -> tuple[Quadratic, Fit]:
     """The models nearest to the prior that meet y [B, m, F], changes from the centre, at u [B, m, D].
 
     A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
+    Functions that are not among the curved ones, where these are named, get linear models.
     """
     xp = namespace(u)
     kernel = covariance(u, u) + ETA * (1.0 + TAU) * xp.eye(u.shape[1], dtype=u.dtype, device=u.device)
-    w = xp.linalg.solve(kernel, y - prior.changes(u))
-    wt, ut = xp.matrix_transpose(w), xp.matrix_transpose(u)
-    hessian = prior.hessian + ut[:, None, :, :] @ (wt[..., None] * u[:, None, :, :])
+    if curved is not None:
+        few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
+        bent = xp.matrix_transpose(curved.spread(few.bent(u)))
+        linear = u @ xp.matrix_transpose(prior.gradient)
+        w = xp.linalg.solve(kernel, y - linear - bent)
+        wt = xp.matrix_transpose(w)
+        hessian = curved.spread(few.hessian + _outer(curved.taken(wt), u))
+    else:
+        w = xp.linalg.solve(kernel, y - prior.changes(u))
+        wt = xp.matrix_transpose(w)
+        hessian = prior.hessian + _outer(wt, u)
     return Quadratic(prior.gradient + TAU * (wt @ u), hessian), Fit(u, y, kernel, w)
+
+
+def _outer(w: Array, u: Array) -> Array:
+    """sum_i w_i u_i u_i' of eq. (2): [B, F, m], [B, m, D] -> [B, F, D, D]."""
+    return namespace(u).matrix_transpose(u)[:, None, :, :] @ (w[..., None] * u[:, None, :, :])
 
 
 def variance(fit: Fit, v: Array) -> Array:

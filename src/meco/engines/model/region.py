@@ -11,7 +11,6 @@ from meco.engines.model.quadratic import Quadratic
 
 FIRST = 0.25  # radius of a start, in the unit cube
 WIDEST, NARROWEST = 0.5, 1e-6
-CONVERGED = 1e-5  # radius at which a start counts as converged
 GROWTH, SHRINKAGE = 1.6, 0.6
 GOOD, POOR = 0.7, 0.1  # shares of the foreseen decrease of the merit
 HARDLY = 1e-8  # decrease, in shares of f's change across the region, that is not worth a step
@@ -30,18 +29,23 @@ class Region(NamedTuple):
     weights: Weights
     turn: Array  # who proposes next: STEP, GEOMETRY or RESTART
     start: Array  # starts so far
-    converged: Array  # whether a start has converged
 
 
 class Judgement(NamedTuple):
-    """Steps that went as well as foreseen, and steps that did not; [B] each. The others are neither."""
+    """Steps that went as well as foreseen, steps that did not, and steps that margins hold back; [B] each."""
 
     good: Array
     poor: Array
+    held: Array
+
+    def of(self, which: Array) -> Judgement:
+        """The same for some of the runs [B], nothing for the others."""
+        return Judgement(*(part & which for part in self))
 
 
-def judged(now: Array, then: Array, foreseen: Array, f_change: Array) -> Judgement:
-    """From the merit at the centre and at the step's end, the foreseen decrease and f's change across the region.
+def judged(now: Array, then: Array, foreseen: Array, withheld: Array, f_change: Array) -> Judgement:
+    """From the merit at the centre and at the step's end, the foreseen decrease, what margins withhold of it, and f's
+    change across the region.
 
     A failed evaluation (then is inf) is neither: the fence keeps the next step away from it.
     """
@@ -52,7 +56,7 @@ def judged(now: Array, then: Array, foreseen: Array, f_change: Array) -> Judgeme
     hardly = foreseen <= HARDLY * f_change
     good = gained & (share > GOOD) & (foreseen > 0.0)
     poor = ~gained | (share < POOR) | hardly
-    return Judgement(good, poor & ~xp.isinf(then))
+    return Judgement(good, poor & ~xp.isinf(then), foreseen < withheld)
 
 
 def next_turn(delta: Array, judgement: Judgement, width: Array, farthest: Array, narrowest: Array, dim: int):
@@ -61,6 +65,6 @@ def next_turn(delta: Array, judgement: Judgement, width: Array, farthest: Array,
     wider = xp.where(delta * GROWTH < WIDEST, delta * GROWTH, WIDEST)
     delta = xp.where(judgement.good & (width > BORDER), wider, delta)
     look = judgement.poor & (farthest > FAR * delta * math.sqrt(dim))
-    delta = xp.where(judgement.poor & ~look, SHRINKAGE * delta, delta)
+    delta = xp.where((judgement.poor | judgement.held) & ~look, SHRINKAGE * delta, delta)
     turn = xp.where(delta < narrowest, RESTART, xp.where(look, GEOMETRY, STEP))
     return delta, turn

@@ -17,8 +17,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, namespace, rows
 from meco.engines.model.archive import as_evaluation
+from meco.engines.model.critical import Critical
 from meco.engines.model.curvature import convex
 from meco.engines.model.merit import ABOVE, Merit, Weights, scale_weights
 from meco.engines.model.program import Rows, solve_program
@@ -46,6 +47,7 @@ class Place(NamedTuple):
     fence: Array
     reach: Array
     n_ineq: int
+    critical: Critical | None = None  # functions that the step depends on; None: all
 
     def values(self, s: Array) -> Array:
         """What the models expect of a step s [B, D]: [B, 1 + C]."""
@@ -86,6 +88,12 @@ def relaxed(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, 
     return xp.concat([xp.zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
 
 
+def withheld(multipliers: Array, change: Array, n_ineq: int) -> Array:
+    """What the margins keep from f to first order: margin sum_i |lambda_i| s_i over the inequalities, [B]."""
+    xp = namespace(change)
+    return MARGIN * xp.sum(xp.abs(multipliers[:, :n_ineq]) * change[:, :n_ineq], axis=-1)
+
+
 def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
     """Merit of values y [B, 1 + C] of one point of each run: [B]."""
     nothing_failed = namespace(y).isnan(y[:, :1]) & False
@@ -94,16 +102,38 @@ def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
 
 def relaxed_step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
     """The step of the models in the region, with theta [B] of the violation allowed to stay."""
+    few = place.critical
+    if few is None:
+        return _step(place, theta, multipliers, weights)
+    xp = namespace(theta)
+    tolerance = xp.zeros_like(weights.w) + weights.tolerance
+    columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
+    models = Quadratic(few.taken(place.models.gradient), few.taken(place.models.hessian))
+    part = place._replace(
+        models=models, value=few.taken(place.value), span=few.taken(place.span), n_ineq=few.n_ineq, critical=None
+    )
+    step = _step(part, theta, columns[0], Weights(*columns[1:]))
+    return Step(
+        step.s,
+        place.values(step.s),
+        few.replaced(step.multipliers, xp.zeros_like(multipliers)),
+        weights._replace(w=few.replaced(step.weights.w, weights.w)),
+    )
+
+
+def _step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
     xp, by = namespace(theta), scales(place)
     weights = weights.raised(scale_weights(by.f, by.c, place.value[:, 1:]))
     low, high = relaxed(place.value[:, 1:], theta, place.n_ineq, by.c)
     s, value = xp.zeros_like(place.low), place.value
     for turn in range(PASSES):
-        rows, length = _rows(place, s, value, by, low, high, weights)
+        lines, length = _lines(place, s, value, by, low, high, weights)
         slope = place.models.slope(s)[:, 0, :] / by.f[:, None]
         bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
-        d, dual = solve_program(bent, slope, rows, place.low - s, place.high - s)
-        found = dual[:, :-1] / length * by.f[:, None] / by.c
+        unit = by.f[:, None] / (by.c * length)  # of a multiplier
+        known = xp.concat([multipliers / unit, xp.zeros_like(slope[:, :1])], axis=1)
+        d, dual = solve_program(bent, slope, lines, place.low - s, place.high - s, known)
+        found = dual[:, :-1] * unit
         multipliers = 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
         weights = weights.raised(ABOVE * xp.abs(multipliers))
         expected = place.values(s + d)
@@ -122,7 +152,7 @@ def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
     return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
 
 
-def _rows(
+def _lines(
     place: Place, s: Array, value: Array, by: Scales, low: Array, high: Array, weights: Weights
 ) -> tuple[Rows, Array]:
     """Constraints linearised at s, with length about one, and the fence as a last row; and their lengths [B, C]."""
@@ -134,11 +164,11 @@ def _rows(
     price = xp.where(price > PRICE, xp.where(price < DEAREST, price, DEAREST), PRICE)
     gone = xp.sum(place.fence * s, axis=-1, keepdims=True)
     last = xp.ones_like(gone)
-    rows = Rows(
+    lines = Rows(
         xp.concat([matrix / length[..., None], place.fence[:, None, :]], axis=1),
         xp.concat([value[:, 1:] / by.c / length, gone], axis=1),
         xp.concat([low / length, -xp.inf * last], axis=1),
         xp.concat([high / length, place.reach[:, None]], axis=1),
         xp.concat([price, PRICE * last], axis=1),
     )
-    return rows, length
+    return lines, length

@@ -22,7 +22,6 @@ from meco.engines.model.merit import Merit, Weights
 from meco.engines.model.proposals import TRIES, further_step, is_seen, least_known, new_start
 from meco.engines.model.quadratic import Quadratic
 from meco.engines.model.region import (
-    CONVERGED,
     FIRST,
     GEOMETRY,
     NARROWEST,
@@ -30,13 +29,12 @@ from meco.engines.model.region import (
     RESTART,
     SHRINKAGE,
     STEP,
-    Judgement,
     Region,
     judged,
     next_turn,
 )
 from meco.engines.model.start import model_points, star, star_size
-from meco.engines.model.step import Place, Step, merit, relaxed_step, scales
+from meco.engines.model.step import Place, Step, merit, relaxed_step, scales, withheld
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
@@ -49,6 +47,7 @@ class Expectation(NamedTuple):
     who: Array
     merit: Array  # at the centre
     foreseen: Array  # decrease of it
+    withheld: Array  # what the margins of constraints cost of that
     width: Array  # of the step, as a share of the box
     f_change: Array  # across the region
     farthest: Array  # model point
@@ -119,7 +118,7 @@ class TrustRegion(Engine):
         if anywhere(self.seen.failed):
             fence, reach = fenced(self.seen, centre, region.delta)
         models = region.models.stretched(region.delta)
-        return Place(models, view.value, view.span, low, high, fence, reach, self.seen.n_ineq)
+        return Place(models, view.value, view.span, low, high, fence, reach, self.seen.n_ineq, view.critical)
 
     def _turn(self, view: View, place: Place, step: Step) -> tuple[Array, Array]:
         """The points of this turn [B, k, D] and who proposes each [B, k]."""
@@ -166,14 +165,15 @@ class TrustRegion(Engine):
 
     def _expect(self, view: View, place: Place, step: Step, who: Array) -> None:
         xp = namespace(step.s)
-        now = merit(place.value, place.n_ineq, step.weights)
+        now, by = merit(place.value, place.n_ineq, step.weights), scales(place)
         c = as_evaluation(place.value[:, None, :], place.n_ineq, view.blind[:, None]).c[:, 0, :]
         self.expectation = Expectation(
             who,
             now,
             now - merit(step.value, place.n_ineq, step.weights),
+            withheld(step.multipliers, by.c, place.n_ineq),
             xp.max(xp.abs(step.s), axis=-1),
-            scales(place).f,
+            by.f,
             view.farthest,
             c > step.weights.tolerance,
         )
@@ -197,15 +197,15 @@ class TrustRegion(Engine):
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
         weights = Weights(zeros, zeros, self.task.tolerance(ev))
         models = Quadratic.flat((runs, 1 + constraints, dim), x)
-        self.region = Region(x[:, 0, :], none + FIRST, models, zeros, weights, start + STEP, start, none > 1.0)
+        self.region = Region(x[:, 0, :], none + FIRST, models, zeros, weights, start + STEP, start)
 
     def _judge(self, merits: Array) -> None:
         """Weights, radius and turn after the points of a turn got these merits [B, k], inf where one failed."""
         region, made, xp = self.region, self.expectation, namespace(merits)
-        verdict = judged(made.merit, merits[:, 0], made.foreseen, made.f_change)
-        stepped = made.who[:, 0] == STEP
-        helped = xp.min(merits, axis=-1) < made.merit  # another point of the turn is the next centre
-        verdict = Judgement(verdict.good & stepped, verdict.poor & stepped & ~helped)
+        verdict = judged(made.merit, merits[:, 0], made.foreseen, made.withheld, made.f_change)
+        verdict = verdict.of(made.who[:, 0] == STEP)
+        helped = xp.min(merits, axis=-1) < made.merit  # if not the step, another point of the turn is the next centre
+        verdict = verdict._replace(poor=verdict.poor & ~helped | verdict.poor & (merits[:, 0] < made.merit))
         delta, turn = next_turn(
             region.delta, verdict, made.width, made.farthest, self._narrowest(region.delta), self.task.dim
         )
@@ -213,7 +213,6 @@ class TrustRegion(Engine):
             weights=region.weights.after(made.violated, verdict.poor),
             delta=delta,
             turn=xp.where(made.who[:, 0] == OFFSPRING, region.turn, turn),  # taken over: still to come
-            converged=region.converged | (delta < CONVERGED),
         )
 
     def _narrowest(self, delta: Array) -> Array:

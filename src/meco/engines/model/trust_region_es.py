@@ -14,13 +14,13 @@ from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key
 
 SHARE = Control("share", 0.0, 1.0, 0.0, "share of the points that the evolution strategy proposes")
-AFTER = 0.9  # share once a start has converged
+STAIRS = (0.0, 0.5, 0.9)  # share during the first start, the second, and all later ones
 
 
 class TrustRegionES(TrustRegion):
-    """Unless given or steered: model steps alone until a start has converged, then a large share, and a falling theta.
+    """Unless given or steered, the share grows with every start that has converged, and theta falls with the budget.
 
-    A problem with many minima shows itself by converging early.
+    A problem with many minima shows itself by converging early; one without has no use for a strategy.
     """
 
     label = "TR-ES"
@@ -34,7 +34,8 @@ class TrustRegionES(TrustRegion):
         """The share in force: [B]."""
         xp, share = namespace(self.region.delta), self.held["share"]
         if share is None:
-            return xp.where(self.region.converged, AFTER, xp.zeros_like(self.region.delta))
+            start = self.region.start
+            return xp.where(start == 0, STAIRS[0], xp.where(start == 1, STAIRS[1], self.region.delta * 0.0 + STAIRS[2]))
         return xp.zeros_like(self.region.delta) + share
 
     def _begin(self, x: Array, ev: Evaluation) -> None:
