@@ -15,7 +15,19 @@ THE_TWELVE = (  # in the order of the paper's table
     "SHADE-eps", "SHADE", "SHADE-BOC", "MDE-CGO", "C2oDE", "COBRA", "SACOBRA", "NSGA-III", "BP-epsMAg-ES", "CMA-ES",
     "MeCO-u", "MeCO",
 )  # fmt: skip
-PEERS = ("MeCO-rand", "SHADE-FR", "MA-ES", "CMA-ES-native", "COLSHADE", "CMA-ES-AL", "SciPy-DE", "COBYQA", "ISRES")
+PEERS = (
+    "MeCO-rand",
+    "SHADE-FR",
+    "MA-ES",
+    "CMA-ES-native",
+    "COLSHADE",
+    "CMA-ES-AL",
+    "SciPy-DE",
+    "COBYQA",
+    "ISRES",
+    "TR",
+    "TR-ES",
+)
 SHADE_FAMILY = tuple(name for name in THE_TWELVE + PEERS if METHODS[name].family == "SHADE")
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # the fixed split's test problems
 AT_100D = ("SHADE-eps", "SHADE", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE", "NSGA-III", "BP-epsMAg-ES", "CMA-ES")
