@@ -1,0 +1,136 @@
+"""Models that change least: they meet the values, keep what they knew, and know how little they know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from meco.engines.model.quadratic import ETA, TAU, Quadratic, covariance, explained_share, least_change, variance
+
+RIDGE = ETA * (1.0 + TAU)
+
+
+def random_models(rng, runs=3, functions=2, dim=4):
+    bent = rng.normal(size=(runs, functions, dim, dim))
+    return Quadratic(rng.normal(size=(runs, functions, dim)), bent + bent.swapaxes(-1, -2))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(7)
+
+
+def test_the_model_meets_every_value_up_to_the_ridge(rng):
+    u, y = rng.normal(size=(3, 9, 4)), rng.normal(size=(3, 9, 2))
+    models, fit = least_change(random_models(rng), u, y)
+    assert_allclose(y - models.changes(u), RIDGE * fit.w, atol=1e-10)  # eq. (1), row by row
+    assert np.max(np.abs(y - models.changes(u))) < 1e-3
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 9])
+def test_with_full_data_it_recovers_a_quadratic(rng, dim):
+    truth = random_models(rng, runs=2, dim=dim)
+    u = rng.normal(size=(2, dim * (dim + 3) // 2 + 3 * dim, dim))
+    u /= np.sqrt(np.mean(np.sum(u * u, axis=-1), axis=-1))[:, None, None]  # as the engine scales them
+    found, _ = least_change(Quadratic.flat(2, 2, dim, u), u, truth.changes(u))
+    size = np.max(np.abs(truth.hessian))
+    assert_allclose(found.gradient, truth.gradient, atol=1e-2 * size)
+    assert_allclose(found.hessian, truth.hessian, atol=1e-2 * size)
+    for _ in range(30):  # the ridge's share fades as the model becomes its own prior
+        found, _ = least_change(found, u, truth.changes(u))
+    assert_allclose(found.gradient, truth.gradient, atol=1e-6 * size)
+    assert_allclose(found.hessian, truth.hessian, atol=1e-6 * size)
+
+
+def dense_reference(prior, u, y):
+    """Least ||dH||^2 / 4 + |dg|^2 / (2 tau) + |r|^2 / (2 ridge) with change(u_i) + r_i = y_i, by its KKT system."""
+    m, dim = u.shape
+    gap = y - (u @ prior.gradient + 0.5 * np.einsum("md,de,me->m", u, prior.hessian, u))
+    rows = np.concatenate([u, 0.5 * np.einsum("md,me->mde", u, u).reshape(m, -1), np.eye(m)], axis=1)
+    cost = np.concatenate([np.full(dim, 1.0 / TAU), np.full(dim * dim, 0.5), np.full(m, 1.0 / RIDGE)])
+    system = np.block([[np.diag(cost), rows.T], [rows, np.zeros((m, m))]])
+    answer = np.linalg.solve(system, np.concatenate([np.zeros(cost.size), gap]))
+    return prior.gradient + answer[:dim], prior.hessian + answer[dim : dim + dim * dim].reshape(dim, dim)
+
+
+def test_no_other_model_that_meets_the_values_changes_less(rng):
+    prior, u, y = random_models(rng), rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7, 2))
+    found, _ = least_change(prior, u, y)
+    for b in range(3):
+        for k in range(2):
+            one = Quadratic(prior.gradient[b, k], prior.hessian[b, k])
+            gradient, hessian = dense_reference(one, u[b], y[b, :, k])
+            assert_allclose(found.gradient[b, k], gradient, rtol=1e-6, atol=1e-6)
+            assert_allclose(found.hessian[b, k], hessian, rtol=1e-6, atol=1e-6)
+
+
+def test_a_model_that_meets_the_values_does_not_change(rng):
+    truth, u = random_models(rng), rng.normal(size=(3, 6, 4))
+    found, _ = least_change(truth, u, truth.changes(u))
+    assert_allclose(found.gradient, truth.gradient, atol=1e-12)
+    assert_allclose(found.hessian, truth.hessian, atol=1e-12)
+
+
+def test_a_point_at_the_centre_carries_no_information(rng):
+    u, y = rng.normal(size=(1, 6, 4)), rng.normal(size=(1, 6, 2))
+    filled = np.concatenate([u, np.zeros((1, 3, 4))], axis=1), np.concatenate([y, np.zeros((1, 3, 2))], axis=1)
+    prior = random_models(rng, runs=1)
+    for one, other in zip(least_change(prior, u, y)[0], least_change(prior, *filled)[0]):
+        assert_allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_a_shifted_or_stretched_model_is_the_same_function(rng):
+    models, step, beyond = random_models(rng), rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    assert_allclose(
+        models.shifted(step).change(beyond), models.change(step + beyond) - models.change(step), rtol=1e-10, atol=1e-10
+    )
+    unit = np.array([0.5, 2.0, 3.0])
+    assert_allclose(models.stretched(unit).change(step / unit[:, None]), models.change(step), rtol=1e-12)
+    assert_array_equal(models.slope(step), models.shifted(step).gradient)
+    assert_allclose(models.changes(step[:, None, :])[:, 0, :], models.change(step), rtol=1e-12)
+
+
+def test_the_variance_is_that_of_a_gaussian_process_over_quadratics(rng):
+    u, v = rng.normal(size=(2, 7, 3)), rng.normal(size=(2, 5, 3))
+
+    def features(x):  # whose products are the covariance
+        return np.concatenate([np.sqrt(TAU) * x, np.einsum("nd,ne->nde", x, x).reshape(len(x), -1) / np.sqrt(2.0)], axis=1)
+
+    _, fit = least_change(Quadratic.flat(2, 1, 3, u), u, np.zeros((2, 7, 1)))
+    for b in range(2):
+        known, new = features(u[b]), features(v[b])
+        assert_allclose(known @ new.T, covariance(u, v)[b], rtol=1e-12)
+        precision = np.eye(known.shape[1]) + known.T @ known / RIDGE
+        expected = np.sum(new * np.linalg.solve(precision, new.T).T, axis=1)
+        assert_allclose(variance(fit, v)[b], expected, rtol=1e-4, atol=1e-6)
+
+
+def test_where_points_were_fitted_the_variance_is_the_ridge_at_most(rng):
+    u = rng.normal(size=(2, 7, 3))
+    _, fit = least_change(Quadratic.flat(2, 1, 3, u), u, np.zeros((2, 7, 1)))
+    assert np.all(variance(fit, u) < 1.01 * RIDGE)
+    assert np.all(variance(fit, 3.0 * rng.normal(size=(2, 7, 3))) > RIDGE)
+
+
+def test_the_explained_share_is_one_minus_the_errors_of_models_that_left_a_point_out(rng):
+    prior, u, y = random_models(rng, runs=2), rng.normal(size=(2, 6, 4)), rng.normal(size=(2, 6, 2))
+    _, fit = least_change(prior, u, y)
+    errors = np.empty_like(y)
+    for i in range(6):
+        rest = np.arange(6) != i
+        without, _ = least_change(prior, u[:, rest], y[:, rest])
+        errors[:, i] = y[:, i] - without.changes(u[:, i : i + 1])[:, 0]
+    expected = 1.0 - np.sum(errors**2, axis=1) / np.sum((y - y.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    assert_allclose(explained_share(fit), expected, rtol=1e-6)
+
+
+def test_models_that_are_not_finite_are_told_apart(rng):
+    models = random_models(rng)
+    models.gradient[1, 0, 2] = np.inf
+    models.hessian[2, 1, 0, 0] = np.nan
+    assert_array_equal(models.finite, [True, False, False])
+    kept = models.where(models.finite, Quadratic.flat(3, 2, 4, models.gradient))
+    assert kept.finite.all()
+    assert_array_equal(kept.gradient[0], models.gradient[0])
+    assert not kept.gradient[1:].any()
