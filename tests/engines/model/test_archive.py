@@ -1,0 +1,52 @@
+"""What a region has seen: all of it while there is room, then the nearest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+from meco.engines.model.archive import SeenPoints, as_evaluation, values_of
+from meco.problems.evaluation import Evaluation
+
+
+def points(x, failed=()):
+    """Points [1, n, 1], with f their coordinate, g its negative and h nothing; some failed."""
+    x = np.array(x, dtype=float).reshape(1, -1, 1)
+    f = np.where(np.isin(np.arange(x.shape[1]), failed), np.nan, x[..., 0])
+    return x, Evaluation.of(f, -x, np.zeros((1, x.shape[1], 0)))
+
+
+def seen(x, places, failed=()):
+    return SeenPoints(*points(x, failed), np.array([0]), places)
+
+
+def test_points_are_kept_in_the_order_they_came():
+    kept = seen([0.1, 0.2], places=5)
+    kept.add(*points([0.3, 0.4]), np.array([1]), np.zeros((1, 1)))
+    assert_array_equal(kept.x[0, :, 0], [0.1, 0.2, 0.3, 0.4])
+    assert_array_equal(kept.y[0], [[0.1, -0.1], [0.2, -0.2], [0.3, -0.3], [0.4, -0.4]])
+    assert_array_equal(kept.start, [[0, 0, 1, 1]])
+
+
+def test_the_farthest_from_the_centre_makes_room():
+    kept = seen([0.9, 0.2, 0.1], places=3)
+    kept.add(*points([0.15]), np.array([2]), np.array([[0.0]]))
+    assert_array_equal(kept.x[0, :, 0], [0.15, 0.2, 0.1])
+    assert_array_equal(kept.start, [[2, 0, 0]])
+    kept.add(*points([0.11, 0.12]), np.array([3]), np.array([[0.1]]))
+    assert sorted(kept.x[0, :, 0]) == [0.1, 0.11, 0.12]
+    assert kept.count == 3
+
+
+def test_a_failed_point_is_marked_and_holds_zeros():
+    kept = seen([0.1, 0.2], places=2, failed=[1])
+    assert_array_equal(kept.failed, [[False, True]])
+    assert_array_equal(kept.y[0], [[0.1, -0.1], [0.0, 0.0]])
+
+
+def test_values_are_read_back_as_they_were_told():
+    ev = Evaluation.of(np.array([[1.0]]), np.array([[[2.0, 3.0]]]), np.array([[[4.0]]]))
+    assert_array_equal(values_of(ev), [[[1.0, 2.0, 3.0, 4.0]]])
+    back = as_evaluation(values_of(ev), 2, ev.failed)
+    assert_array_equal(back.c, ev.c)
+    assert_array_equal(back.f, ev.f)

@@ -1,0 +1,39 @@
+"""Whole-number variables: points lie where they are evaluated, and a step is never rounded away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from meco.engines.engine import Task
+from meco.engines.model.lattice import Lattice
+from meco.evaluator import Evaluator
+from meco.streams import Streams
+
+
+def lattice(lower, upper, whole):
+    problem = meco.Problem("boxed", np.array(lower), np.array(upper), 0, 0, lambda x: (x[..., 0], [], []), integrality=whole)
+    evaluator = Evaluator(problem, 10)
+    return Lattice(Task.of(evaluator, Streams([1]))), evaluator
+
+
+def test_a_snapped_point_is_the_place_that_is_evaluated_for_it():
+    ours, evaluator = lattice([-3.0, 0.5, 0.0], [4.0, 7.5, 1.0], [True, True, False])
+    x = np.random.default_rng(0).random((1, 200, 3))
+    assert_allclose(evaluator.to_box(ours.snapped(x)), evaluator.to_box(x), atol=1e-12)
+    assert_allclose(ours.snapped(ours.snapped(x)), ours.snapped(x), atol=1e-15)
+    assert_array_equal(ours.snapped(x)[..., 2], x[..., 2])  # a continuous variable stays
+
+
+def test_the_grain_is_the_distance_of_two_places():
+    ours, _ = lattice([0.0, 0.0, 2.0], [4.0, 1.0, 2.0], [True, False, True])
+    assert_array_equal(ours.grain, [[0.25, 0.0, 1.0]])
+
+
+@pytest.mark.parametrize(("at", "up", "down"), [(0.5, 0.75, 0.25), (1.0, 1.0, 0.75), (0.0, 0.25, 0.0)])
+def test_neighbours_lie_one_place_away_and_inside(at, up, down):
+    ours, _ = lattice([0.0, 0.0], [4.0, 1.0], [True, False])
+    found = ours.neighbours(np.array([[at, 0.3]]))
+    assert_array_equal(found[0], [[up, 0.3], [at, 0.3], [down, 0.3], [at, 0.3]])

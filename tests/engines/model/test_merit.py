@@ -1,0 +1,67 @@
+"""Weights of the merit, by hand; and a merit that does not know units."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from meco.engines.model.merit import FLAT, FORGET, GROWTH, HOLD, KAPPA, Merit, Weights, scale_weights, tolerated
+from meco.problems.evaluation import Evaluation
+from meco.rules.rule import best
+
+
+def weights(w, floor=None, tolerance=0.0):
+    w = np.array([w], dtype=float)
+    return Weights(w, np.zeros_like(w) if floor is None else np.array([floor], dtype=float), np.zeros_like(w) + tolerance)
+
+
+def test_a_step_forgets_a_share_of_each_weight_down_to_its_floor():
+    faded = weights([1.0, 1.0], floor=[0.0, 0.95]).faded(dim=7)
+    assert_allclose(faded.w, [[1.0 - FORGET / 7, 0.95]])  # 0.9 of the first, eq. (3); the floor of the second, eq. (4)
+
+
+def test_a_weight_is_raised_and_never_lowered():
+    assert_array_equal(weights([1.0, 5.0]).raised(np.array([[2.0, 2.0]])).w, [[2.0, 5.0]])
+
+
+def test_a_refused_step_raises_the_weights_of_what_is_violated_and_holds_them():
+    after = weights([2.0, 2.0], floor=[1.0, 1.0]).after(np.array([[True, False]]), np.array([True]))
+    assert_allclose(after.w, [[GROWTH * 2.0, 2.0]])
+    assert_allclose(after.floor, [[GROWTH * 2.0, HOLD * 1.0]])
+
+
+def test_an_accepted_step_holds_the_weights_of_what_is_violated_as_they_are():
+    after = weights([2.0, 2.0], floor=[1.0, 1.0]).after(np.array([[True, False]]), np.array([False]))
+    assert_allclose(after.w, [[2.0, 2.0]])
+    assert_allclose(after.floor, [[2.0, HOLD * 1.0]])
+
+
+def test_a_weight_is_a_share_of_what_f_changes_by_for_each_change_of_the_constraint():
+    found = scale_weights(np.array([10.0]), np.array([[5.0, 1e-9]]), np.array([[3.0, 4.0]]))
+    assert_allclose(found, [[KAPPA * 10.0 / 5.0, KAPPA * 10.0 / (FLAT * 4.0)]])  # the second is flat: its value counts
+
+
+def test_violation_within_the_tolerance_is_none_and_beyond_it_counts_in_full():
+    assert_array_equal(tolerated(np.array([[[0.5, 1.0, 1.5]]]), np.array([[1.0, 1.0, 1.0]])), [[[0.0, 0.0, 1.5]]])
+
+
+def test_the_merit_is_f_and_the_weighted_violations():
+    ev = Evaluation.of(np.array([[1.0, 2.0]]), np.array([[[3.0], [-3.0]]]), np.array([[[-2.0], [0.5]]]))
+    key = Merit().key(ev, weights([10.0, 100.0], tolerance=1.0))
+    assert_array_equal(key.minor, [[1.0 + 30.0 + 200.0, 2.0]])
+    assert_array_equal(best(key), [1])
+
+
+def test_a_failed_point_loses_to_every_other():
+    ev = Evaluation.of(np.array([[np.nan, 1e30]]), np.zeros((1, 2, 1)), np.zeros((1, 2, 0)))
+    assert_array_equal(best(Merit().key(ev, weights([1.0]))), [1])
+
+
+def test_the_merit_of_other_units_is_the_same_merit_to_the_last_bit():
+    rng = np.random.default_rng(0)
+    f, g, h = rng.normal(size=(1, 9)), rng.normal(size=(1, 9, 2)), rng.normal(size=(1, 9, 1))
+    w, by = np.array([[0.3, 7.0, 2.0]]), 2.0 ** np.array([9.0, -4.0, 6.0])
+    plain = Merit().total(f, Evaluation.of(f, g, h).c, Weights(w, 0 * w, 0 * w + 0.1))
+    other = Evaluation.of(8.0 * f, by[:2] * g, by[2:] * h)
+    scaled = Merit().total(other.f, other.c, Weights(8.0 * w / by, 0 * w, 0.1 * by[None]))
+    assert_array_equal(scaled, 8.0 * plain)
