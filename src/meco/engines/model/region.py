@@ -66,5 +66,6 @@ def next_turn(delta: Array, judgement: Judgement, width: Array, farthest: Array,
     delta = xp.where(judgement.good & (width > BORDER), wider, delta)
     look = judgement.poor & (farthest > FAR * delta * math.sqrt(dim))
     delta = xp.where((judgement.poor | judgement.held) & ~look, SHRINKAGE * delta, delta)
-    turn = xp.where(delta < narrowest, RESTART, xp.where(look, GEOMETRY, STEP))
+    turn = xp.where(look, GEOMETRY, xp.full_like(look, STEP, dtype=xp.int64))
+    turn = xp.where(delta < narrowest, RESTART, turn)
     return delta, turn

@@ -96,7 +96,7 @@ class TrustRegion(Engine):
         """First the given points and a star around the first of them, then the points of a turn: [B, k, D]."""
         if self.generation == 0:
             like = self.task.rng.uniform(1, 1)
-            return self._placed(namespace(like).zeros_like(like) + asarray_like(self.first, like)[None])
+            return self._placed(namespace(like).zeros_like(like) + asarray_like(self.first, like))
         self.region, view = looked(self.seen, self.region, self.points)
         place = self._place(view)
         weights = self.region.weights.faded(self.task.dim)
