@@ -1,0 +1,113 @@
+"""Runs in lockstep, on other array libraries and under other numbers of threads are the runs they are alone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from meco.testing import Recorded
+from searches import METHODS, visited
+
+PROBLEMS = {
+    "corner": meco.get_problem("corner", 4),
+    "holes": Recorded(3, "mixed", holes=0.3).problem,  # some runs fail where others do not
+    "impossible": meco.get_problem("impossible", 2),  # converges, so it starts again
+}
+
+
+def libraries():
+    found = [pytest.param(strict, id="array_api_strict")]
+    try:
+        import array_api_compat.torch as torch_xp
+    except ImportError:
+        missing = pytest.mark.skip(reason="TORCH MISSING: torch runs NOT tested")
+        return [*found, pytest.param(None, id="torch", marks=missing)]
+    return [*found, pytest.param(torch_xp, id="torch")]
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+@pytest.mark.parametrize("method", METHODS)
+def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, problem, batch):
+    together, engine = visited(method, problem, 150, seeds=[3, 4, 5], batch=batch)
+    for b in range(3):
+        alone, _ = visited(method, problem, 150, seeds=[3 + b], batch=batch)
+        assert_array_equal(alone[0], together[b])
+    if problem.name == "impossible" and batch == 1:
+        assert np.all(engine.region.start > 0)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_rows_stay_apart_when_offspring_come_at_random(share):
+    together, _ = visited("TR-ES", PROBLEMS["holes"], 120, seeds=[3, 4], share=share)
+    for b in range(2):
+        assert_array_equal(visited("TR-ES", PROBLEMS["holes"], 120, seeds=[3 + b], share=share)[0][0], together[b])
+
+
+def test_rows_stay_apart_when_the_archive_is_full(monkeypatch):
+    monkeypatch.setattr("meco.engines.model.trust_region.LARGEST", 30)
+    together, engine = visited("TR", PROBLEMS["corner"], 100, seeds=[3, 4])
+    assert engine.seen.count == 30
+    for b in range(2):
+        assert_array_equal(visited("TR", PROBLEMS["corner"], 100, seeds=[3 + b])[0][0], together[b])
+
+
+def whole_numbers(dim):
+    """A toy with half of its variables whole numbers, for any array library."""
+    problem = meco.get_problem("tilted", dim)
+    facts = {name: getattr(problem, name) for name in ("lower", "upper", "n_ineq", "n_eq", "formula")}
+    return meco.Problem("half whole", **facts, integrality=np.arange(dim) < dim // 2)
+
+
+@pytest.mark.parametrize("xp", libraries())
+@pytest.mark.parametrize("method", METHODS)
+def test_the_first_steps_are_numpys_on_other_libraries(method, xp):
+    problem = meco.get_problem("corner", 4)
+    ours, theirs = (visited(method, problem, 30, seeds=[1, 2], xp=library)[0] for library in (np, xp))
+    assert_allclose(theirs, ours, atol=1e-9)
+
+
+@pytest.mark.parametrize("xp", libraries())
+@pytest.mark.parametrize(
+    "case",
+    [
+        (meco.get_problem("impossible", 2), {"batch": 3}),
+        (whole_numbers(4), {}),
+        (meco.get_problem("sphere", 2), {"share": 0.7}),
+    ],
+    ids=["restarts", "whole numbers", "offspring"],
+)
+def test_whole_searches_run_on_other_libraries(case, xp):
+    problem, options = case
+    points, _ = visited("TR-ES", problem, 70, seeds=[1, 2], xp=xp, **options)
+    assert np.isfinite(points).all()
+    assert points.min() >= 0.0
+    assert points.max() <= 1.0
+
+
+SCRIPT = """
+import hashlib, meco
+from searches import visited
+for method in ("TR", "TR-ES"):
+    for name, dim in (("corner", 5), ("tilted", 40)):
+        print(hashlib.sha256(visited(method, meco.get_problem(name, dim), 130, seeds=[1, 2])[0].tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.slow
+def test_one_and_two_threads_of_the_linear_algebra_visit_the_same_points():
+    found = []
+    for threads in ("1", "2"):
+        names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {**os.environ, **dict.fromkeys(names, threads)}
+        environment["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+        done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
+        found.append(done.stdout.split())
+    assert found[0] == found[1]
