@@ -1,0 +1,89 @@
+"""Nothing has a unit: f and every constraint may be multiplied, moved or swapped, and the search stays what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from searches import METHODS, visited
+
+DIM, BUDGET = 4, 260
+
+
+def changed(problem, f=1.0, g=1.0, h=1.0, add=0.0, order=None):
+    """The same problem in other units; equalities with their tolerance."""
+
+    def formula(x):
+        ours = problem.raw(x)
+        inequalities = ours[1] * g
+        return ours[0] * f + add, inequalities if order is None else inequalities[..., order], ours[2] * h
+
+    facts = (problem.lower, problem.upper, problem.n_ineq, problem.n_eq)
+    return meco.Problem(problem.name, *facts, formula, eq_tol=problem.eq_tol * h)
+
+
+def smooth(seed):
+    """A quartic with a curved, two linear and an equality constraint, of random place and scale."""
+    rng = np.random.default_rng(seed)
+    place, tilt = rng.uniform(-1.0, 1.0, DIM), rng.normal(size=(4, DIM))
+    bend = 10.0 ** rng.uniform(-0.5, 0.5, DIM)
+
+    def formula(x):
+        apart = x - place
+        f = 5.0 + (bend * apart**2).sum(axis=-1) + 0.1 * (apart**4).sum(axis=-1) + x @ tilt[0]
+        g = [(x * x).sum(axis=-1) - 2.0, x @ tilt[1] - 0.5, x @ tilt[2] - 0.5]
+        return f, g, [x @ tilt[3] - 0.2]
+
+    return meco.Problem(f"smooth {seed}", np.full(DIM, -3.0), np.full(DIM, 2.0), 3, 1, formula)
+
+
+POWERS = {
+    "f": {"f": 2.0**20},
+    "f down": {"f": 2.0**-30},
+    "g": {"g": 2.0 ** np.array([3.0, -9.0, 14.0])},
+    "h and its tolerance": {"h": 2.0**-5},
+    "all": {"f": 2.0**-7, "g": 2.0 ** np.array([-3.0, 9.0, 1.0]), "h": 2.0**11},
+}
+OTHERS = {
+    "f": {"f": 3.0},
+    "g and h": {"g": np.array([0.7, 1e3, 1e-2]), "h": 7.0},
+    "constant": {"add": 100.0},
+    "order": {"order": np.array([2, 0, 1])},
+}
+
+
+@pytest.mark.parametrize("units", POWERS.values(), ids=POWERS)
+@pytest.mark.parametrize("method", METHODS)
+def test_powers_of_two_change_no_bit_of_any_point(method, units):
+    problem = smooth(0)
+    plain, _ = visited(method, problem, 70)
+    assert_array_equal(visited(method, changed(problem, **units), 70)[0], plain)
+
+
+def test_powers_of_two_change_no_bit_where_the_search_starts_again_and_lets_offspring_in():
+    problem = meco.get_problem("impossible", 2)
+    plain, engine = visited("TR-ES", problem, 150)
+    assert engine.region.start[0] > 0
+    assert_array_equal(visited("TR-ES", changed(problem, f=2.0**9, g=2.0**-4), 150)[0], plain)
+
+
+@pytest.mark.parametrize("units", OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize("method", METHODS)
+def test_any_change_of_units_leaves_the_first_model_step(method, units):
+    problems = [smooth(seed) for seed in range(10)]
+    seeds, first = range(10), 2 * DIM + 2
+    plain, _ = visited(method, problems, first, seeds)
+    other, _ = visited(method, [changed(p, **units) for p in problems], first, seeds)
+    assert_allclose(other, plain, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_any_change_of_units_leaves_the_answer_on_ten_smooth_problems(method):
+    problems = [smooth(seed) for seed in range(10)]
+    every = [changed(p, **units) for units in ({}, *OTHERS.values()) for p in problems]
+    found = np.array([r.f for r in meco.solve(method, every, BUDGET, seeds=[*range(10)] * 5)]).reshape(5, 10)
+    back = [(units.get("f", 1.0), units.get("add", 0.0)) for units in ({}, *OTHERS.values())]
+    found = np.stack([(row - add) / by for row, (by, add) in zip(found, back)])
+    assert_allclose(found, found[[0] * 5], rtol=1e-5)
