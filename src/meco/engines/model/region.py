@@ -47,7 +47,7 @@ def judged(now: Array, then: Array, foreseen: Array, withheld: Array, f_change: 
     """From the merit at the centre and at the step's end, the foreseen decrease, what margins withhold of it, and f's
     change across the region.
 
-    A failed evaluation (then is inf) is neither: the fence keeps the next step away from it.
+    A failed evaluation (then is inf) is neither: it says nothing of the models.
     """
     xp = namespace(now)
     actual = now - then

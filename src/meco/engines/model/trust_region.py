@@ -206,9 +206,9 @@ class TrustRegion(Engine):
         verdict = verdict.of(made.who[:, 0] == STEP)
         helped = xp.min(merits, axis=-1) < made.merit  # if not the step, another point of the turn is the next centre
         verdict = verdict._replace(poor=verdict.poor & ~helped | verdict.poor & (merits[:, 0] < made.merit))
-        delta, turn = next_turn(
-            region.delta, verdict, made.width, made.farthest, self._narrowest(region.delta), self.task.dim
-        )
+        failed = (made.who[:, 0] == STEP) & xp.isinf(merits[:, 0])  # a fence alone would let it be asked for again
+        delta = xp.where(failed, SHRINKAGE * region.delta, region.delta)
+        delta, turn = next_turn(delta, verdict, made.width, made.farthest, self._narrowest(delta), self.task.dim)
         self.region = region._replace(
             weights=region.weights.after(made.violated, verdict.poor),
             delta=delta,

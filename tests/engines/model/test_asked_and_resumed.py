@@ -1,0 +1,92 @@
+"""TR and TR-ES asked and told in any order, saved and loaded, interrupted and resumed: always the same run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from searches import METHODS
+
+BOX = [(-5.0, 5.0)] * 3
+BUDGET = 60
+both = pytest.mark.parametrize("method", METHODS)
+
+
+def values(x):
+    return (x * x).sum(axis=-1), np.stack([1.0 - x[:, 0], x[:, 1] - 3.0], axis=-1), x[:, :1] - x[:, 2:]
+
+
+def fun(x):
+    if x[1] > 4:
+        raise ValueError("no mesh")
+    f, g, h = values(x[None])
+    return f[0], g[0], h[0]
+
+
+def options(method, **more):
+    return {"method": method, "budget": BUDGET, "seed": 4, **more}
+
+
+def same(a, b):
+    for key in ("x", "f", "g", "h", "failed"):
+        assert_array_equal(getattr(a.evaluations, key), getattr(b.evaluations, key))
+    assert_array_equal(a.x, b.x)
+    assert a.nfev == b.nfev
+    for key in a.trace:
+        assert_array_equal(a.trace[key], b.trace[key])
+
+
+@both
+@pytest.mark.parametrize("save", [False, True])
+def test_asking_and_telling_in_any_order_is_the_run_of_minimize(method, save):
+    search, rng = meco.Optimizer(BOX, 2, 1, **options(method)), np.random.default_rng(1)
+    while not search.done:
+        x = search.ask()
+        x = x[rng.permutation(len(x))]
+        search.tell(x, *values(x), failed=x[:, 1] > 4)
+        if save and rng.random() < 0.3:
+            search = meco.Optimizer.from_state(search.state())
+    same(search.result, meco.minimize(fun, BOX, **options(method)))
+
+
+@both
+@pytest.mark.parametrize("after", [0, 3, 7, 8, 41, 59])
+def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
+    calls = []
+
+    def breaks_off(x):
+        calls.append(x)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    breaks_off.__qualname__ = fun.__qualname__
+    part = meco.minimize(breaks_off, BOX, checkpoint=tmp_path / "run", **options(method))
+    assert (part.stop_reason, part.nfev) == ("interrupt", after)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options(method))
+    same(resumed, meco.minimize(fun, BOX, **options(method)))
+
+
+@both
+def test_known_and_starting_points_are_resumed_with_the_run(method, tmp_path):
+    known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
+    more = options(method, evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
+    calls = []
+
+    def breaks_off(x):
+        calls.append(x)
+        if len(calls) > 20:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    breaks_off.__qualname__ = fun.__qualname__
+    meco.minimize(breaks_off, BOX, checkpoint=tmp_path / "run", **more)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **more)
+    same(resumed, meco.minimize(fun, BOX, **more))
+
+
+@both
+def test_workers_change_nothing(method):
+    same(meco.minimize(fun, BOX, workers=2, **options(method)), meco.minimize(fun, BOX, **options(method)))

@@ -1,0 +1,217 @@
+"""TR and TR-ES as searches: any size, any constraints, any budget, and every door."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from meco.engines.engine import Task
+from meco.engines.model.region import GEOMETRY, OFFSPRING
+from meco.engines.model.trust_region import TrustRegion, TrustRegionES
+from meco.errors import InvalidInput
+from meco.evaluator import Evaluator
+from meco.streams import Streams
+from searches import METHODS, visited
+
+BOX = [(-5.0, 5.0)] * 3
+both = pytest.mark.parametrize("method", METHODS)
+
+
+def planes(dim, n_ineq=20, n_eq=0):
+    """Squares around a random place, with tilted planes as constraints that hold at the centre of the box."""
+    rng = np.random.default_rng(dim)
+    tilt, place = rng.normal(size=(dim, n_ineq + n_eq)), rng.uniform(-1.0, 1.0, dim)
+
+    def formula(x):
+        level = x @ tilt
+        return ((x - place) ** 2).sum(axis=-1), level[..., :n_ineq] - 0.5, level[..., n_ineq:]
+
+    return meco.Problem(f"planes {dim}", np.full(dim, -2.0), np.full(dim, 2.0), n_ineq, n_eq, formula)
+
+
+@pytest.mark.parametrize("dim", [1, 2, 3, 10, 30])
+@both
+def test_any_number_of_variables_with_twenty_constraints(method, dim):
+    problem, budget = planes(dim), 2 * dim + 21
+    points, _ = visited(method, problem, budget)
+    result = meco.solve(method, problem, budget, seeds=[1])[0]
+    assert result.feasible
+    assert result.f < problem.raw(np.zeros(dim))[0]
+    assert points.shape == (1, budget, dim)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dim", [100, 200])
+@both
+def test_many_variables_with_twenty_constraints(method, dim):
+    problem = planes(dim)
+    result = meco.solve(method, problem, 2 * dim + 41, seeds=[1])[0]
+    assert result.feasible
+    assert result.f < 0.5 * problem.raw(np.zeros(dim))[0]
+
+
+@pytest.mark.slow
+@both
+def test_a_thousand_constraints(method):
+    result = meco.solve(method, planes(20, n_ineq=1000), 61, seeds=[1])[0]
+    assert result.feasible
+    assert result.f < planes(20, n_ineq=1000).raw(np.zeros(20))[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "within"), [("sphere", 1e-8), ("tilted", 1e-4), ("ring", 2e-4), ("corner", 1e-4)]
+)  # an equality may be missed by its tolerance
+@both
+def test_known_optima_are_found(method, name, within):
+    problem = meco.get_problem(name, 4)
+    for result in meco.solve(method, problem, 200, seeds=[1, 2]):
+        assert result.feasible
+        assert abs(result.f - problem.best_known) < within
+
+
+@both
+def test_equalities_alone_are_met(method):
+    result = meco.solve(method, planes(5, n_ineq=0, n_eq=3), 150, seeds=[1])[0]
+    assert result.feasible
+
+
+@both
+def test_where_nothing_is_feasible_the_least_violation_is_found(method):
+    result = meco.solve(method, meco.get_problem("impossible", 3), 100, seeds=[1])[0]
+    assert not result.feasible
+    assert_allclose(result.nu, 1.0, atol=1e-9)
+
+
+@both
+def test_where_every_evaluation_fails_the_search_looks_everywhere(method):
+    problem = meco.Problem("nothing", -np.ones(2), np.ones(2), 1, 1, lambda x: (x[..., 0] * np.nan, [x[..., 0]], [x[..., 1]]))
+    points, _ = visited(method, problem, 60)
+    result = meco.solve(method, problem, 60, seeds=[1])[0]
+    assert (result.nfev, result.nfail) == (60, 60)
+    assert np.ptp(points[0, 20:], axis=0).min() > 0.8
+
+
+@pytest.mark.parametrize("budget", [1, 2, 3, 4, 5, 6, 7, 8, 13])
+@both
+def test_budgets_from_one_evaluation_up(method, budget):
+    result = meco.solve(method, meco.get_problem("tilted", 3), budget, seeds=[1])[0]
+    assert result.nfev == budget
+    assert np.isfinite(result.f)
+
+
+def test_a_budget_too_small_for_a_star_still_takes_model_steps():
+    problem = planes(10)
+    points, engine = visited("TR", problem, 12)
+    assert engine.generation > 2
+    assert meco.solve("TR", problem, 12, seeds=[1])[0].f < problem.raw(np.zeros(10))[0]
+
+
+@both
+def test_the_search_begins_at_the_points_given(method):
+    given = np.array([[0.9, 0.2, 0.3], [0.1, 0.8, 0.5]])
+    points, _ = visited(method, meco.get_problem("tilted", 3), 40, x0=given)
+    assert_array_equal(points[0, :2], given)
+    assert_allclose(np.abs(points[0, 2:8] - given[0]).max(axis=-1), [0.125, 0.25, 0.25, 0.25, 0.125, 0.25])
+
+
+def constrained(x):
+    return float(x @ x), {"plane": 1.0 - float(x.sum())}
+
+
+@both
+def test_known_points_cost_nothing_and_feed_the_models(method):
+    known = np.random.default_rng(3).uniform(-5, 5, (40, 3))
+    f, g = (known * known).sum(axis=1), 1.0 - known.sum(axis=1, keepdims=True)
+    with_them = meco.minimize(constrained, BOX, method=method, evaluated=(known, f, g), budget=25, seed=1)
+    assert with_them.nfev == 25
+    assert with_them.evaluations.given.sum() == 40
+    assert with_them.fun < 0.34
+
+
+@pytest.mark.parametrize("whole", [[True, True, True], [True, False, False]], ids=["pure", "mixed"])
+@both
+def test_whole_numbers_are_found(method, whole):
+    def fun(x):
+        assert np.all(x[whole] == np.round(x[whole]))
+        return float(((x - [1.3, -2.2, 3.4]) ** 2).sum()), {"sum": float(x.sum()) - 4.0}
+
+    result = meco.minimize(fun, BOX, method=method, integrality=whole, budget=150, seed=1)
+    best = [1.0, -2.0, 3.0] if all(whole) else [1.0, -2.2, 3.4]
+    assert result.feasible
+    assert_allclose(result.x, best, atol=1e-3)
+
+
+@both
+def test_a_pure_integer_search_does_not_ask_for_one_point_again_and_again(method):
+    problem = meco.get_problem("sphere", 3)
+    whole = meco.Problem("whole", problem.lower, problem.upper, 0, 0, problem.formula, integrality=[True] * 3)
+    points, _ = visited(method, whole, 120)
+    _, counts = np.unique(points[0].round(9), axis=0, return_counts=True)
+    assert counts.max() < 40
+
+
+@both
+def test_a_fixed_variable_stays(method):
+    bounds = [(-5.0, 5.0), (2.0, 2.0), (-5.0, 5.0)]
+    result = meco.minimize(constrained, bounds, method=method, budget=80, seed=1)
+    assert np.all(result.evaluations.x[:, 1] == 2.0)
+    assert result.feasible
+    assert_allclose(result.fun, 4.0, atol=1e-3)
+
+
+@both
+def test_a_batch_asks_for_several_points_a_step(method):
+    problem = meco.get_problem("corner", 4)
+    points, engine = visited(method, problem, 9 + 4 * 20, batch=4)
+    assert engine.generation == 21
+    assert len(np.unique(points[0], axis=0)) == len(points[0])
+    assert np.all(engine.proposal.who[0, 1:] == GEOMETRY)
+    assert meco.solve(method, problem, 200, seeds=[1], batch=4)[0].f < problem.best_known + 0.01
+
+
+def engine_of(build, **options):
+    evaluator = Evaluator(meco.get_problem("corner", 4), 60, 2)
+    return build(Task.of(evaluator, Streams([1, 2])), **options), evaluator
+
+
+def one_turn(engine, evaluator):
+    x = engine.ask()
+    engine.tell(x, evaluator.evaluate(x))
+
+
+def test_controls_are_declared_checked_and_steered():
+    engine, evaluator = engine_of(TrustRegionES)
+    assert [c.name for c in engine.controls] == ["theta", "share"]
+    one_turn(engine, evaluator)
+    engine.steer({"share": np.array([0.0, 1.0]), "theta": np.array([0.2, 0.9])})
+    one_turn(engine, evaluator)
+    assert_array_equal(engine.theta(), [0.2, 0.9])
+    assert_array_equal(engine.proposal.who[:, 0] == OFFSPRING, [False, True])
+    with pytest.raises(InvalidInput, match="TR-ES has the controls theta, share; got 'radius'"):
+        engine.steer({"radius": np.ones(2)})
+    for build, options in ((TrustRegion, {"theta": 1.5}), (TrustRegion, {"batch": 0}), (TrustRegionES, {"share": -0.1})):
+        with pytest.raises(InvalidInput):
+            engine_of(build, **options)
+
+
+def test_theta_falls_with_the_budget_unless_it_is_given():
+    engine, evaluator = engine_of(TrustRegionES)
+    one_turn(engine, evaluator)
+    assert_allclose(engine.theta(), 0.5 * (1.0 - 9 / 60))
+    assert_array_equal(engine_of(TrustRegion, theta=0.7)[0].held["theta"], 0.7)
+
+
+def test_the_trace_tells_radius_controls_weights_and_who_proposed():
+    result = meco.solve("TR-ES", meco.get_problem("corner", 4), 60, seeds=[1])[0]
+    assert {"delta", "theta", "share", "weights", "who", "starts", "sigma"} <= set(result.trace)
+    assert np.all(np.diff(result.trace["theta"]) <= 0.0)
+    assert result.trace["weights"].shape == (52, 3)
+
+
+@both
+def test_a_step_costs_the_same_whatever_the_archive_holds(method, monkeypatch):
+    monkeypatch.setattr("meco.engines.model.trust_region.LARGEST", 40)
+    _, engine = visited(method, meco.get_problem("corner", 4), 120)
+    assert engine.seen.count == engine.seen.x.shape[1] == 40
