@@ -98,10 +98,10 @@ def test_a_failing_region_costs_half_as_many_evaluations_more_at_most(method, wh
     """Evaluations to what a clean run has after 60, in the median of 60 problems.
 
     Measured for TR and TR-ES: 1.00 and 1.00 beside the way, 1.25 and 1.28 beside the optimum, 1.08 and 1.03
-    beyond the constraint. Never within 200: 9, 10, 0 and 10, 16, 0 of the 60.
+    beyond the constraint. A quarter at most does not get there within 160.
     """
     pairs = [clean_and_failing(seed, where) for seed in range(60)]
-    clean, failing = (meco.solve(method, [p[k] for p in pairs], 200, seeds=range(60)) for k in (0, 1))
+    clean, failing = (meco.solve(method, [p[k] for p in pairs], 160, seeds=range(60)) for k in (0, 1))
     assert np.median([r.nfail for r in failing]) >= 1
     early = [r.trace["f"][r.trace["nfev"] <= 60][-1] for r in clean]
     ratio = evaluations_to(failing, early) / evaluations_to(clean, early)
@@ -115,4 +115,4 @@ def test_a_failed_point_is_not_asked_for_again(seed):
     points, engine = visited("TR", clean_and_failing(seed, "beside the optimum")[1], 120)
     failed = points[engine.seen.failed]
     assert len(np.unique(failed.round(12), axis=0)) > 0.9 * len(failed)
-    assert len(failed) < 80
+    assert len(failed) < 100

@@ -92,6 +92,7 @@ class TrustRegion(Engine):
             theta = 0.5 * max(0.0, 1.0 - self.told / self.task.budget)
         return namespace(self.region.delta).zeros_like(self.region.delta) + theta
 
+    @np.errstate(all="ignore")  # values may be huge; models that overflow are forgotten
     def ask(self) -> Array:
         """First the given points and a star around the first of them, then the points of a turn: [B, k, D]."""
         if self.generation == 0:
@@ -178,6 +179,7 @@ class TrustRegion(Engine):
             c > step.weights.tolerance,
         )
 
+    @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Remember the points, and judge the step by what was expected of it."""
         if self.generation == 0:
