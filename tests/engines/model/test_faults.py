@@ -92,21 +92,20 @@ def evaluations_to(problem_results, target):
     return np.array(found)
 
 
-@pytest.mark.parametrize("where", WHERE)
 @pytest.mark.parametrize("method", METHODS)
-def test_a_failing_region_costs_half_as_many_evaluations_more_at_most(method, where):
+def test_a_failing_region_costs_half_as_many_evaluations_more_at_most(method):
     """Evaluations to what a clean run has after 60, in the median of 60 problems.
 
-    Measured for TR and TR-ES: 1.00 and 1.00 beside the way, 1.25 and 1.28 beside the optimum, 1.08 and 1.03
-    beyond the constraint. A quarter at most does not get there within 160.
+    Measured on 100 of each kind, TR and TR-ES: 1.00 and 1.00 beside the way, 1.13 and 1.17 beside the optimum, 1.00
+    and 1.02 beyond the constraint; of the three kinds 15, 15, 0 and 16, 25, 0 did not get there within 160.
     """
-    pairs = [clean_and_failing(seed, where) for seed in range(60)]
+    pairs = [clean_and_failing(seed, where) for where in WHERE for seed in range(20)]
     clean, failing = (meco.solve(method, [p[k] for p in pairs], 160, seeds=range(60)) for k in (0, 1))
-    assert np.median([r.nfail for r in failing]) >= 1
     early = [r.trace["f"][r.trace["nfev"] <= 60][-1] for r in clean]
     ratio = evaluations_to(failing, early) / evaluations_to(clean, early)
+    assert np.median([r.nfail for r in failing]) >= 1
     assert np.median(ratio) <= 1.5
-    assert np.mean(np.isinf(ratio)) < 0.3
+    assert np.mean(np.isinf(ratio)) < 0.25
 
 
 @pytest.mark.parametrize("seed", range(6))
