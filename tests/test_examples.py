@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = [ROOT / "docs" / name for name in ("quickstart.md", "my-simulator.md")]
-NEEDS = {"scipy_constraints": "scipy", "train_sb3_dqn": "stable_baselines3"}
+NEEDS = {"scipy_constraints": "scipy", "train_sb3_dqn": "stable_baselines3", "trust_region_steps": "matplotlib"}
 
 
 def run(script: Path, folder: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from searches import METHODS
 
 import meco
-from searches import METHODS
 
 BOX = [(-5.0, 5.0)] * 3
 BUDGET = 60

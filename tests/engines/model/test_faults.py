@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from searches import METHODS, visited
 
 import meco
-from searches import METHODS, visited
 
 GROUPS = [(2, 1, 0), (3, 2, 1), (4, 3, 0), (5, 0, 1), (6, 2, 2)]  # variables, inequalities, equalities
 EACH = 100

@@ -30,7 +30,9 @@ def test_no_two_points_of_a_star_coincide(centre):
     assert np.all((arms >= 0.0) & (arms <= 1.0))
 
 
-@pytest.mark.parametrize(("dim", "budget", "arms"), [(3, 100, 6), (3, 9, 6), (3, 8, 5), (3, 3, 2), (3, 1, 0), (3, 0, 0), (3, -2, 0)])
+@pytest.mark.parametrize(
+    ("dim", "budget", "arms"), [(3, 100, 6), (3, 9, 6), (3, 8, 5), (3, 3, 2), (3, 1, 0), (3, 0, 0), (3, -2, 0)]
+)
 def test_a_star_takes_two_thirds_of_a_small_budget_at_most(dim, budget, arms):
     assert star_size(dim, budget) == arms
 

@@ -14,7 +14,9 @@ from meco.streams import Streams
 
 
 def lattice(lower, upper, whole):
-    problem = meco.Problem("boxed", np.array(lower), np.array(upper), 0, 0, lambda x: (x[..., 0], [], []), integrality=whole)
+    problem = meco.Problem(
+        "boxed", np.array(lower), np.array(upper), 0, 0, lambda x: (x[..., 0], [], []), integrality=whole
+    )
     evaluator = Evaluator(problem, 10)
     return Lattice(Task.of(evaluator, Streams([1]))), evaluator
 

@@ -10,10 +10,10 @@ import array_api_strict as strict
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from searches import METHODS, visited
 
 import meco
 from meco.testing import Recorded
-from searches import METHODS, visited
 
 PROBLEMS = {
     "corner": meco.get_problem("corner", 4),
@@ -108,6 +108,8 @@ def test_one_and_two_threads_of_the_linear_algebra_visit_the_same_points():
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {**os.environ, **dict.fromkeys(names, threads)}
         environment["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), *sys.path])
-        done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True
+        )
         found.append(done.stdout.split())
     assert found[0] == found[1]

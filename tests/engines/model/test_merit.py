@@ -12,7 +12,9 @@ from meco.rules.rule import best
 
 def weights(w, floor=None, tolerance=0.0):
     w = np.array([w], dtype=float)
-    return Weights(w, np.zeros_like(w) if floor is None else np.array([floor], dtype=float), np.zeros_like(w) + tolerance)
+    return Weights(
+        w, np.zeros_like(w) if floor is None else np.array([floor], dtype=float), np.zeros_like(w) + tolerance
+    )
 
 
 def test_a_step_forgets_a_share_of_each_weight_down_to_its_floor():

@@ -95,7 +95,9 @@ def test_the_variance_is_that_of_a_gaussian_process_over_quadratics(rng):
     u, v = rng.normal(size=(2, 7, 3)), rng.normal(size=(2, 5, 3))
 
     def features(x):  # whose products are the covariance
-        return np.concatenate([np.sqrt(TAU) * x, np.einsum("nd,ne->nde", x, x).reshape(len(x), -1) / np.sqrt(2.0)], axis=1)
+        return np.concatenate(
+            [np.sqrt(TAU) * x, np.einsum("nd,ne->nde", x, x).reshape(len(x), -1) / np.sqrt(2.0)], axis=1
+        )
 
     _, fit = least_change(Quadratic.flat(2, 1, 3, u), u, np.zeros((2, 7, 1)))
     for b in range(2):

@@ -46,7 +46,9 @@ def test_a_step_from_merit_ten_is_judged_by_what_was_foreseen(then, foreseen, go
 def test_a_judgement_does_not_know_units():
     rng = np.random.default_rng(0)
     now, then, foreseen, change = rng.normal(size=(4, 50))
-    for one, other in zip(judged(now, then, foreseen, change), judged(*(2.0**30 * a for a in (now, then, foreseen, change)))):
+    for one, other in zip(
+        judged(now, then, foreseen, change), judged(*(2.0**30 * a for a in (now, then, foreseen, change)))
+    ):
         assert_array_equal(one, other)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from searches import METHODS, visited
 
 import meco
 from meco.engines.engine import Task
@@ -13,7 +14,6 @@ from meco.engines.model.trust_region import TrustRegion, TrustRegionES
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.streams import Streams
-from searches import METHODS, visited
 
 BOX = [(-5.0, 5.0)] * 3
 both = pytest.mark.parametrize("method", METHODS)
@@ -86,7 +86,9 @@ def test_where_nothing_is_feasible_the_least_violation_is_found(method):
 
 @both
 def test_where_every_evaluation_fails_the_search_looks_everywhere(method):
-    problem = meco.Problem("nothing", -np.ones(2), np.ones(2), 1, 1, lambda x: (x[..., 0] * np.nan, [x[..., 0]], [x[..., 1]]))
+    problem = meco.Problem(
+        "nothing", -np.ones(2), np.ones(2), 1, 1, lambda x: (x[..., 0] * np.nan, [x[..., 0]], [x[..., 1]])
+    )
     points, _ = visited(method, problem, 60)
     result = meco.solve(method, problem, 60, seeds=[1])[0]
     assert (result.nfev, result.nfail) == (60, 60)
@@ -103,7 +105,7 @@ def test_budgets_from_one_evaluation_up(method, budget):
 
 def test_a_budget_too_small_for_a_star_still_takes_model_steps():
     problem = planes(10)
-    points, engine = visited("TR", problem, 12)
+    _, engine = visited("TR", problem, 12)
     assert engine.generation > 2
     assert meco.solve("TR", problem, 12, seeds=[1])[0].f < problem.raw(np.zeros(10))[0]
 
@@ -191,7 +193,11 @@ def test_controls_are_declared_checked_and_steered():
     assert_array_equal(engine.proposal.who[:, 0] == OFFSPRING, [False, True])
     with pytest.raises(InvalidInput, match="TR-ES has the controls theta, share; got 'radius'"):
         engine.steer({"radius": np.ones(2)})
-    for build, options in ((TrustRegion, {"theta": 1.5}), (TrustRegion, {"batch": 0}), (TrustRegionES, {"share": -0.1})):
+    for build, options in (
+        (TrustRegion, {"theta": 1.5}),
+        (TrustRegion, {"batch": 0}),
+        (TrustRegionES, {"share": -0.1}),
+    ):
         with pytest.raises(InvalidInput):
             engine_of(build, **options)
 

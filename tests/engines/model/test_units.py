@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from searches import METHODS, visited
 
 import meco
-from searches import METHODS, visited
 
 DIM, BUDGET = 4, 260
 
