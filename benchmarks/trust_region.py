@@ -23,16 +23,16 @@ from scipy.optimize import Bounds, NonlinearConstraint, minimize
 
 import meco
 from _side_by_side import medians
-from meco.engines.model import step, trust_region
+from meco.engines.model import look, proposals, step
 from meco.evaluator import Evaluator
 
 ALONE, LOCKSTEP, LARGER = {10: 0.6, 30: 0.35, 50: 0.35}, {10: 0.1, 30: 0.1}, 100  # at most, of COBYQA
 RUNS, PER_VARIABLE = 32, 20
 PARTS = {  # where each part of a step is called from
-    "model fit": [(trust_region, "least_change")],
+    "model fit": [(look, "least_change")],
     "program": [(step, "solve_program")],
     "curvature": [(step, "convex")],
-    "geometry": [(trust_region, "variance")],
+    "geometry": [(proposals, "variance")],
     "evaluation": [(Evaluator, "evaluate")],
 }
 

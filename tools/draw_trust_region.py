@@ -48,11 +48,10 @@ class Shot:
 
     def __init__(self, engine: TrustRegion, before: np.ndarray, asked: np.ndarray) -> None:
         region = engine.region
-        assert region is not None
         self.centre, self.delta = region.centre[0], float(region.delta[0])
         self.models = Quadratic(region.models.gradient.copy(), region.models.hessian.copy())
         self.before, self.asked = before, asked
-        self.looks = bool(engine.proposal.who[0, 0] == GEOMETRY)
+        self.looks = bool(engine.expectation.who[0, 0] == GEOMETRY)
 
     @property
     def limit(self) -> float:

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.engines.model.archive import SeenPoints
-from meco.engines.model.trust_region import everywhere_in, fenced, model_points, star, star_size
+from meco.engines.model.look import fenced
+from meco.engines.model.start import model_points, star, star_size
 from meco.problems.evaluation import Evaluation
 
 
@@ -61,7 +62,3 @@ def test_no_fence_where_nothing_failed_or_only_far_away():
         fence, reach = fence_of(x, failed, delta=0.1)  # 0.4 is beyond 2 sqrt(2) 0.1
         assert_array_equal(fence, [[0.0, 0.0]])
         assert_array_equal(reach, [np.inf])
-
-
-def test_everywhere_asks_each_run():
-    assert_array_equal(everywhere_in(np.array([[True, True], [True, False]])), [True, False])

@@ -14,6 +14,11 @@ SHAPES = [(1, 1), (2, 1), (2, 3), (3, 5), (5, 2), (5, 5), (8, 4), (10, 3), (10, 
 EACH = 100
 
 
+def solved(program, **more):
+    """The program from duals of zero."""
+    return solve_program(*program, 0.0 * program[2].value, **more)
+
+
 def picked(program, which):
     """Some of the programs."""
     hessian, slope, rows, low, high = program
@@ -34,7 +39,7 @@ def thousand():
 def test_with_iterations_enough_the_answer_is_optimal_and_no_worse_than_scipys(thousand):
     right = 0
     for program, theirs in thousand:
-        s, dual = solve_program(*program, iterations=4000)
+        s, dual = solved(program, iterations=4000)
         done = residual(*program, s, dual) < 1e-8
         right += done.sum()
         value, best = objective(*program[:3], s)[done], objective(*program[:3], theirs)[done]
@@ -46,7 +51,7 @@ def test_with_iterations_enough_the_answer_is_optimal_and_no_worse_than_scipys(t
 @pytest.mark.slow
 def test_with_still_more_iterations_every_answer_is_optimal(thousand):
     for program, theirs in thousand:
-        s, dual = solve_program(*program, iterations=200_000)
+        s, dual = solved(program, iterations=200_000)
         assert np.max(residual(*program, s, dual)) < 1e-8
         value, best = objective(*program[:3], s), objective(*program[:3], theirs)
         assert np.all(value <= best + 1e-6 * np.maximum(1.0, np.abs(best)))
@@ -60,7 +65,7 @@ def test_forty_iterations_come_near_in_most_cases_and_not_in_all(thousand):
     """
     shares, errors = [], []
     for program, theirs in thousand:
-        s, _ = solve_program(*program)
+        s, _ = solved(program)
         best, none = objective(*program[:3], theirs), objective(*program[:3], np.zeros_like(s))
         shares.append((objective(*program[:3], s) - best) / np.maximum(none - best, 1e-2))
         errors.append(np.max(np.abs(s - theirs), axis=1))
@@ -76,7 +81,7 @@ def one_row(value, low, high, price, box=1.0, slope=-1.0, iterations=4000):
     rows = Rows(*(np.array(part, dtype=float).reshape(1, 1, -1)[:, 0] for part in ([1.0], value, low, high, price)))
     rows = rows._replace(matrix=np.ones((1, 1, 1)))
     limit = np.array([[box]])
-    s, dual = solve_program(np.ones((1, 1, 1)), np.array([[slope]]), rows, -limit, limit, iterations)
+    s, dual = solved((np.ones((1, 1, 1)), np.array([[slope]]), rows, -limit, limit), iterations=iterations)
     return float(s[0, 0]), float(dual[0, 0])
 
 
@@ -99,7 +104,7 @@ def test_without_rows_or_curvature_the_step_goes_to_the_corner():
     none = np.zeros((1, 0))
     s, dual = solve_program(
         np.zeros((1, 2, 2)), np.array([[1.0, -2.0]]), Rows(np.zeros((1, 0, 2)), none, none, none, none),
-        np.array([[-1.0, -1.0]]), np.array([[1.0, 0.25]]),
+        np.array([[-1.0, -1.0]]), np.array([[1.0, 0.25]]), none,
     )  # fmt: skip
     assert_array_equal(s, [[-1.0, 0.25]])
     assert dual.shape == (1, 0)
@@ -107,16 +112,16 @@ def test_without_rows_or_curvature_the_step_goes_to_the_corner():
 
 def test_a_box_without_room_leaves_no_step():
     program = random_programs(np.random.default_rng(3), 4, 3, 2)
-    s, dual = solve_program(*program[:3], np.zeros((4, 3)), np.zeros((4, 3)))
+    s, dual = solved((*program[:3], np.zeros((4, 3)), np.zeros((4, 3))))
     assert_array_equal(s, np.zeros((4, 3)))
     assert np.isfinite(dual).all()
 
 
 def test_a_program_does_not_notice_its_neighbours():
     program = random_programs(np.random.default_rng(4), 6, 7, 5)
-    together = solve_program(*program)
+    together = solved(program)
     for b in range(6):
-        for one, many in zip(solve_program(*picked(program, slice(b, b + 1))), together):
+        for one, many in zip(solved(picked(program, slice(b, b + 1))), together):
             assert_array_equal(one[0], many[b])
 
 
@@ -124,7 +129,7 @@ def test_the_loop_of_other_libraries_is_the_loop_of_numpy():
     program = random_programs(np.random.default_rng(5), 3, 4, 3)
     hessian, slope, rows, low, high = program
     theirs = solve_program(
-        *map(strict.asarray, (hessian, slope)), Rows(*map(strict.asarray, rows)), *map(strict.asarray, (low, high))
+        *map(strict.asarray, (hessian, slope)), Rows(*map(strict.asarray, rows)), *map(strict.asarray, (low, high, 0.0 * rows.value))
     )
-    for one, other in zip(solve_program(*program), theirs):
+    for one, other in zip(solved(program), theirs):
         assert_allclose(np.asarray(other), one, atol=1e-12)

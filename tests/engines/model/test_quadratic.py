@@ -33,7 +33,7 @@ def test_with_full_data_it_recovers_a_quadratic(rng, dim):
     truth = random_models(rng, runs=2, dim=dim)
     u = rng.normal(size=(2, dim * (dim + 3) // 2 + 3 * dim, dim))
     u /= np.sqrt(np.mean(np.sum(u * u, axis=-1), axis=-1))[:, None, None]  # as the engine scales them
-    found, _ = least_change(Quadratic.flat(2, 2, dim, u), u, truth.changes(u))
+    found, _ = least_change(Quadratic.flat((2, 2, dim), u), u, truth.changes(u))
     size = np.max(np.abs(truth.hessian))
     assert_allclose(found.gradient, truth.gradient, atol=1e-2 * size)
     assert_allclose(found.hessian, truth.hessian, atol=1e-2 * size)
@@ -99,7 +99,7 @@ def test_the_variance_is_that_of_a_gaussian_process_over_quadratics(rng):
             [np.sqrt(TAU) * x, np.einsum("nd,ne->nde", x, x).reshape(len(x), -1) / np.sqrt(2.0)], axis=1
         )
 
-    _, fit = least_change(Quadratic.flat(2, 1, 3, u), u, np.zeros((2, 7, 1)))
+    _, fit = least_change(Quadratic.flat((2, 1, 3), u), u, np.zeros((2, 7, 1)))
     for b in range(2):
         known, new = features(u[b]), features(v[b])
         assert_allclose(known @ new.T, covariance(u, v)[b], rtol=1e-12)
@@ -110,7 +110,7 @@ def test_the_variance_is_that_of_a_gaussian_process_over_quadratics(rng):
 
 def test_where_points_were_fitted_the_variance_is_the_ridge_at_most(rng):
     u = rng.normal(size=(2, 7, 3))
-    _, fit = least_change(Quadratic.flat(2, 1, 3, u), u, np.zeros((2, 7, 1)))
+    _, fit = least_change(Quadratic.flat((2, 1, 3), u), u, np.zeros((2, 7, 1)))
     assert np.all(variance(fit, u) < 1.01 * RIDGE)
     assert np.all(variance(fit, 3.0 * rng.normal(size=(2, 7, 3))) > RIDGE)
 
@@ -132,7 +132,7 @@ def test_models_that_are_not_finite_are_told_apart(rng):
     models.gradient[1, 0, 2] = np.inf
     models.hessian[2, 1, 0, 0] = np.nan
     assert_array_equal(models.finite, [True, False, False])
-    kept = models.where(models.finite, Quadratic.flat(3, 2, 4, models.gradient))
+    kept = models.where(models.finite, Quadratic.flat((3, 2, 4), models.gradient))
     assert kept.finite.all()
     assert_array_equal(kept.gradient[0], models.gradient[0])
     assert not kept.gradient[1:].any()

@@ -39,21 +39,19 @@ from meco.engines.model.region import (
     ],
 )
 def test_a_step_from_merit_ten_is_judged_by_what_was_foreseen(then, foreseen, good, poor):
-    verdict = judged(np.array([10.0]), np.array([then]), np.array([foreseen]), np.array([1.0]))
+    verdict = judged(*(np.array([v]) for v in (10.0, then, foreseen, 0.0, 1.0)))
     assert (bool(verdict.good[0]), bool(verdict.poor[0])) == (good, poor)
 
 
 def test_a_judgement_does_not_know_units():
     rng = np.random.default_rng(0)
-    now, then, foreseen, change = rng.normal(size=(4, 50))
-    for one, other in zip(
-        judged(now, then, foreseen, change), judged(*(2.0**30 * a for a in (now, then, foreseen, change)))
-    ):
+    values = rng.normal(size=(5, 50))
+    for one, other in zip(judged(*values), judged(*(2.0**30 * values))):
         assert_array_equal(one, other)
 
 
-def after(delta, good=False, poor=False, width=1.0, farthest=0.0, dim=4):
-    verdict = Judgement(np.array([good]), np.array([poor]))
+def after(delta, good=False, poor=False, held=False, width=1.0, farthest=0.0, dim=4):
+    verdict = Judgement(np.array([good]), np.array([poor]), np.array([held]))
     radius, turn = next_turn(np.array([delta]), verdict, np.array([width]), np.array([farthest]), NARROWEST, dim)
     return float(radius[0]), int(turn[0])
 
@@ -68,6 +66,12 @@ def test_a_poor_step_shrinks_the_region_unless_its_points_lie_far():
     limit = FAR * 0.1 * math.sqrt(4)
     assert after(0.1, poor=True, farthest=0.99 * limit) == (0.1 * SHRINKAGE, STEP)
     assert after(0.1, poor=True, farthest=1.01 * limit) == (0.1, GEOMETRY)
+
+
+def test_a_step_that_margins_hold_back_shrinks_the_region():
+    assert bool(judged(*(np.array([v]) for v in (10.0, 9.0, 1.0, 1.5, 1.0))).held[0])
+    assert not bool(judged(*(np.array([v]) for v in (10.0, 9.0, 1.0, 0.5, 1.0))).held[0])
+    assert after(0.1, held=True) == (0.1 * SHRINKAGE, STEP)
 
 
 def test_a_step_that_is_neither_changes_nothing():

@@ -9,8 +9,9 @@ from searches import METHODS, visited
 
 import meco
 from meco.engines.engine import Task
-from meco.engines.model.region import GEOMETRY, OFFSPRING
-from meco.engines.model.trust_region import TrustRegion, TrustRegionES
+from meco.engines.model.region import GEOMETRY, OFFSPRING, STEP
+from meco.engines.model.trust_region import TrustRegion
+from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.streams import Streams
@@ -169,7 +170,7 @@ def test_a_batch_asks_for_several_points_a_step(method):
     points, engine = visited(method, problem, 9 + 4 * 20, batch=4)
     assert engine.generation == 21
     assert len(np.unique(points[0], axis=0)) == len(points[0])
-    assert np.all(engine.proposal.who[0, 1:] == GEOMETRY)
+    assert_array_equal(engine.expectation.who[0, 1:], [STEP, GEOMETRY, STEP])
     assert meco.solve(method, problem, 200, seeds=[1], batch=4)[0].f < problem.best_known + 0.01
 
 
@@ -190,8 +191,8 @@ def test_controls_are_declared_checked_and_steered():
     engine.steer({"share": np.array([0.0, 1.0]), "theta": np.array([0.2, 0.9])})
     one_turn(engine, evaluator)
     assert_array_equal(engine.theta(), [0.2, 0.9])
-    assert_array_equal(engine.proposal.who[:, 0] == OFFSPRING, [False, True])
-    with pytest.raises(InvalidInput, match="TR-ES has the controls theta, share; got 'radius'"):
+    assert_array_equal(engine.expectation.who[:, 0] == OFFSPRING, [False, True])
+    with pytest.raises(InvalidInput, match="has no control 'radius'; it offers theta, share"):
         engine.steer({"radius": np.ones(2)})
     for build, options in (
         (TrustRegion, {"theta": 1.5}),
