@@ -129,7 +129,9 @@ def test_the_loop_of_other_libraries_is_the_loop_of_numpy():
     program = random_programs(np.random.default_rng(5), 3, 4, 3)
     hessian, slope, rows, low, high = program
     theirs = solve_program(
-        *map(strict.asarray, (hessian, slope)), Rows(*map(strict.asarray, rows)), *map(strict.asarray, (low, high, 0.0 * rows.value))
+        *map(strict.asarray, (hessian, slope)),
+        Rows(*map(strict.asarray, rows)),
+        *map(strict.asarray, (low, high, 0.0 * rows.value)),
     )
     for one, other in zip(solved(program), theirs):
         assert_allclose(np.asarray(other), one, atol=1e-12)

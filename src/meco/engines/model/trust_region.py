@@ -205,11 +205,11 @@ class TrustRegion(Engine):
         """Weights, radius and turn after the points of a turn got these merits [B, k], inf where one failed."""
         region, made, xp = self.region, self.expectation, namespace(merits)
         verdict = judged(made.merit, merits[:, 0], made.foreseen, made.withheld, made.f_change)
-        verdict = verdict.of(made.who[:, 0] == STEP)
+        stepped, failed = made.who[:, 0] == STEP, xp.isinf(merits[:, 0])
+        verdict = verdict.of(stepped & ~failed)
         helped = xp.min(merits, axis=-1) < made.merit  # if not the step, another point of the turn is the next centre
         verdict = verdict._replace(poor=verdict.poor & ~helped | verdict.poor & (merits[:, 0] < made.merit))
-        failed = (made.who[:, 0] == STEP) & xp.isinf(merits[:, 0])  # a fence alone would let it be asked for again
-        delta = xp.where(failed, SHRINKAGE * region.delta, region.delta)
+        delta = xp.where(stepped & failed, SHRINKAGE * region.delta, region.delta)  # else it might be asked for again
         delta, turn = next_turn(delta, verdict, made.width, made.farthest, self._narrowest(delta), self.task.dim)
         self.region = region._replace(
             weights=region.weights.after(made.violated, verdict.poor),
