@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from meco.arrays import Array, anywhere, namespace, rows
+from meco.arrays import Array, anywhere, masked_max, masked_min, namespace, rows
 from meco.engines.es.maes import (
     WIDEST,
     SearchDistribution,
@@ -18,6 +18,8 @@ from meco.engines.es.maes import (
     repaired,
     step_change,
 )
+from meco.engines.model.merit import Weights
+from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, order
 
 SIGMA = 0.2
@@ -31,6 +33,18 @@ class Brood(NamedTuple):
     y: Array
     failed: Array
     count: Array
+
+
+def balanced(weights: Weights, ev: Evaluation) -> Weights:
+    """Weights with which each constraint counts as much as f, by their ranges in a generation [B, L].
+
+    The region's weights rise with every refused step, which would leave a strategy no view of f.
+    """
+    xp, ok = namespace(ev.f), ~ev.failed
+    most = xp.max(xp.where(ok[..., None], ev.c, 0.0), axis=1)
+    spread = masked_max(ev.f, ok) - masked_min(ev.f, ok)
+    usable = (most > 0.0) & xp.isfinite(spread)[:, None]
+    return weights._replace(w=xp.where(usable, spread[:, None] / xp.where(usable, most, 1.0), weights.w))
 
 
 class Strategy:

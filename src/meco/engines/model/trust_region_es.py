@@ -6,7 +6,7 @@ from meco.arrays import Array, namespace
 from meco.engines.engine import Control, Task
 from meco.engines.model.archive import as_evaluation, values_of
 from meco.engines.model.look import View
-from meco.engines.model.offspring import Strategy
+from meco.engines.model.offspring import Strategy, balanced
 from meco.engines.model.region import OFFSPRING, RESTART
 from meco.engines.model.step import Place, Step
 from meco.engines.model.trust_region import THETA, TrustRegion
@@ -54,13 +54,14 @@ class TrustRegionES(TrustRegion):
         return xp.where(use[..., None], self._placed(born), x), xp.where(use, OFFSPRING, who)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Let both learn; the strategy's generations are ranked by the merit in force."""
+        """Let both learn; the strategy ranks its generations by the merit, with weights of its own."""
         super().tell(x, ev)
         if self.generation == 1:
             return
 
         def key(y: Array, failed: Array) -> Key:
-            return self.rule.values(as_evaluation(y, self.seen.n_ineq, failed), self.region.weights).last_where(failed)
+            ev = as_evaluation(y, self.seen.n_ineq, failed)
+            return self.rule.values(ev, balanced(self.region.weights, ev)).last_where(failed)
 
         y = values_of(ev)
         for k in range(x.shape[1]):
