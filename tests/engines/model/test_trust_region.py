@@ -146,7 +146,6 @@ def test_whole_numbers_are_found(method, whole):
     assert_allclose(result.x, best, atol=1e-3)
 
 
-@pytest.mark.xfail(strict=False, reason="a step that is rounded to an evaluated point is asked for again")
 @both
 def test_a_pure_integer_search_does_not_ask_for_one_point_again_and_again(method):
     problem = meco.get_problem("sphere", 3)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from meco.arrays import Array, namespace, rows
-from meco.engines.model.archive import SeenPoints
+from meco.engines.model.archive import SeenPoints, as_evaluation
 from meco.engines.model.look import View
-from meco.engines.model.merit import Merit
+from meco.engines.model.merit import Merit, Weights
 from meco.engines.model.quadratic import variance
 from meco.engines.model.region import Region
 from meco.engines.model.step import Place, relaxed_step
 from meco.rules.rule import best
 
 CLOSE = 0.05  # radii within which a point is as good as evaluated
+SAME = 1e-8  # radius with which only the very point counts as evaluated
 TRIES = 40  # random points of which the ones the models know least about are geometry points
 AROUND = 0.25  # how far from the best point a new start may lie, in the unit cube
 VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps of a batch: share of the radius, theta
@@ -41,6 +42,17 @@ def further_step(place: Place, region: Region, number: int) -> Array:
     high = xp.minimum(place.high, xp.zeros_like(place.high) + share)
     relaxation = xp.zeros_like(region.delta) + theta
     return relaxed_step(place._replace(low=low, high=high), relaxation, region.multipliers, region.weights).s
+
+
+def best_unseen(seen: SeenPoints, place: Place, region: Region, weights: Weights, near: Array) -> tuple[Array, Array]:
+    """Of points near [B, n, D], the unseen one of least foreseen merit: [B, D]; and whether any is unseen: [B]."""
+    xp = namespace(near)
+    steps = (near - region.centre[:, None, :]) / region.delta[:, None, None]
+    y = place.value[:, None, :] + place.models.changes(steps)
+    known = [is_seen(seen, near[:, k, :], xp.zeros_like(region.delta) + SAME) for k in range(near.shape[1])]
+    key = Merit().values(as_evaluation(y, place.n_ineq, xp.stack(known, axis=1)), weights)
+    chosen = best(key.last_where(xp.stack(known, axis=1)))[:, None]
+    return rows(near, chosen)[:, 0, :], ~xp.all(xp.stack(known, axis=1), axis=-1)
 
 
 def is_seen(seen: SeenPoints, x: Array, delta: Array) -> Array:

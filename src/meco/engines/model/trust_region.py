@@ -19,7 +19,7 @@ from meco.engines.model.archive import LARGEST, SeenPoints, as_evaluation
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
 from meco.engines.model.merit import Merit, Weights
-from meco.engines.model.proposals import TRIES, further_step, is_seen, least_known, new_start
+from meco.engines.model.proposals import SAME, TRIES, best_unseen, further_step, is_seen, least_known, new_start
 from meco.engines.model.quadratic import Quadratic
 from meco.engines.model.region import (
     FIRST,
@@ -124,10 +124,12 @@ class TrustRegion(Engine):
     def _turn(self, view: View, place: Place, step: Step) -> tuple[Array, Array]:
         """The points of this turn [B, k, D] and who proposes each [B, k]."""
         xp, u = namespace(step.s), self.task.rng.uniform(TRIES + 1, self.task.dim)
-        x = self._at(step.s)
+        x, stuck = self._at(step.s), view.blind
+        if self.lattice is not None:
+            x, stuck = self._moved_by_one(x, place, step.weights, stuck)
         worse = merit(step.value, place.n_ineq, step.weights) >= merit(place.value, place.n_ineq, step.weights)
         stale = (self.region.turn == STEP) & worse & is_seen(self.seen, x, self.region.delta)
-        turn = xp.where(view.blind, RESTART, xp.where(stale, GEOMETRY, self.region.turn))
+        turn = xp.where(stuck, RESTART, xp.where(stale, GEOMETRY, self.region.turn))
         self.region = self.region._replace(
             turn=turn, delta=xp.where(stale, SHRINKAGE * self.region.delta, self.region.delta)
         )
@@ -148,6 +150,20 @@ class TrustRegion(Engine):
         """The point of a step s [B, D], in the cube and on the lattice."""
         x = self.region.centre + self.region.delta[:, None] * s
         return self._placed(namespace(x).clip(x, min=0.0, max=1.0)[:, None, :])[:, 0, :]
+
+    def _moved_by_one(self, x: Array, place: Place, weights: Weights, stuck: Array) -> tuple[Array, Array]:
+        """Points x [B, D] that rounding took back to an evaluated one, replaced by the best unseen neighbour.
+
+        Where the models are to step and no neighbour is left, the run is stuck too: [B].
+        """
+        assert self.lattice is not None
+        xp, region = namespace(x), self.region
+        repeated = is_seen(self.seen, x, xp.zeros_like(region.delta) + SAME) & (region.turn == STEP)
+        if not anywhere(repeated):
+            return x, stuck
+        near = self.lattice.neighbours(region.centre)
+        best, some = best_unseen(self.seen, place, region, weights, near)
+        return xp.where((repeated & some)[:, None], best, x), stuck | (repeated & ~some)
 
     def _placed(self, x: Array) -> Array:
         return x if self.lattice is None else self.lattice.snapped(x)
