@@ -158,12 +158,16 @@ class TrustRegion(Engine):
         """
         assert self.lattice is not None
         xp, region = namespace(x), self.region
-        repeated = is_seen(self.seen, x, xp.zeros_like(region.delta) + SAME) & (region.turn == STEP)
+        repeated = self._repeats(x) & (region.turn == STEP)
         if not anywhere(repeated):
             return x, stuck
         near = self.lattice.neighbours(region.centre)
         best, some = best_unseen(self.seen, place, region, weights, near)
         return xp.where((repeated & some)[:, None], best, x), stuck | (repeated & ~some)
+
+    def _repeats(self, x: Array) -> Array:
+        """Whether a point x [B, D] has been evaluated: [B]."""
+        return is_seen(self.seen, x, namespace(x).zeros_like(self.region.delta) + SAME)
 
     def _placed(self, x: Array) -> Array:
         return x if self.lattice is None else self.lattice.snapped(x)

@@ -51,7 +51,10 @@ class TrustRegionES(TrustRegion):
         born, self.d = self.strategy.offspring(self.z)
         self.fresh = u[:, count:]
         use = (u[:, :count] < self.share()[:, None]) & (who != RESTART)
-        return xp.where(use[..., None], self._placed(born), x), xp.where(use, OFFSPRING, who)
+        if self.lattice is not None:  # rounding may take offspring to evaluated points: nothing to learn there
+            born = self.lattice.snapped(born)
+            use = use & ~xp.stack([self._repeats(born[:, k, :]) for k in range(count)], axis=1)
+        return xp.where(use[..., None], born, x), xp.where(use, OFFSPRING, who)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Let both learn; the strategy ranks its generations by the merit, with weights of its own."""
