@@ -63,7 +63,9 @@ def whole_run(checkpoint) -> float:
 
 def state_alone(folder: Path) -> float:
     """Microseconds for writing the state of a search."""
-    run = RunFolder.open(Checkpoint(folder / "state"), {"lower": [0.0] * DIM, "options": {}, "method": "SHADE"}, resume=False)
+    run = RunFolder.open(
+        Checkpoint(folder / "state"), {"lower": [0.0] * DIM, "options": {}, "method": "SHADE"}, resume=False
+    )
     state = Snapshot(1, 1, "x" * 400, {"x": np.zeros((1, SIZE, DIM)), "f": np.zeros((1, SIZE))})
     taken = []
     for _ in range(50):
