@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from meco.problems.evaluation import Evaluation
 
 
+FEW = 200  # candidates that are sorted faster than searched
+
+
 class Key(NamedTuple):
     """Lexicographic rank of candidates: major decides, minor breaks ties; both [B, N]."""
 
@@ -74,10 +77,11 @@ def order(key: Key) -> Array:
 
 def best(key: Key) -> Array:
     """Index of the first best candidate of each run: [B]."""
-    if isinstance(key.minor, np.ndarray):
+    if isinstance(key.minor, np.ndarray) and key.minor.shape[-1] <= FEW:
         return np.lexsort((key.minor, key.major), axis=-1)[..., 0]  # one call beats four smaller ones
     xp = namespace(key.minor)
     leading = key.major == xp.min(key.major, axis=-1, keepdims=True)
+    leading = leading & (key.minor == key.minor)  # nan is never best
     return xp.argmin(xp.where(leading, key.minor, xp.inf), axis=-1)
 
 

@@ -18,7 +18,6 @@ import math
 from typing import NamedTuple
 
 from meco.arrays import Array, namespace, rows
-from meco.engines.model.archive import as_evaluation
 from meco.engines.model.critical import Critical
 from meco.engines.model.curvature import convex
 from meco.engines.model.merit import ABOVE, Merit, Weights, scale_weights
@@ -96,8 +95,13 @@ def withheld(multipliers: Array, change: Array, n_ineq: int) -> Array:
 
 def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
     """Merit of values y [B, 1 + C] of one point of each run: [B]."""
-    nothing_failed = namespace(y).isnan(y[:, :1]) & False
-    return Merit().values(as_evaluation(y[:, None, :], n_ineq, nothing_failed), weights).minor[:, 0]
+    return Merit().total(y[:, :1], violations(y, n_ineq)[:, None, :], weights)[:, 0]
+
+
+def violations(y: Array, n_ineq: int) -> Array:
+    """(max(g, 0), |h|) of values y [B, 1 + C]: [B, C]."""
+    xp, g = namespace(y), y[:, 1 : 1 + n_ineq]
+    return xp.concat([xp.where(g > 0.0, g, 0.0), xp.abs(y[:, 1 + n_ineq :])], axis=1)
 
 
 def relaxed_step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
@@ -137,9 +141,11 @@ def _step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> S
         multipliers = 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
         weights = weights.raised(ABOVE * xp.abs(multipliers))
         expected = place.values(s + d)
-        better = merit(expected, place.n_ineq, weights) < merit(value, place.n_ineq, weights)
-        keep = (better | (turn == 0))[:, None]  # the first answer is evaluated even if the models expect it to be worse
-        s, value = xp.where(keep, s + d, s), xp.where(keep, expected, value)
+        if turn == 0:  # the first answer is evaluated even if the models expect it to be worse
+            s, value = s + d, expected
+        else:
+            better = (merit(expected, place.n_ineq, weights) < merit(value, place.n_ineq, weights))[:, None]
+            s, value = xp.where(better, s + d, s), xp.where(better, expected, value)
     return Step(s, value, multipliers, weights)
 
 

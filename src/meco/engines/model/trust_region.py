@@ -15,7 +15,7 @@ import numpy as np
 
 from meco.arrays import Array, anywhere, asarray_like, namespace
 from meco.engines.engine import Control, Engine, Task
-from meco.engines.model.archive import LARGEST, SeenPoints, as_evaluation
+from meco.engines.model.archive import LARGEST, SeenPoints
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
 from meco.engines.model.merit import Merit, Weights
@@ -34,7 +34,7 @@ from meco.engines.model.region import (
     next_turn,
 )
 from meco.engines.model.start import model_points, star, star_size
-from meco.engines.model.step import Place, Step, merit, relaxed_step, scales, withheld
+from meco.engines.model.step import Place, Step, merit, relaxed_step, scales, violations, withheld
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
@@ -103,8 +103,10 @@ class TrustRegion(Engine):
         weights = self.region.weights.faded(self.task.dim)
         step = relaxed_step(place, self.theta(), self.region.multipliers, weights)
         self.region = self.region._replace(multipliers=step.multipliers, weights=step.weights)
-        x, who = self._turn(view, place, step)
-        self._expect(view, place, step, who)
+        now = merit(place.value, place.n_ineq, step.weights)
+        foreseen = now - merit(step.value, place.n_ineq, step.weights)
+        x, who = self._turn(view, place, step, foreseen)
+        self._expect(view, place, step, who, now, foreseen)
         return x
 
     def _place(self, view: View) -> Place:
@@ -121,14 +123,13 @@ class TrustRegion(Engine):
         models = region.models.stretched(region.delta)
         return Place(models, view.value, view.span, low, high, fence, reach, self.seen.n_ineq, view.critical)
 
-    def _turn(self, view: View, place: Place, step: Step) -> tuple[Array, Array]:
-        """The points of this turn [B, k, D] and who proposes each [B, k]."""
+    def _turn(self, view: View, place: Place, step: Step, foreseen: Array) -> tuple[Array, Array]:
+        """The points of this turn [B, k, D] and who proposes each [B, k]; foreseen [B] is the merit's decrease."""
         xp, u = namespace(step.s), self.task.rng.uniform(TRIES + 1, self.task.dim)
         x, stuck = self._at(step.s), view.blind
         if self.lattice is not None:
             x, stuck = self._moved_by_one(x, place, step.weights, stuck)
-        worse = merit(step.value, place.n_ineq, step.weights) >= merit(place.value, place.n_ineq, step.weights)
-        stale = (self.region.turn == STEP) & worse & is_seen(self.seen, x, self.region.delta)
+        stale = (self.region.turn == STEP) & ~(foreseen > 0.0) & is_seen(self.seen, x, self.region.delta)
         turn = xp.where(stuck, RESTART, xp.where(stale, GEOMETRY, self.region.turn))
         self.region = self.region._replace(
             turn=turn, delta=xp.where(stale, SHRINKAGE * self.region.delta, self.region.delta)
@@ -184,19 +185,17 @@ class TrustRegion(Engine):
         )
         return self._placed(x[:, None, :])[:, 0, :]
 
-    def _expect(self, view: View, place: Place, step: Step, who: Array) -> None:
-        xp = namespace(step.s)
-        now, by = merit(place.value, place.n_ineq, step.weights), scales(place)
-        c = as_evaluation(place.value[:, None, :], place.n_ineq, view.blind[:, None]).c[:, 0, :]
+    def _expect(self, view: View, place: Place, step: Step, who: Array, now: Array, foreseen: Array) -> None:
+        xp, by = namespace(step.s), scales(place)
         self.expectation = Expectation(
             who,
             now,
-            now - merit(step.value, place.n_ineq, step.weights),
+            foreseen,
             withheld(step.multipliers, by.c, place.n_ineq),
             xp.max(xp.abs(step.s), axis=-1),
             by.f,
             view.farthest,
-            c > step.weights.tolerance,
+            violations(place.value, place.n_ineq) > step.weights.tolerance,
         )
 
     @np.errstate(all="ignore")

@@ -43,9 +43,9 @@ class TrustRegionES(TrustRegion):
         middle = namespace(x).zeros_like(x[:, 0, :]) + 0.5
         self.strategy = Strategy(middle, self.region.models.gradient.shape[1])
 
-    def _turn(self, view: View, place: Place, step: Step) -> tuple[Array, Array]:
+    def _turn(self, view: View, place: Place, step: Step, foreseen: Array) -> tuple[Array, Array]:
         """Points of the models, some of them replaced by offspring; a new start is not put off."""
-        x, who = super()._turn(view, place, step)
+        x, who = super()._turn(view, place, step, foreseen)
         xp, (_, count, dim) = namespace(x), x.shape
         u, self.z = self.task.rng.uniform(count + dim), self.task.rng.normal(count, dim)
         born, self.d = self.strategy.offspring(self.z)
