@@ -20,7 +20,7 @@ from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
 from meco.engines.model.merit import Merit, Weights
 from meco.engines.model.proposals import SAME, TRIES, best_unseen, further_step, is_seen, least_known, new_start
-from meco.engines.model.quadratic import Quadratic
+from meco.engines.model.quadratic import Quadratic, explained_share
 from meco.engines.model.region import (
     FIRST,
     GEOMETRY,
@@ -38,6 +38,7 @@ from meco.engines.model.step import Place, Step, merit, relaxed_step, scales, vi
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
+CHECKS = 50  # times a run that the models are checked
 THETA = Control("theta", 0.0, 1.0, 0.3, "share of the violation at the centre that a step may leave")
 
 
@@ -66,7 +67,7 @@ class TrustRegion(Engine):
     def __init__(self, task: Task, theta: float | None = THETA.default, batch: int = 1) -> None:
         if int(batch) < 1:
             raise InvalidInput(f"{self.label} proposes at least one point a step; got batch={batch}")
-        self.task, self.batch, self.told = task, int(batch), 0
+        self.task, self.batch, self.told, self.next_check = task, int(batch), 0, 0.0
         given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
         arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
         self.first = np.concatenate([given, star(given[0], arms)])
@@ -99,6 +100,7 @@ class TrustRegion(Engine):
             like = self.task.rng.uniform(1, 1)
             return self._placed(namespace(like).zeros_like(like) + asarray_like(self.first, like))
         self.region, view = looked(self.seen, self.region, self.points)
+        self._check_models(view)
         place = self._place(view)
         weights = self.region.weights.faded(self.task.dim)
         step = relaxed_step(place, self.theta(), self.region.multipliers, weights)
@@ -108,6 +110,16 @@ class TrustRegion(Engine):
         x, who = self._turn(view, place, step, foreseen)
         self._expect(view, place, step, who, now, foreseen)
         return x
+
+    def _check_models(self, view: View) -> None:
+        """Every fiftieth of the budget, how much of f and of the worst modelled constraint the models explain."""
+        if self.told < self.next_check:
+            return
+        self.next_check = self.told + self.task.budget / CHECKS
+        share = explained_share(view.fit)
+        xp, constraints = namespace(share), share[:, 1:]
+        worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
+        self.explained = (share[:, 0], worst)
 
     def _place(self, view: View) -> Place:
         """The box around the centre in units of the radius, and the fence before failed evaluations."""
@@ -218,6 +230,7 @@ class TrustRegion(Engine):
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
         weights = Weights(zeros, zeros, self.task.tolerance(ev))
         models = Quadratic.flat((runs, 1 + constraints, dim), x)
+        self.explained = (none, none)
         self.region = Region(x[:, 0, :], none + FIRST, models, zeros, weights, start + STEP, start)
 
     def _judge(self, merits: Array) -> None:
@@ -245,8 +258,9 @@ class TrustRegion(Engine):
         return xp.maximum(least, 0.25 * xp.min(self.lattice.grain, axis=-1))  # 0 with any continuous variable
 
     def trace(self) -> dict[str, Array]:
-        """Radius, relaxation and weights of each run, its starts, and who proposed the last point."""
+        """Radius, relaxation and weights of each run, its starts, its models' leave-one-out R^2, who proposed last."""
         region = self.region
         who = region.turn if self.generation == 1 else self.expectation.who[:, 0]
         weights = self.rule.trace(region.weights)
-        return {"delta": region.delta, "theta": self.theta(), "who": who, "starts": region.start, **weights}
+        shares = dict(zip(("r2_f", "r2_c"), self.explained))
+        return {"delta": region.delta, "theta": self.theta(), "who": who, "starts": region.start, **shares, **weights}
