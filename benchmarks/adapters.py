@@ -1,0 +1,145 @@
+"""MeCO through the doors of other libraries, beside their own methods, on their own problems.
+
+python benchmarks/adapters.py pymoo     G1 to G24, cantilevered beam, pressure vessel at 100 D evaluations, five seeds
+python benchmarks/adapters.py optuna    five constrained problems at 100 trials, five seeds
+python benchmarks/adapters.py scipy     the constrained examples of SciPy's tutorial, to 1e-3
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from meco import get_problem
+
+SEEDS = range(1, 6)
+CLOSE = 0.01  # share of the optimum within which a problem counts as solved
+
+
+def median_run(runs: list[tuple[float, float]]) -> tuple[float, bool]:
+    """f and feasibility of the median run: feasible before infeasible, then by f; runs are (f, violation)."""
+    ranked = sorted(runs, key=lambda run: (run[1] > 0.0, run[1] if run[1] > 0.0 else run[0]))
+    f, violation = ranked[len(ranked) // 2]
+    return f, violation <= 0.0
+
+
+def gap(f: float, best: float) -> float:
+    """How far f is above the optimum, as a share of it, or absolute near zero."""
+    return (f - best) / max(abs(best), 1e-12) if abs(best) > 1e-6 else f - best
+
+
+def cell(runs: list[tuple[float, float]], best: float) -> tuple[str, bool]:
+    """The table's entry and whether the problem counts as solved."""
+    f, feasible = median_run(runs)
+    count = sum(violation <= 0.0 for _, violation in runs)
+    if not feasible:
+        return f"-  {count}/{len(runs)}", False
+    share = gap(f, best)
+    return f"{100 * share:.2g} %  {count}/{len(runs)}", share <= CLOSE
+
+
+def table(rows: dict[str, dict[str, list[tuple[float, float]]]], best: dict[str, float], heading: str) -> None:
+    """One row a problem, one column a method: distance of the median run from the optimum, feasible runs."""
+    methods = list(next(iter(rows.values())))
+    print(f"\n{heading}\ndistance of the median run from the optimum (- where it is infeasible), feasible runs\n")
+    print(f"{'':18}" + "".join(f"{name:>18}" for name in methods))
+    solved = dict.fromkeys(methods, 0)
+    for problem, found in rows.items():
+        cells = {name: cell(runs, best[problem]) for name, runs in found.items()}
+        solved = {name: solved[name] + cells[name][1] for name in methods}
+        print(f"{problem:18}" + "".join(f"{cells[name][0] + ('' if cells[name][1] else ' '):>18}" for name in methods))
+    print(f"{'within 1 %':18}" + "".join(f"{f'{solved[name]} of {len(rows)}':>18}" for name in methods))
+
+
+# ---- pymoo ------------------------------------------------------------------------------------------------------
+
+
+def pymoo_problems() -> dict[str, Any]:
+    """pymoo's constrained test problems with a known optimum."""
+    from pymoo.problems.single import g
+    from pymoo.problems.single.cantilevered_beam import CantileveredBeam
+    from pymoo.problems.single.pressure_vessel import PressureVessel
+
+    return {f"G{i}": getattr(g, f"G{i}")() for i in range(1, 25)} | {
+        "CantileveredBeam": CantileveredBeam(),
+        "PressureVessel": PressureVessel(),
+    }
+
+
+def pymoo_methods(dim: int) -> dict[str, Callable[[], Any]]:
+    """Populations that suit 100 D evaluations: 10 D, at most the libraries' own 100 (ISRES: 200)."""
+    from pymoo.algorithms.soo.nonconvex.cmaes import CMAES
+    from pymoo.algorithms.soo.nonconvex.de import DE
+    from pymoo.algorithms.soo.nonconvex.ga import GA
+    from pymoo.algorithms.soo.nonconvex.isres import ISRES
+
+    from meco.adapters.pymoo import MeCO
+
+    size = min(max(10 * dim, 20), 100)
+    return {
+        "MeCO": MeCO,
+        "GA": lambda: GA(pop_size=size),
+        "DE": lambda: DE(pop_size=size),
+        "ISRES": lambda: ISRES(n_offsprings=max(2 * size, 28), rule=1 / 7),
+        "CMA-ES": CMAES,
+    }
+
+
+def pymoo_run(problem: Any, name: str, build: Callable[[], Any], seed: int) -> tuple[float, float]:
+    """f and violation at the answer; CMA-ES knows no constraints, so it gets pymoo's penalty, charged alike."""
+    from pymoo.constraints.as_penalty import ConstraintsAsPenalty
+    from pymoo.optimize import minimize
+
+    penalised = name == "CMA-ES"
+    asked = ConstraintsAsPenalty(problem, penalty=1e4) if penalised else problem
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = minimize(asked, build(), ("n_eval", 100 * problem.n_var), seed=seed, return_least_infeasible=True)
+    best = found.opt[0]
+    f, g, h = problem_values(problem, np.asarray(best.X, dtype=np.float64))
+    return f, float(np.maximum(g, 0.0).sum() + np.maximum(np.abs(h) - 1e-4, 0.0).sum())
+
+
+def problem_values(problem: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    found = problem.evaluate(x[None], return_as_dictionary=True)
+    g, h = (np.asarray(found.get(key, np.zeros((1, 0))))[0] for key in ("G", "H"))
+    return float(np.ravel(found["F"])[0]), g, h
+
+
+def compare_pymoo(only: list[str] | None, names: list[str] | None) -> None:
+    rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    best = {}
+    for label, problem in pymoo_problems().items():
+        if names and label not in names:
+            continue
+        best[label] = float(np.min(problem.pareto_front()))
+        methods = pymoo_methods(problem.n_var)
+        rows[label] = {
+            name: [pymoo_run(problem, name, build, seed) for seed in SEEDS]
+            for name, build in methods.items()
+            if not only or name in only
+        }
+        for name, runs in rows[label].items():
+            told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
+            print(f"# {label:16} {name:7} {told}   optimum {best[label]:.8g}", flush=True)
+    table(rows, best, "pymoo's own problems, 100 D evaluations, seeds 1 to 5")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["pymoo", "optuna", "scipy"])
+    parser.add_argument("--only", nargs="+", help="methods")
+    parser.add_argument("--problems", nargs="+")
+    given = parser.parse_args()
+    start = time.process_time()
+    {"pymoo": compare_pymoo}[given.part](given.only, given.problems)
+    print(f"\n{time.process_time() - start:.0f} s of CPU")
+
+
+if __name__ == "__main__":
+    main()
