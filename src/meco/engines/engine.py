@@ -114,6 +114,9 @@ class Engine(ABC):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Learn from the evaluated candidates."""
 
+    def learn(self, x: Array, ev: Evaluation) -> None:  # noqa: B027 - most engines cannot
+        """Points [B, n, D] that another search proposed, after the first tell; for engines that can use them."""
+
     def trace(self) -> dict[str, Array]:
         """What to record beside the incumbents this generation."""
         return {}
