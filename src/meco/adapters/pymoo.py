@@ -68,7 +68,8 @@ class MeCO(Algorithm):
         """Tell the values; what pymoo sees as the population is the best point and the latest ones."""
         f, g, h = infills.get("F", "G", "H")
         self.search.tell(self.asked, f[:, 0], g, h)
-        self.pop = infills if self.opt is None else Population.merge(self.opt, infills)
+        usable = infills[np.isfinite(np.concatenate([f, g, h], axis=1)).all(axis=1)]  # nan would win in pymoo's order
+        self.pop = infills if self.opt is None and not len(usable) else Population.merge(self.opt, usable)
         if self.search.done:
             self.termination.terminate()
 
