@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from meco import get_problem
-
 SEEDS = range(1, 6)
 CLOSE = 0.01  # share of the optimum within which a problem counts as solved
 

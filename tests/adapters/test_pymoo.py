@@ -5,16 +5,16 @@ import pytest
 
 pytest.importorskip("pymoo")
 
-from pymoo.core.population import Population  # noqa: E402
-from pymoo.core.problem import ElementwiseProblem, Problem  # noqa: E402
-from pymoo.core.variable import Binary, Choice, Integer, Real  # noqa: E402
-from pymoo.optimize import minimize  # noqa: E402
-from pymoo.problems.multi.zdt import ZDT1  # noqa: E402
-from pymoo.problems.single.g import G3, G6, G24  # noqa: E402
+from pymoo.core.population import Population
+from pymoo.core.problem import ElementwiseProblem, Problem
+from pymoo.core.variable import Binary, Choice, Integer, Real
+from pymoo.optimize import minimize
+from pymoo.problems.multi.zdt import ZDT1
+from pymoo.problems.single.g import G3, G6, G24
 
-import meco  # noqa: E402
-from meco.adapters.pymoo import MeCO, from_pymoo  # noqa: E402
-from meco.errors import InvalidInput  # noqa: E402
+import meco
+from meco.adapters.pymoo import MeCO, from_pymoo
+from meco.errors import InvalidInput
 
 
 class Lattice(Problem):
@@ -33,9 +33,8 @@ class Mixed(ElementwiseProblem):
     """A real, an integer and a binary variable, by name."""
 
     def __init__(self, **more):
-        super().__init__(
-            vars={"r": Real(bounds=(-2, 2)), "n": Integer(bounds=(0, 8)), "on": Binary(), **more}, n_obj=1, n_ieq_constr=1
-        )
+        numbers = {"r": Real(bounds=(-2, 2)), "n": Integer(bounds=(0, 8)), "on": Binary()}
+        super().__init__(vars=numbers | more, n_obj=1, n_ieq_constr=1)
 
     def _evaluate(self, x, out, *args, **kwargs):
         assert isinstance(x["n"], int)

@@ -43,9 +43,7 @@ def test_the_quadratic_of_minimize_with_its_half_planes():
         {"type": "ineq", "fun": lambda x, a=a, b=b, c=c: a * x[0] + b * x[1] + c}
         for a, b, c in ((1, -2, 2), (-1, -2, 6), (-1, 2, 2))
     ]
-    found = solved(
-        lambda x: (x[0] - 1) ** 2 + (x[1] - 2.5) ** 2, (2, 0), bounds=[(0, 100)] * 2, constraints=constraints
-    )
+    found = solved(lambda x: (x[0] - 1) ** 2 + (x[1] - 2.5) ** 2, (2, 0), bounds=[(0, 10)] * 2, constraints=constraints)
     np.testing.assert_allclose(found.x, [1.4, 1.7], atol=1e-3)
 
 
@@ -79,7 +77,9 @@ def test_the_knapsack_with_whole_things():
 
 @pytest.mark.parametrize("bounds", [None, [(0, None), (0, 1)], [(0, np.inf), (0, 1)], optimize.Bounds(0, [1, np.inf])])
 def test_bounds_that_are_missing_are_asked_for(bounds):
-    with pytest.raises(InvalidInput, match=r"give finite bounds for every variable, such as bounds=\[\(-10, 10\)\] \* 2"):
+    with pytest.raises(
+        InvalidInput, match=r"give finite bounds for every variable, such as bounds=\[\(-10, 10\)\] \* 2"
+    ):
         optimize.minimize(rosenbrock, [0, 0], method=meco.scipy, bounds=bounds)
 
 

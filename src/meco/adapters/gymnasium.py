@@ -65,7 +65,7 @@ class MecoEnv(gymnasium.Env[np.ndarray, np.int64]):
         self._show()
         return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
 
-    def render(self) -> str | None:  # type: ignore[override] - text is what there is to see
+    def render(self) -> str | None:
         """Where the run stands, in a line."""
         return self._stage.words(self._episode) if self.render_mode == "ansi" else None
 

@@ -44,10 +44,10 @@ class Search:
 class MecoSampler(BaseSampler):
     """Any method of METHODS that can be asked, for studies with one objective and any number of constraints.
 
-    Constraints are those of trial.set_constraint (or constraints_func, as other samplers take it). Each trial that
-    runs at the same time, in threads or in processes on a common storage, has a search of its own that learns
-    from all finished trials; so a study that was stopped goes on from its storage. Categorical parameters, and those that
-    only some trials have, are left to the independent sampler.
+    Constraints are those of trial.set_constraint (or constraints_func, as other samplers take it). Trials that run
+    at the same time, in threads or in processes on a common storage, have a search each that learns from all
+    finished trials; so a study that was stopped goes on from its storage. Categorical parameters, and those
+    that only some trials have, are left to the independent sampler.
 
     budget    trials that the study is planned for: the search spends them as it would evaluations
     method    a name of METHODS; seed makes studies without parallel trials repeatable
@@ -61,13 +61,15 @@ class MecoSampler(BaseSampler):
         self.budget, self.method, self.constraints_func = budget, method, constraints_func
         self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
         self._random, self._space = np.random.default_rng(seed), IntersectionSearchSpace()
-        self.__setstate__({})
+        self._searches: list[Search] = []
+        self._setting: Any = None  # the space and the constraints that the searches are for
+        self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in vars(self).items() if key not in ("_lock", "_searches", "_setting")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock(), _searches=[], _setting=None)  # the study holds what they knew
+        vars(self).update(state, _lock=threading.Lock(), _searches=[], _setting=None)  # the study knows what they knew
 
     def reseed_rng(self) -> None:
         self._random = np.random.default_rng()
@@ -126,6 +128,8 @@ class MecoSampler(BaseSampler):
             box, len(constraints), budget=self.budget, method=self.method, x0=x0, evaluated=known,
             integrality=whole, seed=int(self._random.integers(2**31)),
         )  # fmt: skip
+        if others and optimizer.nit:
+            optimizer.engine.set_apart(self._random.random(1))
         self._searches.append(Search(optimizer, set(ended)))
         return self._searches[-1], optimizer.ask(1)
 

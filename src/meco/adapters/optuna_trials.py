@@ -26,20 +26,26 @@ class Axis(NamedTuple):
     def of(cls, d: Any) -> Axis:
         """The variable behind a numeric distribution."""
         kind = int if isinstance(d, IntDistribution) else float
+
+        def inside(value: float) -> Any:
+            return min(max(kind(round(value)) if kind is int else value, d.low), d.high)
+
         if d.log:
             half = 0.5 if kind is int else 0.0  # so that the ends have as much room as the others
-            fit = (lambda v: min(max(round(v), d.low), d.high)) if kind is int else (lambda v: min(max(v, d.low), d.high))
-            return cls(math.log(d.low - half), math.log(d.high + half), False, lambda x: fit(math.exp(x)), math.log)
+            return cls(math.log(d.low - half), math.log(d.high + half), False, lambda x: inside(math.exp(x)), math.log)
         if d.step:
             last = round((d.high - d.low) / d.step)
-            return cls(0, last, True, lambda x: kind(d.low + round(x) * d.step), lambda v: round((v - d.low) / d.step))
+            return cls(
+                0, last, True, lambda x: inside(d.low + round(x) * d.step), lambda v: round((v - d.low) / d.step)
+            )
         return cls(d.low, d.high, False, float, float)
 
 
 def constraints_of(trial: FrozenTrial) -> dict[str, float]:
     """Constraint values by name; Optuna 4 keeps them as a list."""
     named = getattr(trial, "constraints", None)
-    return dict(enumerate(trial.system_attrs.get("constraints") or ())) if named is None else named
+    listed = trial.system_attrs.get("constraints") or ()
+    return {str(i): c for i, c in enumerate(listed)} if named is None else named
 
 
 def as_point(trial: FrozenTrial, axes: dict[str, Axis], constraints: tuple[str, ...], sign: float) -> Known:

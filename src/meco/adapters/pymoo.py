@@ -74,7 +74,7 @@ class MeCO(Algorithm):
             self.termination.terminate()
 
 
-def _first(sampling: Any) -> tuple[np.ndarray | None, tuple[np.ndarray, ...] | None]:
+def _first(sampling: Any) -> tuple[Any, Any]:
     """Points to try, and points that are known with their values, from an array or a population."""
     if sampling is None or not isinstance(sampling, Population):
         return sampling, None

@@ -1,6 +1,6 @@
 """meco.scipy: MeCO as a method of SciPy's minimize().
 
-    scipy.optimize.minimize(fun, x0, method=meco.scipy, bounds=..., constraints=..., options={"budget": 500})
+scipy.optimize.minimize(fun, x0, method=meco.scipy, bounds=..., constraints=..., options={"budget": 500})
 """
 
 from __future__ import annotations

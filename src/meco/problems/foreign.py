@@ -56,7 +56,9 @@ def box_of(given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return lower, upper, np.array([kind is not float for kind in kinds])
     if given.xl is None or given.xu is None:
         raise InvalidInput(f"{type(given).__name__} has no bounds: set its xl and xu")
-    lower, upper = (np.broadcast_to(np.asarray(side, dtype=np.float64), (given.n_var,)) for side in (given.xl, given.xu))
+    lower, upper = (
+        np.broadcast_to(np.asarray(side, dtype=np.float64), (given.n_var,)) for side in (given.xl, given.xu)
+    )
     return lower, upper, np.full(given.n_var, given.vtype in (int, bool))
 
 

@@ -20,8 +20,8 @@ import numpy as np
 from meco.arrays import Array, namespace
 
 RELAXATION = 1.6
-ITERATIONS = 100
-STIFFNESS = 10.0  # of the map's step, in units of the program's curvature: what holds the rows
+ITERATIONS = 300
+STIFFNESS = 3.0  # of the map's step, in units of the program's curvature: what holds the rows
 LEAST_CURVATURE = 0.1  # of the map's step, where the program has hardly any
 
 
