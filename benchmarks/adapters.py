@@ -128,6 +128,138 @@ def compare_pymoo(only: list[str] | None, names: list[str] | None) -> None:
     table(rows, best, "pymoo's own problems, 100 D evaluations, seeds 1 to 5")
 
 
+# ---- Optuna -----------------------------------------------------------------------------------------------------
+
+
+def optuna_problems() -> dict[str, Any]:
+    """Five constrained problems of pymoo: four smooth ones of 2 to 7 variables, and one with many minima (G8)."""
+    every = pymoo_problems()
+    return {name: every[name] for name in ("G4", "G6", "G8", "G9", "PressureVessel")}
+
+
+def optuna_samplers(trials: int, seed: int) -> dict[str, Callable[[], Any]]:
+    from optuna.samplers import CmaEsSampler, GPSampler, TPESampler
+
+    from meco.adapters.optuna import MecoSampler
+
+    return {
+        "MeCO": lambda: MecoSampler(budget=trials, seed=seed),
+        "TPE": lambda: TPESampler(seed=seed),
+        "GP": lambda: GPSampler(seed=seed),
+        "CMA-ES": lambda: CmaEsSampler(seed=seed),  # it does not look at constraints
+    }
+
+
+def optuna_run(problem: Any, sampler: Any, trials: int) -> tuple[float, float]:
+    """f and violation of the best trial, feasible before infeasible."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+    def objective(trial: Any) -> float:
+        x = [trial.suggest_float(f"x{i}", a, b) for i, (a, b) in enumerate(zip(problem.xl, problem.xu))]
+        f, g, _ = problem_values(problem, np.array(x))
+        for i, value in enumerate(g):
+            trial.set_constraint(f"g{i}", float(value))
+        return f
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = optuna.create_study(sampler=sampler)
+        study.optimize(objective, n_trials=trials)
+    found = [(t.value, sum(max(c, 0.0) for c in t.constraints.values())) for t in study.trials]
+    return min(found, key=lambda run: (run[1] > 0.0, run[1] if run[1] > 0.0 else run[0]))
+
+
+def compare_optuna(only: list[str] | None, names: list[str] | None) -> None:
+    trials = 100
+    rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
+    best, seconds = {}, dict.fromkeys(optuna_samplers(trials, 0), 0.0)
+    for label, problem in optuna_problems().items():
+        if names and label not in names:
+            continue
+        best[label], rows[label] = float(np.min(problem.pareto_front())), {}
+        for name in seconds:
+            if only and name not in only:
+                continue
+            start = time.process_time()
+            rows[label][name] = [optuna_run(problem, optuna_samplers(trials, s)[name](), trials) for s in SEEDS]
+            seconds[name] += time.process_time() - start
+        for name, runs in rows[label].items():
+            told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
+            print(f"# {label:16} {name:7} {told}   optimum {best[label]:.8g}", flush=True)
+    table(rows, best, f"Optuna, {trials} trials, seeds 1 to 5")
+    count = len(rows) * len(SEEDS)
+    shown = "".join(f"{1000 * s / count / trials:>15.1f} ms" for s in seconds.values())
+    print(f"{'CPU of a trial':18}{shown}")
+
+
+# ---- SciPy ------------------------------------------------------------------------------------------------------
+
+
+def scipy_examples() -> dict[str, tuple[Any, ...]]:
+    """The constrained examples of SciPy's tutorial, finite bounds added: fun, x0, bounds, constraints, answer x, f."""
+    from scipy.optimize import LinearConstraint, NonlinearConstraint, linprog, milp
+
+    inf = np.inf
+    c, box = np.array([29.0, 45.0, 0.0, 0.0]), [(0, 100), (0, 6), (-100, 0.5), (-3, 100)]
+    below, most = np.array([[1.0, -1.0, -3.0, 0.0], [-2.0, 3.0, 7.0, -3.0]]), np.array([5.0, -10.0])
+    equal, value = np.array([[2.0, 8.0, 1.0, 0.0], [4.0, 4.0, 0.0, 1.0]]), np.array([60.0, 60.0])
+    program = linprog(c, below, most, equal, value, bounds=box)
+    sizes, worth = np.array([21, 11, 15, 9, 34, 25, 41, 52]), np.array([22, 12, 16, 10, 35, 26, 42, 53])
+    room = LinearConstraint(sizes, 0, 100)
+    planes = [
+        {"type": "ineq", "fun": lambda x, a=a, b=b, c=c: a * x[0] + b * x[1] + c}
+        for a, b, c in ((1, -2, 2), (-1, -2, 6), (-1, 2, 2))
+    ]
+    return {
+        "Rosenbrock, linear and nonlinear": (
+            lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2, [0.5, 0], [(0, 1), (-0.5, 2)],
+            [
+                LinearConstraint([[1, 2], [2, 1]], [-inf, 1], [1, 1]),
+                NonlinearConstraint(lambda x: [x[0] ** 2 + x[1], x[0] ** 2 - x[1]], -inf, 1),
+            ],
+            np.array([0.41494531, 0.17010937]), 0.34271757,
+        ),
+        "quadratic, half planes": (
+            lambda x: (x[0] - 1) ** 2 + (x[1] - 2.5) ** 2, (2, 0), [(0, 10)] * 2, planes, np.array([1.4, 1.7]), 0.8,
+        ),
+        "linear program": (
+            lambda x: c @ x, np.zeros(4), box,
+            [LinearConstraint(below, -inf, most), LinearConstraint(equal, value, value)], program.x, program.fun,
+        ),
+        "knapsack, parts of things": (
+            lambda x: -(worth @ x), np.zeros(8), [(0, 1)] * 8, room, None,
+            milp(-worth, constraints=room, bounds=(0, 1)).fun,
+        ),
+        "knapsack, whole things": (
+            lambda x: -(worth @ x), np.zeros(8), [(0, 1)] * 8, room, None,
+            milp(-worth, constraints=room, bounds=(0, 1), integrality=np.ones(8)).fun,
+        ),
+    }  # fmt: skip
+
+
+def compare_scipy(only: list[str] | None, names: list[str] | None) -> None:
+    from scipy.optimize import minimize
+
+    import meco
+
+    print("\nSciPy's constrained examples through method=meco.scipy, seeds 1 to 5: relative error of f, and of x\n")
+    for label, (fun, x0, bounds, constraints, x, f) in scipy_examples().items():
+        more = {"integrality": True, "budget": 1600} if "whole" in label else {}
+        runs = [
+            minimize(fun, x0, method=meco.scipy, bounds=bounds, constraints=constraints, options={"seed": s, **more})
+            for s in SEEDS
+        ]
+        of_f = [abs(run.fun - f) / max(abs(f), 1.0) for run in runs]
+        of_x = "" if x is None else f"x {max(np.abs(run.x - x).max() / max(np.abs(x).max(), 1.0) for run in runs):.1e}"
+        kept = sum(run.success for run in runs)
+        close = sum(e <= 1e-3 for e in of_f)
+        print(
+            f"{label:34} largest f {max(of_f):.1e}  {of_x:10}  feasible {kept} of 5, f to 1e-3 {close} of 5", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=["pymoo", "optuna", "scipy"])
@@ -135,7 +267,8 @@ def main() -> None:
     parser.add_argument("--problems", nargs="+")
     given = parser.parse_args()
     start = time.process_time()
-    {"pymoo": compare_pymoo}[given.part](given.only, given.problems)
+    parts = {"pymoo": compare_pymoo, "optuna": compare_optuna, "scipy": compare_scipy}
+    parts[given.part](given.only, given.problems)
     print(f"\n{time.process_time() - start:.0f} s of CPU")
 
 

@@ -70,7 +70,13 @@ def test_the_knapsack_with_whole_things():
     sizes, values = np.array([21, 11, 15, 9, 34, 25, 41, 52]), np.array([22, 12, 16, 10, 35, 26, 42, 53])
     room = optimize.LinearConstraint(sizes, 0, 100)
     box = optimize.Bounds(0, 1)
-    found = solved(lambda x: -(values @ x), np.zeros(8), bounds=box, constraints=room, options={"integrality": True})
+    found = solved(
+        lambda x: -(values @ x),
+        np.zeros(8),
+        bounds=box,
+        constraints=room,
+        options={"integrality": True, "budget": 1600},
+    )
     answer = optimize.milp(-values, constraints=room, bounds=box, integrality=np.ones(8))
     assert found.fun == answer.fun == -105.0
 

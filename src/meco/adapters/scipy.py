@@ -11,11 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from meco.api import minimize
+from meco.api import MinimizeResult, minimize
 from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
 
+load_extra("scipy.optimize", "peers", "meco.scipy")
+from scipy.optimize import OptimizeResult  # noqa: E402
+
 LEAST, EACH = 500, 100  # evaluations: at least, and for each variable
+
+
+class Result(MinimizeResult, OptimizeResult):
+    """SciPy's result with all that constraints and failures add; shown as ours."""
 
 
 def method(
@@ -35,14 +42,13 @@ def method(
     hessp: Any = None,
     tol: Any = None,
     **options: Any,
-) -> Any:
+) -> Result:
     """What scipy.optimize.minimize calls; all keywords after callback come from its options=.
 
     The search is global inside the bounds, which must be finite, and begins at x0. budget (or maxfev) is
     the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
     does nothing. Derivatives are not used. Further options are those of meco.minimize: seed, integrality, workers, ...
     """
-    optimize = load_extra("scipy.optimize", "peers", "meco.scipy")
     x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     pairs = finite_bounds(bounds, x0.size)
     if budget is None:
@@ -54,9 +60,9 @@ def method(
     found = minimize(
         lambda x: fun(x, *given), pairs, constraints,
         x0=start, budget=budget, method=method, progress=bool(disp),
-        callback=None if callback is None else _callback(callback, optimize.OptimizeResult), **options,
+        callback=None if callback is None else _callback(callback), **options,
     )  # fmt: skip
-    return optimize.OptimizeResult(found)
+    return Result(found)
 
 
 def finite_bounds(bounds: Any, dim: int) -> np.ndarray:
@@ -76,13 +82,13 @@ def finite_bounds(bounds: Any, dim: int) -> np.ndarray:
     return np.stack([low, high], axis=1)
 
 
-def _callback(callback: Callable[..., Any], result: type) -> Callable[[Any], bool]:
+def _callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
     """A callback in either of SciPy's forms: of xk, or of intermediate_result; StopIteration ends the run."""
     named = set(inspect.signature(callback).parameters) == {"intermediate_result"}
 
     def called(found: Any) -> bool:
         try:
-            answer = callback(intermediate_result=result(found)) if named else callback(np.copy(found.x))
+            answer = callback(intermediate_result=Result(found)) if named else callback(np.copy(found.x))
         except StopIteration:
             return True
         return answer is True

@@ -20,8 +20,7 @@ import numpy as np
 from meco.arrays import Array, namespace
 
 RELAXATION = 1.6
-ITERATIONS = 300
-STIFFNESS = 3.0  # of the map's step, in units of the program's curvature: what holds the rows
+ITERATIONS = 120
 LEAST_CURVATURE = 0.1  # of the map's step, where the program has hardly any
 
 
@@ -53,7 +52,7 @@ def solve_program(
     duals [B, C] is where the iteration starts: those of a similar program, or zeros.
     """
     xp, dim = namespace(slope), slope.shape[1]
-    size = STIFFNESS * xp.sqrt(xp.sum(hessian * hessian, axis=(1, 2)) / dim)[:, None]
+    size = xp.sqrt(xp.sum(hessian * hessian, axis=(1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
     map_ = _as_map(hessian, slope, rows, low, high, size)
     v = xp.concat([xp.clip(xp.zeros_like(slope), min=low, max=high), rows.value + duals / size], axis=1)  # no step yet
