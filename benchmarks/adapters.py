@@ -89,18 +89,32 @@ def pymoo_methods(dim: int) -> dict[str, Callable[[], Any]]:
 
 
 def pymoo_run(problem: Any, name: str, build: Callable[[], Any], seed: int) -> tuple[float, float]:
-    """f and violation at the answer; CMA-ES knows no constraints, so it gets pymoo's penalty, charged alike."""
+    """f and violation at the answer; CMA-ES knows no constraints, so it gets pymoo's penalty."""
     from pymoo.constraints.as_penalty import ConstraintsAsPenalty
     from pymoo.optimize import minimize
 
-    penalised = name == "CMA-ES"
-    asked = ConstraintsAsPenalty(problem, penalty=1e4) if penalised else problem
+    asked = ConstraintsAsPenalty(problem, penalty=1e4) if name == "CMA-ES" else problem
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = minimize(asked, build(), ("n_eval", 100 * problem.n_var), seed=seed, return_least_infeasible=True)
-    best = found.opt[0]
-    f, g, h = problem_values(problem, np.asarray(best.X, dtype=np.float64))
-    return f, float(np.maximum(g, 0.0).sum() + np.maximum(np.abs(h) - 1e-4, 0.0).sum())
+    return judged(problem, found.opt[0].X)
+
+
+def pymoo_lockstep(problem: Any) -> list[tuple[float, float]]:
+    """The five runs of MeCO() side by side: meco.solve on a problem of pymoo is the same search, run for run."""
+    from meco.methods import DEFAULT, solve
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        runs = solve(DEFAULT, problem, budget=100 * problem.n_var, seeds=SEEDS)
+    return [judged(problem, run.x) for run in runs]
+
+
+def judged(problem: Any, x: Any) -> tuple[float, float]:
+    """f and violation of a point, beyond pymoo's tolerance; what cannot be computed is not feasible."""
+    f, g, h = problem_values(problem, np.asarray(x, dtype=np.float64))
+    violation = float(np.maximum(g, 0.0).sum() + np.maximum(np.abs(h) - 1e-4, 0.0).sum())
+    return f, violation if np.isfinite(violation) else np.inf
 
 
 def problem_values(problem: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -118,7 +132,9 @@ def compare_pymoo(only: list[str] | None, names: list[str] | None) -> None:
         best[label] = float(np.min(problem.pareto_front()))
         methods = pymoo_methods(problem.n_var)
         rows[label] = {
-            name: [pymoo_run(problem, name, build, seed) for seed in SEEDS]
+            name: pymoo_lockstep(problem)
+            if name == "MeCO"
+            else [pymoo_run(problem, name, build, seed) for seed in SEEDS]
             for name, build in methods.items()
             if not only or name in only
         }

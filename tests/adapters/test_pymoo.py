@@ -117,6 +117,11 @@ def test_solve_takes_a_problem_of_pymoo():
     assert all(run.feasible and run.f == pytest.approx(-5.508, abs=0.01) for run in runs)
 
 
+def test_the_algorithm_and_solve_are_the_same_search():
+    found = minimize(G6(), MeCO(), ("n_eval", 80), seed=3)
+    np.testing.assert_array_equal(found.X, meco.solve("TR-ES", G6(), budget=80, seeds=[2, 3])[1].x)
+
+
 def test_a_converted_problem_gives_pymoos_values_for_any_leading_shape():
     theirs, ours = G6(), from_pymoo(G6())
     assert (ours.name, ours.n_ineq, ours.n_eq) == ("G6", 2, 0)
