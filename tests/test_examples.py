@@ -21,6 +21,7 @@ NEEDS = {
     "optuna_sampler": "sqlalchemy",
     "gymnasium_render": "gymnasium",
     "dask_queue": "distributed",
+    "trust_region_steps": "matplotlib",
 }
 
 

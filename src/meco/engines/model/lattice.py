@@ -25,13 +25,6 @@ class Lattice:
         value = xp.minimum(xp.maximum(value, self.least), self.most)
         return xp.where(self.whole, (value - self.lower) / self.width, x)
 
-    def apart(self, x: Array, centre: Array) -> Array:
-        """Points [B, n, D] whose whole-number variables leave the centre [B, 1, D] by a place at least."""
-        xp = namespace(x)
-        way, grain = x - centre, self.grain[:, None, :]
-        moved = xp.clip(centre + xp.sign(way) * grain, min=0.0, max=1.0)
-        return xp.where(self.whole & (xp.abs(way) < grain), moved, x)
-
     def neighbours(self, centre: Array) -> Array:
         """The centre [B, D] moved by one place along each variable, both ways: [B, 2 D, D]; continuous ones stay."""
         xp = namespace(centre)

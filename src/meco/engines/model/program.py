@@ -20,7 +20,7 @@ import numpy as np
 from meco.arrays import Array, namespace
 
 RELAXATION = 1.6
-ITERATIONS = 120
+ITERATIONS = 40
 LEAST_CURVATURE = 0.1  # of the map's step, where the program has hardly any
 
 

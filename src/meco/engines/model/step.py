@@ -71,11 +71,10 @@ class Step(NamedTuple):
 
 
 def scales(place: Place) -> Scales:
-    """Changes across the region to first order, kept above rounding; f's to second, all there is at its minimum."""
-    xp, gradient, bent = namespace(place.value), place.models.gradient, place.models.hessian[:, 0, ...]
+    """Changes across the region to first order, kept above rounding."""
+    xp, gradient = namespace(place.value), place.models.gradient
     noise = ROUNDING * (place.span + xp.abs(place.value)) + 1e-300
     f = xp.sum(xp.abs(gradient[:, 0, :]), axis=-1) / math.sqrt(gradient.shape[-1])
-    f = f + 0.5 * xp.sqrt(xp.sum(bent * bent, axis=(-2, -1)))
     c = xp.sqrt(xp.sum(gradient[:, 1:, :] * gradient[:, 1:, :], axis=-1))
     return Scales(f + noise[:, 0], c + noise[:, 1:])
 
