@@ -12,8 +12,17 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [ROOT / "docs" / name for name in ("quickstart.md", "my-simulator.md")]
-NEEDS = {"scipy_constraints": "scipy", "train_sb3_dqn": "stable_baselines3", "trust_region_steps": "matplotlib"}
+PAGES = [ROOT / "docs" / name for name in ("quickstart.md", "my-simulator.md", "adapters.md")]
+NEEDS = {
+    "scipy_constraints": "scipy",
+    "scipy_method": "scipy",
+    "train_sb3_dqn": "stable_baselines3",
+    "pymoo_algorithm": "pymoo",
+    "optuna_sampler": "sqlalchemy",
+    "gymnasium_render": "gymnasium",
+    "dask_queue": "distributed",
+    "trust_region_steps": "matplotlib",
+}
 
 
 def run(script: Path, folder: Path) -> None:

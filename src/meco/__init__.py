@@ -26,6 +26,7 @@ _HOMES = {
     "Checkpoint": "meco.blackbox.runfolder",
     "Command": "meco.blackbox.command",
     "load_policy": "meco.mdp.policy_store",
+    "scipy": "meco.adapters.scipy:method",  # a method of SciPy's minimize()
 }
 _PARTS = ("problems", "rules", "engines", "mdp", "training", "experiments")
 
@@ -34,7 +35,8 @@ __all__ = ["__version__", *_HOMES]
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+        home, _, inside = _HOMES[name].partition(":")
+        return getattr(importlib.import_module(home), inside or name)
     if name in _PARTS:
         return importlib.import_module(f"meco.{name}")
     raise AttributeError(f"module 'meco' has no attribute {name!r}")

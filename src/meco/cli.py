@@ -13,6 +13,7 @@ from meco.errors import MecoError
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
     "resume": "continue an interrupted run",
+    "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
     "train": "train a relaxation policy",
     "bench": "compare methods on problems",

@@ -15,6 +15,7 @@ from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
 from meco.method import Method, as_method, by_dimension, fifty
+from meco.problems.foreign import from_pymoo, is_pymoo
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 from meco.registry import Registry, later
@@ -23,6 +24,7 @@ from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPe
 from meco.rules.names import RULES
 from meco.streams import Streams
 
+DEFAULT = "TR-ES"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 _shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS)
 _learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:]))
@@ -129,7 +131,8 @@ def solve(
 ) -> list[RunResult]:
     """Run a method on a problem, one run for each seed.
 
-    method is a name of METHODS, "file.py:Name", a meco.Method or an engine of your own.
+    method is a name of METHODS, "file.py:Name", a meco.Method or an engine of your own. problem is
+    a meco.Problem, a name of one, or a problem of pymoo.
     budget is the number of evaluations of each run (50 D unless given). A list of problems
     of equal D gives each run its own. Options go to the engine, e.g. pop_size=30. watch is
     shown the evaluator after each generation, and ends the run by returning True.
@@ -173,6 +176,7 @@ def _of_rows(options: dict[str, Any], rows: list[int], runs: int) -> dict[str, A
 
 def _one_each(problem: Any, runs: int) -> list[Problem]:
     """The problem of each run, from one for all or a list, as objects or names."""
+    problem = from_pymoo(problem) if is_pymoo(problem) else problem
     given = [problem] * runs if isinstance(problem, (Problem, str)) else problem
     if not isinstance(given, Sequence):
         raise InvalidInput(

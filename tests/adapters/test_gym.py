@@ -1,6 +1,7 @@
 """The Gymnasium environments: conventions kept, and the same numbers as the episode behind them."""
 
 import runpy
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -23,7 +24,28 @@ SMALL = {"problems": ("C01", "C07", "C20"), "dim": 10, "budget": 250}
 def test_gymnasium_finds_nothing_wrong():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(gymnasium.make("MeCO-v0", **SMALL).unwrapped, skip_render_check=True)
+        check_env(gymnasium.make("MeCO-v0", **SMALL).unwrapped)
+
+
+def test_one_line_makes_the_environment_in_a_fresh_interpreter():
+    """Gymnasium 1 loads no plugins: the module in the name is how it finds environments of others."""
+    script = "import gymnasium; print(gymnasium.make('meco.adapters.gymnasium:MeCO-v0').spec.id)"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "MeCO-v0", done.stderr
+
+
+def test_render_says_where_the_run_stands(capsys):
+    env = gymnasium.make("MeCO-v0", render_mode="ansi", **SMALL)
+    env.reset(seed=3, options={"problem": "C07"})
+    assert env.render().startswith("C07  50 of 250 evaluations  f ")
+    env.step(4)
+    assert env.render().startswith("C07  100 of 250 evaluations  f ")
+    shown = MecoEnv(render_mode="human", **SMALL)
+    shown.reset(seed=3, options={"problem": "C07"})
+    shown.step(4)
+    assert capsys.readouterr().out.splitlines()[1] == env.render()
+    with pytest.raises(InvalidInput, match="render_mode must be 'ansi', 'human' or None; got 'rgb'"):
+        MecoEnv(render_mode="rgb", **SMALL)
 
 
 def test_stable_baselines_finds_nothing_wrong():

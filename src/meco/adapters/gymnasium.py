@@ -11,14 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from meco.adapters.stage import Player, Stage
 from meco.errors import InvalidInput, load_extra
 from meco.mdp.controls import CONTROLS
-from meco.mdp.episode import Episode
 from meco.mdp.features import FEATURES
 from meco.mdp.reward import ReferenceObjective
-from meco.problems.problem import Problem
-from meco.problems.suite import CEC_NAMES, get_problem
-from meco.rules.steered import DECODERS
 
 load_extra("gymnasium", "gym", "the environment MeCO-v0")
 import gymnasium  # noqa: E402
@@ -31,83 +28,19 @@ OBSERVATION = spaces.Box(-SEEN.bound, SEEN.bound, (len(SEEN.names),), np.float32
 ACTION = spaces.Discrete(len(CONTROLS["epsilon"].grid))  # index k is the action value k / 10
 
 
-class Player:
-    """Which problem comes next and what is known of it, for one environment.
-
-    Everything random comes from one generator; f~* of the reward is the best that this
-    player's own episodes have reached.
-    """
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        self.problems, self.references = problems, ReferenceObjective()
-
-    def next(self, generator: np.random.Generator, wanted: Problem | str | None) -> tuple[Problem, int]:
-        """Problem and seed of the next run; wanted overrules the choice of the problem."""
-        chosen = self.problems[int(generator.integers(len(self.problems)))]
-        seed = int(generator.integers(2**62))
-        if wanted is None:
-            return chosen, seed
-        problem = _named(wanted, self.problems)
-        if problem.dim != chosen.dim:
-            raise InvalidInput(
-                f"this environment has problems of {chosen.dim} variables; {problem.name} has {problem.dim}"
-            )
-        return problem, seed
-
-
-class Stage:
-    """What an environment and its vector form have in common: problems, episode settings, what info says."""
-
-    def __init__(
-        self,
-        problems: Sequence[Problem | str] = CEC_NAMES,
-        dim: int = 10,
-        instance: str | int = "paper",
-        budget: int | None = None,
-        pop_size: int = 50,
-        reward: str = "full",
-        decoder: str = "geometric",
-    ) -> None:
-        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in problems]
-        self.grid = DECODERS[decoder].grid
-        self._settings: dict[str, Any] = {"budget": budget, "pop_size": pop_size, "reward": reward}
-        self._settings["decoder"] = DECODERS[decoder]
-
-    def open(self, players: Sequence[Player], choices: Sequence[tuple[Problem, int]]) -> Episode:
-        """An episode with a run for each player."""
-        known = [player.references.of([problem.name])[0] for player, (problem, _) in zip(players, choices)]
-        problems, seeds = zip(*choices)
-        return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
-
-    @staticmethod
-    def close(players: Sequence[Player], episode: Episode) -> None:
-        """Let each player remember what its run reached."""
-        for player, name, best in zip(players, episode.keys, np.asarray(episode.best_objective)):
-            player.references.update([name], np.array([best]))
-
-    @staticmethod
-    def info(episode: Episode) -> dict[str, np.ndarray]:
-        """Per run: problem, evaluations, allowances, best objective, nu-bar, least f + nu so far."""
-        return {
-            "problem": np.array(episode.keys, dtype=object),
-            "nfev": np.array(episode.nfev),
-            "eps": np.array(episode.eps),
-            "f_best": np.array(episode.now.f_best),
-            "nu_bar": np.array(episode.now.nu_bar),
-            "score": np.array(episode.score),
-        }
-
-
 class MecoEnv(gymnasium.Env[np.ndarray, np.int64]):
     """One optimization run per episode: observe s1..s10, choose the relaxation, end with the budget.
 
     reset(options={"problem": "C07"}) sets the problem, otherwise it is drawn; reset(seed=...)
     also forgets the reference objectives, so that a seeded environment repeats itself.
+    render_mode "ansi" gives where the run stands as a line, "human" prints it after each step.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012 - Gymnasium's convention
+    metadata = {"render_modes": ["ansi", "human"], "render_fps": 30}  # noqa: RUF012 - Gymnasium's convention
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise InvalidInput(f"render_mode must be 'ansi', 'human' or None; got {render_mode!r}")
         self.observation_space, self.action_space = OBSERVATION, spaces.Discrete(ACTION.n)
         self.render_mode = render_mode
         self._stage = Stage(**settings)
@@ -122,13 +55,23 @@ class MecoEnv(gymnasium.Env[np.ndarray, np.int64]):
         choice = self._player.next(self.np_random, (options or {}).get("problem"))
         self._episode = self._stage.open([self._player], [choice])
         s = self._episode.reset()
+        self._show()
         return s[0].astype(np.float32), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         s, r, done = self._episode.step(self._stage.grid[[int(action)]])
         if done[0]:
             self._stage.close([self._player], self._episode)
+        self._show()
         return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
+
+    def render(self) -> str | None:
+        """Where the run stands, in a line."""
+        return self._stage.words(self._episode) if self.render_mode == "ansi" else None
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            print(self._stage.words(self._episode))
 
     def _info(self) -> dict[str, Any]:
         return {name: values[0] for name, values in self._stage.info(self._episode).items()}
@@ -179,16 +122,6 @@ class MecoVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarra
         if self._over:
             self._stage.close(self._players, self._episode)
         return s.astype(np.float32), r, done, never, self._stage.info(self._episode)
-
-
-def _named(wanted: Problem | str, problems: Sequence[Problem]) -> Problem:
-    """A problem of this environment by name, or any other as get_problem knows it."""
-    if isinstance(wanted, Problem):
-        return wanted
-    for problem in problems:
-        if problem.name == wanted:
-            return problem
-    return get_problem(wanted)
 
 
 def register() -> None:

@@ -114,6 +114,12 @@ class Engine(ABC):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Learn from the evaluated candidates."""
 
+    def learn(self, x: Array, ev: Evaluation) -> None:  # noqa: B027 - most engines cannot
+        """Points [B, n, D] that another search proposed, after the first tell; for engines that can use them."""
+
+    def set_apart(self, u: Array) -> None:  # noqa: B027 - most engines differ by their random streams
+        """Differ from other searches that know the same points, by u [B], uniform."""
+
     def trace(self) -> dict[str, Array]:
         """What to record beside the incumbents this generation."""
         return {}

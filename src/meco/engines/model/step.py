@@ -74,6 +74,8 @@ def scales(place: Place) -> Scales:
     xp, gradient = namespace(place.value), place.models.gradient
     noise = ROUNDING * (place.span + xp.abs(place.value)) + 1e-300
     f = xp.sum(xp.abs(gradient[:, 0, :]), axis=-1) / math.sqrt(gradient.shape[-1])
+    bent = place.models.hessian[:, 0, ...]  # all there is at a minimum of f
+    f = f + 0.5 * xp.sqrt(xp.sum(bent * bent, axis=(-2, -1)))
     c = xp.sqrt(xp.sum(gradient[:, 1:, :] * gradient[:, 1:, :], axis=-1))
     return Scales(f + noise[:, 0], c + noise[:, 1:])
 

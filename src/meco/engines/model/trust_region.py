@@ -221,6 +221,15 @@ class TrustRegion(Engine):
         self.told += x.shape[1]
         self.generation += 1
 
+    def learn(self, x: Array, ev: Evaluation) -> None:
+        """Models and centre use them; a new start does not return to them."""
+        region = self.region
+        self.seen.add(x, ev, namespace(x).zeros_like(region.start), region.centre)
+
+    def set_apart(self, u: Array) -> None:
+        """A radius of its own, between the present one and a hundredth of it: equal models make equal steps."""
+        self.region = self.region._replace(delta=self.region.delta * 0.01**u)
+
     def _begin(self, x: Array, ev: Evaluation) -> None:
         xp, (runs, count, dim) = namespace(x), x.shape
         none = xp.zeros_like(x[:, 0, 0])

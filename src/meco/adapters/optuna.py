@@ -1,0 +1,146 @@
+"""MeCO as a sampler of Optuna: optuna.create_study(sampler=MecoSampler(budget=100))."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.adapters.optuna_trials import Axis, as_point, constraints_of
+from meco.api import Optimizer
+from meco.blackbox.evaluation_log import Known
+from meco.errors import load_extra
+from meco.methods import DEFAULT
+
+load_extra("optuna", "optuna", "meco.adapters.optuna")
+from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution  # noqa: E402
+from optuna.samplers import BaseSampler, RandomSampler  # noqa: E402
+from optuna.search_space import IntersectionSearchSpace  # noqa: E402
+from optuna.study import Study, StudyDirection  # noqa: E402
+from optuna.trial import FrozenTrial, TrialState  # noqa: E402
+
+
+class Search:
+    """A search of this process: what it has under way, and which trials it has been told of."""
+
+    def __init__(self, optimizer: Optimizer, told: set[int]) -> None:
+        self.optimizer, self.told = optimizer, told
+        self.own: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
+
+    def hear(self, number: int, known: Known) -> None:
+        """Tell the value of an own point, or let the search learn from one that another proposed."""
+        search, x = self.optimizer, self.own.pop(number, None)
+        if x is not None:
+            search.tell(x, known.f, known.g)
+        elif not search.nit:  # its first points are not complete: it will be told later
+            return
+        elif np.isfinite(known.x).all():
+            search.engine.learn(search.evaluator.place(known.x)[None], known.evaluation(*search.request.tolerances))
+        self.told.add(number)
+
+
+class MecoSampler(BaseSampler):
+    """Any method of METHODS that can be asked, for studies with one objective and any number of constraints.
+
+    Constraints are those of trial.set_constraint (or constraints_func, as other samplers take it). Trials that run
+    at the same time, in threads or in processes on a common storage, have a search each that learns from all
+    finished trials; so a study that was stopped goes on from its storage. Categorical parameters, and those
+    that only some trials have, are left to the independent sampler.
+
+    budget    trials that the study is planned for: the search spends them as it would evaluations
+    method    a name of METHODS; seed makes studies without parallel trials repeatable
+    """
+
+    def __init__(
+        self, *, budget: int = 100, method: str = DEFAULT, seed: int | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
+        independent_sampler: BaseSampler | None = None,
+    ) -> None:  # fmt: skip
+        self.budget, self.method, self.constraints_func = budget, method, constraints_func
+        self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
+        self._random, self._space = np.random.default_rng(seed), IntersectionSearchSpace()
+        self._searches: list[Search] = []
+        self._setting: Any = None  # the space and the constraints that the searches are for
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in vars(self).items() if key not in ("_lock", "_searches", "_setting")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock(), _searches=[], _setting=None)  # the study knows what they knew
+
+    def reseed_rng(self) -> None:
+        self._random = np.random.default_rng()
+        self.independent.reseed_rng()
+
+    def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        numeric = (FloatDistribution, IntDistribution)
+        found = self._space.calculate(study)
+        return {name: d for name, d in found.items() if isinstance(d, numeric) and not d.single()}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        self._raise_error_if_multi_objective(study)
+        trials = study.get_trials(deepcopy=False)
+        complete = [t for t in trials if t.state == TrialState.COMPLETE]
+        if not search_space or not complete:
+            return {}
+        axes = {name: Axis.of(d) for name, d in search_space.items()}
+        constraints = tuple(constraints_of(complete[0]))
+        sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
+        with self._lock:
+            if self._setting != (search_space, constraints):
+                self._searches, self._setting = [], (search_space, constraints)
+            ended = {t.number: as_point(t, axes, constraints, sign) for t in trials if t.state.is_finished()}
+            for search in self._searches:
+                for number in sorted(ended.keys() - search.told):
+                    search.hear(number, ended[number])
+            search, x = self._ask() or self._begin(trials, trial, axes, constraints, ended)
+            search.own[trial.number] = x
+        return {name: axis.value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
+
+    def _ask(self) -> tuple[Search, np.ndarray] | None:
+        """A point of a search that has one to give."""
+        self._searches = [search for search in self._searches if not search.optimizer.done]
+        for search in self._searches:
+            if len(x := search.optimizer.ask(1)):
+                return search, x
+        return None
+
+    def _begin(
+        self, trials: list[FrozenTrial], trial: FrozenTrial, axes: dict[str, Axis], constraints: tuple[str, ...],
+        ended: dict[int, Known],
+    ) -> tuple[Search, np.ndarray]:  # fmt: skip
+        """A point of a new search that knows the finished trials; beside others it begins elsewhere."""
+        box = np.array([(axis.low, axis.high) for axis in axes.values()], dtype=np.float64)
+        whole = np.array([axis.whole for axis in axes.values()])
+        good = {number: k for number, k in ended.items() if all(np.isfinite(part).all() for part in k)}
+        others = any(t.state == TrialState.RUNNING and t.number != trial.number for t in trials)
+        x0 = None
+        if others and len(good) <= 2 * len(box):
+            x0 = box[:, 0] + self._random.random(len(box)) * (box[:, 1] - box[:, 0])
+            x0 = np.where(whole, np.round(x0), x0)
+        known = tuple(np.concatenate(part) for part in zip(*good.values())) if good else None
+        optimizer = Optimizer(
+            box, len(constraints), budget=self.budget, method=self.method, x0=x0, evaluated=known,
+            integrality=whole, seed=int(self._random.integers(2**31)),
+        )  # fmt: skip
+        if others and optimizer.nit:
+            optimizer.engine.set_apart(self._random.random(1))
+        self._searches.append(Search(optimizer, set(ended)))
+        return self._searches[-1], optimizer.ask(1)
+
+    def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        if trial.number == 0 and isinstance(param_distribution, (FloatDistribution, IntDistribution)):
+            axis = Axis.of(param_distribution)  # the search begins in the middle
+            return axis.value(0.5 * (axis.low + axis.high))
+        return self.independent.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Any) -> None:
+        if self.constraints_func is not None and state == TrialState.COMPLETE:
+            found = tuple(float(c) for c in self.constraints_func(trial))
+            study._storage.set_trial_system_attr(trial._trial_id, "constraints", found)
+        self.independent.after_trial(study, trial, state, values)

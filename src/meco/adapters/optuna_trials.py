@@ -1,0 +1,58 @@
+"""Optuna's parameters as variables, and its trials as points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from optuna.distributions import IntDistribution
+from optuna.trial import FrozenTrial, TrialState
+
+from meco.blackbox.evaluation_log import Known
+
+
+class Axis(NamedTuple):
+    """A parameter as a variable: logarithms where the scale is one, the number of the step where there are steps."""
+
+    low: float
+    high: float
+    whole: bool
+    value: Callable[[float], Any]  # of the parameter, from the variable
+    place: Callable[[Any], float]  # of the variable, from the parameter
+
+    @classmethod
+    def of(cls, d: Any) -> Axis:
+        """The variable behind a numeric distribution."""
+        kind = int if isinstance(d, IntDistribution) else float
+
+        def inside(value: float) -> Any:
+            return min(max(kind(round(value)) if kind is int else value, d.low), d.high)
+
+        if d.log:
+            half = 0.5 if kind is int else 0.0  # so that the ends have as much room as the others
+            return cls(math.log(d.low - half), math.log(d.high + half), False, lambda x: inside(math.exp(x)), math.log)
+        if d.step:
+            last = round((d.high - d.low) / d.step)
+            return cls(
+                0, last, True, lambda x: inside(d.low + round(x) * d.step), lambda v: round((v - d.low) / d.step)
+            )
+        return cls(d.low, d.high, False, float, float)
+
+
+def constraints_of(trial: FrozenTrial) -> dict[str, float]:
+    """Constraint values by name; Optuna 4 keeps them as a list."""
+    named = getattr(trial, "constraints", None)
+    listed = trial.system_attrs.get("constraints") or ()
+    return {str(i): c for i, c in enumerate(listed)} if named is None else named
+
+
+def as_point(trial: FrozenTrial, axes: dict[str, Axis], constraints: tuple[str, ...], sign: float) -> Known:
+    """A finished trial as one point; nan where it failed or was pruned, and for what is missing or out of range."""
+    x = [axis.place(trial.params[name]) if name in trial.params else math.nan for name, axis in axes.items()]
+    x = [v if axis.low <= v <= axis.high else math.nan for v, axis in zip(x, axes.values())]
+    found = constraints_of(trial)
+    f = sign * trial.value if trial.state == TrialState.COMPLETE and trial.value is not None else math.nan
+    g = [found.get(name, math.nan) for name in constraints]
+    return Known(np.array([x]), np.array([f]), np.array([g]).reshape(1, -1), np.zeros((1, 0)))

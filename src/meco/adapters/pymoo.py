@@ -1,0 +1,84 @@
+"""MeCO as an algorithm of pymoo: minimize(problem, MeCO(), ("n_eval", 500))."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from meco.api import Optimizer
+from meco.errors import InvalidInput, load_extra
+from meco.methods import DEFAULT
+from meco.problems.foreign import as_pymoo, box_of, from_pymoo
+
+load_extra("pymoo", "peers", "meco.adapters.pymoo")
+from pymoo.core.algorithm import Algorithm  # noqa: E402
+from pymoo.core.population import Population  # noqa: E402
+from pymoo.util.display.single import SingleObjectiveOutput  # noqa: E402
+
+__all__ = ["MeCO", "from_pymoo"]
+
+
+class MeCO(Algorithm):
+    """Any method of METHODS that can be asked, on any pymoo problem with one objective and a box.
+
+    method       a name of METHODS
+    budget       evaluations the search plans with; taken from a termination by ("n_eval", ...), else 50 D
+    sampling     points to try first, [n, D] or a Population; those already evaluated are not evaluated again
+    options      further ones of meco.Optimizer: policy, pop_size
+
+    Constraints, equalities and whole-number variables are taken from the problem; feasible means what pymoo
+    means by it. The run ends with the termination or the budget, whichever comes first.
+    """
+
+    def __init__(
+        self, method: str = DEFAULT, budget: int | None = None, sampling: Any = None, output: Any = None, **options: Any
+    ) -> None:
+        known = {key: options.pop(key) for key in ("policy", "pop_size", "batch") if key in options}
+        super().__init__(output=SingleObjectiveOutput() if output is None else output, **options)
+        self.method, self.budget, self.sampling, self.search_options = method, budget, sampling, known
+        self.search: Any = None
+
+    def _setup(self, problem: Any, **kwargs: Any) -> None:
+        if problem.n_obj != 1:
+            raise InvalidInput(f"{type(problem).__name__} has {problem.n_obj} objectives; MeCO minimises one")
+        lower, upper, whole = box_of(problem)
+        planned = getattr(self.termination, "n_max_evals", None)
+        budget = self.budget or (int(planned) if planned is not None and np.isfinite(planned) else None)
+        x0, evaluated = _first(self.sampling)
+        tolerances = Population.new(X=np.zeros((1, 1)))[0].config
+        self.search = Optimizer(
+            list(zip(lower, upper)), problem.n_ieq_constr, problem.n_eq_constr,
+            budget=budget, method=self.method, seed=self.seed, integrality=whole, x0=x0, evaluated=evaluated,
+            ineq_tol=tolerances["cv_ieq"]["eps"], eq_tol=tolerances["cv_eq"]["eps"], **self.search_options,
+        )  # fmt: skip
+
+    def _initialize_infill(self) -> Population:
+        return self._infill()
+
+    def _infill(self) -> Population:
+        """All candidates that can be evaluated now, side by side if the problem does so."""
+        self.asked = self.search.ask()
+        return Population.new(X=as_pymoo(self.problem, self.asked))
+
+    def _initialize_advance(self, infills: Any = None, **kwargs: Any) -> None:
+        self._advance(infills)
+
+    def _advance(self, infills: Any = None, **kwargs: Any) -> None:
+        """Tell the values; what pymoo sees as the population is the best point and the latest ones."""
+        f, g, h = infills.get("F", "G", "H")
+        self.search.tell(self.asked, f[:, 0], g, h)
+        usable = infills[np.isfinite(np.concatenate([f, g, h], axis=1)).all(axis=1)]  # nan would win in pymoo's order
+        self.pop = infills if self.opt is None and not len(usable) else Population.merge(self.opt, usable)
+        if self.search.done:
+            self.termination.terminate()
+
+
+def _first(sampling: Any) -> tuple[Any, Any]:
+    """Points to try, and points that are known with their values, from an array or a population."""
+    if sampling is None or not isinstance(sampling, Population):
+        return sampling, None
+    x = np.array([list(p.X.values()) if isinstance(p.X, dict) else p.X for p in sampling], dtype=np.float64)
+    known = np.array(["F" in p.evaluated for p in sampling])
+    f, g, h = sampling[known].get("F", "G", "H") if known.any() else (None,) * 3
+    return None if known.all() else x[~known], None if f is None else (x[known], f[:, 0], g, h)

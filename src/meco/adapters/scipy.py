@@ -1,0 +1,96 @@
+"""meco.scipy: MeCO as a method of SciPy's minimize().
+
+scipy.optimize.minimize(fun, x0, method=meco.scipy, bounds=..., constraints=..., options={"budget": 500})
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from meco.api import MinimizeResult, minimize
+from meco.errors import InvalidInput, load_extra
+from meco.methods import DEFAULT
+
+load_extra("scipy.optimize", "peers", "meco.scipy")
+from scipy.optimize import OptimizeResult  # noqa: E402
+
+LEAST, EACH = 500, 100  # evaluations: at least, and for each variable
+
+
+class Result(MinimizeResult, OptimizeResult):
+    """SciPy's result with all that constraints and failures add; shown as ours."""
+
+
+def method(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: tuple[Any, ...] = (),
+    bounds: Any = None,
+    constraints: Any = (),
+    callback: Callable[..., Any] | None = None,
+    *,
+    method: str = DEFAULT,
+    budget: int | None = None,
+    maxfev: int | None = None,
+    disp: Any = False,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    tol: Any = None,
+    **options: Any,
+) -> Result:
+    """What scipy.optimize.minimize calls; all keywords after callback come from its options=.
+
+    The search is global inside the bounds, which must be finite, and begins at x0. budget (or maxfev) is
+    the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
+    does nothing. Derivatives are not used. Further options are those of meco.minimize: seed, integrality, workers, ...
+    """
+    x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
+    pairs = finite_bounds(bounds, x0.size)
+    if budget is None:
+        budget = max(LEAST, EACH * x0.size) if maxfev is None else maxfev
+    given = args if isinstance(args, tuple) else (args,)
+    start = np.clip(x0, pairs[:, 0], pairs[:, 1])
+    if options.get("integrality") is not None:
+        start = np.where(options["integrality"], np.round(start), start)
+    found = minimize(
+        lambda x: fun(x, *given), pairs, constraints,
+        x0=start, budget=budget, method=method, progress=bool(disp),
+        callback=None if callback is None else _callback(callback), **options,
+    )  # fmt: skip
+    return Result(found)
+
+
+def finite_bounds(bounds: Any, dim: int) -> np.ndarray:
+    """Bounds in any of SciPy's forms as an array [D, 2], or an error that asks for the missing ones."""
+    wanted = "meco.scipy searches inside a box: give finite bounds for every variable, such as bounds=[(-10, 10)] * {}"
+    if bounds is None:
+        raise InvalidInput(wanted.format(dim))
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+        sides: Any = np.broadcast_to(bounds.lb, (dim,)), np.broadcast_to(bounds.ub, (dim,))
+    else:
+        sides = zip(*bounds)
+    low, high = (np.array([np.nan if v is None else v for v in side], dtype=np.float64) for side in sides)
+    if low.shape != (dim,):
+        raise InvalidInput(f"x0 has {dim} variables, so bounds must be {dim} pairs; got {len(low)}")
+    for i in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
+        raise InvalidInput(f"{wanted.format(dim)}; variable {i} has ({low[i]}, {high[i]})")
+    return np.stack([low, high], axis=1)
+
+
+def _callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
+    """A callback in either of SciPy's forms: of xk, or of intermediate_result; StopIteration ends the run."""
+    named = set(inspect.signature(callback).parameters) == {"intermediate_result"}
+
+    def called(found: Any) -> bool:
+        try:
+            answer = callback(intermediate_result=Result(found)) if named else callback(np.copy(found.x))
+        except StopIteration:
+            return True
+        return answer is True
+
+    return called

@@ -1,0 +1,85 @@
+"""meco watch: a page that follows a run, served to this machine alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.resources import files
+from pathlib import Path
+
+from meco.blackbox.runreader import read_facts
+from meco.commands.watched import seen
+from meco.errors import InvalidInput, MecoError
+from meco.signals import terminated_like_interrupted
+
+HERE = "127.0.0.1"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", help="folder of the run, under way or finished")
+    parser.add_argument("--port", type=int, default=0, help="port on this machine; any free one unless given")
+    parser.add_argument("--browser", action="store_true", help="open the page in a browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    with server(Path(args.run), args.port) as serving:
+        address = f"http://{HERE}:{serving.server_address[1]}/"
+        print(f"{args.run} at {address} (Ctrl-C ends it)", flush=True)
+        if args.browser:
+            import webbrowser
+
+            webbrowser.open(address)
+        try:
+            with terminated_like_interrupted():
+                serving.serve_forever(poll_interval=0.2)
+        except KeyboardInterrupt:
+            return 0
+    return 0
+
+
+def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
+    """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing."""
+    if read_facts(folder) is None:
+        raise InvalidInput(f"{folder} is not the folder of a run: it has no run.json")
+    try:
+        made = ThreadingHTTPServer((HERE, port), partial(Page, folder.absolute()))
+    except OSError as error:
+        raise InvalidInput(f"port {port} cannot be used: {error.strerror}") from error
+    made.daemon_threads = True
+    return made
+
+
+class Page(BaseHTTPRequestHandler):
+    """The page at /, what it shows at /seen; nothing else, and nothing for another host's pages."""
+
+    def __init__(self, folder: Path, *given: object) -> None:
+        self.folder = folder
+        super().__init__(*given)  # type: ignore[arg-type]
+
+    def do_GET(self) -> None:
+        host = self.headers.get("Host", "").rpartition(":")[0]
+        if host not in (HERE, "localhost"):  # a name of another site that was turned to this machine
+            return self._answer(403, "text/plain", b"for this machine alone")
+        if self.path == "/":
+            return self._answer(200, "text/html", files("meco.commands").joinpath("watch.html").read_bytes())
+        if self.path != "/seen":
+            return self._answer(404, "text/plain", b"there is nothing here")
+        try:
+            found, status = seen(self.folder), 200
+        except (MecoError, OSError) as error:
+            found, status = {"error": str(error)}, 503
+        return self._answer(status, "application/json", json.dumps(found).encode())
+
+    def _answer(self, status: int, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Content-Security-Policy", "default-src 'self' 'unsafe-inline'")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet: the terminal is the run's."""

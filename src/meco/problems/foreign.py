@@ -1,0 +1,85 @@
+"""Problems of pymoo as ours: recognised by what they have, pymoo is not imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput
+from meco.problems.problem import Problem
+
+KINDS = {"Real": float, "Integer": int, "Binary": bool}  # variables of a mixed problem that are numbers
+
+
+def is_pymoo(given: Any) -> bool:
+    """Whether this looks like a pymoo problem."""
+    return all(hasattr(given, name) for name in ("n_var", "n_obj", "n_ieq_constr", "n_eq_constr", "evaluate"))
+
+
+def from_pymoo(given: Any) -> Problem:
+    """A pymoo problem with one objective as a meco.Problem, its known optimum included.
+
+    Whole-number variables come from vtype=int or bool, or from Integer and Binary among vars.
+    """
+    name = type(given).__name__
+    if given.n_obj != 1:
+        raise InvalidInput(f"{name} has {given.n_obj} objectives; only problems with one can be minimised")
+    lower, upper, whole = box_of(given)
+
+    def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows = np.asarray(x).reshape(-1, given.n_var)
+        found = given.evaluate(as_pymoo(given, rows), return_as_dictionary=True)
+        f, g, h = (found.get(key, np.zeros((len(rows), 0))) for key in ("F", "G", "H"))
+        return f.reshape(x.shape[:-1]), g.reshape(*x.shape[:-1], -1), h.reshape(*x.shape[:-1], -1)
+
+    return Problem(
+        name, lower, upper, given.n_ieq_constr, given.n_eq_constr, formula,
+        source="pymoo", best_known=_optimum(given), integrality=whole if whole.any() else None,
+        variables=tuple(given.vars) if _mixed(given) else (),
+    )  # fmt: skip
+
+
+def box_of(given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lower and upper bounds of a pymoo problem, and which variables are whole numbers: [D] each."""
+    if _mixed(given):
+        kinds = [KINDS.get(type(variable).__name__) for variable in given.vars.values()]
+        for name, kind in zip(given.vars, kinds):
+            if kind is None:
+                raise InvalidInput(
+                    f"variable {name!r} of {type(given).__name__} is a {type(given.vars[name]).__name__}; "
+                    "only Real, Integer and Binary are numbers that can be searched"
+                )
+        pairs = [(0, 1) if kind is bool else v.bounds for v, kind in zip(given.vars.values(), kinds)]
+        lower, upper = np.array(pairs, dtype=np.float64).T
+        return lower, upper, np.array([kind is not float for kind in kinds])
+    if given.xl is None or given.xu is None:
+        raise InvalidInput(f"{type(given).__name__} has no bounds: set its xl and xu")
+    lower, upper = (
+        np.broadcast_to(np.asarray(side, dtype=np.float64), (given.n_var,)) for side in (given.xl, given.xu)
+    )
+    return lower, upper, np.full(given.n_var, given.vtype in (int, bool))
+
+
+def as_pymoo(given: Any, x: np.ndarray) -> np.ndarray:
+    """Points [n, D] as this pymoo problem wants them: of its type, or a dict for each point."""
+    if not _mixed(given):
+        return x.astype(given.vtype) if given.vtype in (int, bool) else x
+    names = list(given.vars)
+    kinds = [KINDS[type(given.vars[name]).__name__] for name in names]
+    made = [{name: kind(value) for name, kind, value in zip(names, kinds, row)} for row in x]
+    return np.array(made, dtype=object)
+
+
+def _mixed(given: Any) -> bool:
+    return isinstance(getattr(given, "vars", None), Mapping)
+
+
+def _optimum(given: Any) -> float | None:
+    """The least objective of the known optima, if the problem knows any."""
+    try:
+        front = given.pareto_front()
+    except Exception:  # whatever a problem without one does
+        return None
+    return None if front is None else float(np.min(front))

@@ -1,0 +1,126 @@
+"""SciPy's door: the constrained examples of its tutorial, and what it asks of a method."""
+
+import numpy as np
+import pytest
+
+optimize = pytest.importorskip("scipy.optimize")
+
+import meco  # noqa: E402
+from meco.errors import InvalidInput  # noqa: E402
+
+
+def rosenbrock(x):
+    return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+
+
+def solved(fun, x0, **given):
+    options = {"seed": 1} | given.pop("options", {})
+    found = optimize.minimize(fun, x0, method=meco.scipy, options=options, **given)
+    assert isinstance(found, optimize.OptimizeResult)
+    assert found.success, found.message
+    return found
+
+
+def test_the_tutorials_rosenbrock_with_linear_and_nonlinear_constraints():
+    linear = optimize.LinearConstraint([[1, 2], [2, 1]], [-np.inf, 1], [1, 1])
+    curved = optimize.NonlinearConstraint(lambda x: [x[0] ** 2 + x[1], x[0] ** 2 - x[1]], -np.inf, 1)
+    box = optimize.Bounds([0, -0.5], [1.0, 2.0])
+    found = solved(rosenbrock, [0.5, 0], bounds=box, constraints=[linear, curved])
+    np.testing.assert_allclose(found.x, [0.41494531, 0.17010937], atol=1e-3)
+
+
+def test_the_same_with_dict_constraints():
+    constraints = [
+        {"type": "ineq", "fun": lambda x: np.array([1 - x[0] - 2 * x[1], 1 - x[0] ** 2 - x[1], 1 - x[0] ** 2 + x[1]])},
+        {"type": "eq", "fun": lambda x: np.array([2 * x[0] + x[1] - 1])},
+    ]
+    found = solved(rosenbrock, [0.5, 0], bounds=[(0, 1), (-0.5, 2)], constraints=constraints)
+    np.testing.assert_allclose(found.x, [0.41494531, 0.17010937], atol=1e-3)
+
+
+def test_the_quadratic_of_minimize_with_its_half_planes():
+    constraints = [
+        {"type": "ineq", "fun": lambda x, a=a, b=b, c=c: a * x[0] + b * x[1] + c}
+        for a, b, c in ((1, -2, 2), (-1, -2, 6), (-1, 2, 2))
+    ]
+    found = solved(lambda x: (x[0] - 1) ** 2 + (x[1] - 2.5) ** 2, (2, 0), bounds=[(0, 10)] * 2, constraints=constraints)
+    np.testing.assert_allclose(found.x, [1.4, 1.7], atol=1e-3)
+
+
+def test_the_linear_program():
+    c, box = np.array([29.0, 45.0, 0.0, 0.0]), [(0, 100), (0, 6), (-100, 0.5), (-3, 100)]
+    below, most = np.array([[1.0, -1.0, -3.0, 0.0], [-2.0, 3.0, 7.0, -3.0]]), np.array([5.0, -10.0])
+    equal, value = np.array([[2.0, 8.0, 1.0, 0.0], [4.0, 4.0, 0.0, 1.0]]), np.array([60.0, 60.0])
+    answer = optimize.linprog(c, below, most, equal, value, bounds=box)
+    limits = [optimize.LinearConstraint(below, -np.inf, most), optimize.LinearConstraint(equal, value, value)]
+    found = solved(lambda x: c @ x, np.zeros(4), bounds=box, constraints=limits)
+    np.testing.assert_allclose(found.x, answer.x, atol=1e-3)
+    assert found.fun == pytest.approx(answer.fun, rel=1e-3)
+
+
+def test_the_knapsack_with_parts_of_things():
+    sizes, values = np.array([21, 11, 15, 9, 34, 25, 41, 52]), np.array([22, 12, 16, 10, 35, 26, 42, 53])
+    room = optimize.LinearConstraint(sizes, 0, 100)
+    found = solved(lambda x: -(values @ x), np.zeros(8), bounds=optimize.Bounds(0, 1), constraints=room)
+    answer = optimize.milp(-values, constraints=room, bounds=optimize.Bounds(0, 1))
+    assert found.fun == pytest.approx(answer.fun, rel=1e-3)
+
+
+def test_the_knapsack_with_whole_things():
+    sizes, values = np.array([21, 11, 15, 9, 34, 25, 41, 52]), np.array([22, 12, 16, 10, 35, 26, 42, 53])
+    room = optimize.LinearConstraint(sizes, 0, 100)
+    box = optimize.Bounds(0, 1)
+    found = solved(
+        lambda x: -(values @ x),
+        np.zeros(8),
+        bounds=box,
+        constraints=room,
+        options={"integrality": True, "budget": 1600},
+    )
+    answer = optimize.milp(-values, constraints=room, bounds=box, integrality=np.ones(8))
+    assert found.fun == answer.fun == -105.0
+
+
+@pytest.mark.parametrize("bounds", [None, [(0, None), (0, 1)], [(0, np.inf), (0, 1)], optimize.Bounds(0, [1, np.inf])])
+def test_bounds_that_are_missing_are_asked_for(bounds):
+    with pytest.raises(
+        InvalidInput, match=r"give finite bounds for every variable, such as bounds=\[\(-10, 10\)\] \* 2"
+    ):
+        optimize.minimize(rosenbrock, [0, 0], method=meco.scipy, bounds=bounds)
+
+
+def test_a_wrong_number_of_bounds_is_named():
+    with pytest.raises(InvalidInput, match="x0 has 3 variables, so bounds must be 3 pairs; got 2"):
+        optimize.minimize(rosenbrock, [0, 0, 0], method=meco.scipy, bounds=[(0, 1)] * 2)
+
+
+def test_arguments_start_and_number_of_calls():
+    seen = []
+
+    def shifted(x, a, b):
+        seen.append(x.copy())
+        return (x[0] - a) ** 2 + (x[1] - b) ** 2
+
+    found = solved(shifted, [0.5, 9.0], args=(0.2, 0.3), bounds=[(0, 1)] * 2, options={"maxfev": 60})
+    np.testing.assert_array_equal(seen[0], [0.5, 1.0])  # x0, moved into the box
+    assert found.nfev == len(seen) == 60
+    np.testing.assert_allclose(found.x, [0.2, 0.3], atol=1e-3)
+
+
+def test_a_function_that_also_gives_its_gradient():
+    found = solved(lambda x: (x @ x, 2 * x), [1.0, 1.0], jac=True, bounds=[(-2, 2)] * 2, tol=1e-8)
+    np.testing.assert_allclose(found.x, 0.0, atol=1e-3)
+
+
+def test_a_callback_of_either_form_and_the_end_it_asks_for():
+    points, results = [], []
+    solved(lambda x: x @ x, [1.0], bounds=[(-2, 2)], callback=lambda xk: points.append(xk), options={"budget": 20})
+    assert points
+    assert all(p.shape == (1,) for p in points)
+
+    def stop(intermediate_result):
+        results.append(intermediate_result.fun)
+        raise StopIteration
+
+    found = solved(lambda x: x @ x, [1.0], bounds=[(-2, 2)], callback=stop)
+    assert (len(results), found.stop_reason) == (1, "callback")
