@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from meco.blackbox.answers import Call
 from meco.blackbox.asktell import Optimizer
 from meco.blackbox.calls import Backend, Caller, Serial, Stopping
 from meco.blackbox.evaluation_log import EvaluationLog
-from meco.blackbox.request import make_request, refuse_unknown
+from meco.blackbox.habits import given_seed, refuse_unknown
+from meco.blackbox.request import Request, make_request
 from meco.blackbox.result import MinimizeResult
 from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded
 from meco.blackbox.session import Session
+from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
 from meco.errors import InvalidInput
+from meco.methods import DEFAULT
+
+BATCH = 8  # points at once for an executor or a map, whose size is not known
 
 __all__ = ["Checkpoint", "MinimizeResult", "Optimizer", "minimize"]
 
@@ -27,18 +35,19 @@ def minimize(
     x0: Any = None,
     evaluated: Any = None,
     budget: int | None = None,
-    method: str = "MeCO",
+    method: str = DEFAULT,
     policy: Any = None,
     pop_size: int | None = None,
+    batch: int | None = None,
     integrality: Any = None,
-    eq_tol: float = 1e-4,
-    ineq_tol: float = 0.0,
+    eq_tol: Any = EQ_TOL,
+    ineq_tol: Any = INEQ_TOL,
     constraint_names: Sequence[str] | None = None,
-    seed: int | None = None,
+    seed: Any = None,
     vectorized: bool = False,
     workers: Any = 1,
     eval_timeout: float | None = None,
-    on_error: str = "penalize",
+    on_error: str | None = None,
     max_time: float | None = None,
     target: float | None = None,
     stop: str | None = None,
@@ -61,15 +70,23 @@ def minimize(
     x0, evaluated     points to try first; points whose values are known: (X, F, G, H), a result's
                       evaluations, or a run folder. Known points cost nothing
     budget            calls of fun at most, failures and retries included (50 D unless given)
-    method            any of METHODS; policy and pop_size are its options
+    method            any of METHODS; policy, pop_size and batch are options that some of them have
+    batch             points that TR and TR-ES propose at once: as many as there are workers (8 for an executor or a
+                      map) unless given; the points depend on it and on the seed
+    eq_tol, ineq_tol  feasible means |h| <= eq_tol and g <= ineq_tol: a number, a list in the order of the
+                      constraints, or a dict by name. Points with every g <= 0 go before points within ineq_tol
     integrality       True for variables that are whole numbers
     vectorized        fun gets rows of points [S, D] and returns f [S], g [S, p], h [S, q]
-    workers           processes (-1: all cores), an executor, or a map; the evaluations do not depend on it
+    seed              a whole number, or a NumPy generator to draw one from
+    workers           processes (-1: all cores), an executor, or a map; given the batch, the evaluations do not
+                      depend on it
     eval_timeout      seconds after which a call is killed; the call then runs in a worker process
-    on_error          "penalize", "retry" (up to twice, counted) or "raise"
+    on_error          "penalize", "retry" (up to twice, counted) or "raise"; left open, failures are penalized, but
+                      ten first calls that raise one error from one line end the run with that error
     max_time, target, stop="feasible", callback   end the run early; a callback gets the result so far
                       and ends it by returning True
-    checkpoint, resume   a folder that keeps every evaluation, and whether to go on with what it holds
+    checkpoint, resume   a folder that keeps every evaluation, and whether to go on with what it holds; what
+                      is left at its default is then what the run recorded
 
     Ctrl-C ends the run after the evaluation at hand and returns the best point so far.
 
@@ -78,25 +95,32 @@ def minimize(
     >>> result.feasible
     True
     """
+    seed = given_seed(seed, unknown)
     refuse_unknown(minimize, unknown)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
+    asked = {
+        "budget": budget, "seed": seed, "method": method, "policy": policy, "pop_size": pop_size, "batch": batch,
+        "eq_tol": eq_tol, "ineq_tol": ineq_tol, "on_error": on_error,
+    }  # fmt: skip
     if resume:
         if checkpoint is None:
             raise InvalidInput("resume=True needs checkpoint=<folder of the run>")
         before = recorded(checkpoint)
-        seed = before.get("seed") if seed is None else seed
-        policy = before.get("policy") if policy is None else policy
-        pop_size = before.get("pop_size") if pop_size is None else pop_size
+        asked |= {key: before[key] for key in asked if key in before and _left_open(key, asked[key])}
+    on_error = asked.pop("on_error")
     request = make_request(
-        bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
-        constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
+        bounds, integrality=integrality, x0=x0, evaluated=evaluated, constraint_names=constraint_names,
+        at_once=_at_once(workers), **asked,
     )  # fmt: skip
-    call = Call(fun, _constraints(constraints, request.dim), bool(vectorized))
+    for note in request.notes:
+        warnings.warn(note, stacklevel=2)
+    call = Call(fun, _constraints(constraints, request), bool(vectorized))
     backend = _backend(workers, call, eval_timeout)
     log = EvaluationLog(request.budget, len(request.names) or None)
     stopping = Stopping(max_time, target, stop, callback)
-    caller = Caller(backend, log, stopping, request.budget, on_error, request.tolerances, call.vectorized)
+    allowed = partial(request.tolerances, log)
+    caller = Caller(backend, log, stopping, request.budget, on_error, allowed, call.vectorized)
     caller.warn = lambda text: warnings.warn(text, stacklevel=2)
     session = Session(request, caller, _reporter(progress))
     folder = None
@@ -112,13 +136,27 @@ def minimize(
             folder.close()
 
 
-def _constraints(given: Any, dim: int) -> tuple[Any, ...]:
+def _left_open(key: str, value: Any) -> bool:
+    """Whether a keyword has its default, and a resumed run may fill it in."""
+    default = inspect.signature(minimize).parameters[key].default
+    return value is default or (isinstance(value, (str, float)) and value == default)
+
+
+def _at_once(workers: Any) -> int:
+    """How many points can be evaluated side by side; what is wrong with workers is said elsewhere."""
+    if hasattr(workers, "submit") or callable(workers):
+        return BATCH
+    count = int(workers) if hasattr(workers, "__index__") else 1
+    return max(1, (os.cpu_count() or 1) if count == -1 else count)
+
+
+def _constraints(given: Any, request: Request) -> tuple[Any, ...]:
     """Separate constraints as functions of x, where there are any."""
     if given is None or (isinstance(given, (list, tuple)) and not given):
         return ()
     from meco.blackbox.constraints import read_constraints
 
-    return read_constraints(given, dim)
+    return read_constraints(given, request.lower, request.upper)
 
 
 def _backend(workers: Any, call: Call, eval_timeout: float | None) -> Backend:

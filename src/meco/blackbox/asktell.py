@@ -12,10 +12,13 @@ from meco.arrays import to_numpy
 from meco.blackbox.answers import Answer, Fault, checked
 from meco.blackbox.answers import failed as failure
 from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known
-from meco.blackbox.request import make_request, refuse_unknown
+from meco.blackbox.habits import given_seed, refuse_unknown
+from meco.blackbox.request import make_request
 from meco.blackbox.result import MinimizeResult, make_result
 from meco.blackbox.session import prepare
+from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
 from meco.errors import DamagedFile, InvalidInput
+from meco.methods import DEFAULT
 
 STATE_FORMAT = 1
 REPEATED = ("budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol")  # inputs that are JSON as they are
@@ -40,22 +43,25 @@ class Optimizer:
         n_eq: int = 0,
         *,
         budget: int | None = None,
-        method: str = "MeCO",
+        method: str = DEFAULT,
         policy: Any = None,
         pop_size: int | None = None,
-        seed: int | None = None,
+        batch: int | None = None,
+        seed: Any = None,
         x0: Any = None,
         evaluated: Any = None,
         integrality: Any = None,
-        eq_tol: float = 1e-4,
-        ineq_tol: float = 0.0,
+        eq_tol: Any = EQ_TOL,
+        ineq_tol: Any = INEQ_TOL,
         constraint_names: Any = None,
         **unknown: Any,
     ) -> None:
+        seed = given_seed(seed, unknown)
         refuse_unknown(Optimizer.__init__, unknown)
         self.request = make_request(
             bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
             constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
+            batch=batch,
         )  # fmt: skip
         counts = (int(n_ineq), int(n_eq))
         known = self.request.known
@@ -157,7 +163,9 @@ class Optimizer:
         """The best point so far, also of an unfinished generation."""
         trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if self.nit else {}
         reason = "budget" if self.done else "running"
-        return make_result(self.request, self.log, reason, nit=self.nit, trace=trace, engine=self.engine)
+        return make_result(
+            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine
+        )
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).

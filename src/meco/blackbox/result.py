@@ -9,32 +9,33 @@ from typing import Any
 import numpy as np
 
 import meco
-from meco.blackbox.answers import WORDS, Fault
-from meco.blackbox.calls import REASONS
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
+from meco.blackbox.wording import excess, message
 from meco.engines.engine import Engine
 from meco.results import feasibility_first
 from meco.rules.rule import best
 
-FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constr", "nfev", "nit", "nfail", "stop_reason", "seed")
 
 
 class MinimizeResult(dict):
     """A dict whose keys are attributes too, as SciPy's OptimizeResult is.
 
-    x, fun              the best design, feasibility first; never None
+    x, fun              the best design with every g <= 0; if there is none the best within the tolerances,
+                        or the one that violates least; never None
     success, feasible   whether it keeps every constraint within the tolerances
     status              0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded
     message             in words: what stopped the run, what was found, what went wrong
     maxcv               largest violation, without tolerance
-    constr              name -> {"value", "violation"} of each constraint at x
+    constr              name -> {"value", "violation", "tolerance"} of each constraint at x
     nfev, nfail, nit    calls made, calls that failed, generations
+    starts              how often the search began, where the method begins again by itself
     failures            kind of failure -> count
     stop_reason         budget, max_time, target, feasible, callback, interrupt, workers or finished
     evaluations         every evaluation, as columns
-    trace               per generation: nfev, f, nu, feasible, feasible_share; for learned methods action and eps
+    trace               per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta,
+                        share and delta of TR-ES, action and eps of MeCO
     seed, method, versions, notes
     """
 
@@ -79,9 +80,10 @@ def make_result(
     engine: Engine | None = None,
 ) -> MinimizeResult:
     """The result of everything the log holds."""
-    every = log.columns(request.dim, request.known, *request.tolerances)
+    allowed = request.tolerances(log)
+    every = log.columns(request.dim, request.known, *allowed)
     if len(every):
-        at = int(best(feasibility_first(every.evaluation(*request.tolerances)))[0])
+        at = _best(every, *allowed)
         x, fun, feasible = every.x[at].copy(), float(every.f[at]), bool(every.feasible[at])
         usable = not every.failed[at]
     else:
@@ -89,7 +91,7 @@ def make_result(
         fun, feasible, usable = float("nan"), False, False
         if request.integrality is not None:
             x = np.where(request.integrality, np.floor(x), x)
-    constr = _constraints(log.names(request.names), every, at) if len(every) else {}
+    constr = _constraints(log.names(request.names), every, at, *allowed) if len(every) else {}
     worst = max((c["violation"] for c in constr.values()), default=0.0) if usable else float("nan")
     result = MinimizeResult(
         x=x,
@@ -107,12 +109,13 @@ def make_result(
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         evaluations=every,
         trace=dict(trace or {}),
+        starts=int(trace["starts"][-1]) + 1 if trace and "starts" in trace else 1,
         seed=request.seed,
         method=request.method,
         versions=versions() | _policy(engine),
         notes=list(notes),
     )
-    result["message"] = _message(result, log, detail)
+    result["message"] = message(result, log, detail)
     return result
 
 
@@ -127,11 +130,23 @@ def _policy(engine: Engine | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _constraints(names: Sequence[str], every: Evaluations, at: int) -> dict[str, dict[str, float]]:
-    """Value and violation of each constraint, inequalities first."""
-    values = np.concatenate([every.g[at], every.h[at]])
-    over = np.concatenate([np.maximum(every.g[at], 0.0), np.abs(every.h[at])])
-    return {n: {"value": float(v), "violation": float(c)} for n, v, c in zip(_distinct(names), values, over)}
+def _best(every: Evaluations, ineq_tol: Any, eq_tol: Any) -> int:
+    """The best point with every g <= 0; if there is none, the best within the tolerances, or the least violation."""
+    strict = every.evaluation(0.0, eq_tol)
+    ev = strict if strict.feasible[0].any() else every.evaluation(ineq_tol, eq_tol)
+    return int(best(feasibility_first(ev))[0])
+
+
+def _constraints(names: Sequence[str], every: Evaluations, at: int, *allowed: Any) -> dict[str, dict[str, float]]:
+    """Value, violation and tolerance of each constraint, inequalities first."""
+    g, h = every.g[at], every.h[at]
+    rows = zip(
+        np.concatenate([g, h]),
+        np.concatenate([np.maximum(g, 0.0), np.abs(h)]),
+        np.concatenate([np.broadcast_to(t, v.shape) for t, v in zip(allowed, (g, h))]),
+    )
+    keys = ("value", "violation", "tolerance")
+    return {name: dict(zip(keys, map(float, row))) for name, row in zip(_distinct(names), rows)}
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -142,30 +157,6 @@ def _distinct(names: Sequence[str]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         made.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return made
-
-
-def _message(result: MinimizeResult, log: EvaluationLog, detail: str) -> str:
-    calls = f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
-    said = [f"Stopped after {calls}: {detail or REASONS[result.stop_reason]}."]
-    if result.status == 0:
-        said.append(f"Best feasible f = {result.fun:.10g}.")
-    elif result.status == 1:
-        worst = max(result.constr, key=lambda name: result.constr[name]["violation"])
-        said.append(
-            "No feasible point was found; this x violates the constraints least in sum "
-            f"(worst: {worst} by {result.maxcv:.6g})."
-        )
-    else:
-        said.append("No evaluation succeeded; x is only a point inside the bounds.")
-    if result.nfail and result.nfail >= FREQUENT * result.nfev:
-        kinds = [
-            f"{count} {WORDS[fault]}" + (f" (first: {log.first_reason[fault]})" if fault in log.first_reason else "")
-            for fault, count in log.faults.most_common()
-            if fault is not Fault.NONE
-        ]
-        said.append(f"{result.nfail} of {result.nfev} evaluations failed: {'; '.join(kinds)}.")
-    said.extend(note[0].upper() + note[1:] + "." for note in result.notes)
-    return " ".join(said)
 
 
 def _plain(value: Any) -> Any:
@@ -185,7 +176,6 @@ def _plain(value: Any) -> Any:
 
 def _text(value: Any, indent: int) -> str:
     if isinstance(value, dict):
-        rows = [f"{k}: {v['value']:.6g}" + (f" (over by {v['violation']:.3g})" if v["violation"] > 0 else "")
-                for k, v in value.items()]  # fmt: skip
+        rows = [f"{name}: {found['value']:.6g}{excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows) or "none"
     return str(value)

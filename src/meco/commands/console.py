@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from meco.blackbox.result import MinimizeResult
+from meco.blackbox.wording import excess
 from meco.errors import InvalidInput
 
 
@@ -49,6 +50,6 @@ def describe(result: MinimizeResult, variables: Sequence[str] = ()) -> str:
     lines += [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, result.x)]
     lines += ["", f"  {'f':<{wide}}  {result.fun:.10g}"]
     for name, found in result.constr.items():
-        over = f"   violated by {found['violation']:.4g}" if found["violation"] > 0 else ""
-        lines.append(f"  {name:<{wide}}  {found['value']:.6g}{over}")
+        over = excess(found)
+        lines.append(f"  {name:<{wide}}  {found['value']:.6g}{over and '  ' + over}")
     return "\n".join(lines)
