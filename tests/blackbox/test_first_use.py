@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
+import io
 import json
+import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -300,3 +304,34 @@ def test_an_executor_or_a_map_gets_eight_points_at_once():
 def test_methods_with_a_population_do_not_depend_on_workers():
     one, two = (meco.minimize(named, BOX, workers=n, **QUICK) for n in (1, 2))
     assert_array_equal(one.evaluations.x, two.evaluations.x)
+
+
+# -- what one takes away ------------------------------------------------------------------------------------------
+
+
+def test_every_evaluation_is_a_row_of_a_table(tmp_path):
+    result = meco.minimize(named, BOX, **QUICK)
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert list(rows[0]) == ["x1", "x2", "x3", "f", "reach", "height", "level", "feasible", "failed", "given"]
+    assert_array_equal([float(row["f"]) for row in rows], result.evaluations.f)
+    assert_array_equal([row["feasible"] == "1" for row in rows], result.evaluations.feasible)
+    assert result.to_csv(tmp_path / "run.csv") is None
+    assert (tmp_path / "run.csv").read_text() == result.to_csv()
+
+
+def test_a_data_frame_needs_pandas_alone(monkeypatch):
+    result = meco.minimize(named, BOX, **QUICK)
+    made = SimpleNamespace(DataFrame=dict)
+    monkeypatch.setitem(sys.modules, "pandas", made)
+    assert_array_equal(result.to_frame()["f"], result.evaluations.f)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        result.to_frame()
+
+
+def test_the_picture_shows_constraints_theta_and_share():
+    pytest.importorskip("matplotlib")
+    figure = meco.minimize(named, BOX, budget=60, seed=1).plot()
+    legends = [axes.get_legend() for axes in figure.axes if axes.get_legend() is not None]
+    words = [text.get_text() for legend in legends for text in legend.get_texts()]
+    assert {"reach", "level", "theta", "share"} <= set(words)

@@ -322,5 +322,5 @@ def test_the_picture_shows_convergence_violation_and_trace(tmp_path):
     broken = meco.minimize(lambda x: None, BOX, method="SHADE-FR", budget=20, seed=1)
     for i, result in enumerate((feasible, nothing, broken)):
         figure = result.plot(tmp_path / f"{i}.png")
-        assert len(figure.axes) == 3
+        assert len(figure.axes) == 4
         assert (tmp_path / f"{i}.png").stat().st_size > 5000

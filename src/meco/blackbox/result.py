@@ -57,10 +57,22 @@ class MinimizeResult(dict):
         return "\n".join(lines)
 
     def plot(self, path: Any = None) -> Any:
-        """Convergence, violation and trace as a matplotlib figure; saved where a path is given."""
+        """Convergence, each constraint and what the method did as a matplotlib figure; saved where a path is given."""
         from meco.blackbox.pictures import plot_result
 
         return plot_result(self, path)
+
+    def to_csv(self, path: Any = None) -> str | None:
+        """Every evaluation as CSV with a header: written to a path, or returned as text."""
+        from meco.blackbox.table import write_csv
+
+        return write_csv(self, path)
+
+    def to_frame(self) -> Any:
+        """Every evaluation as a pandas DataFrame, where pandas is installed."""
+        from meco.blackbox.table import as_frame
+
+        return as_frame(self)
 
     def summary(self) -> dict[str, Any]:
         """The result without its evaluations and trace, ready for JSON."""
