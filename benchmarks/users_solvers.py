@@ -52,6 +52,10 @@ class Judge:
                 self.best = min(self.best, values.f)
         return self.known[key]
 
+    def box(self, u: Any) -> np.ndarray:
+        """A point of the unit cube in the box."""
+        return self.low + (self.high - self.low) * np.clip(u, 0.0, 1.0)
+
     def raw(self, x: Any) -> dict[str, Any]:
         """The design itself, crashes included, for a solver that understands them."""
         values = self(x)
@@ -98,39 +102,37 @@ def scipy_de(judge: Judge, seed: int) -> None:
 
 
 def cobyqa(judge: Judge, seed: int) -> None:
-    """COBYQA scaled by the bounds, from the middle of the box, then from random points while evaluations are left."""
+    """COBYQA from the middle of the box, then from random points while evaluations are left.
+
+    In the unit cube, as variables of like size are asked for; its own scale misses equalities (SciPy 1.17).
+    """
     from scipy.optimize import Bounds, NonlinearConstraint, minimize
 
     rng, design = np.random.default_rng(seed), judge.design
     low = np.concatenate([np.full(design.n_ineq, -np.inf), np.zeros(design.n_eq)])
-    limits = NonlinearConstraint(lambda x: np.concatenate(judge(x)[1:]), low, np.zeros(low.size))
-    start = (judge.low + judge.high) / 2
+    limits = NonlinearConstraint(lambda u: np.concatenate(judge(judge.box(u))[1:]), low, np.zeros(low.size))
+    start, box = np.full(design.dim, 0.5), Bounds(np.zeros(design.dim), np.ones(design.dim))
     while True:
-        left = judge.left
+        judge(judge.box(start))
         minimize(
-            lambda x: judge(x).f, start, method="COBYQA", bounds=Bounds(judge.low, judge.high), constraints=limits,
-            options={"scale": True, "maxfev": 10**6},
+            lambda u: judge(judge.box(u)).f, start, method="COBYQA", bounds=box, constraints=limits,
+            options={"maxfev": 10**6, "initial_tr_radius": 0.25},
         )  # fmt: skip
-        start = judge.low + (judge.high - judge.low) * rng.random(design.dim)
-        if judge.left == left:
-            judge(start)
+        start = rng.random(design.dim)
 
 
 def pycma_al(judge: Judge, seed: int) -> None:
     """fmin_con2, the augmented Lagrangian, in the unit cube; an equality as two inequalities, whole numbers rounded."""
     import cma
 
-    def box(u: np.ndarray) -> np.ndarray:
-        return judge.low + (judge.high - judge.low) * np.asarray(u)
-
     def limits(u: np.ndarray) -> list[float]:
-        values, allowed = judge(box(u)), judge.design.eq_tol
+        values, allowed = judge(judge.box(u)), judge.design.eq_tol
         c = np.concatenate([values.g, values.h - allowed, -values.h - allowed])
         return np.nan_to_num(c, nan=1e10).tolist()
 
     while True:
         options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9}
-        cma.fmin_con2(lambda u: judge(box(u)).f, np.full(judge.design.dim, 0.5), 0.25, limits, options=options)
+        cma.fmin_con2(lambda u: judge(judge.box(u)).f, np.full(judge.design.dim, 0.5), 0.25, limits, options=options)
         seed += 1000
 
 

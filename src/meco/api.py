@@ -64,36 +64,46 @@ def minimize(
     An exception, a timeout, None, nan or anything unreadable is a failed evaluation: it loses every
     comparison, teaches the search nothing, and does not stop the run.
 
-    bounds            pairs, an array [D, 2], or a scipy Bounds
-    constraints       scipy NonlinearConstraint / LinearConstraint, old scipy dicts, or functions c(x) <= 0;
-                      evaluated in the same call as fun
-    x0, evaluated     points to try first; points whose values are known: (X, F, G, H), a result's
-                      evaluations, or a run folder. Known points cost nothing
-    budget            calls of fun at most, failures and retries included (50 D unless given)
-    method            any of METHODS; policy, pop_size and batch are options that some of them have
-    batch             points that TR and TR-ES propose at once: as many as there are workers (8 for an executor or a
-                      map) unless given; the points depend on it and on the seed
-    eq_tol, ineq_tol  feasible means |h| <= eq_tol and g <= ineq_tol: a number, a list in the order of the
-                      constraints, or a dict by name. Points with every g <= 0 go before points within ineq_tol
-    integrality       True for variables that are whole numbers
-    vectorized        fun gets rows of points [S, D] and returns f [S], g [S, p], h [S, q]
-    seed              a whole number, or a NumPy generator to draw one from
-    workers           processes (-1: all cores), an executor, or a map; given the batch, the evaluations do not
-                      depend on it
-    eval_timeout      seconds after which a call is killed; the call then runs in a worker process
-    on_error          "penalize", "retry" (up to twice, counted) or "raise"; left open, failures are penalized, but
-                      ten first calls that raise one error from one line end the run with that error
-    max_time, target, stop="feasible", callback   end the run early; a callback gets the result so far
-                      and ends it by returning True
-    checkpoint, resume   a folder that keeps every evaluation, and whether to go on with what it holds; what
-                      is left at its default is then what the run recorded
+    Args:
+        fun: The function; with vectorized=True it gets rows of points.
+        bounds: Pairs, an array [D, 2], or a scipy Bounds.
+        constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0;
+            evaluated in the same call as fun.
+        x0: Points to try first.
+        evaluated: Points whose values are known, which cost nothing: (X, F, G, H), a result's evaluations,
+            or a run folder.
+        budget: Calls of fun at most, failures and retries included; 50 D unless given.
+        method: Any of METHODS.
+        policy: Of a learned method: a name, a file, an object, or constants such as {"epsilon": 0.5}.
+        pop_size: Candidates of a generation, of methods that have a population.
+        batch: Points that TR and TR-ES propose at once: as many as there are workers (8 for an executor or a
+            map) unless given. The points depend on it and on the seed.
+        integrality: True for variables that are whole numbers.
+        eq_tol: Feasible means |h| <= eq_tol: a number, a list in the order of the constraints, or a dict by name.
+        ineq_tol: The same for g <= ineq_tol. Points with every g <= 0 go before points within the tolerance.
+        constraint_names: Names for messages and tables, inequalities first.
+        seed: A whole number, or a NumPy generator to draw one from; drawn and recorded unless given.
+        vectorized: fun gets rows of points [S, D] and returns f [S], g [S, p], h [S, q].
+        workers: Processes (-1: all cores), an executor, or a map; given the batch, the evaluations do not
+            depend on it.
+        eval_timeout: Seconds after which a call is killed; the call then runs in a worker process.
+        on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
+            ten first calls that raise one error from one line end the run with that error.
+        max_time: Seconds after which the run ends.
+        target: A feasible f that ends the run.
+        stop: "feasible" ends the run at the first feasible point.
+        callback: Gets the result so far after each generation, and ends the run by returning True.
+        progress: Whether to tell on standard error how far the run is.
+        checkpoint: A folder that keeps every evaluation.
+        resume: Whether to go on with what the folder holds. What is left at its default is then what the run recorded.
 
     Ctrl-C ends the run after the evaluation at hand and returns the best point so far.
 
-    >>> from meco import minimize
-    >>> result = minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 3, method="SHADE-FR", budget=400, seed=1)
-    >>> result.feasible
-    True
+    Examples:
+        >>> from meco import minimize
+        >>> result = minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 3, budget=100, seed=1)
+        >>> result.feasible
+        True
     """
     seed = given_seed(seed, unknown)
     refuse_unknown(minimize, unknown)

@@ -138,9 +138,10 @@ def solve(
     of equal D gives each run its own. Options go to the engine, e.g. pop_size=30. watch is
     shown the evaluator after each generation, and ends the run by returning True.
 
-    >>> from meco import solve
-    >>> solve("SHADE", "tilted", budget=500, seeds=[1])[0].feasible
-    True
+    Examples:
+        >>> from meco import solve
+        >>> solve("SHADE", "tilted", budget=500, seeds=[1])[0].feasible
+        True
     """
     name = METHODS.resolve(method)
     record = METHODS[name]

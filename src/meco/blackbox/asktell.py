@@ -27,13 +27,14 @@ REPEATED = ("budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol
 class Optimizer:
     """Ask and tell for any method that can be asked, in the box and with constraint values.
 
-    >>> from meco import Optimizer
-    >>> search = Optimizer([(-5, 5)] * 3, n_ineq=1, budget=300, method="SHADE-FR", seed=1)
-    >>> while not search.done:
-    ...     x = search.ask()
-    ...     search.tell(x, (x**2).sum(axis=1), g=1.0 - x[:, :1])
-    >>> search.result.feasible
-    True
+    Examples:
+        >>> from meco import Optimizer
+        >>> search = Optimizer([(-5, 5)] * 3, n_ineq=1, budget=300, method="SHADE-FR", seed=1)
+        >>> while not search.done:
+        ...     x = search.ask()
+        ...     search.tell(x, (x**2).sum(axis=1), g=1.0 - x[:, :1])
+        >>> search.result.feasible
+        True
     """
 
     def __init__(

@@ -22,21 +22,23 @@ SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constr", "nfev", 
 class MinimizeResult(dict):
     """A dict whose keys are attributes too, as SciPy's OptimizeResult is.
 
-    x, fun              the best design with every g <= 0; if there is none the best within the tolerances,
-                        or the one that violates least; never None
-    success, feasible   whether it keeps every constraint within the tolerances
-    status              0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded
-    message             in words: what stopped the run, what was found, what went wrong
-    maxcv               largest violation, without tolerance
-    constr              name -> {"value", "violation", "tolerance"} of each constraint at x
-    nfev, nfail, nit    calls made, calls that failed, generations
-    starts              how often the search began, where the method begins again by itself
-    failures            kind of failure -> count
-    stop_reason         budget, max_time, target, feasible, callback, interrupt, workers or finished
-    evaluations         every evaluation, as columns
-    trace               per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta,
-                        share and delta of TR-ES, action and eps of MeCO
-    seed, method, versions, notes
+    Attributes:
+        x: The best design with every g <= 0; if there is none the best within the tolerances, or the one that
+            violates least. Never None.
+        fun: Its objective.
+        success: Whether x keeps every constraint within the tolerances; also as feasible.
+        status: 0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded.
+        message: In words: what stopped the run, what was found, what went wrong.
+        maxcv: Largest violation, without tolerance.
+        constr: Name -> {"value", "violation", "tolerance"} of each constraint at x.
+        nfev: Calls made; nfail of them failed, failures counts them by kind.
+        nit: Generations.
+        starts: How often the search began, where the method begins again by itself.
+        stop_reason: budget, max_time, target, feasible, callback, interrupt, workers or finished.
+        evaluations: Every evaluation, as columns.
+        trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta, share and
+            delta of TR-ES, action and eps of MeCO.
+        seed: Of the run, with method, versions and notes.
     """
 
     def __getattr__(self, name: str) -> Any:

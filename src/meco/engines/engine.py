@@ -45,9 +45,7 @@ class Task:
     eq_tol: float = 1e-4
     same_tolerances: bool = True  # whether they hold for every run
     whole: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
-    tolerances: Callable[[], tuple[Array, Array]] | None = (
-        None  # each run's own, [B or 1, 1, 1 or C]
-    )
+    tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
