@@ -306,6 +306,14 @@ def test_methods_with_a_population_do_not_depend_on_workers():
     assert_array_equal(one.evaluations.x, two.evaluations.x)
 
 
+@pytest.mark.parametrize("batch", [1, 2, 4, 8])
+def test_batches_leave_a_minimum_of_f_that_violates_the_constraints(batch):
+    """The search starts in the middle of the box, where f is least and has no slope."""
+    result = meco.minimize(lambda x: (x @ x, [1 - x[0]], [x[1] + x[2] - 1]), BOX, budget=160, batch=batch, seed=1)
+    assert result.feasible
+    assert_allclose(result.fun, 1.5, rtol=1e-3)
+
+
 # -- what one takes away ------------------------------------------------------------------------------------------
 
 
