@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -64,6 +65,8 @@ class Optimizer:
             constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
             batch=batch,
         )  # fmt: skip
+        for note in self.request.notes:
+            warnings.warn(note, stacklevel=2)
         counts = (int(n_ineq), int(n_eq))
         known = self.request.known
         if min(counts) < 0 or (known is not None and (known.g.shape[1], known.h.shape[1]) != counts):
