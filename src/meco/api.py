@@ -105,8 +105,9 @@ def minimize(
         >>> result.feasible
         True
     """
-    seed = given_seed(seed, unknown)
-    refuse_unknown(minimize, unknown)
+    if unknown:
+        seed = given_seed(seed, unknown)
+        refuse_unknown(minimize, unknown)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
     asked = {

@@ -58,8 +58,9 @@ class Optimizer:
         constraint_names: Any = None,
         **unknown: Any,
     ) -> None:
-        seed = given_seed(seed, unknown)
-        refuse_unknown(Optimizer.__init__, unknown)
+        if unknown:
+            seed = given_seed(seed, unknown)
+            refuse_unknown(Optimizer.__init__, unknown)
         self.request = make_request(
             bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
             constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,

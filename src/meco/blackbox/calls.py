@@ -59,7 +59,7 @@ class Stopping:
         if stop not in (None, "feasible"):
             raise UnknownName("stop condition", stop, ["feasible"])
         self.deadline = None if max_time is None else time.monotonic() + max_time
-        self.target, self.stop, self.callback = target, stop, read_callback(callback)
+        self.target, self.stop, self.callback = target, stop, callback if callback is None else read_callback(callback)
         self.interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
         self.detail = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import operator
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations, Known
 from meco.blackbox.habits import read_seed
-from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved
+from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved, strictest
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS
 from meco.problems.problem import check_bounds
@@ -44,8 +45,17 @@ class Request:
 
     def tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
         """Of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
+        if isinstance(self.ineq_tol, float) and isinstance(self.eq_tol, float):
+            return self.ineq_tol, self.eq_tol
         names, p = log.names(self.names), log.counts[0]
         return resolved(self.ineq_tol, names[:p], "ineq_tol"), resolved(self.eq_tol, names[p:], "eq_tol")
+
+    @property
+    def strictest(self) -> tuple[float, float]:
+        """The smallest tolerance of inequalities and equalities, for methods that know only one."""
+        if isinstance(self.ineq_tol, float) and isinstance(self.eq_tol, float):
+            return self.ineq_tol, self.eq_tol
+        return strictest(self.ineq_tol, "ineq_tol"), strictest(self.eq_tol, "eq_tol")
 
     def facts(self) -> dict[str, Any]:
         """The same in JSON, to the last bit."""
@@ -97,14 +107,17 @@ def make_request(
         lower, upper = _whole_bounds(lower, upper, whole)
     known = None if evaluated is None else read_known(evaluated, lower, upper)
     names = () if constraint_names is None else tuple(str(name) for name in constraint_names)
-    allowed = {key: read_tolerance(value, key) for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))}
+    allowed = {
+        key: value if isinstance(value, float) and 0 <= value < math.inf else read_tolerance(value, key)
+        for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))
+    }
     _check_names(names, known, allowed)
     return Request(
         lower,
         upper,
         budget,
         method,
-        read_seed(seed),
+        seed if type(seed) is int and seed >= 0 else read_seed(seed),
         whole,
         {key: value for key, value in options.items() if value is not None},
         None if x0 is None else read_points(x0, lower, upper, whole, "x0"),

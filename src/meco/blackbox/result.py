@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 import meco
+from meco.blackbox.answers import WORDS, Fault
+from meco.blackbox.calls import REASONS
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
-from meco.blackbox.wording import excess, message
 from meco.engines.engine import Engine
 from meco.results import feasibility_first
 from meco.rules.rule import best
 
+FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constr", "nfev", "nit", "nfail", "stop_reason", "seed")
 
 
@@ -129,7 +131,7 @@ def make_result(
         versions=versions() | _policy(engine),
         notes=list(notes),
     )
-    result["message"] = message(result, log, detail)
+    result["message"] = _message(result, log, detail)
     return result
 
 
@@ -171,6 +173,47 @@ def _distinct(names: Sequence[str]) -> list[str]:
         seen[name] = seen.get(name, 0) + 1
         made.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return made
+
+
+def _message(result: MinimizeResult, log: EvaluationLog, detail: str) -> str:
+    """All there is to say, in sentences."""
+    calls = f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
+    said = [f"Stopped after {calls}: {detail or REASONS[result.stop_reason]}.", *_found(result)]
+    if result.nfail and result.nfail >= FREQUENT * result.nfev:
+        kinds = [
+            f"{count} {WORDS[fault]}" + (f" (first: {log.first_reason[fault]})" if fault in log.first_reason else "")
+            for fault, count in log.faults.most_common()
+            if fault is not Fault.NONE
+        ]
+        said.append(f"{result.nfail} of {result.nfev} evaluations failed: {'; '.join(kinds)}.")
+    said.extend(note[0].upper() + note[1:] + "." for note in result.notes)
+    return " ".join(said)
+
+
+def _found(result: MinimizeResult) -> list[str]:
+    if result.status == 2:
+        return ["No evaluation succeeded; x is only a point inside the bounds."]
+    if result.status == 1:
+        hurt = {name: c["violation"] for name, c in result.constr.items() if c["violation"] > c["tolerance"]}
+        worst = max(hurt, key=lambda name: hurt[name])
+        return [
+            "No feasible point was found; this x violates the constraints least in sum "
+            f"({len(hurt)} of {len(result.constr)} violated, worst: {worst} by {hurt[worst]:.6g})."
+        ]
+    said = [f"Best feasible f = {result.fun:.10g}."]
+    inequalities = list(result.constr.items())[: result.evaluations.g.shape[1]]
+    worst, over = max(inequalities, key=lambda pair: pair[1]["violation"], default=("", {"violation": 0.0}))
+    if over["violation"] > 0:
+        said.append(f"No point has every inequality at 0 or below: {worst} is{excess(over)}.")
+    return said
+
+
+def excess(found: Mapping[str, float]) -> str:
+    """How far a constraint is over, and whether that is tolerated; nothing where it is not over."""
+    over, allowed = found["violation"], found["tolerance"]
+    if over <= 0:
+        return ""
+    return f" over by {over:.3g}" + (f", within the tolerance of {allowed:.3g}" if over <= allowed else "")
 
 
 def _plain(value: Any) -> Any:

@@ -14,7 +14,6 @@ from meco.blackbox.calls import Caller, StopRun
 from meco.blackbox.evaluation_log import EvaluationLog, Known, LayoutChanged
 from meco.blackbox.request import Request
 from meco.blackbox.result import MinimizeResult, make_result
-from meco.blackbox.tolerances import strictest
 from meco.engines.engine import Engine, Task
 from meco.evaluator import Evaluator
 from meco.methods import build_engine
@@ -62,10 +61,10 @@ class WarmStartEvaluator(Evaluator):
     """
 
     def __init__(self, request: Request, log: EvaluationLog, call: Callable[[np.ndarray], Values]) -> None:
+        ineq_tol, eq_tol = request.strictest
         problem = Problem(
             "fun", request.lower, request.upper, 0, 0, lambda x: call(x[0]),
-            integrality=request.integrality, ineq_tol=strictest(request.ineq_tol, "ineq_tol"),
-            eq_tol=strictest(request.eq_tol, "eq_tol"),
+            integrality=request.integrality, ineq_tol=ineq_tol, eq_tol=eq_tol,
         )  # fmt: skip
         super().__init__(problem, request.budget)
         self.request, self.log, self.call = request, log, call

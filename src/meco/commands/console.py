@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from meco.blackbox.result import MinimizeResult
-from meco.blackbox.wording import excess
+from meco.blackbox.result import MinimizeResult, excess
 from meco.errors import InvalidInput
 
 
