@@ -1,6 +1,8 @@
 """Pages that repeat what the code says are made from it, and what a page tells one to type works."""
 
+import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -54,3 +56,20 @@ def test_every_part_of_the_package_is_in_the_architecture():
     text = (DOCS / "architecture.md").read_text(encoding="utf-8")
     parts = {p.name for p in (ROOT / "src" / "meco").iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
     assert not [name for name in parts - {"__init__.py", "__main__.py"} if f"`{name}" not in text]
+
+
+def documented():
+    """(name, docstring) of everything that the reference page shows."""
+    for name in re.findall(r"^::: (\S+)", (DOCS / "reference.md").read_text(encoding="utf-8"), flags=re.MULTILINE):
+        thing = pkgutil.resolve_name(name)
+        own = [v for v in vars(thing).values() if callable(v) and getattr(v, "__module__", None) == name]
+        for part in [thing, *own]:
+            yield getattr(part, "__qualname__", name), inspect.getdoc(part) or ""
+
+
+def test_the_reference_renders_lists_and_examples():
+    """Columns made of blanks would collapse, and a bare >>> is a quotation of a quotation."""
+    for name, text in documented():
+        for line in text.splitlines():
+            assert not line.startswith(">>>"), name
+            assert line.startswith("    ") or not re.search(r"\S {3,}\S", line), (name, line)

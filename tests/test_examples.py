@@ -7,12 +7,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+import meco
+import meco.rules
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-PAGES = [ROOT / "docs" / name for name in ("quickstart.md", "my-simulator.md", "adapters.md")]
+PAGES = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / name for name in ("index.md", "quickstart.md", "my-simulator.md", "uav.md", "adapters.md")),
+]
+METHOD_PAGES = sorted(page for page in (ROOT / "docs" / "methods").glob("*.md") if "```python" in page.read_text())
 NEEDS = {
     "scipy_constraints": "scipy",
     "scipy_method": "scipy",
@@ -31,6 +39,10 @@ def run(script: Path, folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def python_of(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_the_example_runs(example, tmp_path):
     if example.stem in NEEDS:
@@ -47,8 +59,39 @@ def test_the_example_is_under_forty_lines(example):
 def test_the_python_of_the_page_runs(page, tmp_path):
     """Blocks of a page run one after the other, as a reader would type them."""
     pytest.importorskip("matplotlib")
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    blocks = python_of(page)
     assert blocks
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks), encoding="utf-8")
+    run(script, tmp_path)
+
+
+def few(call, **limits):
+    """The same call with a small budget: what a page says must run, not how well."""
+    return lambda *args, **given: call(*args, **{**given, **limits})
+
+
+@pytest.mark.parametrize("page", METHOD_PAGES, ids=lambda path: path.stem)
+def test_the_python_of_a_method_s_page_runs(page):
+    """One call each, with names that a reader has at hand."""
+    pytest.importorskip("pymoo")
+    pytest.importorskip("cma")
+    small = SimpleNamespace(solve=few(meco.solve, budget=60, seeds=[1]), minimize=few(meco.minimize, budget=60))
+    known = {name: getattr(meco.rules, name) for name in ("FeasibilityFirst", "FixedEpsilon", "BalancedPenalty")}
+    hand = {"problem": "tilted", "fun": lambda x: (x @ x, [1 - x[0]]), "bounds": [(-5, 5)] * 3, "constraints": ()}
+    for block in python_of(page):
+        exec(block.replace("import meco\n", ""), {"meco": small, **known, **hand})
+
+
+def test_the_python_of_the_page_on_generated_problems_runs(tmp_path):
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(python_of(ROOT / "docs" / "generated.md")).replace("range(1000)", "range(20)"))
+    run(script, tmp_path)
+
+
+def test_the_python_of_the_page_on_experiments_runs(tmp_path):
+    blocks = [block for block in python_of(ROOT / "docs" / "experiments.md") if "SLURMCluster" not in block]
+    (tmp_path / "results").symlink_to(ROOT / "results")
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(blocks))
     run(script, tmp_path)

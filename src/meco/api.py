@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
+import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from meco.blackbox.answers import Call
 from meco.blackbox.asktell import Optimizer
 from meco.blackbox.calls import Backend, Caller, Serial, Stopping
 from meco.blackbox.evaluation_log import EvaluationLog
-from meco.blackbox.request import make_request, refuse_unknown
+from meco.blackbox.habits import given_seed, refuse_unknown
+from meco.blackbox.request import Request, make_request
 from meco.blackbox.result import MinimizeResult
 from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded
 from meco.blackbox.session import Session
+from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
 from meco.errors import InvalidInput
+from meco.methods import DEFAULT
+
+BATCH = 8  # points at once for an executor or a map, whose size is not known
 
 __all__ = ["Checkpoint", "MinimizeResult", "Optimizer", "minimize"]
 
@@ -27,18 +35,19 @@ def minimize(
     x0: Any = None,
     evaluated: Any = None,
     budget: int | None = None,
-    method: str = "MeCO",
+    method: str = DEFAULT,
     policy: Any = None,
     pop_size: int | None = None,
+    batch: int | None = None,
     integrality: Any = None,
-    eq_tol: float = 1e-4,
-    ineq_tol: float = 0.0,
+    eq_tol: Any = EQ_TOL,
+    ineq_tol: Any = INEQ_TOL,
     constraint_names: Sequence[str] | None = None,
-    seed: int | None = None,
+    seed: Any = None,
     vectorized: bool = False,
     workers: Any = 1,
     eval_timeout: float | None = None,
-    on_error: str = "penalize",
+    on_error: str | None = None,
     max_time: float | None = None,
     target: float | None = None,
     stop: str | None = None,
@@ -55,48 +64,74 @@ def minimize(
     An exception, a timeout, None, nan or anything unreadable is a failed evaluation: it loses every
     comparison, teaches the search nothing, and does not stop the run.
 
-    bounds            pairs, an array [D, 2], or a scipy Bounds
-    constraints       scipy NonlinearConstraint / LinearConstraint, old scipy dicts, or functions c(x) <= 0;
-                      evaluated in the same call as fun
-    x0, evaluated     points to try first; points whose values are known: (X, F, G, H), a result's
-                      evaluations, or a run folder. Known points cost nothing
-    budget            calls of fun at most, failures and retries included (50 D unless given)
-    method            any of METHODS; policy and pop_size are its options
-    integrality       True for variables that are whole numbers
-    vectorized        fun gets rows of points [S, D] and returns f [S], g [S, p], h [S, q]
-    workers           processes (-1: all cores), an executor, or a map; the evaluations do not depend on it
-    eval_timeout      seconds after which a call is killed; the call then runs in a worker process
-    on_error          "penalize", "retry" (up to twice, counted) or "raise"
-    max_time, target, stop="feasible", callback   end the run early; a callback gets the result so far
-                      and ends it by returning True
-    checkpoint, resume   a folder that keeps every evaluation, and whether to go on with what it holds
+    Args:
+        fun: The function; with vectorized=True it gets rows of points.
+        bounds: Pairs, an array [D, 2], or a scipy Bounds.
+        constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0;
+            evaluated in the same call as fun.
+        x0: Points to try first.
+        evaluated: Points whose values are known, which cost nothing: (X, F, G, H), a result's evaluations,
+            or a run folder.
+        budget: Calls of fun at most, failures and retries included; 50 D unless given.
+        method: Any of METHODS.
+        policy: Of a learned method: a name, a file, an object, or constants such as {"epsilon": 0.5}.
+        pop_size: Candidates of a generation, of methods that have a population.
+        batch: Points that TR and TR-ES propose at once: as many as there are workers (8 for an executor or a
+            map) unless given. The points depend on it and on the seed.
+        integrality: True for variables that are whole numbers.
+        eq_tol: Feasible means |h| <= eq_tol: a number, a list in the order of the constraints, or a dict by name.
+        ineq_tol: The same for g <= ineq_tol. Points with every g <= 0 go before points within the tolerance.
+        constraint_names: Names for messages and tables, inequalities first.
+        seed: A whole number, or a NumPy generator to draw one from; drawn and recorded unless given.
+        vectorized: fun gets rows of points [S, D] and returns f [S], g [S, p], h [S, q].
+        workers: Processes (-1: all cores), an executor, or a map; given the batch, the evaluations do not
+            depend on it.
+        eval_timeout: Seconds after which a call is killed; the call then runs in a worker process.
+        on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
+            ten first calls that raise one error from one line end the run with that error.
+        max_time: Seconds after which the run ends.
+        target: A feasible f that ends the run.
+        stop: "feasible" ends the run at the first feasible point.
+        callback: Gets the result so far after each generation, and ends the run by returning True.
+        progress: Whether to tell on standard error how far the run is.
+        checkpoint: A folder that keeps every evaluation.
+        resume: Whether to go on with what the folder holds. What is left at its default is then what the run recorded.
 
     Ctrl-C ends the run after the evaluation at hand and returns the best point so far.
 
-    >>> from meco import minimize
-    >>> result = minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 3, method="SHADE-FR", budget=400, seed=1)
-    >>> result.feasible
-    True
+    Examples:
+        >>> from meco import minimize
+        >>> result = minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 3, budget=100, seed=1)
+        >>> result.feasible
+        True
     """
-    refuse_unknown(minimize, unknown)
+    if unknown:
+        seed = given_seed(seed, unknown)
+        refuse_unknown(minimize, unknown)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
+    asked = {
+        "budget": budget, "seed": seed, "method": method, "policy": policy, "pop_size": pop_size, "batch": batch,
+        "eq_tol": eq_tol, "ineq_tol": ineq_tol, "on_error": on_error,
+    }  # fmt: skip
     if resume:
         if checkpoint is None:
             raise InvalidInput("resume=True needs checkpoint=<folder of the run>")
         before = recorded(checkpoint)
-        seed = before.get("seed") if seed is None else seed
-        policy = before.get("policy") if policy is None else policy
-        pop_size = before.get("pop_size") if pop_size is None else pop_size
+        asked |= {key: before[key] for key in asked if key in before and _left_open(key, asked[key])}
+    on_error = asked.pop("on_error")
     request = make_request(
-        bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
-        constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
+        bounds, integrality=integrality, x0=x0, evaluated=evaluated, constraint_names=constraint_names,
+        at_once=_at_once(workers), **asked,
     )  # fmt: skip
-    call = Call(fun, _constraints(constraints, request.dim), bool(vectorized))
+    for note in request.notes:
+        warnings.warn(note, stacklevel=2)
+    call = Call(fun, _constraints(constraints, request), bool(vectorized))
     backend = _backend(workers, call, eval_timeout)
     log = EvaluationLog(request.budget, len(request.names) or None)
     stopping = Stopping(max_time, target, stop, callback)
-    caller = Caller(backend, log, stopping, request.budget, on_error, request.tolerances, call.vectorized)
+    allowed = partial(request.tolerances, log)
+    caller = Caller(backend, log, stopping, request.budget, on_error, allowed, call.vectorized)
     caller.warn = lambda text: warnings.warn(text, stacklevel=2)
     session = Session(request, caller, _reporter(progress))
     folder = None
@@ -112,13 +147,27 @@ def minimize(
             folder.close()
 
 
-def _constraints(given: Any, dim: int) -> tuple[Any, ...]:
+def _left_open(key: str, value: Any) -> bool:
+    """Whether a keyword has its default, and a resumed run may fill it in."""
+    default = inspect.signature(minimize).parameters[key].default
+    return value is default or (isinstance(value, (str, float)) and value == default)
+
+
+def _at_once(workers: Any) -> int:
+    """How many points can be evaluated side by side; what is wrong with workers is said elsewhere."""
+    if hasattr(workers, "submit") or callable(workers):
+        return BATCH
+    count = int(workers) if hasattr(workers, "__index__") else 1
+    return max(1, (os.cpu_count() or 1) if count == -1 else count)
+
+
+def _constraints(given: Any, request: Request) -> tuple[Any, ...]:
     """Separate constraints as functions of x, where there are any."""
     if given is None or (isinstance(given, (list, tuple)) and not given):
         return ()
     from meco.blackbox.constraints import read_constraints
 
-    return read_constraints(given, dim)
+    return read_constraints(given, request.lower, request.upper)
 
 
 def _backend(workers: Any, call: Call, eval_timeout: float | None) -> Backend:

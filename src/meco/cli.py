@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="meco",
         description="Minimise something expensive under constraints.",
-        epilog="meco COMMAND --help says more",
+        epilog="meco COMMAND --help says more. Exit codes: 0 done (solve, resume: feasible), 1 no feasible point, "
+        "2 a mistake in what was asked, 130 interrupted before there was a result",
     )
     parser.add_argument("--version", action="version", version=f"meco {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

@@ -70,9 +70,8 @@ class Evaluator:
         self._least_whole = put([np.ceil(p.lower) for p in shared])[:, None, :]
         self._most_whole = put([np.floor(p.upper) for p in shared])[:, None, :]
 
-    @property
     def tolerances(self) -> tuple[Array, Array]:
-        """Of inequalities and equalities: [B or 1, 1, 1] each."""
+        """Of inequalities and equalities: [B or 1, 1, 1], or [B or 1, 1, C] where constraints differ in it."""
         return self._ineq_tol, self._eq_tol
 
     @property

@@ -26,6 +26,7 @@ from meco.streams import Streams
 
 DEFAULT = "TR-ES"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
+DEFAULT = "TR-ES"  # of minimize(), Optimizer, `meco solve` and `meco demo`
 _shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS)
 _learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:]))
 _de = partial(Method, family="DE", population=fifty)
@@ -137,9 +138,10 @@ def solve(
     of equal D gives each run its own. Options go to the engine, e.g. pop_size=30. watch is
     shown the evaluator after each generation, and ends the run by returning True.
 
-    >>> from meco import solve
-    >>> solve("SHADE", "tilted", budget=500, seeds=[1])[0].feasible
-    True
+    Examples:
+        >>> from meco import solve
+        >>> solve("SHADE", "tilted", budget=500, seeds=[1])[0].feasible
+        True
     """
     name = METHODS.resolve(method)
     record = METHODS[name]

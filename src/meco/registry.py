@@ -25,9 +25,10 @@ class Registry(Mapping[str, T], Generic[T]):
     group names the entry points through which installed packages add to it; they are looked at when a name
     is not known, or all are listed. accept makes an item of what a plug-in, a file or a caller gives.
 
-    >>> tools = Registry("tool", {"saw": 1}, aliases={"säge": "saw"})
-    >>> tools["säge"]
-    1
+    Examples:
+        >>> tools = Registry("tool", {"saw": 1}, aliases={"säge": "saw"})
+        >>> tools["säge"]
+        1
     """
 
     def __init__(

@@ -101,7 +101,7 @@ def test_a_function_that_always_fails_still_gives_a_point():
     def fun(x):
         raise RuntimeError("licence expired")
 
-    result = meco.minimize(fun, [(-3, 4)] * 3, method="SHADE-FR", budget=30, seed=1)
+    result = meco.minimize(fun, [(-3, 4)] * 3, method="SHADE-FR", budget=30, seed=1, on_error="penalize")
     assert (result.x >= -3).all()
     assert (result.x <= 4).all()
     assert (result.status, result.success, result.nfail) == (2, False, 30)

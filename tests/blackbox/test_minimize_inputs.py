@@ -234,7 +234,7 @@ def test_limits_with_reversed_sides_are_refused():
         fun = staticmethod(lambda x: x[0])
 
     with pytest.raises(InvalidInput, match="at most its upper limit"):
-        read_constraints(Reversed(), 3)
+        read_constraints(Reversed(), np.full(3, -5.0), np.full(3, 5.0))
 
 
 def test_a_variable_may_be_fixed_by_its_bounds():

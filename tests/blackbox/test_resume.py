@@ -294,7 +294,7 @@ def test_failures_before_the_number_of_constraints_is_known_are_logged_too(tmp_p
         return fun(x)
 
     late.__qualname__ = "late"
-    meco.minimize(late, BOX, checkpoint=tmp_path / "run", **OPTIONS)
+    meco.minimize(late, BOX, checkpoint=tmp_path / "run", on_error="penalize", **OPTIONS)
     reading = read_log(tmp_path / "run" / "evals.bin")
     assert {e.g_names for e in reading.entries} == {(), ("reach", "height")}
     assert sorted(e.number for e in reading.entries) == list(range(39))

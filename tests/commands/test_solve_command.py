@@ -96,7 +96,7 @@ def test_bounds_are_given_in_many_ways(folder, capsys, bounds):
 
 def test_one_pair_serves_many_variables(folder, capsys):
     out = printed(
-        capsys, "solve", "problem.py:rows", "--vectorized", "--bounds", "-1,1", "--dim", "7", *QUICK, "--json"
+        capsys, "solve", "problem.py:rows", "--vectorized", "--bounds", "-1,2", "--dim", "7", *QUICK, "--json"
     )
     assert len(json.loads(out)["x"]) == 7
 
@@ -268,3 +268,52 @@ def test_the_demo_writes_pictures_and_a_page(folder, capsys):
 
 def test_where_tables_are_is_told(capsys):
     assert set(json.loads(printed(capsys, "data", "where", "--json"))) == {"cec2017", "rwco"}
+
+
+def test_the_demo_needs_nothing_but_numpy(folder, capsys, monkeypatch):
+    for missing in ("matplotlib", "matplotlib.figure", "scipy", "scipy.optimize", "rich"):
+        monkeypatch.setitem(sys.modules, missing, None)
+    out = printed(capsys, "demo", "--budget", "70", "--output", "shown", "--quiet")
+    assert out.count("TR-ES: f =") == 2
+    assert "pictures need matplotlib" in out
+    assert "COBYQA" not in out
+    assert (folder / "shown" / "index.html").exists()
+
+
+def test_the_demo_stands_beside_scipy_on_the_same_budget(folder, capsys):
+    pytest.importorskip("scipy")
+    out = printed(capsys, "demo", "--budget", "120", "--output", "shown", "--quiet")
+    assert out.count("SciPy-DE") == out.count("COBYQA") == 2
+    assert "above the best known 1.67022" in out
+
+
+def test_a_benchmark_shows_its_best_point_and_says_by_its_exit_code_whether_it_is_feasible(capsys):
+    assert main(["solve", "RC19", "--seed", "1", "--quiet"]) == 0
+    out = capsys.readouterr().out
+    assert "weld thickness (in)" in out
+    assert "shear stress" in out
+    assert main(["solve", "UAV-07", "--method", "SHADE", "--budget", "60", "--quiet"]) == 1
+    out = capsys.readouterr().out
+    assert "the least violation" in out
+    assert " over by " in out
+    assert "f + nu" not in out.partition("best point")[0]
+
+
+def test_a_function_without_a_feasible_point_ends_with_code_1(folder):
+    (folder / "never.py").write_text("bounds = [(0, 1)]\ndef never(x):\n    return x[0], {'gap': 1 + x[0]}\n")
+    assert main(["solve", "never.py:never", *QUICK]) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"), [("0.5", [0.5, 0.5]), ("0.5,0.25", [0.5, 0.25]), ("height=0.25", [1e-8, 0.25])]
+)
+def test_tolerances_are_given_on_the_command_line(folder, capsys, text, wanted):
+    out = json.loads(printed(capsys, "solve", "problem.py:beam", *QUICK, "--json", "--ineq-tol", text))
+    assert [found["tolerance"] for found in out["constr"].values()] == wanted
+
+
+def test_a_run_of_the_default_resumes_with_its_batch(folder, capsys):
+    words = ["solve", "problem.py:beam", "--budget", "60", "--seed", "1", "--quiet", "--json", "--checkpoint", "run"]
+    first = json.loads(printed(capsys, *words, "--workers", "3"))
+    again = json.loads(printed(capsys, "resume", "run", "--workers", "1", "--quiet", "--json"))
+    assert again["x"] == first["x"]

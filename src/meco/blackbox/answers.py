@@ -9,6 +9,7 @@ from decimal import Decimal
 from enum import IntEnum
 from numbers import Real
 from time import perf_counter
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +59,7 @@ class Answer(NamedTuple):
     fault: Fault = Fault.NONE
     reason: str = ""
     error: bytes | None = None  # the exception, pickled, when it can be
+    where: str = ""  # the line that raised it
 
 
 def failed(fault: Fault, reason: str, error: bytes | None = None) -> Answer:
@@ -72,7 +74,17 @@ def raised(error: BaseException) -> Answer:
         pickle.loads(packed)
     except Exception:
         packed = None  # the text must do
-    return failed(Fault.RAISED, f"{type(error).__name__}: {_short(error, str)}", packed)
+    answer = failed(Fault.RAISED, f"{type(error).__name__}: {_short(error, str)}", packed)
+    return answer._replace(where=_line(error.__traceback__))
+
+
+def _line(trace: TracebackType | None) -> str:
+    """The line that raised an exception, in words."""
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"in {trace.tb_frame.f_code.co_filename}, line {trace.tb_lineno}"
 
 
 class Unreadable(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,10 +13,13 @@ from meco.arrays import to_numpy
 from meco.blackbox.answers import Answer, Fault, checked
 from meco.blackbox.answers import failed as failure
 from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known
-from meco.blackbox.request import make_request, refuse_unknown
+from meco.blackbox.habits import given_seed, refuse_unknown
+from meco.blackbox.request import make_request
 from meco.blackbox.result import MinimizeResult, make_result
 from meco.blackbox.session import prepare
+from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
 from meco.errors import DamagedFile, InvalidInput
+from meco.methods import DEFAULT
 
 STATE_FORMAT = 1
 REPEATED = ("budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol")  # inputs that are JSON as they are
@@ -24,13 +28,14 @@ REPEATED = ("budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol
 class Optimizer:
     """Ask and tell for any method that can be asked, in the box and with constraint values.
 
-    >>> from meco import Optimizer
-    >>> search = Optimizer([(-5, 5)] * 3, n_ineq=1, budget=300, method="SHADE-FR", seed=1)
-    >>> while not search.done:
-    ...     x = search.ask()
-    ...     search.tell(x, (x**2).sum(axis=1), g=1.0 - x[:, :1])
-    >>> search.result.feasible
-    True
+    Examples:
+        >>> from meco import Optimizer
+        >>> search = Optimizer([(-5, 5)] * 3, n_ineq=1, budget=300, method="SHADE-FR", seed=1)
+        >>> while not search.done:
+        ...     x = search.ask()
+        ...     search.tell(x, (x**2).sum(axis=1), g=1.0 - x[:, :1])
+        >>> search.result.feasible
+        True
     """
 
     def __init__(
@@ -40,23 +45,29 @@ class Optimizer:
         n_eq: int = 0,
         *,
         budget: int | None = None,
-        method: str = "MeCO",
+        method: str = DEFAULT,
         policy: Any = None,
         pop_size: int | None = None,
-        seed: int | None = None,
+        batch: int | None = None,
+        seed: Any = None,
         x0: Any = None,
         evaluated: Any = None,
         integrality: Any = None,
-        eq_tol: float = 1e-4,
-        ineq_tol: float = 0.0,
+        eq_tol: Any = EQ_TOL,
+        ineq_tol: Any = INEQ_TOL,
         constraint_names: Any = None,
         **unknown: Any,
     ) -> None:
-        refuse_unknown(Optimizer.__init__, unknown)
+        if unknown:
+            seed = given_seed(seed, unknown)
+            refuse_unknown(Optimizer.__init__, unknown)
         self.request = make_request(
             bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
             constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
+            batch=batch,
         )  # fmt: skip
+        for note in self.request.notes:
+            warnings.warn(note, stacklevel=2)
         counts = (int(n_ineq), int(n_eq))
         known = self.request.known
         if min(counts) < 0 or (known is not None and (known.g.shape[1], known.h.shape[1]) != counts):
@@ -157,7 +168,9 @@ class Optimizer:
         """The best point so far, also of an unfinished generation."""
         trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if self.nit else {}
         reason = "budget" if self.done else "running"
-        return make_result(self.request, self.log, reason, nit=self.nit, trace=trace, engine=self.engine)
+        return make_result(
+            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine
+        )
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).

@@ -13,12 +13,14 @@ import numpy as np
 
 from meco.blackbox.answers import WORDS, Answer, Call, EvaluationFailed, Fault
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.habits import read_callback
 from meco.errors import InvalidInput, UnknownName
 from meco.evaluator import BudgetSpent
 
-ON_ERROR = ("penalize", "retry", "raise")
+ON_ERROR = (None, "penalize", "retry", "raise")
 STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
 RETRIES = 2  # further calls that a failed point may get
+ALIKE = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
 REASONS = {
     "running": "the run goes on",
     "budget": "the budget is spent",
@@ -56,10 +58,8 @@ class Stopping:
             raise InvalidInput(f"target must be a number; got {target!r}")
         if stop not in (None, "feasible"):
             raise UnknownName("stop condition", stop, ["feasible"])
-        if callback is not None and not callable(callback):
-            raise InvalidInput(f"callback must be a function of the intermediate result; got {callback!r}")
         self.deadline = None if max_time is None else time.monotonic() + max_time
-        self.target, self.stop, self.callback = target, stop, callback
+        self.target, self.stop, self.callback = target, stop, callback if callback is None else read_callback(callback)
         self.interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
         self.detail = ""
@@ -158,12 +158,12 @@ class Caller:
         log: EvaluationLog,
         stopping: Stopping,
         budget: int,
-        on_error: str = "penalize",
-        tolerances: tuple[float, float] = (0.0, 1e-4),
+        on_error: str | None = None,
+        tolerances: Callable[[], tuple[Any, Any]] = lambda: (0.0, 1e-4),
         vectorized: bool = False,
     ) -> None:
         if on_error not in ON_ERROR:
-            raise UnknownName("on_error", on_error, ON_ERROR)
+            raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
         self.on_error, self.tolerances, self.vectorized = on_error, tolerances, vectorized
         self.charge: Callable[[int], None] = lambda count: None  # told of calls beyond the first of each point
@@ -172,6 +172,9 @@ class Caller:
         self.tick: Callable[[], None] = lambda: None  # called whenever answers came in
         self.batch = 0
         self.told = False  # whether a mismatch was reported
+        self.strict = False  # whether a point with every g <= 0 was seen
+        self.first: dict[int, Answer] = {}  # of the first calls, while all of them raise
+        self.begun = 0  # calls; a resumed run is past the first ones
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -198,11 +201,13 @@ class Caller:
             jobs = [CallJob(numbers[ks[0]], points[ks[0] : ks[0] + 1] if len(ks) == 1 else points[ks]) for ks in chunks]
             self._watch(numbers.stop)
             for index, answers, seconds in self.backend.run(jobs, self.stopping):
+                self._notice(self.begun + index, answers[0])
                 for k, answer in zip(chunks[index], answers):
                     self.clocked(numbers[k], seconds / len(answers))
                     self._take(numbers[k], attempt, points[k], answer)
                 self._watch(numbers.stop)
                 self.tick()
+            self.begun += len(jobs)
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
             raise
@@ -211,6 +216,19 @@ class Caller:
         self._report_mismatch()
         self._watch(numbers.stop)
         return numbers
+
+    def _notice(self, call: int, answer: Answer) -> None:
+        """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
+        if self.on_error is not None or call >= ALIKE:
+            return
+        self.first[call] = answer
+        kinds = {(a.fault, a.reason, a.where) for a in self.first.values()}
+        if len(self.first) == ALIKE and len(kinds) == 1 and answer.fault is Fault.RAISED:
+            raise EvaluationFailed(
+                f"the first {ALIKE} calls of fun all raised {answer.reason}"
+                + (f", {answer.where}" if answer.where else "")
+                + '; on_error="penalize" goes on regardless'
+            ) from _cause(answer)
 
     def _chunks(self, todo: list[int]) -> list[list[int]]:
         """Points that share a call: one each, or all of them in as many calls as there are workers."""
@@ -242,7 +260,9 @@ class Caller:
         while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
             entry = self.log.entries[self.watched]
             self.watched += 1
-            if self.stopping.answered(entry.f, entry.feasible(*self.tolerances)):
+            ineq, eq = self.tolerances()
+            self.strict = self.strict or entry.feasible(0.0, eq)
+            if self.stopping.answered(entry.f, entry.feasible(0.0 if self.strict else ineq, eq)):
                 raise StopRun(self.stopping.reason or "target")
 
 

@@ -62,17 +62,17 @@ class BoundArguments:
         return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
 
 
-def read_constraints(constraints: Any, dim: int) -> tuple[LimitedValues, ...]:
-    """All constraints as functions x -> (g, h), in the order given."""
+def read_constraints(constraints: Any, lower: np.ndarray, upper: np.ndarray) -> tuple[LimitedValues, ...]:
+    """All constraints as functions x -> (g, h), in the order given; lower and upper [D] bound x."""
     if constraints is None:
         return ()
     if not isinstance(constraints, (list, tuple)):
         constraints = (constraints,)
-    return tuple(_read(item, i, dim) for i, item in enumerate(constraints))
+    return tuple(_read(item, f"constraints[{i}]", lower, upper) for i, item in enumerate(constraints))
 
 
-def _read(item: Any, i: int, dim: int) -> LimitedValues:
-    where = f"constraints[{i}]"
+def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> LimitedValues:
+    dim = lower.size
     if hasattr(item, "lb") and hasattr(item, "ub"):
         low, high = _sides(item, where)
         if hasattr(item, "A"):
@@ -80,9 +80,11 @@ def _read(item: Any, i: int, dim: int) -> LimitedValues:
             matrix = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
             if matrix.shape[1] != dim or not np.isfinite(matrix).all():
                 raise InvalidInput(f"{where}: A must be finite with {dim} columns; got shape {matrix.shape}")
+            _check_reachable(matrix, low, high, lower, upper, where)
             return LimitedValues(MatrixProduct(matrix), low, high)
         if callable(getattr(item, "fun", None)):
             return LimitedValues(item.fun, low, high)
+        _check_reachable(np.eye(dim), low, high, lower, upper, where)
         return LimitedValues(MatrixProduct(np.eye(dim)), low, high)  # bounds on x, given as a constraint
     if isinstance(item, Mapping):
         return _read_dict(item, where)
@@ -92,6 +94,20 @@ def _read(item: Any, i: int, dim: int) -> LimitedValues:
         f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
         f"or a function whose values must be <= 0; got {item!r:.60}"
     )
+
+
+def _check_reachable(
+    matrix: np.ndarray, low: np.ndarray, high: np.ndarray, lower: np.ndarray, upper: np.ndarray, where: str
+) -> None:
+    """Refuse limits of A x that no point of the box keeps."""
+    least = np.minimum(matrix * lower, matrix * upper).sum(axis=1)
+    most = np.maximum(matrix * lower, matrix * upper).sum(axis=1)
+    slack = 1e-9 * np.maximum(1.0, np.abs(matrix) @ np.maximum(np.abs(lower), np.abs(upper)))
+    for row in np.flatnonzero((least - slack > high) | (most + slack < low)):
+        raise InvalidInput(
+            f"{where}: row {row} of A x lies between {least[row]:.6g} and {most[row]:.6g} within the bounds, so it can "
+            "never keep its limits"
+        )
 
 
 def _read_dict(item: Mapping[str, Any], where: str) -> LimitedValues:

@@ -40,7 +40,7 @@ class Entry(NamedTuple):
         """Whether the call gave a usable answer."""
         return self.fault is Fault.NONE
 
-    def feasible(self, ineq_tol: float, eq_tol: float) -> bool:
+    def feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
         """Whether the answer keeps every constraint within the tolerances."""
         return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
 
@@ -67,7 +67,7 @@ class Known(NamedTuple):
     g: np.ndarray  # [n, p]
     h: np.ndarray  # [n, q]
 
-    def evaluation(self, ineq_tol: float, eq_tol: float) -> Evaluation:
+    def evaluation(self, ineq_tol: Any, eq_tol: Any) -> Evaluation:
         """The same values as the search sees them: [1, n], ..."""
         return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
 
@@ -93,7 +93,7 @@ class Evaluations:
     def __len__(self) -> int:
         return len(self.f)
 
-    def evaluation(self, ineq_tol: float = 0.0, eq_tol: float = 1e-4) -> Evaluation:
+    def evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
         """The same values as the search sees them: [1, n], ..."""
         return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
 
@@ -276,7 +276,7 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    def columns(self, dim: int, known: Known | None, ineq_tol: float, eq_tol: float) -> Evaluations:
+    def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls by number."""
         p, q = self.counts
         made = [self.entries[n] for n in sorted(self.entries)]

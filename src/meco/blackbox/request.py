@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from meco.blackbox.evaluation_log import Evaluations, Known
-from meco.errors import InvalidInput, UnknownName
-from meco.methods import METHODS
+from meco.blackbox.evaluation_log import EvaluationLog, Evaluations, Known
+from meco.blackbox.habits import read_seed
+from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved, strictest
+from meco.errors import InvalidInput
+from meco.methods import DEFAULT, METHODS
 from meco.problems.problem import check_bounds
 
 
@@ -33,18 +34,28 @@ class Request:
     x0: np.ndarray | None = None  # [n, D]
     known: Known | None = None
     names: tuple[str, ...] = ()
-    ineq_tol: float = 0.0
-    eq_tol: float = 1e-4
+    ineq_tol: Tolerance = INEQ_TOL
+    eq_tol: Tolerance = EQ_TOL
+    notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
 
     @property
     def dim(self) -> int:
         """Number of variables."""
         return self.lower.size
 
+    def tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
+        """Of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
+        if isinstance(self.ineq_tol, float) and isinstance(self.eq_tol, float):
+            return self.ineq_tol, self.eq_tol
+        names, p = log.names(self.names), log.counts[0]
+        return resolved(self.ineq_tol, names[:p], "ineq_tol"), resolved(self.eq_tol, names[p:], "eq_tol")
+
     @property
-    def tolerances(self) -> tuple[float, float]:
-        """For inequalities and for equalities."""
-        return self.ineq_tol, self.eq_tol
+    def strictest(self) -> tuple[float, float]:
+        """The smallest tolerance of inequalities and equalities, for methods that know only one."""
+        if isinstance(self.ineq_tol, float) and isinstance(self.eq_tol, float):
+            return self.ineq_tol, self.eq_tol
+        return strictest(self.ineq_tol, "ineq_tol"), strictest(self.eq_tol, "eq_tol")
 
     def facts(self) -> dict[str, Any]:
         """The same in JSON, to the last bit."""
@@ -65,53 +76,80 @@ class Request:
         }
 
 
-class UnknownKeyword(UnknownName, TypeError):
-    """A keyword that a function does not have, with the nearest one it has."""
-
-
-def refuse_unknown(door: Callable[..., Any], unknown: Mapping[str, Any]) -> None:
-    """Name the first keyword that this door does not know."""
-    for name in unknown:
-        known = [key for key in inspect.signature(door).parameters if key not in ("self", "unknown")]
-        raise UnknownKeyword(f"keyword of {door.__qualname__.removesuffix('.__init__')}", name, known)
-
-
 def make_request(
     bounds: Any,
     *,
     budget: int | None = None,
-    method: str = "MeCO",
-    seed: int | None = None,
+    method: str = DEFAULT,
+    seed: Any = None,
     integrality: Any = None,
     x0: Any = None,
     evaluated: Any = None,
     constraint_names: Sequence[str] | None = None,
-    ineq_tol: float = 0.0,
-    eq_tol: float = 1e-4,
+    ineq_tol: Any = INEQ_TOL,
+    eq_tol: Any = EQ_TOL,
+    at_once: int = 1,
     **options: Any,
 ) -> Request:
-    """Check everything that can be checked before an evaluation is spent."""
+    """Check everything that can be checked before an evaluation is spent.
+
+    at_once is how many points can be evaluated side by side: the batch, where a method has one and none is given.
+    """
     lower, upper = read_bounds(bounds)
     budget = _count(50 * lower.size if budget is None else budget, "budget")
     method = METHODS.resolve(method)
     if options.get("pop_size") is not None:
         options["pop_size"] = _count(options["pop_size"], "pop_size")
+    if options.get("batch") is not None or "batch" in METHODS[method].options:
+        options["batch"] = _count(at_once if options.get("batch") is None else options["batch"], "batch")
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
+    known = None if evaluated is None else read_known(evaluated, lower, upper)
+    names = () if constraint_names is None else tuple(str(name) for name in constraint_names)
+    allowed = {
+        key: value if isinstance(value, float) and 0 <= value < math.inf else read_tolerance(value, key)
+        for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))
+    }
+    _check_names(names, known, allowed)
     return Request(
         lower,
         upper,
         budget,
         method,
-        new_seed() if seed is None else _count(seed, "seed", least=0),
+        seed if type(seed) is int and seed >= 0 else read_seed(seed),
         whole,
         {key: value for key, value in options.items() if value is not None},
         None if x0 is None else read_points(x0, lower, upper, whole, "x0"),
-        None if evaluated is None else read_known(evaluated, lower, upper),
-        () if constraint_names is None else tuple(str(name) for name in constraint_names),
-        _tolerance(ineq_tol, "ineq_tol"),
-        _tolerance(eq_tol, "eq_tol"),
+        known,
+        names,
+        **allowed,
+        notes=_warnings(method, lower.size, budget + (0 if known is None else len(known.f))),
+    )
+
+
+def _check_names(names: tuple[str, ...], known: Known | None, allowed: Mapping[str, Tolerance]) -> None:
+    """Refuse names that contradict each other, the known values, or the tolerances."""
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput(f"constraint_names has {name!r} twice")
+    if known is not None and names and len(names) != known.g.shape[1] + known.h.shape[1]:
+        raise InvalidInput(
+            f"constraint_names has {len(names)} names, but evaluated has {known.g.shape[1]} inequalities and "
+            f"{known.h.shape[1]} equalities"
+        )
+    for keyword, tolerance in allowed.items() if names else ():
+        check_names(tolerance, names, keyword)
+
+
+def _warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
+    """What is known to go badly: models of D variables need some points before they foresee anything."""
+    least = 3 * dim + 1
+    if METHODS[method].family != "TR" or points >= least:
+        return ()
+    return (
+        f"{points} evaluations are few for {dim} variables: {method} first looks at {2 * dim + 1} points and needs "
+        f"{least} or more to search; give a larger budget, or fewer variables",
     )
 
 
@@ -236,18 +274,6 @@ def _count(value: Any, name: str, least: int = 1) -> int:
     if number < least:
         raise InvalidInput(f"{name} must be at least {least}; got {number}")
     return number
-
-
-def _tolerance(value: Any, name: str) -> float:
-    number = float(value)
-    if not (math.isfinite(number) and number >= 0):
-        raise InvalidInput(f"{name} must be a finite number, 0 or more; got {value!r}")
-    return number
-
-
-def new_seed() -> int:
-    """A seed from the operating system, recorded with the result."""
-    return int.from_bytes(os.urandom(6), "little")
 
 
 def _digest(known: Known) -> str:

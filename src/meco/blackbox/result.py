@@ -24,18 +24,23 @@ SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constr", "nfev", 
 class MinimizeResult(dict):
     """A dict whose keys are attributes too, as SciPy's OptimizeResult is.
 
-    x, fun              the best design, feasibility first; never None
-    success, feasible   whether it keeps every constraint within the tolerances
-    status              0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded
-    message             in words: what stopped the run, what was found, what went wrong
-    maxcv               largest violation, without tolerance
-    constr              name -> {"value", "violation"} of each constraint at x
-    nfev, nfail, nit    calls made, calls that failed, generations
-    failures            kind of failure -> count
-    stop_reason         budget, max_time, target, feasible, callback, interrupt, workers or finished
-    evaluations         every evaluation, as columns
-    trace               per generation: nfev, f, nu, feasible, feasible_share; for learned methods action and eps
-    seed, method, versions, notes
+    Attributes:
+        x: The best design with every g <= 0; if there is none the best within the tolerances, or the one that
+            violates least. Never None.
+        fun: Its objective.
+        success: Whether x keeps every constraint within the tolerances; also as feasible.
+        status: 0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded.
+        message: In words: what stopped the run, what was found, what went wrong.
+        maxcv: Largest violation, without tolerance.
+        constr: Name -> {"value", "violation", "tolerance"} of each constraint at x.
+        nfev: Calls made; nfail of them failed, failures counts them by kind.
+        nit: Generations.
+        starts: How often the search began, where the method begins again by itself.
+        stop_reason: budget, max_time, target, feasible, callback, interrupt, workers or finished.
+        evaluations: Every evaluation, as columns.
+        trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta, share and
+            delta of TR-ES, action and eps of MeCO.
+        seed: Of the run, with method, versions and notes.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -56,10 +61,22 @@ class MinimizeResult(dict):
         return "\n".join(lines)
 
     def plot(self, path: Any = None) -> Any:
-        """Convergence, violation and trace as a matplotlib figure; saved where a path is given."""
+        """Convergence, each constraint and what the method did as a matplotlib figure; saved where a path is given."""
         from meco.blackbox.pictures import plot_result
 
         return plot_result(self, path)
+
+    def to_csv(self, path: Any = None) -> str | None:
+        """Every evaluation as CSV with a header: written to a path, or returned as text."""
+        from meco.blackbox.table import write_csv
+
+        return write_csv(self, path)
+
+    def to_frame(self) -> Any:
+        """Every evaluation as a pandas DataFrame, where pandas is installed."""
+        from meco.blackbox.table import as_frame
+
+        return as_frame(self)
 
     def summary(self) -> dict[str, Any]:
         """The result without its evaluations and trace, ready for JSON."""
@@ -79,9 +96,10 @@ def make_result(
     engine: Engine | None = None,
 ) -> MinimizeResult:
     """The result of everything the log holds."""
-    every = log.columns(request.dim, request.known, *request.tolerances)
+    allowed = request.tolerances(log)
+    every = log.columns(request.dim, request.known, *allowed)
     if len(every):
-        at = int(best(feasibility_first(every.evaluation(*request.tolerances)))[0])
+        at = _best(every, *allowed)
         x, fun, feasible = every.x[at].copy(), float(every.f[at]), bool(every.feasible[at])
         usable = not every.failed[at]
     else:
@@ -89,7 +107,7 @@ def make_result(
         fun, feasible, usable = float("nan"), False, False
         if request.integrality is not None:
             x = np.where(request.integrality, np.floor(x), x)
-    constr = _constraints(log.names(request.names), every, at) if len(every) else {}
+    constr = _constraints(log.names(request.names), every, at, *allowed) if len(every) else {}
     worst = max((c["violation"] for c in constr.values()), default=0.0) if usable else float("nan")
     result = MinimizeResult(
         x=x,
@@ -107,6 +125,7 @@ def make_result(
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         evaluations=every,
         trace=dict(trace or {}),
+        starts=int(trace["starts"][-1]) + 1 if trace and "starts" in trace else 1,
         seed=request.seed,
         method=request.method,
         versions=versions() | _policy(engine),
@@ -127,11 +146,23 @@ def _policy(engine: Engine | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _constraints(names: Sequence[str], every: Evaluations, at: int) -> dict[str, dict[str, float]]:
-    """Value and violation of each constraint, inequalities first."""
-    values = np.concatenate([every.g[at], every.h[at]])
-    over = np.concatenate([np.maximum(every.g[at], 0.0), np.abs(every.h[at])])
-    return {n: {"value": float(v), "violation": float(c)} for n, v, c in zip(_distinct(names), values, over)}
+def _best(every: Evaluations, ineq_tol: Any, eq_tol: Any) -> int:
+    """The best point with every g <= 0; if there is none, the best within the tolerances, or the least violation."""
+    strict = every.evaluation(0.0, eq_tol)
+    ev = strict if strict.feasible[0].any() else every.evaluation(ineq_tol, eq_tol)
+    return int(best(feasibility_first(ev))[0])
+
+
+def _constraints(names: Sequence[str], every: Evaluations, at: int, *allowed: Any) -> dict[str, dict[str, float]]:
+    """Value, violation and tolerance of each constraint, inequalities first."""
+    g, h = every.g[at], every.h[at]
+    rows = zip(
+        np.concatenate([g, h]),
+        np.concatenate([np.maximum(g, 0.0), np.abs(h)]),
+        np.concatenate([np.broadcast_to(t, v.shape) for t, v in zip(allowed, (g, h))]),
+    )
+    keys = ("value", "violation", "tolerance")
+    return {name: dict(zip(keys, map(float, row))) for name, row in zip(_distinct(names), rows)}
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -145,18 +176,9 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _message(result: MinimizeResult, log: EvaluationLog, detail: str) -> str:
+    """All there is to say, in sentences."""
     calls = f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
-    said = [f"Stopped after {calls}: {detail or REASONS[result.stop_reason]}."]
-    if result.status == 0:
-        said.append(f"Best feasible f = {result.fun:.10g}.")
-    elif result.status == 1:
-        worst = max(result.constr, key=lambda name: result.constr[name]["violation"])
-        said.append(
-            "No feasible point was found; this x violates the constraints least in sum "
-            f"(worst: {worst} by {result.maxcv:.6g})."
-        )
-    else:
-        said.append("No evaluation succeeded; x is only a point inside the bounds.")
+    said = [f"Stopped after {calls}: {detail or REASONS[result.stop_reason]}.", *_found(result)]
     if result.nfail and result.nfail >= FREQUENT * result.nfev:
         kinds = [
             f"{count} {WORDS[fault]}" + (f" (first: {log.first_reason[fault]})" if fault in log.first_reason else "")
@@ -166,6 +188,32 @@ def _message(result: MinimizeResult, log: EvaluationLog, detail: str) -> str:
         said.append(f"{result.nfail} of {result.nfev} evaluations failed: {'; '.join(kinds)}.")
     said.extend(note[0].upper() + note[1:] + "." for note in result.notes)
     return " ".join(said)
+
+
+def _found(result: MinimizeResult) -> list[str]:
+    if result.status == 2:
+        return ["No evaluation succeeded; x is only a point inside the bounds."]
+    if result.status == 1:
+        hurt = {name: c["violation"] for name, c in result.constr.items() if c["violation"] > c["tolerance"]}
+        worst = max(hurt, key=lambda name: hurt[name])
+        return [
+            "No feasible point was found; this x violates the constraints least in sum "
+            f"({len(hurt)} of {len(result.constr)} violated, worst: {worst} by {hurt[worst]:.6g})."
+        ]
+    said = [f"Best feasible f = {result.fun:.10g}."]
+    inequalities = list(result.constr.items())[: result.evaluations.g.shape[1]]
+    worst, over = max(inequalities, key=lambda pair: pair[1]["violation"], default=("", {"violation": 0.0}))
+    if over["violation"] > 0:
+        said.append(f"No point has every inequality at 0 or below: {worst} is{excess(over)}.")
+    return said
+
+
+def excess(found: Mapping[str, float]) -> str:
+    """How far a constraint is over, and whether that is tolerated; nothing where it is not over."""
+    over, allowed = found["violation"], found["tolerance"]
+    if over <= 0:
+        return ""
+    return f" over by {over:.3g}" + (f", within the tolerance of {allowed:.3g}" if over <= allowed else "")
 
 
 def _plain(value: Any) -> Any:
@@ -185,7 +233,6 @@ def _plain(value: Any) -> Any:
 
 def _text(value: Any, indent: int) -> str:
     if isinstance(value, dict):
-        rows = [f"{k}: {v['value']:.6g}" + (f" (over by {v['violation']:.3g})" if v["violation"] > 0 else "")
-                for k, v in value.items()]  # fmt: skip
+        rows = [f"{name}: {found['value']:.6g}{excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows) or "none"
     return str(value)

@@ -184,7 +184,7 @@ def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> No
 
 
 def recorded(checkpoint: Any) -> dict[str, Any]:
-    """Seed and options of the run in a folder, for what a resuming caller leaves out."""
+    """Inputs and options of the run in a folder, for what a resuming caller leaves out."""
     folder = checkpoint.folder if isinstance(checkpoint, Checkpoint) else checkpoint
     facts = read_facts(Path(folder))
-    return {} if facts is None else {"seed": facts["inputs"].get("seed"), **facts["inputs"]["options"]}
+    return {} if facts is None else {**facts["inputs"], **facts["inputs"]["options"]}

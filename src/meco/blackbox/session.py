@@ -44,7 +44,7 @@ def prepare(
     first = [] if request.x0 is None else list(evaluator.place(request.x0))
     for known in (k for k in (request.known, more) if k is not None):
         unit = evaluator.know(known)
-        ev = known.evaluation(*request.tolerances)
+        ev = known.evaluation(*request.tolerances(log))
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in first}.values())
     task = Task.of(evaluator, Streams([request.seed]), x0=np.array(distinct) if distinct else None)
@@ -61,12 +61,13 @@ class WarmStartEvaluator(Evaluator):
     """
 
     def __init__(self, request: Request, log: EvaluationLog, call: Callable[[np.ndarray], Values]) -> None:
+        ineq_tol, eq_tol = request.strictest
         problem = Problem(
             "fun", request.lower, request.upper, 0, 0, lambda x: call(x[0]),
-            integrality=request.integrality, ineq_tol=request.ineq_tol, eq_tol=request.eq_tol,
+            integrality=request.integrality, ineq_tol=ineq_tol, eq_tol=eq_tol,
         )  # fmt: skip
         super().__init__(problem, request.budget)
-        self.log, self.call = log, call
+        self.request, self.log, self.call = request, log, call
         self._scouting = np.random.default_rng([request.seed, SCOUT])
         self._exact: dict[bytes, np.ndarray] = {}
         self._known: dict[bytes, list[tuple[Any, ...]]] = {}
@@ -75,6 +76,11 @@ class WarmStartEvaluator(Evaluator):
         """Numbers of inequalities and equalities, known from the first answers on."""
         assert self.log.layout is not None or self.log.planned, "asked for counts before the first evaluation"
         return self.log.counts
+
+    def tolerances(self) -> tuple[Array, Array]:
+        """As the user gave them: [1, 1, 1], or [1, 1, p] and [1, 1, q] by the constraints that there are."""
+        ineq, eq = self.request.tolerances(self.log)
+        return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
 
     def place(self, x: np.ndarray) -> np.ndarray:
         """Unit coordinates [n, D] that will be evaluated as exactly these points [n, D]."""
@@ -140,6 +146,9 @@ class WarmStartEvaluator(Evaluator):
         place[made] = np.arange(len(made))
         return full.map(lambda a: rows(a, place[None]))
 
+    def _finish(self, f: Array, g: Array, h: Array, run: int | None = None) -> Evaluation:
+        return Evaluation.of(f, g, h, *self.tolerances())
+
     def _call(self, x: Array) -> Evaluation:
         return self._finish(*self._padded(self.problems[0], x))
 
@@ -183,7 +192,7 @@ class Session:
         self.folder: RunFolder | None = None
         self.nit = 0
         self.between = False  # whether a generation is complete and the next not begun
-        self.notes: list[str] = []
+        self.notes: list[str] = list(request.notes)
         if report is not None:
             caller.tick = lambda: report(self)
         if request.known is not None:
@@ -197,6 +206,7 @@ class Session:
         self.notes += folder.notes
         folder.attach(self.log)
         self.caller.clocked = folder.clocked
+        self.caller.begun = len(folder.past)
 
     def run(self) -> MinimizeResult:
         """Search until something ends it; always a result, but for errors."""
@@ -258,7 +268,7 @@ class Session:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
-        ev = self.request.known.evaluation(*self.request.tolerances)
+        ev = self.request.known.evaluation(*self.request.tolerances(self.log))
         return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
     def _snapshot(self) -> Snapshot:

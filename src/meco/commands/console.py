@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from meco.blackbox.result import MinimizeResult
+from meco.blackbox.result import MinimizeResult, excess
 from meco.errors import InvalidInput
 
 
@@ -41,14 +41,32 @@ def parse_numbers(text: str | None, what: str) -> Any:
     return rows[0] if len(rows) == 1 else rows
 
 
+def parse_tolerance(text: str | None, what: str) -> Any:
+    """A number, several "1e-3,1e-4" in the order of the constraints, or "stress=1e-3,height=0" by name."""
+    if text is None:
+        return None
+    try:
+        if "=" in text:
+            pairs = [part.rpartition("=") for part in text.split(",")]
+            return {name.strip(): float(value) for name, _, value in pairs}
+        found = [float(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InvalidInput(f'{what} wants "1e-4", "1e-4,1e-2" or "name=1e-4,other=1e-2"; got {text!r:.60}') from error
+    return found if len(found) > 1 else found[0]
+
+
 def describe(result: MinimizeResult, variables: Sequence[str] = ()) -> str:
     """A result in words and columns."""
-    names = list(variables) if len(variables) == len(result.x) else [f"x{i + 1}" for i in range(len(result.x))]
-    wide = max(map(len, [*names, *result.constr, "f"]))
-    lines = [result.message, ""]
-    lines += [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, result.x)]
-    lines += ["", f"  {'f':<{wide}}  {result.fun:.10g}"]
-    for name, found in result.constr.items():
-        over = f"   violated by {found['violation']:.4g}" if found["violation"] > 0 else ""
-        lines.append(f"  {name:<{wide}}  {found['value']:.6g}{over}")
+    return f"{result.message}\n\n{describe_point(result.x, result.fun, result.constr, variables)}"
+
+
+def describe_point(x: Any, fun: float, constr: Mapping[str, Mapping[str, float]], variables: Sequence[str] = ()) -> str:
+    """A point, its objective and its constraints in columns."""
+    names = list(variables) if len(variables) == len(x) else [f"x{i + 1}" for i in range(len(x))]
+    wide = max(map(len, [*names, *constr, "f"]))
+    lines = [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, x)]
+    lines += ["", f"  {'f':<{wide}}  {fun:.10g}"]
+    for name, found in constr.items():
+        over = excess(found)
+        lines.append(f"  {name:<{wide}}  {found['value']:.6g}{over and '  ' + over}")
     return "\n".join(lines)

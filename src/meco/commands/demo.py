@@ -1,12 +1,14 @@
-"""meco demo: solve a welded beam and a flight mission, and show the results as pictures and a page."""
+"""meco demo: solve a welded beam and a flight mission, beside SciPy's solvers, and show the results on a page."""
 
 from __future__ import annotations
 
 import argparse
 import html
+import importlib.util
 import io
 import re
 import sys
+import time
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -14,13 +16,15 @@ from typing import Any
 from meco.blackbox.result import MinimizeResult
 from meco.commands.console import describe
 from meco.commands.sources import Benchmark, find_problem
+from meco.methods import DEFAULT
 from meco.problems.problem import Problem
 from meco.signals import terminated_like_interrupted
 
 STORIES = (
-    ("RC19", 2000, "The cheapest welded beam that carries its load."),
-    ("UAV-02", 2500, "A flight that collects the data of every sensor and touches no obstacle."),
+    ("RC19", 400, "The cheapest welded beam that carries its load. The best possible cost is known."),
+    ("UAV-07", 900, "A flight that collects the data of every sensor and touches no obstacle."),
 )
+RIVALS = ("SciPy-DE", "COBYQA")
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;color:#22303c;max-width:60rem;margin:2rem auto;padding:0 1rem}"
     "pre{background:#f4f6f8;padding:1rem;overflow-x:auto}svg{max-width:100%;height:auto}h2{margin-top:3rem}"
@@ -29,7 +33,7 @@ STYLE = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", default="out/demo", help="folder for the pictures and the page")
-    parser.add_argument("--method", default="MeCO", help="see `meco list methods`")
+    parser.add_argument("--method", default=DEFAULT, help="see `meco list methods`")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=int, help="evaluations for each problem")
     parser.add_argument("--open", action="store_true", help="show the page in the browser")
@@ -37,35 +41,71 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from meco.api import minimize
-
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
+    draws = importlib.util.find_spec("matplotlib") is not None
+    rivals = RIVALS if importlib.util.find_spec("scipy") is not None else ()
     sections = []
     for name, budget, story in STORIES:
         problem = find_problem(name)
-        print(f"{name}: {problem.title}", file=sys.stderr)
-        with terminated_like_interrupted():
-            result = minimize(
-                Benchmark(problem, {}), list(zip(problem.lower, problem.upper)), budget=args.budget or budget,
-                method=args.method, seed=args.seed, vectorized=True, integrality=problem.integrality,
-                constraint_names=problem.constraint_names, eq_tol=problem.eq_tol, progress=not args.quiet,
-            )  # fmt: skip
-        text = describe(result, problem.variables) + _known(problem)
-        print(text + "\n")
-        sections.append(_section(name, story, text, _pictures(name, result, folder)))
-        if result.stop_reason == "interrupt":
+        print(f"{name}: {story}", file=sys.stderr)
+        result, seconds = _solved(problem, args.method, args.budget or budget, args, not args.quiet)
+        text = f"{describe(result, problem.variables)}\n\n{_headline(problem, result, seconds)}"
+        print(text)
+        stopped = result.stop_reason == "interrupt"
+        if rivals and not stopped:
+            table = _table(problem, result, seconds, [_solved(problem, rival, result.nfev, args) for rival in rivals])
+            print(table)
+            text += "\n" + table
+        print()
+        sections.append(_section(problem, story, text, _pictures(name, result, folder) if draws else []))
+        if stopped:
             break
     page = folder / "index.html"
     page.write_text(_page(sections), encoding="utf-8")
-    print(f"pictures and page: {page}")
+    print(f"{'pictures and page' if draws else 'page'}: {page}")
+    for missing in [] if draws else ['pictures need matplotlib: pip install "meco-opt[plot]"']:
+        print(missing)
     if args.open:
         webbrowser.open(page.absolute().as_uri())
     return 0
 
 
-def _known(problem: Problem) -> str:
-    return "" if problem.best_known is None else f"\n\n  best known f: {problem.best_known:.10g}"
+def _solved(
+    problem: Problem, method: str, budget: int, args: argparse.Namespace, progress: bool = False
+) -> tuple[MinimizeResult, float]:
+    """One run, and its seconds."""
+    from meco.api import minimize
+
+    begun = time.perf_counter()
+    with terminated_like_interrupted():
+        result = minimize(
+            Benchmark(problem, {}), list(zip(problem.lower, problem.upper)), budget=budget, method=method,
+            seed=args.seed, vectorized=True, integrality=problem.integrality, eq_tol=problem.eq_tol,
+            constraint_names=problem.constraint_names, progress=progress,
+        )  # fmt: skip
+    return result, time.perf_counter() - begun
+
+
+def _headline(problem: Problem, result: MinimizeResult, seconds: float) -> str:
+    """What was reached beside what is known, in one line."""
+    kept = "every constraint kept" if result.feasible else "not feasible"
+    known = ""
+    if problem.best_known is not None and result.feasible:
+        above = 100 * (result.fun / problem.best_known - 1)
+        known = f", {above:.2g} % above the best known {problem.best_known:.6g}"
+    return f"  {result.method}: f = {result.fun:.6g}{known}; {kept}; {result.nfev} evaluations in {seconds:.1f} s"
+
+
+def _table(problem: Problem, ours: MinimizeResult, seconds: float, others: list[tuple[MinimizeResult, float]]) -> str:
+    """Solvers on the same budget, one line each."""
+    lines = [f"\n  {'same budget':<12} {'f':>12}  {'feasible':<22} {'seconds':>7}"]
+    for result, spent in [(ours, seconds), *others]:
+        kept = "yes" if result.feasible else f"no, over by {result.maxcv:.3g}"
+        lines.append(f"  {result.method:<12} {result.fun:>12.6g}  {kept:<22} {spent:>7.1f}")
+    if problem.best_known is not None:
+        lines.append(f"  {'best known':<12} {problem.best_known:>12.6g}")
+    return "\n".join(lines)
 
 
 def _pictures(name: str, result: MinimizeResult, folder: Path) -> list[str]:
@@ -90,8 +130,9 @@ def _own_names(svg: str, title: str) -> str:
     return re.sub(r'(href="#|url\(#)', rf"\g<1>{title}-", svg)
 
 
-def _section(name: str, story: str, text: str, drawings: list[str]) -> str:
-    return f"<h2>{name}</h2><p>{html.escape(story)}</p><pre>{html.escape(text)}</pre>{''.join(drawings)}"
+def _section(problem: Problem, story: str, text: str, drawings: list[str]) -> str:
+    title = html.escape(problem.title or problem.name)
+    return f"<h2>{title}</h2><p>{html.escape(story)}</p>{''.join(drawings)}<pre>{html.escape(text)}</pre>"
 
 
 def _page(sections: list[str]) -> str:

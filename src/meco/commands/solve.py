@@ -15,14 +15,16 @@ import numpy as np
 
 from meco.blackbox.progress import clock
 from meco.blackbox.runfolder import Checkpoint
-from meco.commands.console import describe, parse_bounds, parse_numbers
+from meco.commands.console import describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
-from meco.methods import solve
+from meco.methods import DEFAULT, solve
 from meco.problems.problem import Problem
 from meco.results import RunResult
 from meco.signals import noted, terminated_like_interrupted
+
+INFEASIBLE = 1  # exit code of a run that found no feasible point
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,9 +38,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--integer", help="positions of integer variables, from 0: 2,3")
     what.add_argument("--names", help="names of the constraints, inequalities first: stress,deflection")
     how = parser.add_argument_group("how")
-    how.add_argument("--method", default="MeCO", help="see `meco list methods`")
+    how.add_argument("--method", default=DEFAULT, help="see `meco list methods`")
     how.add_argument("--policy", help="of a learned method: a name or a file")
     how.add_argument("--pop-size", type=int)
+    how.add_argument(
+        "--batch", type=int, help="points that TR and TR-ES propose at once; as many as workers unless given"
+    )
     how.add_argument("--budget", type=int, help="evaluations of each run (50 per variable unless given)")
     how.add_argument("--runs", type=int, default=1, help="runs of a benchmark problem, with seeds SEED, SEED + 1, ...")
     how.add_argument("--seed", type=int)
@@ -46,10 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--evaluated", help="folder of an earlier run, whose evaluations are then known")
     how.add_argument("--workers", type=int, default=1, help="processes that evaluate; -1: all cores")
     how.add_argument("--eval-timeout", type=float, help="seconds after which an evaluation is killed")
-    how.add_argument("--on-error", default="penalize", choices=("penalize", "retry", "raise"))
+    how.add_argument("--on-error", choices=("penalize", "retry", "raise"))
     how.add_argument("--vectorized", action="store_true", help="the function takes rows of points")
-    how.add_argument("--eq-tol", type=float)
-    how.add_argument("--ineq-tol", type=float)
+    how.add_argument("--eq-tol", help='"1e-4", "1e-4,1e-2" in the order of the constraints, or "name=1e-4"')
+    how.add_argument("--ineq-tol", help="the same for inequalities")
     until = parser.add_argument_group("until when")
     until.add_argument("--max-time", type=float, help="seconds")
     until.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
@@ -109,14 +114,12 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
     facts: dict[str, Any] = {
         "integrality": getattr(problem, "integrality", _mask(args.integer, len(bounds))),
         "constraint_names": args.names.split(",") if args.names else getattr(problem, "constraint_names", ()),
-        "eq_tol": getattr(problem, "eq_tol", 1e-4) if args.eq_tol is None else args.eq_tol,
-        "ineq_tol": getattr(problem, "ineq_tol", 0.0) if args.ineq_tol is None else args.ineq_tol,
-    }
+    } | _tolerances(args, problem)
     try:
         with terminated_like_interrupted():
             result = minimize(
                 fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
-                method=args.method, policy=args.policy, pop_size=args.pop_size, seed=args.seed,
+                method=args.method, policy=args.policy, pop_size=args.pop_size, batch=args.batch, seed=args.seed,
                 on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
                 progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
             )  # fmt: skip
@@ -125,20 +128,27 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
     return finish(result, args, () if problem is None else problem.variables)
 
 
+def _tolerances(args: argparse.Namespace, problem: Problem | None) -> dict[str, Any]:
+    """Those that were given; else a benchmark problem's own, or the door's."""
+    own = {} if problem is None else {"eq_tol": problem.eq_tol, "ineq_tol": problem.ineq_tol}
+    given = {key: parse_tolerance(getattr(args, key), f"--{key.replace('_', '-')}") for key in ("eq_tol", "ineq_tol")}
+    return own | {key: value for key, value in given.items() if value is not None}
+
+
 def call_options(args: argparse.Namespace) -> dict[str, Any]:
     """How the function is called; a resumed run calls it the same way."""
     return {"vectorized": args.vectorized, "workers": args.workers, "eval_timeout": args.eval_timeout}
 
 
 def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
-    """Show the result of one run, and draw it where asked."""
+    """Show the result of one run, and draw it where asked; the exit code says whether it is feasible."""
     print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
     if kept and result.stop_reason not in ("budget", "finished"):
         print(f"`meco resume {kept}` goes on from here", file=sys.stderr)
     if args.plot:
         _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
-    return 0
+    return 0 if result.feasible else INFEASIBLE
 
 
 def _mask(positions: str | None, dim: int) -> Any:
@@ -155,7 +165,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     if args.runs < 1:
         raise InvalidInput(f"--runs must be at least 1; got {args.runs}")
     first = 1 if args.seed is None else args.seed
-    options = {key: getattr(args, key) for key in ("policy", "pop_size") if getattr(args, key) is not None}
+    options = {key: getattr(args, key) for key in ("policy", "pop_size", "batch") if getattr(args, key) is not None}
     budget = 50 * problem.dim if args.budget is None else args.budget
     seeds = range(first, first + args.runs)
     with noted() as stop:
@@ -163,10 +173,10 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
         results = solve(args.method, problem, budget, seeds, watch=watch, **options)
         watch.close()
     print(json.dumps([_record(r) for r in results], ensure_ascii=False) if args.json else _report(problem, results))
+    best = _best(results)
     if args.plot:
-        best = min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
         _picture(args.plot, args.target, best.x, lambda path: _curves(results, path))
-    return 0
+    return 0 if best.feasible else INFEASIBLE
 
 
 class Watch:
@@ -209,17 +219,40 @@ def _record(r: RunResult) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _best(results: list[RunResult]) -> RunResult:
+    return min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
+
+
 def _report(problem: Problem, results: list[RunResult]) -> str:
-    lines = [f"{problem.name}: {problem.title}", f"{'seed':>6}  {'f':>14}  {'violation':>10}  feasible  {'f + nu':>14}"]
+    """A line for each run, the best point in full, and what is known."""
+    lines = [f"{problem.name}: {problem.title}", f"{'seed':>6}  {'f':>14}  {'violation':>10}  feasible"]
     for r in results:
-        lines.append(f"{r.seed:>6}  {r.f:>14.6e}  {r.nu:>10.3e}  {'yes' if r.feasible else 'no':>8}  {r.score:>14.6e}")
+        lines.append(f"{r.seed:>6}  {r.f:>14.6e}  {r.nu:>10.3e}  {'yes' if r.feasible else 'no':>8}")
+    best = _best(results)
     good = [r.f for r in results if r.feasible]
     found = f"{len(good)} of {len(results)} runs feasible"
     if good:
         found += f"; best feasible f {min(good):.10g}, median {np.median(good):.10g}"
     known = "" if problem.best_known is None else f"; best known {problem.best_known:.10g}"
     mean = np.mean([r.score for r in results])
-    return "\n".join([*lines, f"{found}{known}; mean f + nu {mean:.6e}; {results[0].nfev} evaluations each"])
+    return "\n".join([
+        *lines, "", f"best point (seed {best.seed}{'' if best.feasible else ', the least violation'}):",
+        describe_point(best.x, best.f, _at(problem, best.x), problem.variables), "",
+        f"{found}{known}; {results[0].nfev} evaluations each",
+        f"by the paper's metric, the least f + nu of any point: {mean:.6e} in the mean",
+    ])  # fmt: skip
+
+
+def _at(problem: Problem, x: np.ndarray) -> dict[str, dict[str, float]]:
+    """Value, violation and tolerance of each constraint at a point."""
+    _, g, h = problem.raw(x)
+    names = problem.constraint_names or [
+        *(f"g{i + 1}" for i in range(problem.n_ineq)),
+        *(f"h{i + 1}" for i in range(problem.n_eq)),
+    ]
+    rows = [(v, max(v, 0.0), problem.ineq_tol) for v in g.tolist()]
+    rows += [(v, abs(v), problem.eq_tol) for v in h.tolist()]
+    return {name: dict(zip(("value", "violation", "tolerance"), row)) for name, row in zip(names, rows)}
 
 
 def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:

@@ -45,7 +45,7 @@ class Task:
     eq_tol: float = 1e-4
     same_tolerances: bool = True  # whether they hold for every run
     whole: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
-    tolerances: tuple[Array, Array] | None = None  # of inequalities and equalities, each run's own, [B or 1, 1, 1]
+    tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
@@ -70,7 +70,7 @@ class Task:
     def tolerance(self, ev: Evaluation) -> Array:
         """What each constraint may be violated by, inequalities first: [B or 1, C]."""
         xp = namespace(ev.f)
-        pair = (self.ineq_tol, self.eq_tol) if self.tolerances is None else self.tolerances
+        pair = (self.ineq_tol, self.eq_tol) if self.tolerances is None else self.tolerances()
         parts = [
             xp.zeros_like(v[:, 0, :]) + (t if isinstance(t, float) else t[:, 0, :]) for v, t in zip((ev.g, ev.h), pair)
         ]

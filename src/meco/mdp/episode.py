@@ -35,12 +35,13 @@ class Episode:
     the episodes that end here; unless given, the episode keeps one of its own. record=False
     keeps no trace for results(), which training never asks for.
 
-    >>> from meco.mdp import Episode
-    >>> episode = Episode("tilted", seeds=[1, 2], budget=150)
-    >>> s = episode.reset()
-    >>> s, r, done = episode.step([0.5, 1.0])
-    >>> s.shape, r.shape, done.tolist()
-    ((2, 10), (2,), [False, False])
+    Examples:
+        >>> from meco.mdp import Episode
+        >>> episode = Episode("tilted", seeds=[1, 2], budget=150)
+        >>> s = episode.reset()
+        >>> s, r, done = episode.step([0.5, 1.0])
+        >>> s.shape, r.shape, done.tolist()
+        ((2, 10), (2,), [False, False])
     """
 
     def __init__(

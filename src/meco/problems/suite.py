@@ -53,8 +53,9 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
     dim is the number of variables where that is a choice; instance ("paper", "official" or
     an integer seed) says which shifts and rotations a CEC2017 problem uses.
 
-    >>> get_problem("C01", dim=10).dim
-    10
+    Examples:
+        >>> get_problem("C01", dim=10).dim
+        10
     """
     family, exact = find(name)
     module = importlib.import_module(family.module)

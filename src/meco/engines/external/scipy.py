@@ -162,7 +162,11 @@ class Cobyqa(SelfDriven):
 
     name = "COBYQA"
 
-    def __init__(self, task: Task, starts_from: int = 50, radius: float = 0.1, final_radius: float = 1e-6) -> None:
+    def __init__(
+        self, task: Task, starts_from: int | None = None, radius: float = 0.1, final_radius: float = 1e-6
+    ) -> None:
+        if starts_from is None:  # a tenth of a small budget: most of it is for the search
+            starts_from = min(50, max(1, task.budget // 10))
         if starts_from < 1:
             raise InvalidInput(f"COBYQA starts from the best of at least 1 point; got starts_from={starts_from}")
         library()

@@ -23,11 +23,12 @@ LockstepFormula = Callable[[Array, Mapping[str, Mapping[str, Array]]], Values]
 class ProblemBatch(Sequence[Problem]):
     """B problems of equal D, p and q that share one formula and stack its numbers; also a plain list of problems.
 
-    >>> from meco.problems.generated import make_batch
-    >>> batch = make_batch("bowl-linear", seeds=range(100), dim=10)
-    >>> f, g, h = batch.raw((batch.lower + batch.upper)[:, None, :] / 2)
-    >>> f.shape, g.shape, h.shape
-    ((100, 1), (100, 1, 6), (100, 1, 0))
+    Examples:
+        >>> from meco.problems.generated import make_batch
+        >>> batch = make_batch("bowl-linear", seeds=range(100), dim=10)
+        >>> f, g, h = batch.raw((batch.lower + batch.upper)[:, None, :] / 2)
+        >>> f.shape, g.shape, h.shape
+        ((100, 1), (100, 1, 6), (100, 1, 0))
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
