@@ -29,6 +29,7 @@ MARGIN = 0.1
 PRICE = 30.0  # of breaking a row, at least: in units where rows and the gradient have length one
 DEAREST = 1e6
 SHORTEST = 0.1  # row of a second pass, in units of the first one's
+LEAST_SLOPE = 0.05  # change of f that counts, in shares of what its curvature makes
 ROUNDING = 1e-14  # share of a value below which its changes are noise
 
 
@@ -74,8 +75,9 @@ def scales(place: Place) -> Scales:
     xp, gradient = namespace(place.value), place.models.gradient
     noise = ROUNDING * (place.span + xp.abs(place.value)) + 1e-300
     f = xp.sum(xp.abs(gradient[:, 0, :]), axis=-1) / math.sqrt(gradient.shape[-1])
-    bent = place.models.hessian[:, 0, ...]  # all there is at a minimum of f
-    f = f + 0.5 * xp.sqrt(xp.sum(bent * bent, axis=(-2, -1)))
+    bent = place.models.hessian[:, 0, ...]
+    least = LEAST_SLOPE * xp.sqrt(xp.sum(bent * bent, axis=(-2, -1)))
+    f = xp.where(f > least, f, least)  # at a minimum of f its curvature is all there is
     c = xp.sqrt(xp.sum(gradient[:, 1:, :] * gradient[:, 1:, :], axis=-1))
     return Scales(f + noise[:, 0], c + noise[:, 1:])
 
