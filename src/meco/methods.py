@@ -210,10 +210,11 @@ def run_batch(
     **options: Any,
 ) -> list[RunResult]:
     """Runs in lockstep, one for each stream."""
-    evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
-    engine = build_engine(method, Task.of(evaluator, draw), **options)
-    engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
-    return evaluator.results(method, draw.seeds)
+    with np.errstate(all="ignore"):  # ours, whatever the caller set
+        evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
+        engine = build_engine(method, Task.of(evaluator, draw), **options)
+        engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
+        return evaluator.results(method, draw.seeds)
 
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:

@@ -32,6 +32,7 @@ class Command:
     """
 
     numbered = True  # it wants to be told the number of the call
+    isolated = True  # called in a worker process, whose whole group ends with its parent, however that ends
 
     def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep: bool = False) -> None:
         self.line, self.keep = line, keep

@@ -53,6 +53,6 @@ def run(args: argparse.Namespace) -> int:
                 stop=args.stop, progress=not args.quiet, checkpoint=Checkpoint(folder, args.fsync), resume=True,
                 **{key: inputs[key] for key in same}, **inputs["options"], **options,
             )  # fmt: skip
+            return finish(result, args)
     finally:
         fun.close()
-    return finish(result, args)

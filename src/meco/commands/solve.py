@@ -120,9 +120,9 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
                 on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
                 progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
             )  # fmt: skip
+            return finish(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()
-    return finish(result, args, () if problem is None else problem.variables)
 
 
 def call_options(args: argparse.Namespace) -> dict[str, Any]:
