@@ -92,10 +92,10 @@ def make_request(
 ) -> Request:
     """Check everything that can be checked before an evaluation is spent."""
     lower, upper = read_bounds(bounds)
-    budget = _count(50 * lower.size if budget is None else budget, "budget")
+    budget = whole_number(50 * lower.size if budget is None else budget, "budget")
     method = METHODS.resolve(method)
     if options.get("pop_size") is not None:
-        options["pop_size"] = _count(options["pop_size"], "pop_size")
+        options["pop_size"] = whole_number(options["pop_size"], "pop_size")
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
@@ -104,7 +104,7 @@ def make_request(
         upper,
         budget,
         method,
-        new_seed() if seed is None else _count(seed, "seed", least=0),
+        new_seed() if seed is None else whole_number(seed, "seed", least=0),
         whole,
         {key: value for key, value in options.items() if value is not None},
         None if x0 is None else read_points(x0, lower, upper, whole, "x0"),
@@ -228,7 +228,8 @@ def _column(values: Any, count: int) -> np.ndarray:
     return found
 
 
-def _count(value: Any, name: str, least: int = 1) -> int:
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """A whole number that is not too small, however it was written."""
     try:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except TypeError as error:
@@ -239,7 +240,10 @@ def _count(value: Any, name: str, least: int = 1) -> int:
 
 
 def _tolerance(value: Any, name: str) -> float:
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} must be a finite number, 0 or more; got {value!r:.60}") from error
     if not (math.isfinite(number) and number >= 0):
         raise InvalidInput(f"{name} must be a finite number, 0 or more; got {value!r}")
     return number

@@ -14,8 +14,6 @@ from meco.blackbox.calls import REASONS
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
 from meco.engines.engine import Engine
-from meco.results import feasibility_first
-from meco.rules.rule import best
 
 FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constr", "nfev", "nit", "nfail", "stop_reason", "seed")
@@ -81,7 +79,7 @@ def make_result(
     """The result of everything the log holds."""
     every = log.columns(request.dim, request.known, *request.tolerances)
     if len(every):
-        at = int(best(feasibility_first(every.evaluation(*request.tolerances)))[0])
+        at = every.leader
         x, fun, feasible = every.x[at].copy(), float(every.f[at]), bool(every.feasible[at])
         usable = not every.failed[at]
     else:

@@ -62,7 +62,7 @@ def read_facts(path: Path) -> dict[str, Any] | None:
     if facts["format"] > FORMAT:
         raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
     check(facts, FACTS, str(file))
-    if facts["format"] > 1 and facts.pop(SEAL, None) != _seal(facts):
+    if SEAL in facts and facts.pop(SEAL) != _seal(facts):  # version 0.1 wrote none
         raise DamagedFile(f"{file} was changed or damaged: it is not what the run wrote")
     if len(facts["inputs"]["lower"]) != len(facts["inputs"]["upper"]) or facts["inputs"]["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
