@@ -87,9 +87,7 @@ class EvaluationTable:
             codes = np.array([(e.attempt, e.fault) for e in entries], dtype=np.int64)
             self._add(np.array([e.x for e in entries]), np.array([e.f for e in entries]), g, h, codes, given=False)
 
-    def _add(
-        self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, given: bool
-    ) -> None:
+    def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, given: bool) -> None:
         """Add rows, and let the best of them stand against the best before."""
         ev = Evaluation.of(f[None], g[None], h[None], *self.tolerances)
         unusable = codes[:, 1] != Fault.NONE

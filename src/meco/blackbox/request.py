@@ -18,6 +18,8 @@ from meco.errors import InvalidInput, UnknownName
 from meco.methods import METHODS
 from meco.problems.problem import check_bounds
 
+MOST_NUMBERS = 100_000_000  # in a population
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -96,6 +98,8 @@ def make_request(
     method = METHODS.resolve(method)
     if options.get("pop_size") is not None:
         options["pop_size"] = whole_number(options["pop_size"], "pop_size")
+        if options["pop_size"] * lower.size > MOST_NUMBERS:
+            raise InvalidInput(f"pop_size is too large for {lower.size} variables; got {options['pop_size']}")
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
@@ -122,7 +126,7 @@ def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:
         return _checked(low, high)
     try:
         pairs = np.array(bounds, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
             f"bounds must be one (low, high) pair of numbers per variable; got {bounds!r:.60}"
         ) from error
@@ -166,7 +170,7 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, whole: np.nda
     """Points [n, D] inside the box, or an error that names the first that is not."""
     try:
         found = np.array(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers, shape (D,) or (n, D); got {points!r:.60}") from error
     found = found[None] if found.ndim == 1 else found
     if found.ndim != 2 or found.shape[1] != lower.size:

@@ -33,7 +33,7 @@ FACTS = {
         "constraint_names": [str],
         "ineq_tol": object,
         "eq_tol": object,
-        "on_error": str,
+        "on_error": Maybe(str),
     },
     "source": Maybe(
         {
@@ -77,8 +77,7 @@ def _seal(facts: dict[str, Any]) -> str:
 def place_of(path: Path) -> str:
     """What tells this folder on this machine from a copy of it elsewhere, which may be somebody else's."""
     there = path.resolve()
-    facts = there.stat()
-    return hashlib.sha256(f"{platform.node()} {there} {facts.st_dev} {facts.st_ino}".encode()).hexdigest()
+    return hashlib.sha256(f"{platform.node()} {there} {there.stat().st_ino}".encode("utf-8", "replace")).hexdigest()
 
 
 def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], EvaluationLog, int]:

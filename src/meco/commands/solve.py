@@ -14,15 +14,19 @@ from typing import Any
 import numpy as np
 
 from meco.blackbox.progress import clock
+from meco.blackbox.request import read_bounds
 from meco.blackbox.runfolder import Checkpoint
-from meco.commands.console import describe, parse_bounds, parse_numbers
-from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function
+from meco.commands.console import check_picture, describe, parse_bounds, parse_numbers
+from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.methods import solve
 from meco.problems.problem import Problem
 from meco.results import RunResult
 from meco.signals import noted, terminated_like_interrupted
+
+NOT_FEASIBLE = 2  # exit code of a run that found no feasible point
+MOST_RUNS = 100_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -66,6 +70,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
+    check_picture(args.plot)
     if args.program is not None or is_function(args.target):
         return _solve_function(args)
     problem = find_problem(args.target, args.dim, _instance(args.instance))
@@ -74,12 +79,16 @@ def run(args: argparse.Namespace) -> int:
         if args.runs != 1:
             raise InvalidInput("--checkpoint, limits and starting points are for a single run; leave --runs out")
         source = {"kind": "benchmark", "target": args.target, "dim": args.dim, "instance": _instance(args.instance)}
+        source["digest"] = mission_digest(args.target)
         return _through_the_door(args, Benchmark(problem, source), problem)
     return _solve_benchmark(args, problem)
 
 
 def _instance(text: str) -> str | int:
-    return int(text) if text.lstrip("-").isdigit() else text
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _solve_function(args: argparse.Namespace) -> int:
@@ -103,11 +112,12 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
     bounds = fun.bounds if bounds is None else bounds
     if bounds is None:
         raise InvalidInput('--bounds is needed: one "low,high" pair per variable (or `bounds` in the Python file)')
+    dim = len(read_bounds(bounds)[0])
     options = call_options(args) if problem is None else {"vectorized": True}
     fun.source |= {"options": options, "evaluated": args.evaluated, "folder": str(Path.cwd())}
     checkpoint = None if args.checkpoint is None else Checkpoint(args.checkpoint, args.fsync)
     facts: dict[str, Any] = {
-        "integrality": getattr(problem, "integrality", _mask(args.integer, len(bounds))),
+        "integrality": getattr(problem, "integrality", _mask(args.integer, dim)),
         "constraint_names": args.names.split(",") if args.names else getattr(problem, "constraint_names", ()),
         "eq_tol": getattr(problem, "eq_tol", 1e-4) if args.eq_tol is None else args.eq_tol,
         "ineq_tol": getattr(problem, "ineq_tol", 0.0) if args.ineq_tol is None else args.ineq_tol,
@@ -138,22 +148,25 @@ def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
         print(f"`meco resume {kept}` goes on from here", file=sys.stderr)
     if args.plot:
         _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
-    return 0
+    return 0 if result.success else NOT_FEASIBLE
 
 
 def _mask(positions: str | None, dim: int) -> Any:
     if positions is None:
         return None
-    chosen = [int(p) for p in positions.split(",")]
+    try:
+        chosen = [int(p) for p in positions.split(",")]
+    except ValueError:
+        chosen = [-1]
     if any(not 0 <= p < dim for p in chosen):
-        raise InvalidInput(f"--integer wants positions from 0 to {dim - 1}; got {positions}")
+        raise InvalidInput(f"--integer wants positions from 0 to {dim - 1}, as in 2,3; got {positions!r:.60}")
     return np.isin(np.arange(dim), chosen)
 
 
 def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     """Runs of a benchmark problem, side by side where the method can."""
-    if args.runs < 1:
-        raise InvalidInput(f"--runs must be at least 1; got {args.runs}")
+    if not 1 <= args.runs <= MOST_RUNS:
+        raise InvalidInput(f"--runs must be from 1 to {MOST_RUNS}; got {args.runs}")
     first = 1 if args.seed is None else args.seed
     options = {key: getattr(args, key) for key in ("policy", "pop_size") if getattr(args, key) is not None}
     budget = 50 * problem.dim if args.budget is None else args.budget
@@ -166,7 +179,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     if args.plot:
         best = min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
         _picture(args.plot, args.target, best.x, lambda path: _curves(results, path))
-    return 0
+    return 0 if any(r.feasible for r in results) else NOT_FEASIBLE
 
 
 class Watch:

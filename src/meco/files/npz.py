@@ -1,4 +1,4 @@
-"""Arrays of npz files that others may have made: nothing in them runs, and no claim is believed before it is checked."""
+"""Arrays of npz files that others may have made: nothing in them runs, and what they claim is checked first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_npz(source: Path | bytes, where: str, largest: int = LARGEST_CONTENT) -
             members = archive.infolist()
             claimed = sum(member.file_size for member in members)
             if claimed > largest or len(members) > MOST_ARRAYS:
-                raise DamagedFile(f"{where} is damaged: it would unpack to {claimed} bytes; at most {largest} are expected")
+                raise DamagedFile(f"{where} is damaged: it would unpack to {claimed} bytes, more than {largest}")
             return {m.filename.removesuffix(".npy"): _array(archive.read(m), m.filename, where) for m in members}
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError) as error:
         if isinstance(error, DamagedFile):

@@ -84,7 +84,7 @@ def read(path: Path, suite: str) -> dict[str, np.ndarray]:
     try:
         arrays = read_npz(path, str(path))
     except DamagedFile as error:
-        raise DamagedFile(f"{error}; {again}") from error
+        raise DamagedFile(f"{path} is not a sound npz file ({error}); {again}") from error
     if problem := misfit(arrays, SHAPES[suite]):
         raise DamagedFile(f"{path}: {problem}; {again}")
     return arrays

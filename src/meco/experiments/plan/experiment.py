@@ -248,7 +248,7 @@ class Experiment:
         found = cls(**{k: v for k, v in facts.items() if k in PLAN})
         rows = found.runs * len(found.contenders) * len(found.problems) * len(found.dims)
         if set(found.files) - set(found.versions) or not 0 <= rows <= MOST_RUNS:  # a report runs nobody's file
-            raise DamagedFile(f"experiment {found.name!r:.60} is damaged: its user problems or run counts make no sense")
+            raise DamagedFile(f"experiment {found.name!r:.60} is damaged: its files or run counts make no sense")
         return found
 
 
