@@ -96,7 +96,7 @@ def test_bounds_are_given_in_many_ways(folder, capsys, bounds):
 
 def test_one_pair_serves_many_variables(folder, capsys):
     out = printed(
-        capsys, "solve", "problem.py:rows", "--vectorized", "--bounds", "-1,1", "--dim", "7", *QUICK, "--json"
+        capsys, "solve", "problem.py:rows", "--vectorized", "--bounds", "-1,2", "--dim", "7", *QUICK, "--json"
     )
     assert len(json.loads(out)["x"]) == 7
 

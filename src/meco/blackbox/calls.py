@@ -41,10 +41,11 @@ class StopRun(BudgetSpent):
         self.reason, self.detail = reason, detail
 
 
-def seconds(value: Any, name: str, least: str = "0 or more") -> float:
+def seconds(value: Any, name: str, positive: bool = False) -> float:
     """A length of time; infinity is one."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not (value > 0 or (value == 0 and "0" in least)):
-        raise InvalidInput(f"{name} must be a number of seconds, {least}; got {value!r:.60}")
+    if not isinstance(value, Real) or isinstance(value, bool) or not (value > 0 or (value == 0 and not positive)):
+        kind = "a positive number of seconds" if positive else "a number of seconds, 0 or more"
+        raise InvalidInput(f"{name} must be {kind}; got {value!r:.60}")
     return float(value)
 
 

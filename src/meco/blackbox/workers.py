@@ -21,7 +21,7 @@ GRACE = 30.0  # seconds beyond eval_timeout after which futures of which nothing
 
 def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
     """The backend that `workers` asks for: an int, an executor, or a map."""
-    timeout = None if timeout is None else seconds(timeout, "eval_timeout", "more than none")
+    timeout = None if timeout is None else seconds(timeout, "eval_timeout", positive=True)
     if hasattr(workers, "submit"):
         return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)), timeout)
     if callable(workers):

@@ -166,7 +166,7 @@ def _mask(positions: str | None, dim: int) -> Any:
 def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     """Runs of a benchmark problem, side by side where the method can."""
     if not 1 <= args.runs <= MOST_RUNS:
-        raise InvalidInput(f"--runs must be from 1 to {MOST_RUNS}; got {args.runs}")
+        raise InvalidInput(f"--runs must be at least 1 and at most {MOST_RUNS}; got {args.runs}")
     first = 1 if args.seed is None else args.seed
     options = {key: getattr(args, key) for key in ("policy", "pop_size") if getattr(args, key) is not None}
     budget = 50 * problem.dim if args.budget is None else args.budget

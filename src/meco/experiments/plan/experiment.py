@@ -9,9 +9,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from meco.errors import DamagedFile, InvalidInput, MecoError, UnknownName
+from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.experiments.plan.forms import read_case, read_plan, read_run
 from meco.files.modules import file_digest, load_file, names_a_file, split
-from meco.files.schema import Maybe, check, parse_json
 from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
@@ -32,9 +32,7 @@ class TestCase(NamedTuple):
     @classmethod
     def checked(cls, fields: Any) -> TestCase:
         """A case from a file that others may have made."""
-        check(fields, [object], "a test case")
-        check(dict(zip(cls._fields, fields)), {"problem": str, "dim": int, "instance": str, "budget": int}, "test case")
-        return cls(*fields[:4])
+        return cls(*read_case(fields))
 
 
 class Run(NamedTuple):
@@ -52,9 +50,7 @@ class Run(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> Run:
         """Back from to_json()."""
-        method, options, case, seed = parts = _parts(text)
-        check(dict(zip(cls._fields, parts)), {"method": str, "options": str, "seed": int}, f"run {text!r:.80}")
-        check(parse_json(options, f"run {text!r:.80}"), {str: object}, "options")
+        method, options, case, seed = read_run(text)
         return cls(method, options, TestCase.checked(case), seed)
 
 
@@ -240,33 +236,11 @@ class Experiment:
     @classmethod
     def from_json(cls, text: str) -> Experiment:
         """Back from to_json(); fields of an older text may be absent."""
-        facts: dict[str, Any] = parse_json(text, "the plan of an experiment")
-        check(facts, PLAN, "experiment")
+        facts = read_plan(text)
         facts["contenders"] = tuple(Contender(**c) for c in facts["contenders"])
         facts |= {k: tuple(v) for k, v in facts.items() if isinstance(v, list)}
         facts["versions"] = {name: tuple(v) for name, v in facts.get("versions", {}).items()}
-        found = cls(**{k: v for k, v in facts.items() if k in PLAN})
-        rows = found.runs * len(found.contenders) * len(found.problems) * len(found.dims)
-        if set(found.files) - set(found.versions) or not 0 <= rows <= MOST_RUNS:  # a report runs nobody's file
-            raise DamagedFile(f"experiment {found.name!r:.60} is damaged: its files or run counts make no sense")
-        return found
-
-
-PLAN = {  # an experiment in a store or archive that others may have made
-    "name": str, "title": str, "problems": [str], "dims": [Maybe(int)], "instance": str, "budget": Maybe(int),
-    "runs": int, "first_seed": int, "about": str, "views": [str], "printed": str, "quick": [str], "focus": [str],
-    "notes": [str], "files": {str: str}, "versions": {str: [object]}, "pins": {str: str},
-    "contenders": [{"label": str, "method": str, "options": {str: object}, "most": Maybe(int)}],
-}  # fmt: skip
-MOST_RUNS = 10_000_000
-
-
-def _parts(text: Any) -> list[Any]:
-    """The four parts of a run's name."""
-    found = parse_json(text, f"run {text!r:.80}") if isinstance(text, (str, bytes)) else None
-    if not isinstance(found, list) or len(found) != 4:
-        raise DamagedFile(f"{text!r:.80} does not name a run")
-    return found
+        return cls(**facts)
 
 
 @lru_cache(maxsize=256)
