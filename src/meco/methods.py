@@ -14,6 +14,7 @@ from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
+from meco.files.modules import names_a_file
 from meco.method import Method, as_method, by_dimension, fifty
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
@@ -225,8 +226,10 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
             options[key] = known.find(options[key])
     try:
         return record.build(task, **options)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, MecoError) or not options:
+    except Exception as error:
+        if names_a_file(method) and not isinstance(error, MecoError):
+            raise InvalidInput(f"{method} made no engine: {type(error).__name__}: {error}") from error
+        if isinstance(error, MecoError) or not isinstance(error, (TypeError, ValueError)) or not options:
             raise
         if "unexpected keyword" in str(error):
             wrong = str(error).rpartition("argument ")[2].strip("'")

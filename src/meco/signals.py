@@ -63,11 +63,16 @@ def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
 def terminated_like_interrupted() -> Iterator[None]:
     """SIGTERM does what Ctrl-C does, also where Ctrl-C is ignored, as in the background.
 
-    Where a signal has already ended the work, the result is on its way out, and later signals leave it alone.
+    Where a signal has already ended the work, the result is on its way out, and later signals leave it alone:
+    this is for a command, after which its process ends.
     """
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with _handled(STOPPING if usual else (signal.SIGTERM,), _interrupt):
+    heard = STOPPING if usual else (signal.SIGTERM,)
+    with _handled(heard, _interrupt):
         yield
+    if time.monotonic() - _heard_at <= WAY_OUT and threading.current_thread() is threading.main_thread():
+        for number in heard:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(number: int, frame: Any) -> None:

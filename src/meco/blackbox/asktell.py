@@ -197,7 +197,7 @@ class Optimizer:
         try:
             search = cls(
                 list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
-                constraint_names=inputs["constraint_names"] or None, **options, **{k: inputs[k] for k in REPEATED},
+                constraint_names=inputs["constraint_names"] or None, **options, **{k: inputs.get(k) for k in REPEATED},
             )  # fmt: skip
             search._tell_again(number, *values)
             if not 0 <= inputs["out"] <= len(search._points):
@@ -232,8 +232,8 @@ def _read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray, l
             raise DamagedFile("the state was changed or damaged: it is not what state() gave")
         values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
         number = np.array(state["number"])
-        known = tuple(np.array(state[f"known_{key}"]) for key in Known._fields) if inputs["evaluated"] else None
-    except (KeyError, TypeError, ValueError) as error:
+        known = tuple(np.array(state[f"known_{key}"]) for key in Known._fields) if inputs.get("evaluated") else None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         said = error if isinstance(error, MecoError) else repr(error)
         raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
     count, dim = len(number) if number.ndim == 1 else -1, len(inputs["lower"])
@@ -258,7 +258,7 @@ def _copied(values: Any, name: str) -> np.ndarray:
     """Numbers that are nobody else's."""
     try:
         return np.array(to_numpy(values), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers; got {values!r:.60}") from error
 
 

@@ -246,7 +246,7 @@ def whole_number(value: Any, name: str, least: int = 1) -> int:
 def _tolerance(value: Any, name: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be a finite number, 0 or more; got {value!r:.60}") from error
     if not (math.isfinite(number) and number >= 0):
         raise InvalidInput(f"{name} must be a finite number, 0 or more; got {value!r}")

@@ -61,10 +61,10 @@ def run(args: argparse.Namespace) -> int:
     try:
         with terminated_like_interrupted():
             result = minimize(
-                fun, list(zip(inputs["lower"], inputs["upper"])), evaluated=source["evaluated"],
+                fun, list(zip(inputs["lower"], inputs["upper"])), evaluated=source.get("evaluated"),
                 constraint_names=inputs["constraint_names"] or None, max_time=args.max_time, target=args.target_value,
                 stop=args.stop, progress=not args.quiet, checkpoint=Checkpoint(folder, args.fsync), resume=True,
-                **{key: inputs[key] for key in same}, **inputs["options"], **options,
+                **{key: inputs.get(key) for key in same}, **inputs["options"], **options,
             )  # fmt: skip
             return finish(result, args)
     finally:

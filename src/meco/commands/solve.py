@@ -68,6 +68,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    with terminated_like_interrupted():
+        return _solve(args)
+
+
+def _solve(args: argparse.Namespace) -> int:
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
     check_picture(args.plot)
@@ -123,14 +128,13 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
         "ineq_tol": getattr(problem, "ineq_tol", 0.0) if args.ineq_tol is None else args.ineq_tol,
     }
     try:
-        with terminated_like_interrupted():
-            result = minimize(
-                fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
-                method=args.method, policy=args.policy, pop_size=args.pop_size, seed=args.seed,
-                on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
-                progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
-            )  # fmt: skip
-            return finish(result, args, () if problem is None else problem.variables)
+        result = minimize(
+            fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
+            method=args.method, policy=args.policy, pop_size=args.pop_size, seed=args.seed,
+            on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
+            progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
+        )  # fmt: skip
+        return finish(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()
 
