@@ -76,8 +76,9 @@ def main():
             skipped = sum(said.startswith("SKIPPED") for said in found.values())
             wrong = sum(bool(said) for said in found.values()) - skipped
             bad += wrong
-            print(f"{kind}: {len(found) - skipped - wrong} of {len(found) - skipped} well"
-                  f"{f', {skipped} SKIPPED' if skipped else ''}, {time.monotonic() - begun:.0f} s", flush=True)  # fmt: skip
+            loud = f", {skipped} SKIPPED" if skipped else ""
+            well, tried = len(found) - skipped - wrong, len(found) - skipped
+            print(f"{kind}: {well} of {tried} well{loud}, {time.monotonic() - begun:.0f} s", flush=True)
     return 1 if bad else 0
 
 

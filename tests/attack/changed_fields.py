@@ -26,7 +26,8 @@ from meco.problems.mission import load_mission, parse_mission
 
 VALUES = (
     None, True, False, 0, 1, -1, 2, 7.5, -0.0, 1e308, 2**31, 2**63, 10**400, float("inf"), float("nan"), "", "0", "a",
-    "nowhere", "nowhere.py:X", "../x", "\udc80", "\x00", "a" * 5000, [], [[]], [1], [None], ["a"], {}, {"a": 1}, [[1, 2], [3]],
+    "nowhere", "nowhere.py:X", "../x", "\udc80", "\x00", "a" * 5000, [], [[]], [1], [None], ["a"], {}, {"a": 1},
+    [[1, 2], [3]],
 )  # fmt: skip
 FUNCTION = "bounds = [(-5, 5)] * 3\ndef fun(x):\n    return float(x @ x), [1 - x[0]]\n"
 

@@ -1,4 +1,4 @@
-"""Stores, archives and folders as a stranger might send them: nothing runs, nothing is written outside, memory stays small."""
+"""Stores, archives and folders as strangers send them: nothing runs, nothing lands outside, memory stays small."""
 
 from __future__ import annotations
 
@@ -203,9 +203,9 @@ def lying_log(draw, place):
         block = FRAME.pack(MARK, kind, len(content)) + content
         frames += block + struct.pack("<I", zlib.crc32(block))
     (place / "r" / "evals.bin").write_bytes(frames + bytes(draw.choice([0, 5, 100])))
-    for words in (["export", "r"], ["export", "r", "--jsonl"], ["solve", "p.py:fun", "--budget", "5", "--evaluated", "r", "--quiet"],
-                  ["resume", "r", "--quiet", "--yes", "--max-time", "5"]):  # fmt: skip
-        code, said, _ = call(words, place)
+    known = "solve p.py:fun --budget 5 --evaluated r --quiet"
+    for line in ("export r", "export r --jsonl", known, "resume r --quiet --yes --max-time 5"):
+        code, said, _ = call(line.split(), place)
         if complaint(code, said):
-            return f"{words[0]}: {complaint(code, said)}"
+            return f"{line}: {complaint(code, said)}"
     return ""

@@ -14,57 +14,23 @@ from pathlib import Path
 from in_process import call, complaint
 
 NUMBERS = (
-    "0",
-    "-1",
-    "1",
-    "3",
-    "12",
-    "1.5",
-    "1e3",
-    "nan",
-    "inf",
-    "-inf",
-    "1e400",
-    "abc",
-    "",
-    " ",
-    "²",
-    "0x10",
-    "1,2",
+    "0", "-1", "1", "3", "12", "1.5", "1e3", "nan", "inf", "-inf", "1e400", "abc", "", " ", "²", "0x10", "1,2",
     "9" * 5000,
-)
+)  # fmt: skip
 TEXTS = (
-    "", "a", "--", "-", "{}", "[[", "[" * 9000, "]", "{input}", "'", '"', "\\", "%s", "\udc80", "🙂", "a" * 4000, "a\nb", "*", "~",
-    "$(x)", "p.py", "p.py:", "p.py:fun", "p.py:bounds", "bad.py:fun", "binary", "sub", "sub/none", "r", "none.json", "bad.json",
+    "", "a", "--", "-", "{}", "[[", "[" * 9000, "]", "{input}", "'", '"', "\\", "%s", "\udc80", "🙂", "a" * 4000,
+    "a\nb", "*", "~", "$(x)", "p.py", "p.py:", "p.py:fun", "p.py:bounds", "bad.py:fun", "binary", "sub", "sub/none", "r",
+    "none.json", "bad.json",
 )  # fmt: skip
 BOUNDS = (
-    "0,1",
-    "-5,5 0,2",
-    "[[0,1],[2,3]]",
-    "1,0",
-    "0",
-    "0,1,2",
-    "[[0,1],[2]]",
-    "0,inf",
-    "[]",
-    "{}",
-    "binary",
-    "0,1;2,3",
+    "0,1", "-5,5 0,2", "[[0,1],[2,3]]", "1,0", "0", "0,1,2", "[[0,1],[2]]", "0,inf", "[]", "{}", "binary", "0,1;2,3",
     "1e308,-1e308",
-)
+)  # fmt: skip
 METHODS = ("SHADE", "MeCO", "TR", "TR-ES", "MA-ES", "COBYQA", "nope", "shade", "p.py:fun", "bad.py:X", "")
 TARGETS = (
-    "p.py:fun",
-    "p.py:fun",
-    "p.py:rows",
-    "p.py:raises",
-    "sphere",
-    "C01",
-    "RC19",
-    "UAV-02",
-    "G-bowl-linear-0007",
-    *TEXTS,
-)
+    "p.py:fun", "p.py:fun", "p.py:rows", "p.py:raises", "sphere", "C01", "RC19", "UAV-02", "G-bowl-linear-0007", *TEXTS
+)  # fmt: skip
+BENCH = ["bench", "--runs", "1", "--budget", "6", "--out", "b", "--quiet", "--no-report"]
 SMALL = ("5", "12", "20")  # budgets; a larger one would only take longer
 FILES = {
     "p.py": "import numpy as np\nbounds = [(-5, 5)] * 3\ndef fun(x):\n    return float(x @ x), [1 - x[0]]\n"
@@ -78,11 +44,13 @@ def solve(draw):
     words = ["solve", draw.choice(TARGETS)] if draw.random() < 0.85 else ["solve", "--command", draw.choice(TEXTS)]
     options = {
         "--bounds": BOUNDS, "--dim": ("2", "3", *NUMBERS), "--instance": NUMBERS + TEXTS, "--integer": NUMBERS + TEXTS,
-        "--names": TEXTS, "--method": METHODS, "--policy": TEXTS, "--pop-size": ("6", "-3", "0", "x"), "--runs": ("1", "2", "0", "-1", "x"),
+        "--names": TEXTS, "--method": METHODS, "--policy": TEXTS, "--pop-size": ("6", "-3", "0", "x"),
+        "--runs": ("1", "2", "0", "-1", "x"),
         "--seed": NUMBERS, "--x0": ("1,1,1", *BOUNDS), "--evaluated": TEXTS, "--workers": ("1", "0", "-2", "x"),
-        "--eval-timeout": ("1e9", "inf", "nan", "-1", "0", "x"), "--on-error": ("retry", "raise", "x"), "--eq-tol": NUMBERS,
-        "--ineq-tol": NUMBERS, "--max-time": ("0", "0.2", "inf", "nan", "x"), "--target": NUMBERS, "--stop": ("feasible", "x"),
-        "--checkpoint": ("r", "sub", "p.py", "new", "a" * 300, "new/deep"), "--plot": ("x.abc", "sub", "none/x.png", ""),
+        "--eval-timeout": ("1e9", "inf", "nan", "-1", "0", "x"), "--on-error": ("retry", "raise", "x"),
+        "--eq-tol": NUMBERS, "--ineq-tol": NUMBERS, "--max-time": ("0", "0.2", "inf", "nan", "x"),
+        "--target": NUMBERS, "--stop": ("feasible", "x"), "--plot": ("x.abc", "sub", "none/x.png", ""),
+        "--checkpoint": ("r", "sub", "p.py", "new", "a" * 300, "new/deep"),
     }  # fmt: skip
     for name in draw.sample(sorted(options), draw.randint(0, 4)):
         words += [name, draw.choice(options[name])]
@@ -95,7 +63,8 @@ def other(draw):
     text = draw.choice(TEXTS)
     return draw.choice([
         ["resume", text, *draw.choice([[], ["--yes"], ["--workers", draw.choice(NUMBERS)], ["--max-time", "x"]])],
-        ["export", text, *draw.choice([[], ["--jsonl"], ["--csv"], ["--output", draw.choice(("out.csv", "sub", "none/x"))]])],
+        ["export", text, *draw.choice([[], ["--jsonl"], ["--csv"]])],
+        ["export", text, "--output", draw.choice(("out.csv", "sub", "none/x"))],
         ["report", text, *draw.choice([[], ["--page-only"], ["--merge", draw.choice(TEXTS)], ["--pack"]])],
         ["policy", draw.choice(("list", "show", "verify", text)), text],
         ["policy", "verify", draw.choice(("meco-10d", text))],
@@ -106,9 +75,10 @@ def other(draw):
         ["train", "--set", text],
         ["train", "--dim", draw.choice(("x", "-1", "0"))],
         ["demo", "--budget", draw.choice(("x", "-3", "0")), "--output", "demo"],
-        ["bench", "--problem", text or "none", "--runs", "1", "--budget", "6", "--executor", "serial", "--out", "b", "--quiet"],
-        ["bench", "--problem", "sphere", "--methods", draw.choice((*METHODS, f"SHADE:{text}", "SHADE:pop_size=x")), "--runs", "1",
-         "--budget", "6", "--executor", draw.choice(("serial", "zz", "dask:x", text)), "--out", "b", "--quiet", "--no-report"],
+        [*BENCH, "--problem", text or "none", "--executor", "serial"],
+        [*BENCH, "--problem", "sphere", "--methods", draw.choice((*METHODS, f"SHADE:{text}", "SHADE:pop_size=x")),
+         "--executor", "serial"],
+        [*BENCH, "--problem", "sphere", "--executor", draw.choice(("zz", "dask:x", text or "none"))],
         [text, *draw.sample(TEXTS, 2)],
         [draw.choice(("--version", "--help", "-h", "solve", "--nope"))],
     ])  # fmt: skip

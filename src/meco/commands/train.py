@@ -84,7 +84,10 @@ def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
     if args.preset:
         if args.leave_one_out or args.holdout or args.name:
             raise InvalidInput("a preset says what to train; leave out --leave-one-out, --holdout and --name")
-        return PRESETS[args.preset]
+        preset = PRESETS[args.preset]
+        if not callable(preset):
+            raise InvalidInput(f"{args.preset!r:.60} is no training preset: it must make trainings from a seed")
+        return preset
     name = args.name or f"{args.suite}-{args.dim}d"
     if args.leave_one_out:
         return partial(folds, name, suite=args.suite, dim=args.dim)

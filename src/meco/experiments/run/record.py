@@ -88,7 +88,7 @@ def sampled(trace: Mapping[str, np.ndarray], spent: int) -> dict[str, np.ndarray
     if "nfev" not in kept:
         return {}
     if "eps" in kept and kept["eps"].ndim > 1:
-        kept["eps"] = kept["eps"].max(axis=-1)  # the widest allowance; padded constraints have the least
+        kept["eps"] = kept["eps"].max(axis=-1, initial=0.0)  # the widest allowance; padded constraints have the least
     moved = np.diff(kept["nfev"], prepend=-1.0) > 0
     kept = {k: v[moved] for k, v in kept.items()}
     rows = kept["nfev"].size
