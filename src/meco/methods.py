@@ -227,8 +227,9 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
     try:
         return record.build(task, **options)
     except Exception as error:
-        if names_a_file(method) and not isinstance(error, MecoError):
-            raise InvalidInput(f"{method} made no engine: {type(error).__name__}: {error}") from error
+        files = [v for v in (method, *options.values()) if isinstance(v, str) and names_a_file(v)]
+        if files and not isinstance(error, MecoError):
+            raise InvalidInput(f"{files[0]} made no engine: {type(error).__name__}: {error}") from error
         if isinstance(error, MecoError) or not isinstance(error, (TypeError, ValueError)) or not options:
             raise
         if "unexpected keyword" in str(error):

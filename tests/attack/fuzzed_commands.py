@@ -19,8 +19,8 @@ NUMBERS = (
 )  # fmt: skip
 TEXTS = (
     "", "a", "--", "-", "{}", "[[", "[" * 9000, "]", "{input}", "'", '"', "\\", "%s", "\udc80", "🙂", "a" * 4000,
-    "a\nb", "*", "~", "$(x)", "p.py", "p.py:", "p.py:fun", "p.py:bounds", "bad.py:fun", "binary", "sub", "sub/none", "r",
-    "none.json", "bad.json",
+    "a\nb", "*", "~", "$(x)", "p.py", "p.py:", "p.py:fun", "p.py:bounds", "bad.py:fun", "binary", "sub", "sub/none",
+    "r", "none.json", "bad.json",
 )  # fmt: skip
 BOUNDS = (
     "0,1", "-5,5 0,2", "[[0,1],[2,3]]", "1,0", "0", "0,1,2", "[[0,1],[2]]", "0,inf", "[]", "{}", "binary", "0,1;2,3",

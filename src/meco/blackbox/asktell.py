@@ -193,11 +193,12 @@ class Optimizer:
         A policy that was given as an object must be given again.
         """
         inputs, number, values, known = _read_state(state)
-        options = inputs["options"] | ({} if policy is None else {"policy": policy})
+        options: dict[str, Any] = inputs["options"] | ({} if policy is None else {"policy": policy})
+        options |= {key: inputs.get(key) for key in REPEATED}
         try:
             search = cls(
                 list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
-                constraint_names=inputs["constraint_names"] or None, **options, **{k: inputs.get(k) for k in REPEATED},
+                constraint_names=inputs["constraint_names"] or None, **options,
             )  # fmt: skip
             search._tell_again(number, *values)
             if not 0 <= inputs["out"] <= len(search._points):

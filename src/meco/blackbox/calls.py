@@ -43,10 +43,11 @@ class StopRun(BudgetSpent):
 
 def seconds(value: Any, name: str, positive: bool = False) -> float:
     """A length of time; infinity is one."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not (value > 0 or (value == 0 and not positive)):
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not (number > 0 or (number == 0 and not positive)):
         kind = "a positive number of seconds" if positive else "a number of seconds, 0 or more"
         raise InvalidInput(f"{name} must be {kind}; got {value!r:.60}")
-    return float(value)
+    return number
 
 
 class Stopping:
@@ -238,7 +239,7 @@ class Caller:
         """Enter an answer; a failed one is raised where asked."""
         entry = Entry.of(number, self.batch, attempt, x, answer)
         if not entry.good and self.on_error == "raise":
-            raise _failure(entry, answer.reason) from (answer.cause and answer.cause.error)
+            raise _failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
         self.log.take(entry, answer.reason)
         self._report_mismatch()
 

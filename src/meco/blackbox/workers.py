@@ -103,13 +103,13 @@ class Executor:
                 futures[index] = self._submit(job)
                 futures[index].add_done_callback(lambda future, index=index: done.put(index))
             while futures:
-                index = self._next(done, futures, stopping)
-                if index is None:
+                ended = self._next(done, futures, stopping)
+                if ended is None:
                     for lost in list(futures):
                         futures.pop(lost).cancel()
                         yield lost, *_lost(jobs[lost], "the executor lost it")
-                elif index in futures:
-                    yield index, *self._answers(futures.pop(index), jobs[index])
+                elif ended in futures:
+                    yield ended, *self._answers(futures.pop(ended), jobs[ended])
         finally:
             for future in futures.values():
                 future.cancel()

@@ -31,10 +31,10 @@ def checkpoints(record: Record, budget: int) -> dict[str, np.ndarray]:
 def codes(record: Record, budget: int) -> np.ndarray:
     """What is kept of a run's curve: [3, T]; all MISSING for a run without one."""
     if record.curve.startswith(THIN):
-        kept = record.curve[len(THIN) :]
-        if len(kept) != 2 * len(NAMES) * POINTS:
-            raise DamagedFile(f"the curve of a run is damaged: {len(kept)} bytes")
-        return np.frombuffer(kept, dtype="<u2").reshape(len(NAMES), POINTS)
+        blob = record.curve[len(THIN) :]
+        if len(blob) != 2 * len(NAMES) * POINTS:
+            raise DamagedFile(f"the curve of a run is damaged: {len(blob)} bytes")
+        return np.frombuffer(blob, dtype="<u2").reshape(len(NAMES), POINTS)
     values = _values(record, budget)
     with np.errstate(invalid="ignore", divide="ignore"):
         above = values - _ends(record)[:, None]
