@@ -40,7 +40,7 @@ NOTICED = {  # what a method does notice, by its definition; docs/promises.md sa
     "MA-ES": {four_times_f, four_times_constraints},
     "TR": {raised_by_1024, four_times_constraints, turned_constraints},  # rounding in the models
     "TR-ES": {raised_by_1024, four_times_constraints, turned_constraints},
-    **dict.fromkeys(("MeCO-rand", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE"), set()),
+    **dict.fromkeys(("MeCO-rand", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE"), frozenset()),
 }
 
 
