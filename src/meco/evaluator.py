@@ -248,6 +248,10 @@ class Evaluator:
             for b, seed in enumerate(seeds)
         ]
 
+    def trace_of(self, run: int = 0) -> dict[str, np.ndarray]:
+        """What was recorded of every generation of a run, by name."""
+        return {k: v[:, run] for k, v in self._trace().items()}
+
     def _trace(self) -> dict[str, np.ndarray]:
         """What was recorded of every generation, by name; each is stacked once, however often this is asked."""
         if self._rows:

@@ -166,7 +166,7 @@ class Optimizer:
     @property
     def result(self) -> MinimizeResult:
         """The best point so far, also of an unfinished generation."""
-        trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if self.nit else {}
+        trace = self.evaluator.trace_of() if self.nit else {}
         reason = "budget" if self.done else "running"
         return make_result(self.request, self.log, reason, nit=self.nit, trace=trace, engine=self.engine)
 

@@ -302,7 +302,7 @@ class Session:
     def result(self) -> MinimizeResult:
         """The result so far."""
         seen = self.evaluator.feasible_best.held is not None and self.nit > 0
-        trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if seen else {}
+        trace = self.evaluator.trace_of() if seen else {}
         return make_result(
             self.request, self.log, self.stopping.reason or "running", detail=self.stopping.detail, nit=self.nit,
             trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()], engine=self.engine,
