@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name}: {problem.title}", file=sys.stderr)
         with terminated_like_interrupted():
             result = minimize(
-                Benchmark(problem, {}), list(zip(problem.lower, problem.upper)), budget=args.budget or budget,
+                Benchmark(problem, {}), list(zip(problem.lower, problem.upper)), budget=budget if args.budget is None else args.budget,
                 method=args.method, seed=args.seed, vectorized=True, integrality=problem.integrality,
                 constraint_names=problem.constraint_names, eq_tol=problem.eq_tol, progress=not args.quiet,
             )  # fmt: skip
