@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.blackbox.answers import NOTHING, Answer, Fault
-from meco.blackbox.evaluation_table import Evaluations, EvaluationTable, stacked
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
+from meco.results import Evaluations, EvaluationTable, stacked
 
 JURY = 9  # well-formed answers whose majority decides what the constraints are
 
