@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint docs serve-docs bench clean
+.PHONY: help demo test test-slow test-attack lint docs serve-docs bench clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -23,6 +23,11 @@ test: $(VENV)/.dev ## Run the tests with every extra installed
 
 test-slow: $(VENV)/.dev ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
+
+ATTACK ?= --kind all
+test-attack: $(VENV)/.dev ## Attack it for hours; resumable, outcomes in out/attack (ATTACK="--kind commands --tries 500")
+	$(BIN)/python tests/attack/attack.py $(ATTACK)
+	$(BIN)/python tests/attack/large_runs.py
 
 lint: $(VENV)/.dev ## Check style and types, and format
 	$(BIN)/ruff check --fix src tests tools benchmarks examples

@@ -142,9 +142,11 @@ def minimize(
             session.keep_in(folder)
         return session.run()
     finally:
-        backend.close()
-        if folder is not None:
-            folder.close()
+        try:
+            backend.close()
+        finally:
+            if folder is not None:
+                folder.close()
 
 
 def _left_open(key: str, value: Any) -> bool:
@@ -172,7 +174,7 @@ def _constraints(given: Any, request: Request) -> tuple[Any, ...]:
 
 def _backend(workers: Any, call: Call, eval_timeout: float | None) -> Backend:
     """Where the function is called: here, or wherever workers and eval_timeout say."""
-    if type(workers) is int and workers == 1 and eval_timeout is None:
+    if type(workers) is int and workers == 1 and eval_timeout is None and not getattr(call.fun, "isolated", False):
         return Serial(call)
     from meco.blackbox.workers import choose_backend
 

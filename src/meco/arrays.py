@@ -100,6 +100,31 @@ def ordered_sum(x: Array) -> Array:
     return namespace(x).cumulative_sum(x, axis=-1)[..., -1]
 
 
+class GrowingRows:
+    """Rows [n, ...] that more are added to; what was handed out before stays as it was, and costs no copy."""
+
+    def __init__(self, *shape: int, dtype: Any = np.float64) -> None:
+        self._rows = np.empty((16, *shape), dtype=dtype)
+        self._count = 0
+
+    def extend(self, more: np.ndarray) -> None:
+        """Add rows [m, ...] at the end."""
+        end = self._count + len(more)
+        if end > len(self._rows):
+            grown = np.empty((max(end, 2 * len(self._rows)), *self._rows.shape[1:]), dtype=self._rows.dtype)
+            grown[: self._count] = self._rows[: self._count]
+            self._rows = grown
+        self._rows[self._count : end] = more
+        self._count = end
+
+    @property
+    def all(self) -> np.ndarray:
+        """The rows so far, to look at."""
+        seen = self._rows[: self._count]
+        seen.flags.writeable = False
+        return seen
+
+
 def everywhere(mask: Array) -> bool:
     """Whether the whole mask holds; on small NumPy arrays the method is twice as fast as the function."""
     return bool(mask.all()) if isinstance(mask, np.ndarray) else bool(namespace(mask).all(mask))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 from meco import __version__
 from meco.errors import MecoError
@@ -26,14 +29,51 @@ COMMANDS = {
 }
 
 
+EXIT = """exit codes:
+  0    done; for solve and resume: a feasible point was found
+  1    part of it is missing or wrong (bench, reproduce, policy verify)
+  2    no feasible point was found; or the input cannot be used, which one line on standard error says
+  70   a defect of meco; MECO_TRACEBACK=1 shows where
+  130  ended by Ctrl-C before there was a result; 128 + n: a campaign ended by signal n
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Mistakes in one line, with the way to help."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"meco: {message}; `{self.prog} --help` says more\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; errors of ours become one line on standard error and exit code 2."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(
+    """Run one command; whatever goes wrong becomes one line on standard error and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, ValueError):  # names of files and messages may not be UTF-8
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # whoever read this has enough
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("MECO_TRACEBACK"):
+            raise
+        code, said = _explained(error)
+        print("meco: " + " ".join(said.split()), file=sys.stderr)
+        return code
+
+
+def _run(arguments: list[str]) -> int:
+    parser = Parser(
         prog="meco",
         description="Minimise something expensive under constraints.",
-        epilog="meco COMMAND --help says more. Exit codes: 0 done (solve, resume: feasible), 1 no feasible point, "
-        "2 a mistake in what was asked, 130 interrupted before there was a result",
+        epilog=f"meco COMMAND --help says more\n\n{EXIT}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"meco {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -43,15 +83,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         if name == called:
             _module(name).configure(command)
     args = parser.parse_args(arguments)
-    try:
-        return _module(args.command).run(args) or 0
-    except MecoError as error:
-        print(f"meco: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:
-        return 0
+    return _module(args.command).run(args) or 0
+
+
+def _explained(error: Exception) -> tuple[int, str]:
+    """Exit code and line of an error."""
+    if isinstance(error, MecoError):
+        return 2, str(error)
+    if isinstance(error, OSError):
+        named = f": {error.filename}" if error.filename is not None else ""
+        return 2, f"{error.strerror or error}{named}"
+    if isinstance(error, (MemoryError, RecursionError)):
+        return 2, f"this asks for more memory than there is ({type(error).__name__})"
+    return 70, f"{type(error).__name__}: {error} (a defect of meco: MECO_TRACEBACK=1 shows where; please report it)"
 
 
 def _module(name: str):

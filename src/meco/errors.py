@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from os.path import commonprefix
 from types import ModuleType
+from typing import Any
 
 
 class MecoError(Exception):
@@ -45,6 +46,15 @@ class MissingData(MecoError, FileNotFoundError):
 
 class DamagedFile(MecoError, ValueError):
     """A file is not what its name says."""
+
+
+class CannotWrite(MecoError, OSError):
+    """A file could not be written: what was written before is whole; result holds what a run had found."""
+
+    result: Any = None
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

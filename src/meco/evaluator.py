@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, everywhere, namespace, rows, to_numpy
+from meco.arrays import Array, GrowingRows, everywhere, namespace, rows, to_numpy
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem, round_half_away
@@ -47,7 +47,8 @@ class Evaluator:
         self.snapshot_best = Incumbent(feasibility_first)
         self.last_population: Population | None = None
         self.notes: list[str] = []
-        self._rows: list[dict[str, Array]] = []
+        self._rows: list[dict[str, Array]] = []  # of generations that are not among the traced ones yet
+        self._traced: dict[str, GrowingRows] | None = None
         self._groups = _group(each)
         self._device = device
         self._place(each)
@@ -207,7 +208,7 @@ class Evaluator:
 
     def results(self, method: str, seeds: Sequence[int]) -> list[RunResult]:
         """One record per run, in NumPy."""
-        if not self._rows:
+        if not self._rows and self._traced is None:
             self.note(None)
         found, score = self.feasible_best.host(), self.score_best.host()
         snapshot = found
@@ -246,9 +247,24 @@ class Evaluator:
             for b, seed in enumerate(seeds)
         ]
 
+    def trace_of(self, run: int = 0) -> dict[str, np.ndarray]:
+        """What was recorded of every generation of a run, by name."""
+        return {k: v[:, run] for k, v in self._trace().items()}
+
     def _trace(self) -> dict[str, np.ndarray]:
-        names = [k for k in self._rows[-1] if all(k in row for row in self._rows)]
-        return {k: np.stack([to_numpy(row[k]) for row in self._rows]) for k in names}
+        """What was recorded of every generation, by name; each is stacked once, however often this is asked."""
+        if self._rows:
+            known = self._rows[-1] if self._traced is None else self._traced
+            names = [k for k in known if all(k in row for row in self._rows)]
+            more = {k: np.stack([to_numpy(row[k]) for row in self._rows]) for k in names}
+            if self._traced is None:
+                self._traced = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in more.items()}
+            self._traced = {k: self._traced[k] for k in names}
+            for k, values in more.items():
+                self._traced[k].extend(values)
+            self._rows.clear()
+        assert self._traced is not None
+        return {k: kept.all for k, kept in self._traced.items()}
 
 
 def _group(problems: list[Problem]) -> list[tuple[Any, np.ndarray]]:

@@ -14,6 +14,7 @@ from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
+from meco.files.modules import names_a_file
 from meco.method import Method, as_method, by_dimension, fifty
 from meco.problems.foreign import from_pymoo, is_pymoo
 from meco.problems.problem import Problem
@@ -216,10 +217,11 @@ def run_batch(
     **options: Any,
 ) -> list[RunResult]:
     """Runs in lockstep, one for each stream."""
-    evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
-    engine = build_engine(method, Task.of(evaluator, draw), **options)
-    engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
-    return evaluator.results(method, draw.seeds)
+    with np.errstate(all="ignore"):  # ours, whatever the caller set
+        evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
+        engine = build_engine(method, Task.of(evaluator, draw), **options)
+        engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
+        return evaluator.results(method, draw.seeds)
 
 
 def build_engine(method: str, task: Task, **options: Any) -> Engine:
@@ -230,8 +232,11 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
             options[key] = known.find(options[key])
     try:
         return record.build(task, **options)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, MecoError) or not options:
+    except Exception as error:
+        files = [v for v in (method, *options.values()) if isinstance(v, str) and names_a_file(v)]
+        if files and not isinstance(error, MecoError):
+            raise InvalidInput(f"{files[0]} made no engine: {type(error).__name__}: {error}") from error
+        if isinstance(error, MecoError) or not isinstance(error, (TypeError, ValueError)) or not options:
             raise
         if "unexpected keyword" in str(error):
             wrong = str(error).rpartition("argument ")[2].strip("'")

@@ -12,6 +12,8 @@ from typing import Any
 
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 TWICE = 0.3  # seconds within which a second signal is the first one again
+WAY_OUT = 5.0  # seconds for which nothing disturbs the way out that a signal has begun
+_heard_at = float("-inf")  # when a signal was last noted
 
 
 @contextmanager
@@ -26,7 +28,9 @@ def noted(
     heard: list[float] = []
 
     def note(number: int, frame: Any) -> None:
+        global _heard_at
         heard.append(time.monotonic())
+        _heard_at = heard[0]
         if len(heard) > 1:
             if heard[-1] - heard[0] > TWICE and waiting():
                 raise KeyboardInterrupt
@@ -57,13 +61,23 @@ def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM does what Ctrl-C does, also where Ctrl-C is ignored, as in the background."""
-    with _handled((signal.SIGTERM,), _interrupt):
+    """SIGTERM does what Ctrl-C does, also where Ctrl-C is ignored, as in the background.
+
+    Where a signal has already ended the work, the result is on its way out, and later signals leave it alone:
+    this is for a command, after which its process ends.
+    """
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    heard = STOPPING if usual else (signal.SIGTERM,)
+    with _handled(heard, _interrupt):
         yield
+    if time.monotonic() - _heard_at <= WAY_OUT and threading.current_thread() is threading.main_thread():
+        for number in heard:
+            signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
+    if time.monotonic() - _heard_at > WAY_OUT:
+        raise KeyboardInterrupt
 
 
 def interrupting() -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import pickle
+import os
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import IntEnum
@@ -48,6 +48,16 @@ class EvaluationFailed(MecoError, RuntimeError):
     result: Any = None
 
 
+class Cause:
+    """The exception that a call raised. It stays in its process: only its text travels, since unpickling runs code."""
+
+    def __init__(self, error: BaseException | None = None) -> None:
+        self.error = error
+
+    def __reduce__(self) -> tuple[type[Cause], tuple[()]]:
+        return Cause, ()
+
+
 class Answer(NamedTuple):
     """One call's numbers; names are those the function gave, "" where it gave none."""
 
@@ -58,23 +68,18 @@ class Answer(NamedTuple):
     h_names: tuple[str, ...] = ()
     fault: Fault = Fault.NONE
     reason: str = ""
-    error: bytes | None = None  # the exception, pickled, when it can be
+    cause: Cause | None = None
     where: str = ""  # the line that raised it
 
 
-def failed(fault: Fault, reason: str, error: bytes | None = None) -> Answer:
+def failed(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
     """The answer of a call that gave no numbers."""
-    return Answer(np.nan, fault=fault, reason=reason, error=error)
+    return Answer(np.nan, fault=fault, reason=reason, cause=cause)
 
 
 def raised(error: BaseException) -> Answer:
     """The answer of a call that raised."""
-    try:
-        packed = pickle.dumps(error)
-        pickle.loads(packed)
-    except Exception:
-        packed = None  # the text must do
-    answer = failed(Fault.RAISED, f"{type(error).__name__}: {_short(error, str)}", packed)
+    answer = failed(Fault.RAISED, f"{type(error).__name__}: {_short(error, str)}", Cause(error))
     return answer._replace(where=_line(error.__traceback__))
 
 
@@ -202,10 +207,10 @@ def _table(values: Any, count: int) -> np.ndarray:
 
 def _short(value: Any, as_text: Any = repr) -> str:
     try:
-        text = as_text(value)
-    except Exception:
+        text = str(as_text(value))
+    except (Exception, SystemExit):
         text = f"a {type(value).__name__}"
-    text = " ".join(text.split())
+    text = " ".join(text[:1000].split())
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -215,7 +220,8 @@ Constraint = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x [D] or r
 class Call:
     """The function and its separate constraints; (number, rows of points) -> answers and seconds.
 
-    A function with the attribute `numbered` is also told the number of the call.
+    A function with the attribute `numbered` is also told the number of the call. A function may fork:
+    the copy of this process that comes back from it ends here, so that every call is answered once.
     """
 
     def __init__(
@@ -226,12 +232,15 @@ class Call:
         self.errstate = np.geterr()  # the caller's own, whatever the library sets around it
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
-        start = perf_counter()
+        start, me = perf_counter(), os.getpid()
         try:
             with np.errstate(**self.errstate):
                 answers = self._rows(points) if self.vectorized else [self._one(number, points[0])]
         except (Exception, SystemExit) as error:  # a crash of the simulation is a failed evaluation
             answers = [raised(error)] * len(points)
+        finally:
+            if os.getpid() != me:
+                os._exit(0)
         return answers, perf_counter() - start
 
     def _one(self, number: int, x: np.ndarray) -> Answer:

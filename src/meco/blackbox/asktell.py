@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections.abc import Mapping
@@ -14,14 +15,21 @@ from meco.blackbox.answers import Answer, Fault, checked
 from meco.blackbox.answers import failed as failure
 from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known
 from meco.blackbox.habits import given_seed, refuse_unknown
-from meco.blackbox.request import make_request
+from meco.blackbox.request import make_request, whole_number
 from meco.blackbox.result import MinimizeResult, make_result
 from meco.blackbox.session import prepare
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
-from meco.errors import DamagedFile, InvalidInput
+from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.files.schema import Maybe, check, parse_json
 from meco.methods import DEFAULT
 
 STATE_FORMAT = 1
+COLUMNS = ("x", "f", "g", "h")
+INPUTS = {
+    "lower": [float], "upper": [float], "budget": int, "method": str, "seed": int, "options": {str: object},
+    "x0": Maybe([[float]]), "integrality": Maybe([bool]), "evaluated": Maybe({"count": int}),
+    "constraint_names": [str], "ineq_tol": object, "eq_tol": object, "n_ineq": int, "n_eq": int, "out": int,
+}  # fmt: skip
 REPEATED = ("budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol")  # inputs that are JSON as they are
 
 
@@ -38,6 +46,7 @@ class Optimizer:
         True
     """
 
+    @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
         self,
         bounds: Any,
@@ -68,9 +77,9 @@ class Optimizer:
         )  # fmt: skip
         for note in self.request.notes:
             warnings.warn(note, stacklevel=2)
-        counts = (int(n_ineq), int(n_eq))
+        counts = (whole_number(n_ineq, "n_ineq", least=0), whole_number(n_eq, "n_eq", least=0))
         known = self.request.known
-        if min(counts) < 0 or (known is not None and (known.g.shape[1], known.h.shape[1]) != counts):
+        if known is not None and (known.g.shape[1], known.h.shape[1]) != counts:
             raise InvalidInput(
                 f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too; got {n_ineq}, {n_eq}"
             )
@@ -124,19 +133,21 @@ class Optimizer:
         self._out = until
         return given
 
+    @np.errstate(all="ignore")
     def tell(self, x: Any, f: Any, g: Any = None, h: Any = None, failed: Any = None) -> None:
         """Values of points that were asked for, in any order: x [m, D], f [m], g [m, p], h [m, q].
 
         One point may come without its leading axis. failed [m] marks points without values; what is
         not finite counts as failed too. The next generation begins when the last value is told.
+        All of it is copied: the arrays stay yours.
         """
-        points = np.atleast_2d(np.asarray(to_numpy(x), dtype=np.float64)) + 0.0
+        points = np.atleast_2d(_copied(x, "x")) + 0.0
         count = len(points)
         if points.shape[1:] != (self.request.dim,):
             raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
         p, q = self.log.counts
         f, g, h = _rows(f, count, 1, "f"), _rows(g, count, p, "g"), _rows(h, count, q, "h")
-        lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.asarray(failed, dtype=bool))
+        lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
         if lost.shape != (count,):
             raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
         for k, i in enumerate(self._places(points)):
@@ -166,7 +177,7 @@ class Optimizer:
     @property
     def result(self) -> MinimizeResult:
         """The best point so far, also of an unfinished generation."""
-        trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if self.nit else {}
+        trace = self.evaluator.trace_of() if self.nit else {}
         reason = "budget" if self.done else "running"
         return make_result(
             self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine
@@ -186,7 +197,7 @@ class Optimizer:
         state |= {"x": x, "f": f, "g": g, "h": h}
         if self.request.known is not None:
             state |= {f"known_{key}": value for key, value in self.request.known._asdict().items()}
-        return state
+        return state | {"sha256": _seal(state)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], policy: Any = None) -> Optimizer:
@@ -194,28 +205,75 @@ class Optimizer:
 
         A policy that was given as an object must be given again.
         """
+        inputs, number, values, known = _read_state(state)
+        options: dict[str, Any] = inputs["options"] | ({} if policy is None else {"policy": policy})
+        options |= {key: inputs.get(key) for key in REPEATED}
         try:
-            inputs = json.loads(str(state["inputs"]))
-            if inputs["format"] > STATE_FORMAT:
-                raise DamagedFile(f"the state has format {inputs['format']}; this version reads up to {STATE_FORMAT}")
-            x, f, g, h = (np.asarray(state[key], dtype=np.float64) for key in ("x", "f", "g", "h"))
-            number = np.asarray(state["number"])
-            known = tuple(np.asarray(state[f"known_{key}"]) for key in Known._fields) if inputs["evaluated"] else None
-            options = inputs["options"] | ({} if policy is None else {"policy": policy})
             search = cls(
                 list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
-                constraint_names=inputs["constraint_names"] or None, **options, **{k: inputs[k] for k in REPEATED},
+                constraint_names=inputs["constraint_names"] or None, **options,
             )  # fmt: skip
-        except (KeyError, TypeError, json.JSONDecodeError) as error:
-            raise DamagedFile(f"this is not the state of an Optimizer: {error!r}") from error
-        at = 0
-        while at < len(x):
-            search.ask()
-            part = slice(at, at + int(np.sum(number[at:] < search._numbers.stop)))
-            search.tell(x[part], f[part], g[part], h[part], failed=~np.isfinite(f[part]))
-            at = part.stop
+            search._tell_again(number, *values)
+            if not 0 <= inputs["out"] <= len(search._points):
+                raise DamagedFile(f"it says that {inputs['out']} of {len(search._points)} points were given out")
+        except (MecoError, TypeError) as error:
+            raise DamagedFile(f"this state cannot be continued: {error}") from error
         search._out = inputs["out"]
         return search
+
+    def _tell_again(self, number: np.ndarray, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
+        """Tell what was told before, generation by generation."""
+        at = 0
+        while at < len(x):
+            self.ask()
+            until = at + int(np.sum(number[at:] < self._numbers.stop))
+            if until == at:
+                raise DamagedFile(f"it holds values of {len(x)} evaluations, of which {len(x) - at} were never asked")
+            part = slice(at, until)
+            self.tell(x[part], f[part], g[part], h[part], failed=~np.isfinite(f[part]))
+            at = until
+
+
+def _read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray, list[np.ndarray], Any]:
+    """Inputs, numbers of the calls, their columns and what was known beforehand, each of them checked."""
+    try:
+        inputs = parse_json(str(state["inputs"]), "the state's inputs")
+        check(inputs, {"format": int}, "the state's inputs")
+        if inputs["format"] > STATE_FORMAT:
+            raise DamagedFile(f"the state has format {inputs['format']}; this version reads up to {STATE_FORMAT}")
+        check(inputs, INPUTS, "the state's inputs")
+        if "sha256" in state and str(state["sha256"]) != _seal(state):  # version 0.1 wrote none
+            raise DamagedFile("the state was changed or damaged: it is not what state() gave")
+        values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
+        number = np.array(state["number"])
+        known = tuple(np.array(state[f"known_{key}"]) for key in Known._fields) if inputs.get("evaluated") else None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        said = error if isinstance(error, MecoError) else repr(error)
+        raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
+    count, dim = len(number) if number.ndim == 1 else -1, len(inputs["lower"])
+    shapes = [(count, dim), (count,), (count, inputs["n_ineq"]), (count, inputs["n_eq"])]
+    rising = number.dtype.kind in "iu" and bool((np.diff(number) > 0).all() and (number >= 0).all())
+    if [v.shape for v in values] != shapes or not rising or len(inputs["upper"]) != dim:
+        raise DamagedFile("this is not the state of an Optimizer: its columns do not fit together")
+    return inputs, number, values, known
+
+
+def _seal(state: Mapping[str, Any]) -> str:
+    """A hash of everything that a state holds."""
+    total = hashlib.sha256()
+    for key in sorted(k for k in state if k != "sha256"):
+        value = str(state[key]) if key == "inputs" else np.ascontiguousarray(state[key], dtype="<f8")
+        content = value.encode() if isinstance(value, str) else f"{value.shape}".encode() + value.tobytes()
+        total.update(f"{key} {len(content)} ".encode() + content)
+    return total.hexdigest()
+
+
+def _copied(values: Any, name: str) -> np.ndarray:
+    """Numbers that are nobody else's."""
+    try:
+        return np.array(to_numpy(values), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be numbers; got {values!r:.60}") from error
 
 
 def _rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
@@ -224,7 +282,7 @@ def _rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
         if width:
             raise InvalidInput(f"{name} must be told: {width} values for each point")
         return np.zeros((count, 0))
-    found = np.asarray(to_numpy(values), dtype=np.float64)
+    found = _copied(values, name)
     if found.size != count * width or (found.ndim > 1 and found.shape[0] != count):
         raise InvalidInput(f"{name} must have shape ({count}, {width}) for {count} points; got {found.shape}")
     return found.reshape(count, width)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import pickle
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -31,6 +31,7 @@ REASONS = {
     "interrupt": "the run was interrupted",
     "workers": "the workers are gone",
     "finished": "the method ended by itself",
+    "error": "an error ended the run",
 }
 
 
@@ -40,6 +41,15 @@ class StopRun(BudgetSpent):
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(detail or REASONS[reason])
         self.reason, self.detail = reason, detail
+
+
+def seconds(value: Any, name: str, positive: bool = False) -> float:
+    """A length of time; infinity is one."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    if not (number > 0 or (number == 0 and not positive)):
+        kind = "a positive number of seconds" if positive else "a number of seconds, 0 or more"
+        raise InvalidInput(f"{name} must be {kind}; got {value!r:.60}")
+    return number
 
 
 class Stopping:
@@ -52,13 +62,12 @@ class Stopping:
         stop: str | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
-        if max_time is not None and not max_time >= 0:
-            raise InvalidInput(f"max_time must be a number of seconds, 0 or more; got {max_time!r}")
-        if target is not None and (not isinstance(target, (int, float)) or math.isnan(target)):
-            raise InvalidInput(f"target must be a number; got {target!r}")
-        if stop not in (None, "feasible"):
+        if target is not None and (not isinstance(target, Real) or math.isnan(target)):
+            raise InvalidInput(f"target must be a number; got {target!r:.60}")
+        if not (stop is None or (isinstance(stop, str) and stop == "feasible")):
             raise UnknownName("stop condition", stop, ["feasible"])
-        self.deadline = None if max_time is None else time.monotonic() + max_time
+        self.deadline = None if max_time is None else time.monotonic() + seconds(max_time, "max_time")
+        self.errstate = np.geterr()  # the caller's own, for the callback
         self.target, self.stop, self.callback = target, stop, callback if callback is None else read_callback(callback)
         self.interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
@@ -70,6 +79,11 @@ class Stopping:
         if late or self.interrupted():
             self.end("max_time" if late else "interrupt")
             raise StopRun(self.reason or "interrupt")
+
+    def check_clock(self) -> None:
+        """End the run when its time is over; a signal lets what is at hand be finished."""
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            self.check()
 
     def patience(self, until: float | None = None) -> float:
         """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
@@ -99,8 +113,10 @@ class Stopping:
         with suppress(StopRun):
             self.check()
         if self.callback is not None and self.reason is None:
+            found = result()
             try:
-                wish = self.callback(result())
+                with np.errstate(**self.errstate):
+                    wish = self.callback(found)
                 if isinstance(wish, (bool, np.bool_)) and wish:
                     self.end("callback")
             except StopIteration:  # SciPy's way to say it
@@ -198,7 +214,7 @@ class Caller:
         numbers = self.log.plan(len(points))
         try:
             chunks = self._chunks([k for k, n in enumerate(numbers) if not self.log.replay(n, points[k])])
-            jobs = [CallJob(numbers[ks[0]], points[ks[0] : ks[0] + 1] if len(ks) == 1 else points[ks]) for ks in chunks]
+            jobs = [CallJob(numbers[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
             self._watch(numbers.stop)
             for index, answers, seconds in self.backend.run(jobs, self.stopping):
                 self._notice(self.begun + index, answers[0])
@@ -228,7 +244,7 @@ class Caller:
                 f"the first {ALIKE} calls of fun all raised {answer.reason}"
                 + (f", {answer.where}" if answer.where else "")
                 + '; on_error="penalize" goes on regardless'
-            ) from _cause(answer)
+            ) from (None if answer.cause is None else answer.cause.error)
 
     def _chunks(self, todo: list[int]) -> list[list[int]]:
         """Points that share a call: one each, or all of them in as many calls as there are workers."""
@@ -241,7 +257,7 @@ class Caller:
         """Enter an answer; a failed one is raised where asked."""
         entry = Entry.of(number, self.batch, attempt, x, answer)
         if not entry.good and self.on_error == "raise":
-            raise _failure(entry, answer.reason) from _cause(answer)
+            raise _failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
         self.log.take(entry, answer.reason)
         self._report_mismatch()
 
@@ -269,10 +285,3 @@ class Caller:
 def _failure(entry: Entry, reason: str) -> EvaluationFailed:
     place = np.array2string(entry.x, threshold=8)
     return EvaluationFailed(f"evaluation {entry.number} at x={place} {WORDS[entry.fault]}: {reason}")
-
-
-def _cause(answer: Answer) -> BaseException | None:
-    try:
-        return pickle.loads(answer.error) if answer.error else None
-    except Exception:
-        return None

@@ -18,6 +18,8 @@ import numpy as np
 
 from meco.errors import InvalidInput
 
+LARGEST_OUTPUT = 1 << 24  # bytes
+
 
 class ProgramFailed(RuntimeError):
     """The program ended with an error, or wrote no usable output."""
@@ -32,6 +34,7 @@ class Command:
     """
 
     numbered = True  # it wants to be told the number of the call
+    isolated = True  # called in a worker process, whose whole group ends with its parent, however that ends
 
     def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep: bool = False) -> None:
         self.line, self.keep = line, keep
@@ -49,10 +52,13 @@ class Command:
         filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
         self._run(filled, place)
         try:
+            size = wanted.stat().st_size
+            if size > LARGEST_OUTPUT:
+                raise ProgramFailed(f"the program's output has {size} bytes, more than {LARGEST_OUTPUT}")
             answer = json.loads(wanted.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise ProgramFailed("the program wrote no output file") from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ProgramFailed(f"the program's output is not JSON: {error}") from None
         if not isinstance(answer, dict):
             raise ProgramFailed('the program\'s output must be {"f": .., "g": [..], "h": [..]}')
@@ -74,7 +80,9 @@ class Command:
                 process.wait()
                 raise
         if code != 0:
-            said = (place / "stderr.txt").read_text(errors="replace").strip().splitlines()
+            with open(place / "stderr.txt", "rb") as err:
+                err.seek(-min(4096, err.seek(0, os.SEEK_END)), os.SEEK_END)
+                said = err.read().decode(errors="replace").strip().splitlines()
             raise ProgramFailed(f"the program ended with code {code}" + (f": {said[-1]}" if said else ""))
 
     def close(self) -> None:
@@ -84,7 +92,10 @@ class Command:
 
 
 def _arguments(line: str) -> list[str]:
-    parts = shlex.split(line)
+    try:
+        parts = shlex.split(line)
+    except ValueError as error:
+        raise InvalidInput(f"the command cannot be read ({error}): {line!r:.60}") from error
     for mark in ("{input}", "{output}"):
         if not any(mark in part for part in parts):
             raise InvalidInput(f'the command must contain {mark}, as in "./sim {{input}} {{output}}"; got {line!r}')

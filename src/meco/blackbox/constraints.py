@@ -77,7 +77,7 @@ def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> Limite
         low, high = _sides(item, where)
         if hasattr(item, "A"):
             matrix = item.A.toarray() if hasattr(item.A, "toarray") else item.A
-            matrix = np.atleast_2d(np.asarray(matrix, dtype=np.float64))
+            matrix = np.atleast_2d(np.array(matrix, dtype=np.float64))
             if matrix.shape[1] != dim or not np.isfinite(matrix).all():
                 raise InvalidInput(f"{where}: A must be finite with {dim} columns; got shape {matrix.shape}")
             _check_reachable(matrix, low, high, lower, upper, where)
@@ -122,7 +122,10 @@ def _read_dict(item: Mapping[str, Any], where: str) -> LimitedValues:
 
 
 def _sides(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
-    low, high = np.asarray(item.lb, dtype=np.float64), np.asarray(item.ub, dtype=np.float64)
+    try:
+        low, high = np.array(item.lb, dtype=np.float64), np.array(item.ub, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{where}: lb and ub must be numbers; got {item.lb!r:.60} and {item.ub!r:.60}") from error
     if np.isnan(low).any() or np.isnan(high).any() or (low > high).any():
         raise InvalidInput(f"{where}: every lower limit must be at most its upper limit; got lb={low}, ub={high}")
     return np.atleast_1d(low), np.atleast_1d(high)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from meco.blackbox.answers import NOTHING, Answer, Fault
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
+from meco.results import Evaluations, EvaluationTable, stacked
 
 JURY = 9  # well-formed answers whose majority decides what the constraints are
 
@@ -72,32 +72,6 @@ class Known(NamedTuple):
         return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluations:
-    """All evaluations as columns, in the order of the calls: x [n, D], f [n], g [n, p], h [n, q].
-
-    failed marks calls without a usable answer; feasible those within the tolerances; given those
-    that were known beforehand and cost nothing; attempt counts repeated calls of a point.
-    """
-
-    x: np.ndarray
-    f: np.ndarray
-    g: np.ndarray
-    h: np.ndarray
-    failed: np.ndarray
-    feasible: np.ndarray
-    given: np.ndarray
-    attempt: np.ndarray
-    fault: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.f)
-
-    def evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
-        """The same values as the search sees them: [1, n], ..."""
-        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
-
-
 class LayoutChanged(Exception):
     """Few answers had to decide what the constraints are, and most of the first nine say otherwise."""
 
@@ -129,6 +103,7 @@ class EvaluationLog:
         self._heard = 0  # every number below this one was heard
         self._first: dict[int, Entry] = {}  # well-formed answers as they came, until the review
         self.reviewed = False
+        self._table: EvaluationTable | None = None
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -220,6 +195,7 @@ class EvaluationLog:
         first, self._first, self.reviewed = self._first, {}, True
         if self.counts != found.counts:
             self.layout = found
+            self._table = None
             self.faults[Fault.MISMATCH] = 0
             for entry in first.values():
                 self._enter(*self._matched(entry, ""), new=True)
@@ -260,7 +236,7 @@ class EvaluationLog:
         entries = [self.entries[n] for n in numbers]
         f = np.array([e.f if e.good else np.nan for e in entries], dtype=np.float64)
         g, h = (
-            _stack([values if e.good else NOTHING for e, values in zip(entries, column)], width)
+            stacked([values if e.good else NOTHING for e, values in zip(entries, column)], width)
             for column, width in zip(([e.g for e in entries], [e.h for e in entries]), self.counts)
         )
         return f, g, h
@@ -278,28 +254,14 @@ class EvaluationLog:
 
     def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls by number."""
-        p, q = self.counts
-        made = [self.entries[n] for n in sorted(self.entries)]
-        if known is None:
-            known = Known(np.zeros((0, dim)), np.zeros(0), np.zeros((0, p)), np.zeros((0, q)))
-        x = np.concatenate([known.x, np.array([e.x for e in made]).reshape(-1, dim)])
-        f = np.concatenate([known.f, np.array([e.f for e in made], dtype=np.float64)])
-        g = np.concatenate([known.g, _stack([e.g for e in made], p)])
-        h = np.concatenate([known.h, _stack([e.h for e in made], q)])
-        before = np.zeros(len(known.f), dtype=np.int64)
-        fault = np.concatenate([before, np.array([e.fault for e in made], dtype=np.int64)])
-        attempt = np.concatenate([before, np.array([e.attempt for e in made], dtype=np.int64)])
-        ev = Evaluation.of(f[None], g[None], h[None], ineq_tol, eq_tol)
-        unusable = fault != Fault.NONE
-        return Evaluations(
-            x, f, g, h, ev.failed[0] | unusable, ev.feasible[0] & ~unusable,
-            given=np.arange(len(f)) < len(before), attempt=attempt, fault=fault,
-        )  # fmt: skip
+        table = self._table
+        if table is None or table.counts != self.counts or not _same(table.tolerances, (ineq_tol, eq_tol)):
+            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol)
+        return table.update(self.entries)
 
 
-def _stack(rows: Sequence[Any], width: int) -> np.ndarray:
-    blank = np.full(width, np.nan)
-    return np.array([r if r.size == width else blank for r in rows]).reshape(len(rows), width)
+def _same(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other))
 
 
 def _blank(entry: Entry, fault: Fault) -> Entry:

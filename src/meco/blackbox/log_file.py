@@ -18,6 +18,7 @@ import struct
 import time
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ import numpy as np
 
 from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry
+from meco.errors import DamagedFile
 from meco.files.atomic import replacing
 
 MAGIC = b"MECOLOG\n"
@@ -37,6 +39,7 @@ CHECK = struct.Struct("<I")
 HEADER_1 = struct.Struct("<8sHHIIIII")  # of version 0.1
 CALL, NAMES = 1, 2
 PATIENCE = 0.05  # seconds that a record may wait for company before it is handed to the system
+LARGEST_FILE = 1 << 32  # bytes
 
 Names = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -68,16 +71,32 @@ class Encoder:
         return before + _frame(CALL, b"".join((head, entry.x.tobytes(), values, entry.g.tobytes(), entry.h.tobytes())))
 
 
-def _decoded(content: bytes, names: list[Names]) -> Entry | None:
-    """The entry in a call's content, or None where its names were lost."""
-    number, batch, fault, attempt, p, q, named = HEAD.unpack_from(content)
-    values = np.frombuffer(content, dtype="<f8", offset=HEAD.size).astype(np.float64)
-    dim = values.size - 1 - p - q
-    if named >= len(names):
+def _decoded(content: bytes, names: list[Names], facts: dict[str, Any] | None) -> Entry | None:
+    """The entry in a call's content, or None where its names were lost or it is none of this run."""
+    try:
+        number, batch, fault, attempt, p, q, named = HEAD.unpack_from(content)
+        values = np.frombuffer(content, dtype="<f8", offset=HEAD.size).astype(np.float64)
+        kind, known = Fault(fault), names[named]
+    except (struct.error, ValueError, IndexError):
         return None
-    g_names, h_names = names[named] if named else (("",) * p, ("",) * q)
+    dim = values.size - 1 - p - q
+    g_names, h_names = known if named or dim < 0 else (("",) * p, ("",) * q)
+    if dim < 0 or (len(g_names), len(h_names)) != (p, q):
+        return None
+    if facts is not None and not (number < facts["inputs"]["budget"] and dim == len(facts["inputs"]["lower"])):
+        return None
     x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
-    return Entry(number, batch, attempt, Fault(fault), x, f, g, h, g_names, h_names)
+    return Entry(number, batch, attempt, kind, x, f, g, h, g_names, h_names)
+
+
+def _named(content: bytes) -> Names | None:
+    """The names of constraints in a frame, or None where these are no names."""
+    try:
+        g_names, h_names = json.loads(content)
+        found = tuple(g_names), tuple(h_names)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return found if all(isinstance(name, str) for part in found for name in part) else None
 
 
 class LogFile:
@@ -93,8 +112,9 @@ class LogFile:
     def _open(self) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self.path, flags, 0o666)
-        if os.fstat(self._descriptor).st_size == 0:
-            os.write(self._descriptor, HEADER)
+        self._size = os.fstat(self._descriptor).st_size
+        if self._size == 0:
+            self._write(HEADER)
 
     def append(self, entry: Entry) -> None:
         """Add a record; a slow simulation's answer is handed over at once, quick ones in groups."""
@@ -104,12 +124,22 @@ class LogFile:
             self.flush(sync=False)
             self._since = now
 
+    def _write(self, content: bytes) -> None:
+        """All of it or, on a full disk, none of it."""
+        view = memoryview(content)
+        try:
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(self._descriptor, self._size)
+            raise
+        self._size += len(content)
+
     def flush(self, sync: bool = True) -> None:
         """Hand everything over to the system, and to the disk where that was asked for."""
         if self._waiting:
-            view = memoryview(b"".join(self._waiting))
-            while view:
-                view = view[os.write(self._descriptor, view) :]
+            self._write(b"".join(self._waiting))
             self._waiting.clear()
         if sync and self.fsync:
             os.fsync(self._descriptor)
@@ -121,10 +151,14 @@ class LogFile:
         self._encode = write_log(self.path, entries, self.fsync)
         self._open()
 
-    def close(self) -> None:
-        """Flush and let go of the file."""
-        if self._descriptor >= 0:
-            self.flush()
+    def close(self, flush: bool = True) -> None:
+        """Flush and let go of the file, in every case."""
+        if self._descriptor < 0:
+            return
+        try:
+            if flush:
+                self.flush()
+        finally:
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -150,7 +184,7 @@ class LogContent(NamedTuple):
 
 def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
     """Every intact record; facts of run.json say how wide the records of format 1 are."""
-    content = path.read_bytes() if path.exists() else b""
+    content = _content(path)
     new = content.startswith(HEADER)
     if facts is not None and facts["format"] == 1 and not new:
         return _read_format_1(content, facts)
@@ -158,15 +192,27 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
     names: list[Names] = [((), ())]
     damaged = int(bool(content) and not new)
     for kind, block in _frames(content):
-        entry = _decoded(block, names) if kind == CALL else None
-        if kind == NAMES:
-            g_names, h_names = json.loads(block)
-            names.append((tuple(g_names), tuple(h_names)))
+        entry = _decoded(block, names, facts) if kind == CALL else None
+        found = _named(block) if kind == NAMES else None
+        if found is not None:
+            if found not in names:  # written twice where the first call that has them had to be
+                names.append(found)
         elif entry is None:
             damaged += 1
         else:
             entries.setdefault(entry.number, entry)
     return LogContent(list(entries.values()), names[1:], damaged)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise DamagedFile(f"{path} is no log of a run: it has more than {LARGEST_FILE} bytes")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise DamagedFile(f"cannot read {path}: {error.strerror}") from error
 
 
 def _frames(content: bytes) -> Iterator[tuple[int, bytes]]:
@@ -187,11 +233,13 @@ def _frames(content: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _read_format_1(content: bytes, facts: dict[str, Any]) -> LogContent:
     """The log of version 0.1: records of one size for all, with p and q in the file's head and names in run.json."""
-    named = facts["constraints"] or {"ineq": [], "eq": []}
+    named = facts.get("constraints") or {"ineq": [], "eq": []}
     head = HEADER_1.unpack_from(content) if len(content) >= HEADER_1.size else ()
     whole = bool(head) and head[6] == zlib.crc32(HEADER_1.pack(*head[:6], 0, 0))
     dim, p, q = head[3:6] if whole else (len(facts["inputs"]["lower"]), len(named["ineq"]), len(named["eq"]))
     size = 16 + 8 * (dim + 1 + p + q) + 8
+    if dim != len(facts["inputs"]["lower"]) or size > max(len(content), 1 << 16):
+        return LogContent([], [], 1, format=1)
     names: Names = tuple(named["ineq"]), tuple(named["eq"])
     if (len(names[0]), len(names[1])) != (p, q):
         names = ("",) * p, ("",) * q
@@ -203,6 +251,9 @@ def _read_format_1(content: bytes, facts: dict[str, Any]) -> LogContent:
             damaged += 1
             continue
         number, batch, fault, attempt = struct.unpack_from("<QIHH", record)
+        if number >= facts["inputs"]["budget"] or fault not in Fault.__members__.values():
+            damaged += 1
+            continue
         values = np.frombuffer(record[16:-8], dtype="<f8").astype(np.float64)
         x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
         entries.setdefault(number, Entry(number, batch, attempt, Fault(fault), x, f, g, h, *names))

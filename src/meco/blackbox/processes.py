@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from multiprocessing.connection import Connection, wait
+from multiprocessing.util import Finalize
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from meco.blackbox.calls import CallJob, Stopping
 from meco.errors import InvalidInput
 
 WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
+NAME = "meco-worker"
 
 
 def start_method() -> str:
@@ -43,7 +45,7 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
         self.process = context.Process(  # type: ignore[attr-defined]
-            target=_serve, args=(theirs, call, os.getpid(), forked)
+            target=_serve, args=(theirs, call, os.getpid(), forked), name=NAME
         )
         self.process.start()
         theirs.close()
@@ -53,16 +55,18 @@ class Worker:
 
     def send(self, index: int, job: CallJob, timeout: float | None) -> None:
         """Hand over a job; raises OSError when the worker is gone."""
-        self.pipe.send(job)
+        self.pipe.send((index, job))
         self.index, self.size = index, len(job.points)
         self.until = None if timeout is None else time.monotonic() + timeout
 
     def receive(self) -> tuple[list[Answer], float] | None:
-        """The answers, or None when the worker died over them."""
+        """The answers, or None when the worker died over them, or what came is not its answer to this job."""
         try:
-            return self.pipe.recv() if self.pipe.poll() else None
-        except (EOFError, OSError):
+            index, process, answers, seconds = self.pipe.recv() if self.pipe.poll() else (-1, -1, [], 0.0)
+        except Exception:  # the end of the pipe, or bytes that are no answer
             return None
+        right = (index, process, len(answers)) == (self.index, self.process.pid, self.size)
+        return (answers, seconds) if right else None
 
     def kill(self) -> None:
         """End the process and whatever it started."""
@@ -95,10 +99,10 @@ def _serve(pipe: Connection, call: Any, parent: int, other: Connection | None) -
             job = pipe.recv()
             if job is None:
                 return
-            found = call(*job)
+            answer = (job[0], me, *call(*job[1]))
             if os.getpid() != me:  # the function forked and both came back: one answer is enough
                 os._exit(0)
-            pipe.send(found)
+            pipe.send(answer)
         except (EOFError, OSError):
             return
 
@@ -114,6 +118,18 @@ def _watch(parent: int) -> None:
             os._exit(1)
 
 
+def _end_workers() -> None:
+    """No worker keeps this process from ending, whatever interrupted its way out."""
+    for process in multiprocessing.active_children():
+        if process.name == NAME:
+            with suppress(OSError, AttributeError):
+                os.killpg(process.pid, signal.SIGKILL)  # type: ignore[arg-type]
+            process.kill()
+
+
+Finalize(None, _end_workers, exitpriority=100)  # before multiprocessing waits for its children
+
+
 class WorkerPool:
     """`count` workers that take jobs in order; a job past `timeout` seconds ends its worker."""
 
@@ -124,11 +140,13 @@ class WorkerPool:
         self.idle: list[Worker] = []
 
     def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
-        """(index of job, answers, seconds) as they come, until a stop."""
+        """(index of job, answers, seconds) as they come, until a stop; a signal lets calls at hand be finished."""
         waiting, busy = deque(enumerate(jobs)), list[Worker]()
         try:
             while waiting or busy:
-                while waiting and len(busy) < self.count:
+                if not busy:
+                    stopping.check()
+                while waiting and len(busy) < self.count and not stopping.interrupted():
                     busy.append(self._assign(*waiting.popleft()))
                 self._sleep(busy, stopping)
                 for worker in list(busy):
@@ -154,7 +172,7 @@ class WorkerPool:
         """Wait until a worker has something to say, dies, or runs out of time."""
         ends = [w.until for w in busy if w.until is not None]
         wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.patience(min(ends, default=None)))
-        stopping.check()
+        stopping.check_clock()
 
     def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
         """What a worker has to say by now; None while it is still at work."""

@@ -19,6 +19,9 @@ from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS
 from meco.problems.problem import check_bounds
 
+MOST_NUMBERS = 100_000_000  # in a population
+WIDEST = 1e300  # of a box: arithmetic with wider ones overflows
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
@@ -96,12 +99,14 @@ def make_request(
     at_once is how many points can be evaluated side by side: the batch, where a method has one and none is given.
     """
     lower, upper = read_bounds(bounds)
-    budget = _count(50 * lower.size if budget is None else budget, "budget")
+    budget = whole_number(50 * lower.size if budget is None else budget, "budget")
     method = METHODS.resolve(method)
     if options.get("pop_size") is not None:
-        options["pop_size"] = _count(options["pop_size"], "pop_size")
+        options["pop_size"] = whole_number(options["pop_size"], "pop_size")
+        if options["pop_size"] * lower.size > MOST_NUMBERS:
+            raise InvalidInput(f"pop_size is too large for {lower.size} variables; got {options['pop_size']}")
     if options.get("batch") is not None or "batch" in METHODS[method].options:
-        options["batch"] = _count(at_once if options.get("batch") is None else options["batch"], "batch")
+        options["batch"] = whole_number(at_once if options.get("batch") is None else options["batch"], "batch")
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
@@ -160,7 +165,7 @@ def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:
         return _checked(low, high)
     try:
         pairs = np.array(bounds, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(
             f"bounds must be one (low, high) pair of numbers per variable; got {bounds!r:.60}"
         ) from error
@@ -175,7 +180,7 @@ def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:
 def _checked(lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
     low, high = check_bounds(lower, upper, "bounds")
     with np.errstate(over="ignore"):
-        for i in np.flatnonzero(~np.isfinite(high - low)):
+        for i in np.flatnonzero(~(high - low < WIDEST)):
             raise InvalidInput(f"bounds of variable {i} are too far apart: {low[i]} and {high[i]}")
     return low, high
 
@@ -204,7 +209,7 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, whole: np.nda
     """Points [n, D] inside the box, or an error that names the first that is not."""
     try:
         found = np.array(points, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be numbers, shape (D,) or (n, D); got {points!r:.60}") from error
     found = found[None] if found.ndim == 1 else found
     if found.ndim != 2 or found.shape[1] != lower.size:
@@ -266,7 +271,8 @@ def _column(values: Any, count: int) -> np.ndarray:
     return found
 
 
-def _count(value: Any, name: str, least: int = 1) -> int:
+def whole_number(value: Any, name: str, least: int = 1) -> int:
+    """A whole number that is not too small, however it was written."""
     try:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except TypeError as error:

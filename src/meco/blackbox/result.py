@@ -14,8 +14,6 @@ from meco.blackbox.calls import REASONS
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
 from meco.engines.engine import Engine
-from meco.results import feasibility_first
-from meco.rules.rule import best
 
 FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constr", "nfev", "nit", "nfail", "stop_reason", "seed")
@@ -99,7 +97,7 @@ def make_result(
     allowed = request.tolerances(log)
     every = log.columns(request.dim, request.known, *allowed)
     if len(every):
-        at = _best(every, *allowed)
+        at = every.leader
         x, fun, feasible = every.x[at].copy(), float(every.f[at]), bool(every.feasible[at])
         usable = not every.failed[at]
     else:
@@ -144,13 +142,6 @@ def _policy(engine: Engine | None) -> dict[str, str]:
     """Which policy steered the search, where one did."""
     told = {} if engine is None else engine.steered_by()
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
-
-
-def _best(every: Evaluations, ineq_tol: Any, eq_tol: Any) -> int:
-    """The best point with every g <= 0; if there is none, the best within the tolerances, or the least violation."""
-    strict = every.evaluation(0.0, eq_tol)
-    ev = strict if strict.feasible[0].any() else every.evaluation(ineq_tol, eq_tol)
-    return int(best(feasibility_first(ev))[0])
 
 
 def _constraints(names: Sequence[str], every: Evaluations, at: int, *allowed: Any) -> dict[str, dict[str, float]]:

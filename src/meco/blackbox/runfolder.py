@@ -14,7 +14,8 @@ import json
 import os
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +26,9 @@ import meco
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.log_file import FORMAT, LogFile, read_log, write_log
 from meco.blackbox.result import versions
-from meco.blackbox.runreader import read_facts
+from meco.blackbox.runreader import place_of, read_facts, write_facts
 from meco.blackbox.snapshot import Snapshot, read_snapshot
-from meco.errors import InvalidInput
+from meco.errors import CannotWrite, InvalidInput, MecoError
 from meco.files.atomic import DRAFT, write_json
 from meco.files.lock import Lock
 from meco.methods import METHODS
@@ -51,6 +52,7 @@ class RunFolder:
     def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
         self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
         self.notes: list[str] = []
+        self.broken = False  # whether something could not be written: then nothing more is
         self.past = self._take_over()
         self._order = [entry.number for entry in self.past]  # as they stand in the log
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
@@ -63,19 +65,27 @@ class RunFolder:
     ) -> RunFolder:
         """A new folder, or the folder of an interrupted run with the same inputs."""
         mark = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        path = Path(mark.folder).absolute()  # wherever the function may go
-        path.mkdir(parents=True, exist_ok=True)
-        if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
-            raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
-        lock = Lock(path / "lock")
+        path = _folder(mark.folder)
+        with written(path):
+            path.mkdir(parents=True, exist_ok=True)
+            if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
+                raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
+            lock = Lock(path / "lock")
+            return cls._open(path, mark, inputs, resume, source, lock)
+
+    @classmethod
+    def _open(
+        cls, path: Path, mark: Checkpoint, inputs: dict[str, Any], resume: bool, source: Any, lock: Lock
+    ) -> RunFolder:
+        """The folder behind its lock, which does not outlive a failure."""
         try:
             facts = read_facts(path)
             if facts is None:
                 facts = {
                     "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, "source": source,
+                    "inputs": inputs, "source": source, "place": place_of(path),
                 }  # fmt: skip
-                write_json(path / "run.json", facts, mark.fsync)
+                write_facts(path, facts, mark.fsync)
             elif not resume:
                 raise InvalidInput(
                     f"{path} holds a run already; pass resume=True to continue it, or name another folder"
@@ -101,7 +111,7 @@ class RunFolder:
             found = read_log(place)
         if self.facts["format"] != FORMAT:
             self.facts["format"] = FORMAT
-            write_json(self.path / "run.json", self.facts, self.fsync)
+            write_facts(self.path, self.facts, self.fsync)
         self.log_file = LogFile(place, found.names, self.fsync)
         return found.entries
 
@@ -111,29 +121,34 @@ class RunFolder:
         log.keep, log.failed = self._keep, self._failed
 
     def _keep(self, entry: Entry) -> None:
-        self.log_file.append(entry)
+        with self._writing():
+            self.log_file.append(entry)
         self._order.append(entry.number)
 
     def _failed(self, entry: Entry, reason: str) -> None:
         line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
-        with open(self.path / "failures.jsonl", "a", encoding="utf-8", errors="backslashreplace") as file:
+        place = self.path / "failures.jsonl"
+        with self._writing(), open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def clocked(self, number: int, seconds: float) -> None:
         """Note how long a call took."""
-        self._clock.write(CLOCK.pack(number, time.time(), seconds))
+        with self._writing():
+            self._clock.write(CLOCK.pack(number, time.time(), seconds))
 
     def generation(self, number: int, snapshot: Callable[[], Snapshot], last: bool = False) -> None:
         """Make sure that everything so far is on disk, and now and then note where the search stands."""
-        self.log_file.flush()
-        self._clock.flush()
+        with self._writing():
+            self.log_file.flush()
+            self._clock.flush()
         due = last or time.monotonic() - self._stated >= STATE_EVERY
         if not due and (self._expected is None or self._expected.generation != number):
             return
         state = snapshot()
         self._compare(state)
         if due:
-            state.write(self.path / "state.bin")
+            with self._writing():
+                state.write(self.path / "state.bin")
             self._stated = time.monotonic()
 
     def _compare(self, state: Snapshot) -> None:
@@ -150,18 +165,55 @@ class RunFolder:
 
     def finish(self, log: EvaluationLog, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
-        self.log_file.flush()
-        if log.caught_up and self._order != sorted(self._order):
-            entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
-            self._order = sorted(entries)
-            self.log_file.rewrite(entries[n] for n in self._order)
-        write_json(self.path / "result.json", result, self.fsync)
+        with self._writing():
+            self.log_file.flush()
+            if log.caught_up and self._order != sorted(self._order):
+                entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
+                self._order = sorted(entries)
+                self.log_file.rewrite(entries[n] for n in self._order)
+            write_json(self.path / "result.json", result, self.fsync)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """After a failure nothing more is written: what the log holds is then the beginning of the run."""
+        try:
+            with written(self.path):
+                yield
+        except CannotWrite:
+            self.broken = True
+            raise
 
     def close(self) -> None:
-        """Let go of the files."""
-        self.log_file.close()
-        self._clock.close()
-        self.lock.release()
+        """Let go of the files and of the folder, in every case."""
+        try:
+            with suppress(OSError) if self.broken else self._writing():
+                self.log_file.close(flush=not self.broken)
+        finally:
+            with suppress(OSError):  # times are a convenience
+                self._clock.close()
+            self.lock.release()
+
+
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """An error of the file system in our words, with the folder's name."""
+    try:
+        yield
+    except MecoError:
+        raise
+    except OSError as error:
+        raise CannotWrite(
+            f"cannot write to the run folder {path}: {error.strerror or error}; what was written before is whole: "
+            "make room or choose another folder, and resume"
+        ) from error
+
+
+def _folder(given: Any) -> Path:
+    """The folder that is meant, wherever the function may go."""
+    try:
+        return Path(given).absolute()
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"checkpoint must be the path of a folder; got {given!r:.60}") from error
 
 
 def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:
@@ -186,5 +238,5 @@ def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> No
 def recorded(checkpoint: Any) -> dict[str, Any]:
     """Inputs and options of the run in a folder, for what a resuming caller leaves out."""
     folder = checkpoint.folder if isinstance(checkpoint, Checkpoint) else checkpoint
-    facts = read_facts(Path(folder))
+    facts = read_facts(_folder(folder))
     return {} if facts is None else {**facts["inputs"], **facts["inputs"]["options"]}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +13,71 @@ import meco
 from meco.blackbox.evaluation_log import EvaluationLog
 from meco.blackbox.log_file import FORMAT, read_log
 from meco.errors import DamagedFile, InvalidInput
+from meco.files.atomic import write_json
+from meco.files.schema import Maybe, check, read_json
+
+SEAL = "sha256"  # the field of run.json that makes any change of the others noticed
+FACTS = {
+    "format": int,
+    "versions": {"meco": str},
+    "inputs": {
+        "lower": [float],
+        "upper": [float],
+        "budget": int,
+        "method": str,
+        "seed": int,
+        "options": {str: object},
+        "x0": Maybe([[float]]),
+        "integrality": Maybe([bool]),
+        "evaluated": Maybe({"count": int, "sha256": str}),
+        "constraint_names": [str],
+        "ineq_tol": object,
+        "eq_tol": object,
+        "on_error": Maybe(str),
+    },
+    "source": Maybe(
+        {
+            "kind": str,
+            "folder": str,
+            "options": {"vectorized": bool, "workers": Maybe(int), "eval_timeout": Maybe(float)},
+            "evaluated": Maybe(str),
+        }
+    ),
+    "constraints": Maybe({"ineq": [str], "eq": [str]}),  # of version 0.1
+}
+
+
+def write_facts(path: Path, facts: dict[str, Any], fsync: bool = False) -> None:
+    """Write run.json under its seal."""
+    write_json(path / "run.json", {**facts, SEAL: _seal(facts)}, fsync)
 
 
 def read_facts(path: Path) -> dict[str, Any] | None:
     """What run.json says, or None where there is none."""
-    if not (path / "run.json").exists():
+    file = path / "run.json"
+    if not file.exists():
         return None
-    try:
-        facts = json.loads((path / "run.json").read_text(encoding="utf-8"))
-        facts["format"], facts["versions"]["meco"], facts["inputs"]["options"], facts["inputs"]["method"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DamagedFile(f"{path / 'run.json'} does not describe a run: {error!r}") from error
+    facts = read_json(file)
+    check(facts, {"format": int, "versions": {"meco": str}}, str(file))
     if facts["format"] > FORMAT:
         raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
+    check(facts, FACTS, str(file))
+    if SEAL in facts and facts.pop(SEAL) != _seal(facts):  # version 0.1 wrote none
+        raise DamagedFile(f"{file} was changed or damaged: it is not what the run wrote")
+    if len(facts["inputs"]["lower"]) != len(facts["inputs"]["upper"]) or facts["inputs"]["budget"] < 1:
+        raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
     return facts
+
+
+def _seal(facts: dict[str, Any]) -> str:
+    text = json.dumps({k: v for k, v in facts.items() if k != SEAL}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def place_of(path: Path) -> str:
+    """What tells this folder on this machine from a copy of it elsewhere, which may be somebody else's."""
+    there = path.resolve()
+    return hashlib.sha256(f"{platform.node()} {there} {there.stat().st_ino}".encode("utf-8", "replace")).hexdigest()
 
 
 def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], EvaluationLog, int]:

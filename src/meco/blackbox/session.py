@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.arrays import Array, rows
-from meco.blackbox.answers import EvaluationFailed
 from meco.blackbox.calls import Caller, StopRun
 from meco.blackbox.evaluation_log import EvaluationLog, Known, LayoutChanged
 from meco.blackbox.request import Request
@@ -186,6 +185,7 @@ def _keys(unit: np.ndarray) -> list[bytes]:
 class Session:
     """A run in progress."""
 
+    @np.errstate(all="ignore")
     def __init__(self, request: Request, caller: Caller, report: Callable[[Session], None] | None = None) -> None:
         self.request, self.caller, self.report = request, caller, report
         self.log, self.stopping = caller.log, caller.stopping
@@ -208,24 +208,46 @@ class Session:
         self.caller.clocked = folder.clocked
         self.caller.begun = len(folder.past)
 
+    @np.errstate(all="ignore")  # ours, whatever the caller set: the function and the callback keep theirs
     def run(self) -> MinimizeResult:
-        """Search until something ends it; always a result, but for errors."""
+        """Search until something ends it; always a result, but for errors, which carry it."""
         with self._heard():
             try:
-                self._search()
-            except StopRun as stop:
-                self.stopping.end(stop.reason, stop.detail)
-            except KeyboardInterrupt:
-                self.between = False  # the streams may have moved on: where the search stands is not known
-                self.stopping.end("interrupt")
-            except EvaluationFailed as error:
-                error.result = self.result()
+                self._ended()
+                return self._finished()
+            except BaseException as error:
+                self._hand_over(error)
                 raise
             finally:
-                close = getattr(self.report, "close", None)
-                if close is not None:
-                    close()
-            return self._finished()
+                self.close()
+
+    def _ended(self) -> None:
+        """Search, and note why it ended."""
+        try:
+            self._search()
+        except StopRun as stop:
+            self.stopping.end(stop.reason, stop.detail)
+        except KeyboardInterrupt:
+            self.between = False  # the streams may have moved on: where the search stands is not known
+            self.stopping.end("interrupt")
+        finally:
+            close = getattr(self.report, "close", None)
+            if close is not None:
+                close()
+
+    def close(self) -> None:
+        """Let go of workers and files, while signals are still heard here."""
+        try:
+            self.caller.backend.close()
+        finally:
+            if self.folder is not None:
+                self.folder.close()
+
+    def _hand_over(self, error: BaseException) -> None:
+        """Attach the result so far to an error, unless that is what failed."""
+        self.stopping.end("error", f"{type(error).__name__} ended the run")
+        with suppress(Exception):
+            error.result = self.result()  # type: ignore[attr-defined]
 
     def _finished(self) -> MinimizeResult:
         """The result at the end, which the folder keeps too."""
@@ -290,7 +312,7 @@ class Session:
     def result(self) -> MinimizeResult:
         """The result so far."""
         seen = self.evaluator.feasible_best.held is not None and self.nit > 0
-        trace = self.evaluator.results(self.request.method, [self.request.seed])[0].trace if seen else {}
+        trace = self.evaluator.trace_of() if seen else {}
         return make_result(
             self.request, self.log, self.stopping.reason or "running", detail=self.stopping.detail, nit=self.nit,
             trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()], engine=self.engine,

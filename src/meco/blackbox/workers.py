@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from functools import partial
@@ -11,17 +12,18 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from meco.blackbox.answers import Answer, Call, Fault, failed
-from meco.blackbox.calls import Backend, CallJob, Found, Serial, Stopping, StopRun
+from meco.blackbox.calls import Backend, CallJob, Found, Serial, Stopping, StopRun, seconds
 from meco.blackbox.processes import Parcel, TimedCall, WorkerPool
 from meco.errors import InvalidInput
+
+GRACE = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
 
 
 def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
     """The backend that `workers` asks for: an int, an executor, or a map."""
-    if timeout is not None and not timeout > 0:
-        raise InvalidInput(f"eval_timeout must be a positive number of seconds; got {timeout!r}")
+    timeout = None if timeout is None else seconds(timeout, "eval_timeout", positive=True)
     if hasattr(workers, "submit"):
-        return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)))
+        return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)), timeout)
     if callable(workers):
         return Mapped(workers, _packed(call, timeout, _pickles(workers)))
     if isinstance(workers, bool) or not hasattr(workers, "__index__"):
@@ -31,7 +33,8 @@ def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
     count = (os.cpu_count() or 1) if int(workers) == -1 else int(workers)
     if count < 1:
         raise InvalidInput(f"workers must be 1 or more, or -1 for all cores; got {workers}")
-    return Serial(call) if count == 1 and timeout is None else WorkerPool(call, count, timeout)
+    own = timeout is not None or getattr(call.fun, "isolated", False)  # what must be killable has a process of its own
+    return WorkerPool(call, count, timeout) if count > 1 or own else Serial(call)
 
 
 def _packed(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
@@ -49,7 +52,7 @@ def _pickles(mapper: Any) -> bool:
 
 
 class Mapped:
-    """A map-like function, such as pool.map; its results come in order."""
+    """A map-like function, such as pool.map. Each result says of which job it is, so that none lands on another."""
 
     chunks = 1
 
@@ -58,43 +61,70 @@ class Mapped:
 
     def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
         stopping.check()
-        for index, found in enumerate(self.mapper(partial(_apply, self.call), jobs)):
-            yield index, *found
+        if not jobs:
+            return
+        open_jobs = dict(enumerate(jobs))
+        for found in self.mapper(partial(_apply, self.call), list(enumerate(jobs))):
+            job = open_jobs.pop(found[0], None) if isinstance(found, tuple) and len(found) == 3 else None
+            if job is None or len(found[1]) != len(job.points):
+                raise StopRun("workers", "the map returned something that is no result of a call, or one twice")
+            yield found
             stopping.check()
+        if open_jobs:
+            raise StopRun("workers", f"the map returned {len(jobs) - len(open_jobs)} of {len(jobs)} results")
 
     def close(self) -> None:
         pass
 
 
-def _apply(call: Callable[..., Any], job: CallJob) -> tuple[list[Answer], float]:
-    return call(*job)
+def _apply(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> Found:
+    return numbered[0], *call(*numbered[1])
 
 
 class Executor:
     """A concurrent.futures executor, or anything with submit() whose futures call back when done.
 
     The executor stays the caller's: it is not shut down, and what runs when the run stops
-    is left to finish.
+    is left to finish. With eval_timeout at least one future must end within it: where none
+    does, those still open are lost, and cost one evaluation each.
     """
 
     chunks = 1
 
-    def __init__(self, executor: Any, call: Callable[..., Any]) -> None:
+    def __init__(self, executor: Any, call: Callable[..., Any], timeout: float | None = None) -> None:
         self.executor, self.call = executor, call
+        self.patience = None if timeout is None else timeout + GRACE
 
     def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
-        done: SimpleQueue[tuple[int, Any]] = SimpleQueue()
-        futures = []
+        done: SimpleQueue[int] = SimpleQueue()
+        futures: dict[int, Any] = {}
         try:
             for index, job in enumerate(jobs):
-                futures.append(self._submit(job))
-                futures[-1].add_done_callback(lambda future, index=index: done.put((index, future)))
-            for _ in jobs:
-                index, future = _next(done, stopping)
-                yield index, *self._answers(future, jobs[index])
+                futures[index] = self._submit(job)
+                futures[index].add_done_callback(lambda future, index=index: done.put(index))
+            while futures:
+                ended = self._next(done, futures, stopping)
+                if ended is None:
+                    for lost in list(futures):
+                        futures.pop(lost).cancel()
+                        yield lost, *_lost(jobs[lost], "the executor lost it")
+                elif ended in futures:
+                    yield ended, *self._answers(futures.pop(ended), jobs[ended])
         finally:
-            for future in futures:
+            for future in futures.values():
                 future.cancel()
+
+    def _next(self, done: SimpleQueue[int], futures: dict[int, Any], stopping: Stopping) -> int | None:
+        """The next finished future, or None when all are lost; waited for in short steps so that a signal is heard."""
+        until = None if self.patience is None else time.monotonic() + self.patience
+        while True:
+            stopping.check()
+            try:
+                return done.get(timeout=stopping.patience(until))
+            except Empty:
+                silent = next((i for i, future in futures.items() if future.done()), None)  # it never called back
+                if silent is not None or (until is not None and time.monotonic() >= until):
+                    return silent
 
     def _submit(self, job: CallJob) -> Any:
         try:
@@ -105,7 +135,8 @@ class Executor:
     def _answers(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
         """The call itself never raises: what does come up is the executor's own trouble."""
         try:
-            return future.result()
+            answers, spent = future.result()
+            return (answers, spent) if len(answers) == len(job.points) else _lost(job, "it gave another call's answer")
         except BrokenExecutor as error:
             raise StopRun("workers", f"the executor broke: {error}") from error
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -114,18 +145,11 @@ class Executor:
                 "level of a module, or pass workers=N or a ThreadPoolExecutor"
             ) from error
         except (Exception, CancelledError) as error:
-            lost = failed(Fault.WORKER_LOST, f"{type(error).__name__}: {error}")
-            return [lost] * len(job.points), 0.0
+            return _lost(job, f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
         pass
 
 
-def _next(done: SimpleQueue[tuple[int, Any]], stopping: Stopping) -> tuple[int, Any]:
-    """The next finished future, waited for in short steps so that a signal is heard everywhere."""
-    while True:
-        stopping.check()
-        try:
-            return done.get(timeout=stopping.patience())
-        except Empty:
-            continue
+def _lost(job: CallJob, reason: str) -> tuple[list[Answer], float]:
+    return [failed(Fault.WORKER_LOST, reason)] * len(job.points), 0.0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from meco.blackbox.result import MinimizeResult, excess
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, load_extra
+from meco.files.schema import parse_json
+
+MOST_VARIABLES = 1_000_000
 
 
 def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
@@ -16,16 +18,27 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
     if not words:
         return None
     text = " ".join(words)
-    if Path(text).is_file():
-        text = Path(text).read_text(encoding="utf-8").strip()
     try:
+        if _is_file(text):
+            text = Path(text).read_text(encoding="utf-8").strip()
         if text.startswith("["):
-            pairs = json.loads(text)
+            pairs = parse_json(text, "--bounds")
         else:
             pairs = [[float(v) for v in pair.split(",")] for pair in text.replace(";", " ").split()]
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise InvalidInput(f'--bounds wants pairs such as "0,1 -5,5", JSON, or a file; got {text!r:.60}') from error
-    return pairs * dim if dim is not None and len(pairs) == 1 else pairs
+    if dim is None or len(pairs) != 1:
+        return pairs
+    if not 1 <= dim <= MOST_VARIABLES:
+        raise InvalidInput(f"--dim must be from 1 to {MOST_VARIABLES}; got {dim}")
+    return pairs * dim
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # too long for a name
+        return False
 
 
 def parse_numbers(text: str | None, what: str) -> Any:
@@ -34,7 +47,7 @@ def parse_numbers(text: str | None, what: str) -> Any:
         return None
     try:
         if text.strip().startswith("["):
-            return json.loads(text)
+            return parse_json(text, what)
         rows = [[float(v) for v in row.split(",")] for row in text.split()]
     except ValueError as error:
         raise InvalidInput(f'{what} wants numbers such as "1,2,3"; got {text!r:.60}') from error
@@ -53,6 +66,17 @@ def parse_tolerance(text: str | None, what: str) -> Any:
     except ValueError as error:
         raise InvalidInput(f'{what} wants "1e-4", "1e-4,1e-2" or "name=1e-4,other=1e-2"; got {text!r:.60}') from error
     return found if len(found) > 1 else found[0]
+
+
+def check_picture(path: str | None) -> None:
+    """Refuse a picture that could not be written, before anything is spent on what it would show."""
+    if path is None:
+        return
+    known = load_extra("matplotlib.backend_bases", "plot", "a picture").FigureCanvasBase.get_supported_filetypes()
+    if Path(path).suffix.lower().lstrip(".") not in known:
+        raise InvalidInput(f"--plot wants a file that ends in {', '.join(sorted(known))}; got {path!r:.60}")
+    if not Path(path).absolute().parent.is_dir():
+        raise InvalidInput(f"--plot: there is no folder {str(Path(path).absolute().parent)!r:.80}")
 
 
 def describe(result: MinimizeResult, variables: Sequence[str] = ()) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from pathlib import Path
+from typing import Any
 
 from meco.blackbox.runfolder import Checkpoint
-from meco.blackbox.runreader import read_facts
+from meco.blackbox.runreader import place_of, read_facts
 from meco.commands.solve import finish
 from meco.commands.sources import open_source
-from meco.errors import InvalidInput
+from meco.errors import DamagedFile, InvalidInput
+from meco.files.modules import names_a_file
 from meco.signals import terminated_like_interrupted
 
 
@@ -24,6 +27,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", help="write a picture of the convergence")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.add_argument("--quiet", action="store_true", help="no progress")
+    parser.add_argument("--yes", action="store_true", help="run what a folder from elsewhere names, without asking")
+
+
+OPTIONS = {"policy", "pop_size", "batch"}  # of the method, that a run of the command line may have
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,7 +45,13 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(
             f"the run in {folder} was started from Python; continue it there with minimize(..., resume=True)"
         )
-    os.chdir(source["folder"])  # relative paths mean what they meant
+    if not set(inputs["options"]) <= OPTIONS:
+        raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(OPTIONS))}")
+    _confirm(folder, facts, args.yes)
+    try:
+        os.chdir(source["folder"])  # relative paths mean what they meant
+    except OSError as error:
+        raise InvalidInput(f"the run began in {source['folder']}, which cannot be entered: {error.strerror}") from error
     fun = open_source(source, folder)
     fun.source = source
     options = dict(source["options"])
@@ -48,11 +61,27 @@ def run(args: argparse.Namespace) -> int:
     try:
         with terminated_like_interrupted():
             result = minimize(
-                fun, list(zip(inputs["lower"], inputs["upper"])), evaluated=source["evaluated"],
+                fun, list(zip(inputs["lower"], inputs["upper"])), evaluated=source.get("evaluated"),
                 constraint_names=inputs["constraint_names"] or None, max_time=args.max_time, target=args.target_value,
                 stop=args.stop, progress=not args.quiet, checkpoint=Checkpoint(folder, args.fsync), resume=True,
-                **{key: inputs[key] for key in same}, **inputs["options"], **options,
+                **{key: inputs.get(key) for key in same}, **inputs["options"], **options,
             )  # fmt: skip
+            return finish(result, args)
     finally:
         fun.close()
-    return finish(result, args)
+
+
+def _confirm(folder: Path, facts: dict[str, Any], yes: bool) -> None:
+    """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own."""
+    source, method = facts["source"], facts["inputs"]["method"]
+    runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
+    named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None) if what]
+    if yes or not named or facts.get("place") == place_of(folder):
+        return
+    said = f"{folder} was not made here, or was moved; resuming it runs {' and '.join(map(repr, named))}"
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{said}; add --yes if that is what you want")
+    print(f"meco: {said}", file=sys.stderr)
+    print("run it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InvalidInput("not resumed")

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from meco.blackbox.progress import clock
+from meco.blackbox.request import read_bounds
 from meco.blackbox.runfolder import Checkpoint
-from meco.commands.console import describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
-from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function
+from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
+from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
 from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.methods import DEFAULT, solve
@@ -24,7 +25,8 @@ from meco.problems.problem import Problem
 from meco.results import RunResult
 from meco.signals import noted, terminated_like_interrupted
 
-INFEASIBLE = 1  # exit code of a run that found no feasible point
+INFEASIBLE = 2  # exit code of a run that found no feasible point
+MOST_RUNS = 100_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,8 +71,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    with terminated_like_interrupted():
+        return _solve(args)
+
+
+def _solve(args: argparse.Namespace) -> int:
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
+    check_picture(args.plot)
     if args.program is not None or is_function(args.target):
         return _solve_function(args)
     problem = find_problem(args.target, args.dim, _instance(args.instance))
@@ -79,12 +87,16 @@ def run(args: argparse.Namespace) -> int:
         if args.runs != 1:
             raise InvalidInput("--checkpoint, limits and starting points are for a single run; leave --runs out")
         source = {"kind": "benchmark", "target": args.target, "dim": args.dim, "instance": _instance(args.instance)}
+        source["digest"] = mission_digest(args.target)
         return _through_the_door(args, Benchmark(problem, source), problem)
     return _solve_benchmark(args, problem)
 
 
 def _instance(text: str) -> str | int:
-    return int(text) if text.lstrip("-").isdigit() else text
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _solve_function(args: argparse.Namespace) -> int:
@@ -108,24 +120,24 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
     bounds = fun.bounds if bounds is None else bounds
     if bounds is None:
         raise InvalidInput('--bounds is needed: one "low,high" pair per variable (or `bounds` in the Python file)')
+    dim = len(read_bounds(bounds)[0])
     options = call_options(args) if problem is None else {"vectorized": True}
     fun.source |= {"options": options, "evaluated": args.evaluated, "folder": str(Path.cwd())}
     checkpoint = None if args.checkpoint is None else Checkpoint(args.checkpoint, args.fsync)
     facts: dict[str, Any] = {
-        "integrality": getattr(problem, "integrality", _mask(args.integer, len(bounds))),
+        "integrality": getattr(problem, "integrality", _mask(args.integer, dim)),
         "constraint_names": args.names.split(",") if args.names else getattr(problem, "constraint_names", ()),
     } | _tolerances(args, problem)
     try:
-        with terminated_like_interrupted():
-            result = minimize(
-                fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
-                method=args.method, policy=args.policy, pop_size=args.pop_size, batch=args.batch, seed=args.seed,
-                on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
-                progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
-            )  # fmt: skip
+        result = minimize(
+            fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
+            method=args.method, policy=args.policy, pop_size=args.pop_size, batch=args.batch, seed=args.seed,
+            on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
+            progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
+        )  # fmt: skip
+        return finish(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()
-    return finish(result, args, () if problem is None else problem.variables)
 
 
 def _tolerances(args: argparse.Namespace, problem: Problem | None) -> dict[str, Any]:
@@ -154,16 +166,19 @@ def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
 def _mask(positions: str | None, dim: int) -> Any:
     if positions is None:
         return None
-    chosen = [int(p) for p in positions.split(",")]
+    try:
+        chosen = [int(p) for p in positions.split(",")]
+    except ValueError:
+        chosen = [-1]
     if any(not 0 <= p < dim for p in chosen):
-        raise InvalidInput(f"--integer wants positions from 0 to {dim - 1}; got {positions}")
+        raise InvalidInput(f"--integer wants positions from 0 to {dim - 1}, as in 2,3; got {positions!r:.60}")
     return np.isin(np.arange(dim), chosen)
 
 
 def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     """Runs of a benchmark problem, side by side where the method can."""
-    if args.runs < 1:
-        raise InvalidInput(f"--runs must be at least 1; got {args.runs}")
+    if not 1 <= args.runs <= MOST_RUNS:
+        raise InvalidInput(f"--runs must be at least 1 and at most {MOST_RUNS}; got {args.runs}")
     first = 1 if args.seed is None else args.seed
     options = {key: getattr(args, key) for key in ("policy", "pop_size", "batch") if getattr(args, key) is not None}
     budget = 50 * problem.dim if args.budget is None else args.budget

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from meco.blackbox.command import Command
-from meco.errors import InvalidInput, UnknownName
-from meco.files.modules import load_file, names_a_file
+from meco.errors import DamagedFile, InvalidInput, UnknownName
+from meco.files.modules import file_digest, load_file, names_a_file
+from meco.files.schema import Maybe, check
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
 
@@ -85,8 +86,23 @@ def is_function(target: str) -> bool:
 
 def open_source(source: dict[str, Any], run: Path) -> FileFunction | Benchmark | Program:
     """What a run folder's source describes."""
+    forms: dict[str, Any] = {
+        "file": {"path": str, "function": str},
+        "command": {"command": str, "keep": bool},
+        "benchmark": {"target": str, "dim": Maybe(int), "instance": object},
+    }
+    if source["kind"] not in forms:
+        raise DamagedFile(f"{run}: a run is of {', '.join(forms)}; got {source['kind']!r:.60}")
+    check(source, forms[source["kind"]], f"{run / 'run.json'}: source")
     if source["kind"] == "file":
         return FileFunction(source["path"], source["function"])
     if source["kind"] == "command":
         return Program(source["command"], str(run / "calls"), source["keep"])
+    if source.get("digest") not in (None, mission_digest(source["target"])):
+        raise InvalidInput(f"{source['target']} changed since the run began; start a new run with --evaluated {run}")
     return Benchmark(find_problem(source["target"], source["dim"], source["instance"]), source)
+
+
+def mission_digest(target: str) -> str | None:
+    """What names the version of a mission file; none for a problem of the library."""
+    return file_digest(target) if target.lower().endswith(".json") else None

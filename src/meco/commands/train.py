@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from meco.errors import InvalidInput, MecoError, load_extra
+from meco.files.modules import names_a_file
 from meco.mdp.policy_store import SUFFIX, load_policy
 from meco.signals import noted
 from meco.training.config import INSTANCES, TrainingConfig
@@ -84,12 +85,26 @@ def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
     if args.preset:
         if args.leave_one_out or args.holdout or args.name:
             raise InvalidInput("a preset says what to train; leave out --leave-one-out, --holdout and --name")
-        return PRESETS[args.preset]
+        return partial(_of_preset, args.preset)
     name = args.name or f"{args.suite}-{args.dim}d"
     if args.leave_one_out:
         return partial(folds, name, suite=args.suite, dim=args.dim)
     problems = without(args.suite, args.holdout)
     return lambda seed: [TrainingConfig(name=name, suite=args.suite, dim=args.dim, problems=problems, seed=seed)]
+
+
+def _of_preset(name: str, seed: int) -> list[TrainingConfig]:
+    """The trainings of a preset, which may be a function of a file."""
+    preset = PRESETS[name]
+    try:
+        found = preset(seed) if callable(preset) else None
+    except Exception as error:
+        if isinstance(error, MecoError) or not names_a_file(name):
+            raise
+        raise InvalidInput(f"{name} made no trainings: {type(error).__name__}: {error}") from error
+    if not isinstance(found, (list, tuple)) or not all(isinstance(each, TrainingConfig) for each in found):
+        raise InvalidInput(f"{name!r:.60} is no training preset: it must make trainings from a seed")
+    return list(found)
 
 
 def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable[[], bool]) -> bool:

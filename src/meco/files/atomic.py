@@ -39,8 +39,8 @@ def write_bytes(path: Path, content: bytes, fsync: bool = False) -> None:
 
 
 def write_text(path: Path, content: str, fsync: bool = False) -> None:
-    """Text as a file, in UTF-8."""
-    write_bytes(path, content.encode("utf-8"), fsync)
+    """Text as a file, in UTF-8; what UTF-8 cannot say, such as bytes of a broken name, as JSON writes it too."""
+    write_bytes(path, content.encode("utf-8", "backslashreplace"), fsync)
 
 
 def write_json(path: Path, content: Any, fsync: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from meco.errors import InvalidInput
@@ -23,14 +24,16 @@ class Lock:
             os.close(self.descriptor)
             raise InvalidInput(f"{path.parent} is in use by process {holder or 'unknown'}; wait for it or end it first")
         _HERE.add(self.name)
-        os.ftruncate(self.descriptor, 0)
-        os.write(self.descriptor, f"{os.getpid()}\n".encode())
+        with suppress(OSError):  # on a full disk the lock holds, and only does not say whose it is
+            os.ftruncate(self.descriptor, 0)
+            os.write(self.descriptor, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Let the next writer in."""
-        if self.name in _HERE:
+        if self.descriptor >= 0:
             _HERE.discard(self.name)
             os.close(self.descriptor)
+            self.descriptor = -1
 
 
 def _take(descriptor: int) -> bool:

@@ -24,6 +24,7 @@ from meco.mdp.policy import KINDS, NetworkPolicy, network_shape
 from meco.rules.steered import DECODERS
 
 SUFFIX = ".safetensors"
+SEAL = "record_digest"
 DEFAULTS = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
 
 
@@ -38,6 +39,8 @@ def read_policy(path: Path) -> NetworkPolicy:
     weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
     if metadata["digest"] != digest(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
+    if metadata.pop(SEAL, None) not in (None, seal(json.loads(texts["policy"]))):  # version 0.1 wrote none
+        raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
     return KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
 
 
@@ -55,7 +58,8 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     Anything else that JSON can hold is kept.
     """
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
-    record = translated({**DEFAULTS, **(metadata or {}), "digest": digest(numbers)})
+    told = {key: value for key, value in (metadata or {}).items() if key != SEAL}
+    record = translated({**DEFAULTS, **told, "digest": digest(numbers)})
     features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
     record |= {
         "feature_version": features.version,
@@ -66,6 +70,7 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
         record = {"delta": DECODERS[DECODED[controls.name]].delta, **record}
     record["library_version"] = meco.__version__
     record.pop("name", None)  # the file's name is its name
+    record[SEAL] = seal(record)
     try:
         texts = {"format": "meco-policy", "policy": json.dumps(record, allow_nan=False)}
         checked = check_metadata(texts, "the record")
@@ -74,6 +79,12 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
         raise InvalidInput(f"cannot save {os.fspath(path)}: {error}") from error
     target = Path(path)
     write_bytes(target, write_tensors(numbers._asdict(), texts))
+
+
+def seal(record: Mapping[str, Any]) -> str:
+    """A hash of what a record says: the weights have their digest, and this notices a change of anything else."""
+    told = {key: value for key, value in record.items() if key not in (SEAL, "digest")}
+    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def digest(weights: Weights) -> str:

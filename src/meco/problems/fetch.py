@@ -21,6 +21,7 @@ from meco.registry import Registry
 Arrays = dict[str, np.ndarray]
 
 CEC2017_MEMBERS = "CEC2017 Matlab-Sept-2024/CEC2017 Pure Matlab"
+LARGEST_ARCHIVE = 1 << 30  # bytes, unpacked
 RWCO_MEMBERS = "Software/CEC2020/input data"
 
 
@@ -125,6 +126,8 @@ def _downloaded(url: str, sha256: str, scratch: str, source: Source, prefix: str
 def _converted(path: Path, source: Source, suite: str, url: str) -> Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
+            if sum(member.file_size for member in archive.infolist()) > LARGEST_ARCHIVE:
+                raise ValueError(f"it unpacks to more than {LARGEST_ARCHIVE} bytes")
             arrays = {
                 key: np.ascontiguousarray(value, dtype=np.float64) for key, value in source.convert(archive).items()
             }

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
+from meco.files.schema import parse_json
 from meco.problems import mission_checks as checks
 from meco.problems.collision import Obstacles
 from meco.problems.problem import Problem
 from meco.problems.uav import DIM, HOVER_POINTS, NAMES, Parameters, constraint_names, mission_formula, variable_names
 
+LARGEST_FILE = 1 << 20  # bytes
 REQUIRED = ("area", "start", "end", "sensors")
 
 
@@ -145,6 +147,8 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
             raise InvalidInput(
                 f"no mission file {str(path)!r}; give the path of a JSON file or a name such as {NAMES[0]}"
             )
+        if path.stat().st_size > LARGEST_FILE:
+            raise DamagedFile(f"{path} is no mission: it has more than {LARGEST_FILE} bytes")
         return parse_mission(path.read_bytes(), str(path), path.stem)
     name = str(source).upper()
     if name not in NAMES:
@@ -160,10 +164,7 @@ def get(name: str) -> Problem:
 
 def parse_mission(text: str | bytes, where: str, name: str) -> Mission:
     """A mission from the text of its file; where and name say what to call the file and an unnamed mission."""
-    try:
-        content = json.loads(text)
-    except ValueError as error:  # not JSON, or not UTF-8
-        raise DamagedFile(f"{where} is not a JSON file: {error}") from error
+    content = parse_json(text, where)
     if not isinstance(content, dict):
         raise InvalidInput(
             f"{where}: a mission is a JSON object with the fields {', '.join(FIELDS)}; got {content!r:.40}"

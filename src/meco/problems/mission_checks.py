@@ -179,6 +179,8 @@ def _range(key: str) -> tuple[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
+    if isinstance(value, int) and abs(value) > 1e300:
+        return False  # no float is as large
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from meco.errors import DamagedFile, MissingData
+from meco.files.npz import read_npz
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -83,9 +82,8 @@ def read(path: Path, suite: str) -> dict[str, np.ndarray]:
     """The arrays of one npz file, or an error that names the file and the way to a sound one."""
     again = f"fetch it again with `meco data fetch {suite}`"
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in archive}
-    except (OSError, ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        arrays = read_npz(path, str(path))
+    except DamagedFile as error:
         raise DamagedFile(f"{path} is not a sound npz file ({error}); {again}") from error
     if problem := misfit(arrays, SHAPES[suite]):
         raise DamagedFile(f"{path}: {problem}; {again}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,11 @@ import numpy as np
 
 from meco.errors import DamagedFile, MissingData
 from meco.files.atomic import replacing
+from meco.files.npz import read_npz
+from meco.files.schema import check, parse_json
 
 FORMAT = 1
+LARGEST_CONTENT = 1 << 32  # bytes; replay memories of many policies are large
 STATE = "state.json"  # the entry that holds the JSON, as bytes
 
 
@@ -29,10 +31,10 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not path.is_file():
         raise MissingData(f"there is no checkpoint {path}; start the training without resuming")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        state = json.loads(arrays.pop(STATE).tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        arrays = read_npz(path, str(path), LARGEST_CONTENT)
+        state = parse_json(arrays.pop(STATE).tobytes(), STATE)
+        check(state, {"format": int}, STATE)
+    except (DamagedFile, KeyError) as error:
         raise DamagedFile(f"{path} is not a readable checkpoint ({error}); delete it and train anew") from error
     if state.get("format") != FORMAT:
         raise DamagedFile(f"{path} is a checkpoint of format {state.get('format')}; this version reads {FORMAT}")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.experiments.plan.forms import read_case, read_plan, read_run
 from meco.files.modules import file_digest, load_file, names_a_file, split
 from meco.methods import METHODS
 from meco.problems.problem import Problem
@@ -28,6 +29,11 @@ class TestCase(NamedTuple):
     instance: str
     budget: int
 
+    @classmethod
+    def checked(cls, fields: Any) -> TestCase:
+        """A case from a file that others may have made."""
+        return cls(*read_case(fields))
+
 
 class Run(NamedTuple):
     """One run, named by everything its result depends on."""
@@ -44,8 +50,8 @@ class Run(NamedTuple):
     @classmethod
     def from_json(cls, text: str) -> Run:
         """Back from to_json()."""
-        method, options, case, seed = json.loads(text)
-        return cls(method, options, TestCase(*case), seed)
+        method, options, case, seed = read_run(text)
+        return cls(method, options, TestCase.checked(case), seed)
 
 
 @dataclass(frozen=True)
@@ -230,7 +236,7 @@ class Experiment:
     @classmethod
     def from_json(cls, text: str) -> Experiment:
         """Back from to_json(); fields of an older text may be absent."""
-        facts: dict[str, Any] = json.loads(text)
+        facts = read_plan(text)
         facts["contenders"] = tuple(Contender(**c) for c in facts["contenders"])
         facts |= {k: tuple(v) for k, v in facts.items() if isinstance(v, list)}
         facts["versions"] = {name: tuple(v) for name, v in facts.get("versions", {}).items()}

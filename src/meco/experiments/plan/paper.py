@@ -204,9 +204,12 @@ def find_experiments(name: str) -> list[Experiment]:
     if name == "all":
         return list(PAPER.values())
     try:
-        return [PAPER[name]]
+        found = PAPER[name]
     except UnknownName:
         raise UnknownName("experiment", name, [*PAPER, "all"]) from None
+    if not isinstance(found, Experiment):
+        raise InvalidInput(f"{name!r:.60} is no experiment; known are {', '.join(PAPER)} and all")
+    return [found]
 
 
 def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> list[tuple[Experiment, list[str]]]:

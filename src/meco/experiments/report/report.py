@@ -17,6 +17,7 @@ from meco.experiments.report.table import Table, to_csv, to_latex, to_markdown
 from meco.experiments.run.folder import StoreError, write_whole
 from meco.experiments.run.results import Results
 from meco.experiments.run.store import read_results
+from meco.files.names import safe_name
 
 Item = Table | Figure
 
@@ -107,6 +108,8 @@ def build(experiment: Experiment, results: Results, palette: figures.Palette) ->
     full = [s for s in section.sets if s.records]
     for view in experiment.views if full else ():
         try:
+            if view not in TOGETHER and view not in EACH:
+                raise MissingExtra("this version knows no such view")
             made = TOGETHER[view](full) if view in TOGETHER else [item for s in full for item in EACH[view](s)]
         except MissingExtra as error:  # the page is made without it
             section.lacking.append(f"{view}: {error}")
@@ -132,7 +135,7 @@ def _tables(items: list[Item], folder: Path) -> list[Path]:
     found = (item if isinstance(item, Table) else item.table for item in items)
     for table in (table for table in found if table is not None):
         for kind, write in (("csv", to_csv), ("tex", to_latex), ("md", to_markdown)):
-            made.append(folder / f"{table.name}.{kind}")
+            made.append(folder / f"{safe_name(table.name)}.{kind}")
             write_whole(made[-1], write(table))
     return made
 
@@ -147,10 +150,10 @@ def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
     made = []
     for figure in (item for item in items if isinstance(item, Figure)):
         text = svg.to_file(figure)
-        made.append(folder / f"{figure.name}.svg")
+        made.append(folder / f"{safe_name(figure.name)}.svg")
         write_whole(made[-1], text)
         if to_pdf is not None:
-            made.append(folder / f"{figure.name}.pdf")
+            made.append(folder / f"{safe_name(figure.name)}.pdf")
             write_whole(made[-1], to_pdf(bytestring=text.encode()))
     return made, note
 

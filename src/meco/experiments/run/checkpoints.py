@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from meco.errors import DamagedFile
 from meco.experiments.run.record import Record, unpack
 
 SHARES = np.concatenate([np.arange(1, 10), np.arange(10, 51, 2)]) / 50  # of the budget: closer at the start
@@ -30,7 +31,10 @@ def checkpoints(record: Record, budget: int) -> dict[str, np.ndarray]:
 def codes(record: Record, budget: int) -> np.ndarray:
     """What is kept of a run's curve: [3, T]; all MISSING for a run without one."""
     if record.curve.startswith(THIN):
-        return np.frombuffer(record.curve[len(THIN) :], dtype="<u2").reshape(len(NAMES), POINTS)
+        blob = record.curve[len(THIN) :]
+        if len(blob) != 2 * len(NAMES) * POINTS:
+            raise DamagedFile(f"the curve of a run is damaged: {len(blob)} bytes")
+        return np.frombuffer(blob, dtype="<u2").reshape(len(NAMES), POINTS)
     values = _values(record, budget)
     with np.errstate(invalid="ignore", divide="ignore"):
         above = values - _ends(record)[:, None]

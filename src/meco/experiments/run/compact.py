@@ -20,17 +20,24 @@ from typing import Any
 
 import numpy as np
 
-from meco.errors import DamagedFile, InvalidInput
+from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.experiments.plan.experiment import Experiment, Run, TestCase
 from meco.experiments.run.checkpoints import NAMES, POINTS, codes, thin
 from meco.experiments.run.folder import write_whole
-from meco.experiments.run.record import Record, unpack
+from meco.experiments.run.record import Record, checked_record, unpack
 from meco.experiments.run.results import Results
+from meco.files.npz import read_npz
+from meco.files.schema import check, parse_json
 
 FORMAT = 1
 CURVES = 10  # most curves of a method on a problem
-LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 28  # bytes, packed and unpacked
+LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
+LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 EXACT = ("f", "nu", "score", "snapshot_f", "snapshot_nu", "final_score", "first_score", "seconds")
+TEXT = {
+    "format": int, "meco": str, "digest": str, "contenders": [[str]], "cases": [[object]], "notes": {str: str},
+    "failures": {str: str}, "experiments": [str], "sessions": {str: {str: object}},
+}  # fmt: skip
 FLAGS, COUNTS = ("feasible", "snapshot_feasible"), ("nfev", "nfail")
 
 
@@ -117,7 +124,8 @@ def read_compact(path: Path) -> Results:
     """Back from write_compact(), with curves as thin as the file has them."""
     arrays = _arrays(path)
     try:
-        text = json.loads(arrays["text"].tobytes())
+        text = parse_json(arrays["text"].tobytes(), str(path))
+        check(text, TEXT, f"{path}: text")
         if text["format"] != FORMAT:
             raise InvalidInput(
                 f"{path} was written by meco {text['meco']} in format {text['format']}; this meco reads {FORMAT}"
@@ -130,8 +138,8 @@ def read_compact(path: Path) -> Results:
             text["sessions"],
             text["digest"],
         )
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, InvalidInput):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, MecoError):
             raise
         raise DamagedFile(f"{path} is damaged: {type(error).__name__}: {error}") from error
 
@@ -140,21 +148,20 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise DamagedFile(f"{path} is no compact results file: it has more than {LARGEST_FILE} bytes")
-        unpacker = lzma.LZMADecompressor()
+        unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST_MEMORY)
         content = unpacker.decompress(path.read_bytes(), LARGEST_CONTENT)
         if not unpacker.eof:
             raise DamagedFile(f"{path} is damaged: it is cut short, or more than {LARGEST_CONTENT} bytes unpacked")
-        with np.load(io.BytesIO(content), allow_pickle=False) as found:
-            return dict(found)
+        return read_npz(content, str(path), LARGEST_CONTENT)
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
-    except (lzma.LZMAError, ValueError, EOFError, KeyError) as error:
+    except (lzma.LZMAError, EOFError) as error:
         raise DamagedFile(f"{path} is damaged: {error}") from error
 
 
 def _runs(arrays: Mapping[str, np.ndarray], text: Mapping[str, Any]) -> dict[Run, Record]:
     columns = {name: arrays[name].tolist() for name in (*EXACT, *FLAGS, *COUNTS, "seed", "feasible_at")}
-    methods, cases = [(m[0], m[1]) for m in text["contenders"]], [TestCase(*c) for c in text["cases"]]
+    methods, cases = [(m[0], m[1]) for m in text["contenders"]], [TestCase.checked(c) for c in text["cases"]]
     names: list[tuple[str, str, TestCase]] = [
         (*methods[m], cases[c]) for m, c in zip(arrays["contender"], arrays["case"], strict=True)
     ]
@@ -165,11 +172,12 @@ def _runs(arrays: Mapping[str, np.ndarray], text: Mapping[str, Any]) -> dict[Run
     made = {}
     for i, name in enumerate(names):
         values = {key: column[i] for key, column in columns.items()}
-        at = values.pop("feasible_at")
-        made[Run(*name, values["seed"])] = Record(
-            **values, feasible_at=None if at < 0 else at, notes=text["notes"].get(str(i), ""),
-            x=designs.get(i, b""), curve=curves.get(i, b""),
-        )  # fmt: skip
+        at, seed = values.pop("feasible_at"), values.pop("seed")
+        values |= {
+            "feasible_at": None if at < 0 else at, "notes": text["notes"].get(str(i), ""),
+            "x": designs.get(i, b""), "curve": curves.get(i, b""),
+        }  # fmt: skip
+        made[Run(*name, seed)] = checked_record(seed, values, f"run {i}")
     return made
 
 

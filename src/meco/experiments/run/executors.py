@@ -10,6 +10,7 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable
@@ -192,6 +193,8 @@ def start_workers(spec: str = "processes", workers: int | None = None) -> Worker
     kind, _, address = spec.partition(":")
     count = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
     if kind == "dask":
+        if address and not re.fullmatch(r"(tcp|tls|ucx|ws|wss)://[^\s/]+:\d{1,5}", address):
+            raise InvalidInput(f"--executor dask:tcp://HOST:PORT names a scheduler; got {spec!r:.60}")
         return DaskWorkers(address, count)
     if spec == "serial":
         return Workers()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from meco.errors import DamagedFile
 from meco.problems.problem import Problem
 from meco.results import RunResult
 
 SAMPLES = 100  # most points of a curve
 CURVES = ("nfev", "score", "f", "nu", "action", "eps")  # in this order, where a run has them
 WIDE = 30  # designs with more variables are kept in single precision
+LONGEST_CURVE = 1 << 20  # bytes, unpacked; ours have 3000
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,23 @@ class Record:
         )  # fmt: skip
 
 
+def checked_record(seed: int, values: Mapping[str, Any], where: str) -> Record:
+    """A record from the values of a store that others may have made, each of the kind that it must be."""
+    kinds = {"feasible": int, "snapshot_feasible": int, "nfev": int, "nfail": int, "notes": str, "x": bytes}
+    kinds |= {"curve": bytes, "feasible_at": int}
+    made = dict(values)
+    for name, value in values.items():
+        kind = kinds.get(name, float)
+        if value is None and name == "feasible_at":
+            continue
+        if kind is float:
+            made[name] = value = float("nan") if value is None else value
+        if not isinstance(value, (int, float) if kind is float else kind):
+            raise DamagedFile(f"{where}: {name} must be {kind.__name__}; got {value!r:.40}")
+    made |= {k: bool(made[k]) for k in ("feasible", "snapshot_feasible")}
+    return Record(seed, **made)
+
+
 def sampled(trace: Mapping[str, np.ndarray], spent: int) -> dict[str, np.ndarray]:
     """At most SAMPLES + 1 generations of a trace, evenly over the evaluations, the first and last included.
 
@@ -68,7 +88,7 @@ def sampled(trace: Mapping[str, np.ndarray], spent: int) -> dict[str, np.ndarray
     if "nfev" not in kept:
         return {}
     if "eps" in kept and kept["eps"].ndim > 1:
-        kept["eps"] = kept["eps"].max(axis=-1)  # the widest allowance; padded constraints have the least
+        kept["eps"] = kept["eps"].max(axis=-1, initial=0.0)  # the widest allowance; padded constraints have the least
     moved = np.diff(kept["nfev"], prepend=-1.0) > 0
     kept = {k: v[moved] for k, v in kept.items()}
     rows = kept["nfev"].size
@@ -95,13 +115,20 @@ def unpack(blob: bytes) -> dict[str, np.ndarray]:
     """Back from pack(); nothing where only the checkpoints of a curve were kept."""
     if not blob or blob.startswith(b"thin"):
         return {}
-    names, _, planes = zlib.decompress(blob).partition(b"\n")
-    keys = names.decode().split()
-    flat = np.frombuffer(planes, dtype=np.uint8).reshape(4, -1).T.copy().view("<f4").reshape(len(keys), -1)
-    curves = dict(zip(keys, flat.astype(np.float64)))
-    return curves | {"nfev": np.cumsum(curves["nfev"])}
+    try:
+        names, _, planes = zlib.decompressobj().decompress(blob, LONGEST_CURVE).partition(b"\n")
+        keys = names.decode().split()
+        flat = np.frombuffer(planes, dtype=np.uint8).reshape(4, -1).T.copy().view("<f4").reshape(len(keys), -1)
+        curves = dict(zip(keys, flat.astype(np.float64)))
+        if not {"nfev", "score", "f", "nu"} <= set(curves):
+            raise ValueError("it has other columns")
+        return curves | {"nfev": np.cumsum(curves["nfev"])}
+    except (zlib.error, ValueError) as error:
+        raise DamagedFile(f"the curve of a run is damaged: {error}") from error
 
 
 def design(blob: bytes, dim: int) -> np.ndarray:
     """The design of a run in double precision: [D]."""
+    if len(blob) not in (8 * dim, 4 * dim):
+        raise DamagedFile(f"the design of a run is damaged: {len(blob)} bytes for {dim} variables")
     return np.frombuffer(blob, dtype="<f8" if len(blob) == 8 * dim else "<f4").astype(np.float64)

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,21 +15,23 @@ from typing import Any
 from meco import __version__
 from meco.errors import DamagedFile, InvalidInput
 from meco.experiments.plan.experiment import Experiment, Run
+from meco.experiments.run import checksums
 from meco.experiments.run.compact import read_compact
 from meco.experiments.run.folder import COMPACT, STORE, StoreError, has_store, unwritten
-from meco.experiments.run.record import Record
+from meco.experiments.run.record import Record, checked_record
 from meco.experiments.run.results import Results
 from meco.files.lock import Lock
+from meco.files.schema import check, parse_json
 
 FORMAT = "3"  # of the tables below
 VALUES = [f.name for f in fields(Record) if f.name != "seed"]
-SCHEMA = f"""
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT);
-CREATE TABLE runs (run TEXT PRIMARY KEY, {", ".join(VALUES)}) WITHOUT ROWID;
-CREATE TABLE failures (run TEXT PRIMARY KEY, reason TEXT) WITHOUT ROWID;
-CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT);
-CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT);
-"""  # a run is named by its fields as JSON
+SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)",
+    f"CREATE TABLE runs (run TEXT PRIMARY KEY, {', '.join(VALUES)}) WITHOUT ROWID",
+    "CREATE TABLE failures (run TEXT PRIMARY KEY, reason TEXT) WITHOUT ROWID",
+    "CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT)",
+    "CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT)",
+)  # a run is named by its fields as JSON
 
 
 def read_results(folder: str | os.PathLike[str]) -> Results:
@@ -80,6 +82,8 @@ class Store:
         store._lock = lock
         try:
             _refuse_another_version(store.meta("meco"), path)
+            with store._writing() as db:
+                checksums.cover(db)
             if known is not None:
                 store.merge(known)
         except BaseException:
@@ -98,7 +102,7 @@ class Store:
 
     def _create(self) -> None:
         try:
-            self._db.executescript("PRAGMA page_size = 8192; BEGIN;" + SCHEMA)
+            self._db.executescript("PRAGMA page_size = 8192; BEGIN;" + ";".join((*SCHEMA, checksums.SCHEMA)) + ";")
             self._db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", __version__)])
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
@@ -125,6 +129,9 @@ class Store:
                 f"{self.path} was written by meco {self.meta('meco')} in format {made}; this is meco {__version__}, "
                 f"which reads format {FORMAT}. Use that version, or run the experiment into another folder"
             )
+        found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        if not set(SCHEMA) <= found <= {*SCHEMA, checksums.SCHEMA}:  # no view, no trigger: nothing that computes
+            raise DamagedFile(f"{self.path} is not a results file of meco: its tables are others")
 
     def close(self) -> None:
         """Let go of the file and of the folder."""
@@ -156,17 +163,17 @@ class Store:
 
     def add(self, runs: Iterable[tuple[Run, Record]]) -> None:
         """Keep the runs of a task, all or none; a run that is already there stays as it is."""
-        marks = ",".join("?" * (1 + len(VALUES)))
         with self._writing() as db:
             for run, record in runs:
                 row = (run.to_json(), *(getattr(record, v) for v in VALUES))
-                db.execute(f"INSERT OR IGNORE INTO runs VALUES ({marks})", row)
+                checksums.put(db, "runs", row, keep=True)
                 db.execute("DELETE FROM failures WHERE run = ?", row[:1])
 
     def fail(self, runs: Iterable[Run], reason: str) -> None:
         """Keep why there is no result."""
         with self._writing() as db:
-            db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", [(run.to_json(), reason) for run in runs])
+            for run in runs:
+                checksums.put(db, "failures", (run.to_json(), reason))
 
     def plan(self, experiment: Experiment) -> None:
         """Say that the folder holds this experiment, so that the report knows what to show."""
@@ -178,11 +185,12 @@ class Store:
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec", row
             )
+            checksums.note(db, "experiments", row)
 
     def session(self, name: str, facts: dict[str, Any]) -> None:
         """Keep with what and where results were made."""
         with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (name, json.dumps(facts)))
+            checksums.put(db, "sessions", (name, json.dumps(facts)))
 
     def merge(self, other: Results) -> int:
         """Take over the results of another folder, of the same version; returns the number of new runs."""
@@ -206,9 +214,20 @@ class Store:
     # -- reading -------------------------------------------------------------------------
 
     def results(self) -> Results:
-        """Everything at once, as a report wants it."""
-        made, runs = self.meta("meco") or "", dict(self.records())
-        return Results(made, runs, self.failures(), self.experiments(), self.sessions(), digest(runs))
+        """Everything at once, as a report wants it; every row is checked."""
+        try:
+            for (said,) in self._db.execute("PRAGMA quick_check(1)"):
+                if said != "ok":
+                    raise DamagedFile(f"{self.path} is damaged: {said!r:.200}")
+            made, runs = self.meta("meco") or "", dict(self.records())
+            return Results(made, runs, self.failures(), self.experiments(), self.sessions(), digest(runs))
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise DamagedFile(f"{self.path} is damaged: {error}") from error
+
+    def _rows(self, table: str, order: str) -> Iterable[Sequence[Any]]:
+        """Every row of a table, as it was written."""
+        rows = self._db.execute(f"SELECT * FROM {table} ORDER BY {order}")
+        return checksums.verified(self._db, table, rows, self.path)
 
     def meta(self, name: str) -> str | None:
         """A fact about the store: its format, the version that wrote it."""
@@ -225,24 +244,23 @@ class Store:
 
     def records(self) -> Iterator[tuple[Run, Record]]:
         """Every run with what is kept of it, in an order that does not depend on how it was made."""
-        for name, *row in self._db.execute("SELECT * FROM runs ORDER BY run"):
-            run, values = Run.from_json(name), dict(zip(VALUES, row))
-            values = {k: float("nan") if v is None and k != "feasible_at" else v for k, v in values.items()}
-            values |= {k: bool(values[k]) for k in ("feasible", "snapshot_feasible")}
-            yield run, Record(run.seed, **values)
+        for name, *row in self._rows("runs", "run"):
+            run = Run.from_json(name)
+            yield run, checked_record(run.seed, dict(zip(VALUES, row)), f"{self.path}: {name!r:.80}")
 
     def failures(self) -> dict[Run, str]:
         """Why results are missing, by run."""
-        return {Run.from_json(run): reason for run, reason in self._db.execute("SELECT * FROM failures ORDER BY run")}
+        return {Run.from_json(run): str(reason) for run, reason in self._rows("failures", "run")}
 
     def experiments(self) -> list[Experiment]:
         """The experiments that were run into this folder, in that order."""
-        specs = self._db.execute("SELECT spec FROM experiments ORDER BY rowid").fetchall()
-        return [Experiment.from_json(spec) for (spec,) in specs]
+        return [Experiment.from_json(spec) for _, spec in self._rows("experiments", "rowid")]
 
     def sessions(self) -> dict[str, dict[str, Any]]:
         """With what and where results were made."""
-        return {name: json.loads(facts) for name, facts in self._db.execute("SELECT * FROM sessions ORDER BY id")}
+        found = {str(name): parse_json(facts, f"{self.path}: sessions") for name, facts in self._rows("sessions", "id")}
+        check(found, {str: {str: object}}, f"{self.path}: sessions")
+        return found
 
     def digest(self) -> str:
         """A hash of every result: equal for campaigns that found the same, however they ran."""

@@ -1,0 +1,84 @@
+"""What a JSON file must look like, said as a value: the one way in which files that others may have made are read.
+
+A form is int, float, str, bool, dict or object (anything); [form] is a list, {str: form} an object with any names,
+{"name": form, ...} one that has at least these, Maybe(form) may also be null or absent.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from meco.errors import DamagedFile
+
+LARGEST_FILE = 1 << 26  # bytes
+LARGEST_NUMBER = 1 << 63
+WORDS = {
+    int: "a whole number of at most 63 bits",
+    float: "a finite number",
+    str: "a text",
+    bool: "true or false",
+    dict: "an object",
+}
+
+
+class Maybe(NamedTuple):
+    """A form that may be null, or absent."""
+
+    form: Any
+
+
+def read_json(path: Path, largest: int = LARGEST_FILE) -> Any:
+    """What a JSON file holds; too large, too deep, not UTF-8 or not JSON is one clear error."""
+    try:
+        size = path.stat().st_size
+        if size > largest:
+            raise DamagedFile(f"{path} is not read: it has {size} bytes, and at most {largest} are expected")
+        return parse_json(path.read_bytes(), str(path))
+    except OSError as error:
+        raise DamagedFile(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def parse_json(text: str | bytes, where: str) -> Any:
+    """What a JSON text holds; where names it in errors."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, thousands of digits, or absurdly deep
+        said = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise DamagedFile(f"{where} is not a JSON file: {said}") from error
+
+
+def check(value: Any, form: Any, where: str) -> None:
+    """Refuse a value that has not the form, and name the place."""
+    if isinstance(form, Maybe):
+        if value is not None:
+            check(value, form.form, where)
+    elif isinstance(form, list):
+        _expect(isinstance(value, list), where, "a list", value)
+        for i, item in enumerate(value):
+            check(item, form[0], f"{where}[{i}]")
+    elif isinstance(form, dict):
+        _expect(isinstance(value, dict), where, WORDS[dict], value)
+        for name, inner in value.items() if str in form else ():
+            check(inner, form[str], f"{where}.{name}")
+        for name, inner in form.items():
+            if name is not str:
+                _expect(name in value or isinstance(inner, Maybe), f"{where}.{name}", "there", "nothing")
+                check(value.get(name), inner, f"{where}.{name}")
+    else:
+        _expect(_is(value, form), where, WORDS.get(form, form.__name__), value)
+
+
+def _is(value: Any, kind: type) -> bool:
+    if kind is int:
+        return type(value) is int and abs(value) < LARGEST_NUMBER
+    if kind is float:
+        return _is(value, int) or (type(value) is float and math.isfinite(value))
+    return isinstance(value, kind)
+
+
+def _expect(right: bool, where: str, wanted: str, value: Any) -> None:
+    if not right:
+        raise DamagedFile(f"{where} must be {wanted}; got {value!r:.60}")
