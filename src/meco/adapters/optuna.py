@@ -37,7 +37,9 @@ class Search:
         elif not search.nit:  # its first points are not complete: it will be told later
             return
         elif np.isfinite(known.x).all():
-            search.engine.learn(search.evaluator.place(known.x)[None], known.evaluation(*search.request.tolerances))
+            search.engine.learn(
+                search.evaluator.place(known.x)[None], known.evaluation(*search.request.tolerances(search.log))
+            )
         self.told.add(number)
 
 
