@@ -27,7 +27,6 @@ from meco.streams import Streams
 
 DEFAULT = "TR-ES"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
-DEFAULT = "TR-ES"  # of minimize(), Optimizer, `meco solve` and `meco demo`
 _shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS)
 _learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:]))
 _de = partial(Method, family="DE", population=fifty)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.blackbox.evaluation_log import EvaluationLog
 from meco.errors import InvalidInput, UnknownName
 
 INEQ_TOL, EQ_TOL = 1e-8, 1e-4  # rounding, and what the benchmark suites call an equality
@@ -52,6 +53,12 @@ def resolved(tolerance: Tolerance, names: Sequence[str], keyword: str) -> float 
         return np.array(tolerance)
     check_names(tolerance, names, keyword)
     return np.array([tolerance.get(name, DEFAULTS[keyword]) for name in names])
+
+
+def recorded(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
+    """The tolerances of a run folder's inputs, for the constraints that its log holds."""
+    names, p = log.names(inputs["constraint_names"]), log.counts[0]
+    return resolved(inputs["ineq_tol"], names[:p], "ineq_tol"), resolved(inputs["eq_tol"], names[p:], "eq_tol")
 
 
 def check_names(tolerance: Tolerance, names: Sequence[str], keyword: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.runreader import load_run
-from meco.blackbox.tolerances import resolved
+from meco.blackbox.tolerances import recorded
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -60,8 +60,7 @@ def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> No
 def _rows(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
     """What describes each call, and the call, with as many constraint values as there are constraints."""
     p, q = log.counts
-    names = log.names(inputs["constraint_names"])
-    allowed = resolved(inputs["ineq_tol"], names[:p], "ineq_tol"), resolved(inputs["eq_tol"], names[p:], "eq_tol")
+    allowed = recorded(inputs, log)
     for number in sorted(log.entries):
         e = log.entries[number]
         e = e if (e.g.size, e.h.size) == (p, q) else e._replace(g=np.full(p, np.nan), h=np.full(q, np.nan))

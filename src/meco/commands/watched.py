@@ -13,6 +13,7 @@ import numpy as np
 from meco.blackbox.answers import Fault
 from meco.blackbox.runfolder import CLOCK
 from meco.blackbox.runreader import load_run
+from meco.blackbox.tolerances import recorded
 from meco.results import feasibility_first
 from meco.rules.rule import order
 
@@ -24,7 +25,7 @@ def seen(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now; ready for JSON."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
-    tolerances = inputs["ineq_tol"], inputs["eq_tol"]
+    tolerances = recorded(inputs, log)
     every = log.columns(len(inputs["lower"]), None, *tolerances)
     ended = _result(folder)
     shown = {
