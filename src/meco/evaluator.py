@@ -263,8 +263,7 @@ class Evaluator:
             for k, values in more.items():
                 self._traced[k].extend(values)
             self._rows.clear()
-        assert self._traced is not None
-        return {k: kept.all for k, kept in self._traced.items()}
+        return {k: kept.all for k, kept in (self._traced or {}).items()}  # none of a search that was begun anew
 
 
 def _group(problems: list[Problem]) -> list[tuple[Any, np.ndarray]]:

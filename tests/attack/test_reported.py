@@ -153,9 +153,9 @@ def test_an_exception_never_travels_as_code(tmp_path):
     def fun(x):
         raise Trap("no")
 
-    run(fun, budget=10)
+    run(fun, budget=10, on_error="penalize")
     if os.name == "posix":
-        run(fun, budget=10, workers=2)
+        run(fun, budget=10, workers=2, on_error="penalize")
     answer = pickle.loads(pickle.dumps(raised(Trap("no"))))
     assert not mark.exists()
     assert isinstance(answer.cause, Cause)
@@ -318,7 +318,7 @@ def test_texts_that_are_not_utf8_are_kept(tmp_path):
     def fun(x):
         raise ValueError("\udc80 broken \udcff")
 
-    result = run(fun, checkpoint=tmp_path / "r")
+    result = run(fun, checkpoint=tmp_path / "r", on_error="penalize")
     assert result.nfail == 40
     assert "broken" in (tmp_path / "r" / "result.json").read_text()
     assert "broken" in (tmp_path / "r" / "failures.jsonl").read_text()

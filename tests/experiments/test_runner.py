@@ -250,7 +250,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
         ("thread", None, UnknownName, "no executor named 'thread'"),
         ("processes", 0, InvalidInput, "--workers must be at least 1"),
         ("dask:tcp://127.0.0.1:9", None, Unreachable, "no Dask scheduler answers at tcp://127.0.0.1:9"),
-        ("dask:nonsense", None, Unreachable, "no Dask scheduler answers"),
+        ("dask:nonsense", None, InvalidInput, "names a scheduler; got 'dask:nonsense'"),
     ],
 )
 def test_workers_that_cannot_be_had_are_a_clear_error(spec, workers, error, words, monkeypatch):

@@ -240,8 +240,9 @@ class Caller:
         self.first[call] = answer
         kinds = {(a.fault, a.reason, a.where) for a in self.first.values()}
         if len(self.first) == ALIKE and len(kinds) == 1 and answer.fault is Fault.RAISED:
+            reason = answer.reason.encode("utf-8", "backslashreplace").decode()
             raise EvaluationFailed(
-                f"the first {ALIKE} calls of fun all raised {answer.reason}"
+                f"the first {ALIKE} calls of fun all raised {reason}"
                 + (f", {answer.where}" if answer.where else "")
                 + '; on_error="penalize" goes on regardless'
             ) from (None if answer.cause is None else answer.cause.error)

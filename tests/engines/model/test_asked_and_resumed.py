@@ -89,4 +89,5 @@ def test_known_and_starting_points_are_resumed_with_the_run(method, tmp_path):
 
 @both
 def test_workers_change_nothing(method):
-    same(meco.minimize(fun, BOX, workers=2, **options(method)), meco.minimize(fun, BOX, **options(method)))
+    alone = meco.minimize(fun, BOX, **options(method))
+    same(meco.minimize(fun, BOX, workers=2, batch=1, **options(method)), alone)  # a batch follows workers unless given
