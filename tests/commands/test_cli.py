@@ -80,3 +80,8 @@ def test_the_methods_are_exactly_the_promised_ones():
     assert sorted(METHODS) == sorted(promised)
     assert METHODS.resolve("SHADE-ε") == "SHADE-eps"
     assert METHODS.resolve("C²oDE") == "C2oDE"
+
+
+def test_a_demo_without_evaluations_is_refused(tmp_path, capsys):
+    assert main(["demo", "--budget", "0", "--quiet", "--output", str(tmp_path / "demo")]) == 2
+    assert "budget must be" in capsys.readouterr().err

@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
     for name, budget, story in STORIES:
         problem = find_problem(name)
         print(f"{name}: {story}", file=sys.stderr)
-        result, seconds = _solved(problem, args.method, args.budget or budget, args, not args.quiet)
+        spent = budget if args.budget is None else args.budget
+        result, seconds = _solved(problem, args.method, spent, args, not args.quiet)
         text = f"{describe(result, problem.variables)}\n\n{_headline(problem, result, seconds)}"
         print(text)
         stopped = result.stop_reason == "interrupt"

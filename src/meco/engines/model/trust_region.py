@@ -248,8 +248,9 @@ class TrustRegion(Engine):
         verdict = judged(made.merit, merits[:, 0], made.foreseen, made.withheld, made.f_change)
         stepped, failed = made.who[:, 0] == STEP, xp.isinf(merits[:, 0])
         verdict = verdict.of(stepped & ~failed)
-        helped = xp.min(merits, axis=-1) < made.merit  # if not the step, another point of the turn is the next centre
-        verdict = verdict._replace(poor=verdict.poor & ~helped | verdict.poor & (merits[:, 0] < made.merit))
+        better = merits < made.merit[:, None]
+        rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the turn is the next centre
+        verdict = verdict._replace(poor=verdict.poor & ~rescued)
         delta = xp.where(stepped & failed, SHRINKAGE * region.delta, region.delta)  # else it might be asked for again
         delta, turn = next_turn(delta, verdict, made.width, made.farthest, self._narrowest(delta), self.task.dim)
         self.region = region._replace(
