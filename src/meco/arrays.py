@@ -88,6 +88,8 @@ def nearest(distance: Array, count: int) -> Array:
         if count == distance.shape[1]:
             return np.broadcast_to(np.arange(count), distance.shape)
         return np.argpartition(distance, count - 1, axis=-1)[:, :count]
+    if hasattr(distance, "topk"):  # torch: selecting is several times faster than sorting
+        return distance.topk(count, dim=-1, largest=False, sorted=False).indices
     return namespace(distance).argsort(distance, axis=-1)[:, :count]
 
 
@@ -125,14 +127,33 @@ class GrowingRows:
         return seen
 
 
+def solved(matrix: Array, right: Array) -> Array:
+    """matrix^-1 right for stacks of matrices. A singular one gives no error on a device: looking would wait for it."""
+    if hasattr(matrix, "detach"):  # torch
+        return load_extra("torch", "train", "computing on a device").linalg.solve_ex(matrix, right)[0]
+    return namespace(matrix).linalg.solve(matrix, right)
+
+
+def inverse(matrix: Array) -> Array:
+    """The inverse of each matrix of a stack; see solved()."""
+    if hasattr(matrix, "detach"):
+        return load_extra("torch", "train", "computing on a device").linalg.inv_ex(matrix)[0]
+    return namespace(matrix).linalg.inv(matrix)
+
+
+def possibly(mask: Array) -> bool:
+    """Whether the mask may hold somewhere: asked of NumPy, granted on a device, where asking means waiting."""
+    return bool(mask.any()) if isinstance(mask, np.ndarray) else True
+
+
+def surely(mask: Array) -> bool:
+    """Whether the mask is known to hold everywhere: asked of NumPy, never known of a device without waiting for it."""
+    return bool(mask.all()) if isinstance(mask, np.ndarray) else False
+
+
 def everywhere(mask: Array) -> bool:
     """Whether the whole mask holds; on small NumPy arrays the method is twice as fast as the function."""
     return bool(mask.all()) if isinstance(mask, np.ndarray) else bool(namespace(mask).all(mask))
-
-
-def anywhere(mask: Array) -> bool:
-    """Whether the mask holds at least once."""
-    return bool(mask.any()) if isinstance(mask, np.ndarray) else bool(namespace(mask).any(mask))
 
 
 def all_columns(mask: Array) -> Array:

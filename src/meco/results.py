@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, GrowingRows, anywhere, everywhere, namespace, rows, to_numpy
+from meco.arrays import Array, GrowingRows, namespace, possibly, rows, surely, to_numpy
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, best, not_worse
 
@@ -53,9 +53,9 @@ class Incumbent:
             self.held = _gather(found, x, ev, i)
             return
         won = ~not_worse(self.held.key, found)
-        if everywhere(won):
+        if surely(won):
             self.held = _gather(found, x, ev, i)
-        elif anywhere(won):  # where nothing improved, nothing is copied
+        elif possibly(won):  # where nothing improved, nothing is copied
             self.held = _better(won, _gather(found, x, ev, i), self.held)
 
     def host(self) -> Held:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.arrays import Array, all_columns, bounded, everywhere, namespace, ordered_sum
+from meco.arrays import Array, all_columns, bounded, namespace, ordered_sum, surely
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class Evaluation:
             finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
         if h.shape[-1]:
             finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
-        if everywhere(finite):
+        if surely(finite):
             return cls(f, g, h, ~finite, kept, intact=True)
         wide = finite[..., None]
         return cls(

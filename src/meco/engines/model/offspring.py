@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from meco.arrays import Array, anywhere, masked_max, masked_min, namespace, rows
+from meco.arrays import Array, masked_max, masked_min, namespace, possibly, rows
 from meco.engines.es.maes import (
     WIDEST,
     SearchDistribution,
@@ -87,7 +87,7 @@ class Strategy:
             brood.count + xp.astype(used, brood.count.dtype),
         )
         full = brood.count >= self.size
-        if anywhere(full):
+        if possibly(full):
             self._learn(brood, full, key(brood.y, brood.failed), fresh)
             brood = brood._replace(count=xp.where(full, 0, brood.count))
         self.brood = brood

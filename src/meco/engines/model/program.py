@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, inverse, namespace
 
 RELAXATION = 1.6
 ITERATIONS = 40
@@ -67,7 +67,7 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     eye = xp.eye(slope.shape[1], **made)
     jacobian = xp.concat([xp.broadcast_to(eye, hessian.shape), rows.matrix], axis=1)
     turned = xp.matrix_transpose(jacobian)
-    reach = jacobian @ xp.linalg.inv(hessian + size[..., None] * (turned @ jacobian))
+    reach = jacobian @ inverse(hessian + size[..., None] * (turned @ jacobian))
     matrix = (RELAXATION * size[..., None]) * (reach @ turned)
     none = xp.zeros_like(slope)
     value = xp.concat([none, rows.value], axis=1)

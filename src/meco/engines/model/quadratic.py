@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, inverse, namespace, solved
 from meco.engines.model.critical import Critical
 
 TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
@@ -102,11 +102,11 @@ def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None =
         few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
         bent = xp.matrix_transpose(curved.spread(few.bent(u)))
         linear = u @ xp.matrix_transpose(prior.gradient)
-        w = xp.linalg.solve(kernel, y - linear - bent)
+        w = solved(kernel, y - linear - bent)
         wt = xp.matrix_transpose(w)
         hessian = curved.spread(few.hessian + _outer(curved.taken(wt), u))
     else:
-        w = xp.linalg.solve(kernel, y - prior.changes(u))
+        w = solved(kernel, y - prior.changes(u))
         wt = xp.matrix_transpose(w)
         hessian = prior.hessian + _outer(wt, u)
     return Quadratic(prior.gradient + TAU * (wt @ u), hessian), Fit(u, y, kernel, w)
@@ -122,14 +122,14 @@ def variance(fit: Fit, v: Array) -> Array:
     xp = namespace(v)
     square = xp.sum(v * v, axis=-1)
     cross = covariance(fit.u, v)  # [B, m, n]
-    explained = xp.sum(cross * xp.linalg.solve(fit.kernel, cross), axis=1)
+    explained = xp.sum(cross * solved(fit.kernel, cross), axis=1)
     return square * (0.5 * square + TAU) - explained
 
 
 def explained_share(fit: Fit) -> Array:
     """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F]."""
     xp, y = namespace(fit.y), fit.y
-    diagonal = xp.linalg.diagonal(xp.linalg.inv(fit.kernel))
+    diagonal = xp.linalg.diagonal(inverse(fit.kernel))
     error = fit.w / diagonal[..., None]
     spread = y - xp.mean(y, axis=1, keepdims=True)
     total = xp.sum(spread * spread, axis=1)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, anywhere, asarray_like, namespace
+from meco.arrays import Array, asarray_like, namespace, possibly
 from meco.engines.engine import Control, Engine, Task
 from meco.engines.model.archive import LARGEST, SeenPoints
 from meco.engines.model.lattice import Lattice
@@ -130,7 +130,7 @@ class TrustRegion(Engine):
             half = xp.maximum(half, self.lattice.grain / delta)
         low, high = xp.maximum(-half, -centre / delta), xp.minimum(half, (1.0 - centre) / delta)
         fence, reach = xp.zeros_like(centre), xp.zeros_like(region.delta) + xp.inf
-        if anywhere(self.seen.failed):
+        if possibly(self.seen.failed):
             fence, reach = fenced(self.seen, centre, region.delta)
         models = region.models.stretched(region.delta)
         return Place(models, view.value, view.span, low, high, fence, reach, self.seen.n_ineq, view.critical)
@@ -148,14 +148,14 @@ class TrustRegion(Engine):
         )
         looks, again, extra = turn == GEOMETRY, turn == RESTART, self.batch - 1
         points, who = [x], [turn]
-        if anywhere(looks) or extra:
+        if possibly(looks) or extra:
             tries = least_known(view, place, self.region.delta, u[:, 1:, :], 1 + extra)
             points[0] = xp.where(looks[:, None], self._at(tries[:, 0, :]), x)
             for k in range(extra):
                 steps = k % 2 == 0
                 points.append(self._at(further_step(place, self.region, k // 2) if steps else tries[:, 1 + k, :]))
                 who.append(xp.zeros_like(turn) + (STEP if steps else GEOMETRY))
-        if anywhere(again):
+        if possibly(again):
             points[0] = xp.where(again[:, None], self._restarted(again, u[:, 0, :]), points[0])
         return xp.stack(points, axis=1), xp.stack(who, axis=1)
 
@@ -172,7 +172,7 @@ class TrustRegion(Engine):
         assert self.lattice is not None
         xp, region = namespace(x), self.region
         repeated = self._repeats(x) & (region.turn == STEP)
-        if not anywhere(repeated):
+        if not possibly(repeated):
             return x, stuck
         near = self.lattice.neighbours(region.centre)
         best, some = best_unseen(self.seen, place, region, weights, near)
