@@ -182,6 +182,11 @@ class Evaluator:
         self.feasible_best.challenge(x, ev)
         self.score_best.challenge(x, ev)
 
+    def count(self, points: int) -> None:
+        """Evaluations that a device has made of every run by itself."""
+        self.nfev = self.nfev + points
+        self._most += points
+
     def note(self, population: Population | None, extras: dict[str, Array] | None = None) -> None:
         """Record a generation: the incumbents, the surviving population, what the rule did."""
         held, score = self.feasible_best.held, self.score_best.held

@@ -14,7 +14,7 @@ controls, and what a policy may look at it tells as knowledge(); it knows nothin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +119,25 @@ class Engine(ABC):
 
     def set_apart(self, u: Array) -> None:  # noqa: B027 - most engines differ by their random streams
         """Differ from other searches that know the same points, by u [B], uniform."""
+
+    def parts(self) -> tuple[object, ...]:
+        """The objects that hold what changes during a search."""
+        return (self,)
+
+    @property
+    def turn_size(self) -> int:
+        """Candidates that each later turn asks for."""
+        return self.size
+
+    def kind_of_turn(self) -> Hashable | None:
+        """Equal for turns that differ in numbers on a device alone; None where that is never so."""
+        return None
+
+    def count_turn(self) -> None:  # noqa: B027 - of engines that have kinds of turns
+        """What the host counts of a turn, when a device repeats one by itself."""
+
+    def make_ready(self) -> None:  # noqa: B027 - most engines always are
+        """Make the room that the next turn needs, so that no shape changes while it is made."""
 
     def trace(self) -> dict[str, Array]:
         """What to record beside the incumbents this generation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace, nearest, rows
+from meco.arrays import Array, namespace, nearest, rows, square_distances
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.critical import Critical, critical, most_critical
 from meco.engines.model.merit import Merit
@@ -57,11 +57,10 @@ def _around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple
     Where there are fewer, zeros fill their places, which tell the models nothing.
     """
     xp = namespace(centre)
-    apart = seen.x - centre[:, None, :]
-    square = xp.where(seen.failed, xp.inf, xp.sum(apart * apart, axis=-1))
-    near = nearest(square, min(points, seen.count))
+    square = xp.where(seen.failed, xp.inf, square_distances(seen.x, centre))
+    near = nearest(square, min(points, square.shape[1]))
     there = ~rows(seen.failed, near)
-    u = xp.where(there[..., None], rows(apart, near), 0.0)
+    u = xp.where(there[..., None], rows(seen.x, near) - centre[:, None, :], 0.0)
     y = xp.where(there[..., None], rows(seen.y, near) - value[:, None, :], 0.0)
     return u, y, xp.sum(xp.astype(there, u.dtype), axis=-1)
 
@@ -72,12 +71,11 @@ def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]
     No direction and no limit where none is near.
     """
     xp = namespace(centre)
-    apart = seen.x - centre[:, None, :]
-    distance = xp.sqrt(xp.sum(apart * apart, axis=-1))
+    distance = xp.sqrt(square_distances(seen.x, centre))
     distance = xp.where(seen.failed & (distance > 0.0), distance, xp.inf)
     chosen = xp.argmin(distance, axis=-1)[:, None]
     way = rows(distance, chosen)[:, 0]
     near = way < NEAR * math.sqrt(centre.shape[-1]) * delta
     way = xp.where(near, way, 1.0)
-    fence = xp.where(near[:, None], rows(apart, chosen)[:, 0, :] / way[:, None], 0.0)
+    fence = xp.where(near[:, None], (rows(seen.x, chosen)[:, 0, :] - centre) / way[:, None], 0.0)
     return fence, xp.where(near, 0.5 * way / delta, xp.inf)

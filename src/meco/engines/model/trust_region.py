@@ -8,7 +8,7 @@ shrinks (region.py). A box that has become too small starts again near the best 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +67,7 @@ class TrustRegion(Engine):
     def __init__(self, task: Task, theta: float | None = THETA.default, batch: int = 1) -> None:
         if int(batch) < 1:
             raise InvalidInput(f"{self.label} proposes at least one point a step; got batch={batch}")
-        self.task, self.batch, self.told, self.next_check = task, int(batch), 0, 0.0
+        self.task, self.batch, self.told = task, int(batch), 0
         given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
         arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
         self.first = np.concatenate([given, star(given[0], arms)])
@@ -90,7 +90,7 @@ class TrustRegion(Engine):
         """The relaxation in force: [B]."""
         theta = self.held["theta"]
         if theta is None:
-            theta = 0.5 * max(0.0, 1.0 - self.told / self.task.budget)
+            theta = 0.5 * namespace(self.passed).clip(1.0 - self.passed / self.task.budget, min=0.0)
         return namespace(self.region.delta).zeros_like(self.region.delta) + theta
 
     @np.errstate(all="ignore")  # values may be huge; models that overflow are forgotten
@@ -113,13 +113,17 @@ class TrustRegion(Engine):
 
     def _check_models(self, view: View) -> None:
         """Every fiftieth of the budget, how much of f and of the worst modelled constraint the models explain."""
-        if self.told < self.next_check:
+        if not self.checks_now():
             return
-        self.next_check = self.told + self.task.budget / CHECKS
         share = explained_share(view.fit)
         xp, constraints = namespace(share), share[:, 1:]
         worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
         self.explained = (share[:, 0], worst)
+
+    def checks_now(self) -> bool:
+        """Whether the next turn is the first after another fiftieth of the budget."""
+        parts = [told * CHECKS // self.task.budget for told in (self.told - self.batch, self.told)]
+        return self.generation == 1 or parts[0] < parts[1]
 
     def _place(self, view: View) -> Place:
         """The box around the centre in units of the radius, and the fence before failed evaluations."""
@@ -218,8 +222,26 @@ class TrustRegion(Engine):
         else:
             self.seen.add(x, ev, self.region.start, self.region.centre)
             self._judge(self.rule.key(ev, self.region.weights).minor)
+        self.passed = self.passed + x.shape[1]
         self.told += x.shape[1]
         self.generation += 1
+
+    @property
+    def turn_size(self) -> int:
+        return self.batch
+
+    def kind_of_turn(self) -> Hashable | None:
+        return "checked" if self.checks_now() else "plain"
+
+    def count_turn(self) -> None:
+        self.told += self.batch
+        self.generation += 1
+
+    def parts(self) -> tuple[object, ...]:
+        return (self, self.seen)
+
+    def make_ready(self) -> None:
+        self.seen.make_room(self.batch)
 
     def learn(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use them; a new start does not return to them."""
@@ -239,7 +261,7 @@ class TrustRegion(Engine):
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
         weights = Weights(zeros, zeros, self.task.tolerance(ev))
         models = Quadratic.flat((runs, 1 + constraints, dim), x)
-        self.explained = (none, none)
+        self.explained, self.passed = (none, none), none[:1]
         self.region = Region(x[:, 0, :], none + FIRST, models, zeros, weights, start + STEP, start)
 
     def _judge(self, merits: Array) -> None:

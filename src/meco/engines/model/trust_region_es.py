@@ -71,5 +71,8 @@ class TrustRegionES(TrustRegion):
             used = self.expectation.who[:, k] == OFFSPRING
             self.strategy.tell(used, self.z[:, k, :], self.d[:, k, :], y[:, k, :], ev.failed[:, k], key, self.fresh)
 
+    def parts(self) -> tuple[object, ...]:
+        return (*super().parts(), self.strategy)
+
     def trace(self) -> dict[str, Array]:
         return {**super().trace(), "share": self.share(), "sigma": self.strategy.distribution.sigma}
