@@ -93,24 +93,6 @@ def nearest(distance: Array, count: int) -> Array:
     return namespace(distance).argsort(distance, axis=-1)[:, :count]
 
 
-def square_distances(x: Array, point: Array) -> Array:
-    """From each of x [B, n, D] to a point [B, D]: [B, n]."""
-    if hasattr(x, "detach"):  # torch: one kernel, and no differences are kept
-        torch = load_extra("torch", "train", "computing on a device")
-        apart = torch.cdist(point[:, None, :], x, compute_mode="donot_use_mm_for_euclid_dist")[:, 0, :]
-        return apart * apart
-    apart = x - point[:, None, :]
-    return namespace(x).sum(apart * apart, axis=-1)
-
-
-def largest_differences(x: Array, point: Array) -> Array:
-    """Largest difference in any coordinate of each of x [B, n, D] to a point [B, D]: [B, n]."""
-    if hasattr(x, "detach"):
-        return load_extra("torch", "train", "computing on a device").cdist(point[:, None, :], x, p=np.inf)[:, 0, :]
-    xp = namespace(x)
-    return xp.max(xp.abs(x - point[:, None, :]), axis=-1)
-
-
 def ordered_sum(x: Array) -> Array:
     """Sum over the last axis from left to right: columns of zeros never change the last bit."""
     if x.shape[-1] == 0:
@@ -150,8 +132,8 @@ class Factored:
 
     def __init__(self, matrix: Array) -> None:
         self.matrix = matrix
-        self._torch = load_extra("torch", "train", "computing on a device") if hasattr(matrix, "detach") else None
-        self._factors = None if self._torch is None else self._torch.linalg.lu_factor_ex(matrix)[:2]
+        self._torch: Any = load_extra("torch", "train", "computing on a device") if hasattr(matrix, "detach") else None
+        self._factors: Any = None if self._torch is None else self._torch.linalg.lu_factor_ex(matrix)[:2]
 
     def solved(self, right: Array) -> Array:
         """matrix^-1 right [B, m, n]. A singular matrix gives no error on a device: looking would wait for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace, nearest, rows, square_distances
+from meco.arrays import Array, namespace, nearest, rows
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.critical import Critical, critical, most_critical
 from meco.engines.model.merit import Merit
@@ -57,7 +57,7 @@ def _around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple
     Where there are fewer, zeros fill their places, which tell the models nothing.
     """
     xp = namespace(centre)
-    square = xp.where(seen.failed, xp.inf, square_distances(seen.x, centre))
+    square = xp.where(seen.failed, xp.inf, _square_distances(seen.x, centre))
     near = nearest(square, min(points, square.shape[1]))
     there = ~rows(seen.failed, near)
     u = xp.where(there[..., None], rows(seen.x, near) - centre[:, None, :], 0.0)
@@ -71,7 +71,7 @@ def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]
     No direction and no limit where none is near.
     """
     xp = namespace(centre)
-    distance = xp.sqrt(square_distances(seen.x, centre))
+    distance = xp.sqrt(_square_distances(seen.x, centre))
     distance = xp.where(seen.failed & (distance > 0.0), distance, xp.inf)
     chosen = xp.argmin(distance, axis=-1)[:, None]
     way = rows(distance, chosen)[:, 0]
@@ -79,3 +79,9 @@ def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]
     way = xp.where(near, way, 1.0)
     fence = xp.where(near[:, None], (rows(seen.x, chosen)[:, 0, :] - centre) / way[:, None], 0.0)
     return fence, xp.where(near, 0.5 * way / delta, xp.inf)
+
+
+def _square_distances(x: Array, centre: Array) -> Array:
+    """From each of x [B, n, D] to the centre [B, D]: [B, n]."""
+    apart = x - centre[:, None, :]
+    return namespace(x).sum(apart * apart, axis=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meco.arrays import Array, largest_differences, namespace, rows
+from meco.arrays import Array, namespace, rows
 from meco.engines.model.archive import SeenPoints, as_evaluation
 from meco.engines.model.look import View
 from meco.engines.model.merit import Merit, Weights
@@ -57,4 +57,6 @@ def best_unseen(seen: SeenPoints, place: Place, region: Region, weights: Weights
 
 def is_seen(seen: SeenPoints, x: Array, delta: Array) -> Array:
     """Whether a point x [B, D] is as good as evaluated: [B]."""
-    return namespace(x).min(largest_differences(seen.x, x), axis=-1) < CLOSE * delta
+    xp = namespace(x)
+    apart = xp.max(xp.abs(seen.x - x[:, None, :]), axis=-1)
+    return xp.min(apart, axis=-1) < CLOSE * delta

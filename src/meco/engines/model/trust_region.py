@@ -63,6 +63,7 @@ class TrustRegion(Engine):
     seen: SeenPoints
     region: Region
     expectation: Expectation
+    passed: Array  # evaluations told, where the runs are: [1]
 
     def __init__(self, task: Task, theta: float | None = THETA.default, batch: int = 1) -> None:
         if int(batch) < 1:
