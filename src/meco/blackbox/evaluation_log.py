@@ -122,6 +122,12 @@ class EvaluationLog:
         """Give the number of constraints beforehand; their names are still to come."""
         self.layout, self.declared = Layout(n_ineq, n_eq), True
 
+    def adopt(self, other: EvaluationLog) -> None:
+        """Hold what another log holds; what is to be given back of it is not given back again."""
+        own = {"keep", "failed", "past"}
+        vars(self).update({name: value for name, value in vars(other).items() if name not in own})
+        self.past = {number: entry for number, entry in self.past.items() if number not in other.entries}
+
     def plan(self, count: int) -> range:
         """Numbers for the next calls."""
         self.planned += count

@@ -17,6 +17,8 @@ class SeenPoints:
     the place of the one farthest from the centre.
     """
 
+    remembers = ("count", "_arrays")
+
     def __init__(self, x: Array, ev: Evaluation, start: Array, places: int) -> None:
         xp, count = namespace(x), x.shape[1]
         self.n_ineq = ev.g.shape[-1]
