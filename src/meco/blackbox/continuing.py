@@ -23,10 +23,17 @@ from meco.engines.memory import DoesNotFit
 from meco.errors import MecoError
 from meco.files.safetensors import LARGEST_FILE
 
+NEAR = 1e-6  # of a variable's range, within which another number of threads proposes the same point
+
 
 def keep(session: Session, folder: RunFolder) -> None:
     """Keep a session in a folder, and take from it what an interrupted run left there."""
     session.keep_in(folder)
+    warning = folder.other_threads()
+    if warning:
+        session.caller.warn(warning)
+        session.notes.append(warning)
+        session.log.near = NEAR * (session.request.upper - session.request.lower)
     belongs, answers = belonging(folder.facts["inputs"]), AnswerDigest()
     state = unpacked(folder.state())
     if state is not None and state.belongs == belongs:

@@ -1,6 +1,6 @@
 """A run folder: inputs, the log of every call, the search's state, and the result, so that nothing is lost.
 
-run.json         inputs, versions, seed
+run.json         inputs, versions, seed, threads of linear algebra
 evals.bin        the log (see log_file.py); all that a resumed run needs besides run.json
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
@@ -25,6 +25,7 @@ from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.log_file import FORMAT, LogFile, read_log, write_log
 from meco.blackbox.result import versions
 from meco.blackbox.runreader import place_of, read_facts, write_facts
+from meco.blackbox.threads import blas_threads
 from meco.errors import CannotWrite, InvalidInput, MecoError
 from meco.files.atomic import DRAFT, write_bytes, write_json
 from meco.files.lock import Lock
@@ -80,7 +81,7 @@ class RunFolder:
             if facts is None:
                 facts = {
                     "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, "source": source, "place": place_of(path),
+                    "inputs": inputs, "source": source, "place": place_of(path), "threads": blas_threads(),
                 }  # fmt: skip
                 write_facts(path, facts, mark.fsync)
             elif not resume:
@@ -111,6 +112,17 @@ class RunFolder:
             write_facts(self.path, self.facts, self.fsync)
         self.log_file = LogFile(place, found.names, self.fsync)
         return found.entries
+
+    def other_threads(self) -> str:
+        """What to say where the run was begun with another number of threads of linear algebra; nothing elsewhere."""
+        before, now = self.facts.get("threads"), blas_threads()
+        if before is None or now is None or before == now:
+            return ""
+        return (
+            f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and goes on with {now}: "
+            "its points may differ from those of an uninterrupted run in their last bits "
+            f"(OPENBLAS_NUM_THREADS={before} keeps them)"
+        )
 
     def attach(self, log: EvaluationLog) -> None:
         """Feed the log what is known, and hear from it what is new."""
