@@ -12,6 +12,7 @@ from typing import Any
 from meco.blackbox.answers import Call
 from meco.blackbox.asktell import Optimizer
 from meco.blackbox.calls import Backend, Caller, Serial, Stopping
+from meco.blackbox.continuing import keep
 from meco.blackbox.evaluation_log import EvaluationLog
 from meco.blackbox.habits import given_seed, refuse_unknown
 from meco.blackbox.request import Request, make_request
@@ -139,7 +140,7 @@ def minimize(
         if checkpoint is not None:
             inputs = request.facts() | {"fun": _name(fun), "on_error": on_error}
             folder = RunFolder.open(checkpoint, inputs, resume, getattr(fun, "source", None))
-            session.keep_in(folder)
+            keep(session, folder)
         return session.run()
     finally:
         try:

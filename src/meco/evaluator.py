@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -226,7 +226,7 @@ class Evaluator:
             last.challenge(self.to_box(self.last_population.x), self.last_population.ev)
             final = last.host()
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
-        trace = self._trace()
+        trace = self.trace()
         return [
             RunResult(
                 x=found.x[b, 0],
@@ -252,11 +252,18 @@ class Evaluator:
             for b, seed in enumerate(seeds)
         ]
 
+    def take_trace(self, trace: Mapping[str, np.ndarray]) -> None:
+        """Put [G, B, ...] by name in the place of what was recorded so far."""
+        self._rows.clear()
+        self._traced = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in trace.items()}
+        for k, values in trace.items():
+            self._traced[k].extend(values)
+
     def trace_of(self, run: int = 0) -> dict[str, np.ndarray]:
         """What was recorded of every generation of a run, by name."""
-        return {k: v[:, run] for k, v in self._trace().items()}
+        return {k: v[:, run] for k, v in self.trace().items()}
 
-    def _trace(self) -> dict[str, np.ndarray]:
+    def trace(self) -> dict[str, np.ndarray]:
         """What was recorded of every generation, by name; each is stacked once, however often this is asked."""
         if self._rows:
             known = self._rows[-1] if self._traced is None else self._traced

@@ -40,6 +40,8 @@ class Held(NamedTuple):
 class Incumbent:
     """The best candidate of each run under one metric; the earlier of equals stays."""
 
+    remembers = ("held",)
+
     def __init__(self, metric: Callable[[Evaluation], Key]) -> None:
         self.metric = metric
         self.held: Held | None = None

@@ -100,12 +100,17 @@ class Stopping:
         """Whether a single answer can end the run."""
         return self.target is not None or self.stop is not None
 
-    def answered(self, f: float, feasible: bool) -> bool:
-        """Whether this evaluation ends the run."""
+    def wish(self, f: float, feasible: bool) -> str | None:
+        """The condition by which this evaluation ends the run."""
         if feasible and self.target is not None and f <= self.target:
-            self.end("target")
-        elif feasible and self.stop == "feasible":
-            self.end("feasible")
+            return "target"
+        return "feasible" if feasible and self.stop == "feasible" else None
+
+    def answered(self, f: float, feasible: bool) -> bool:
+        """Whether this evaluation, or something before it, ends the run."""
+        reason = self.wish(f, feasible)
+        if reason is not None:
+            self.end(reason)
         return self.reason is not None
 
     def after_generation(self, result: Callable[[], Any]) -> bool:
@@ -275,12 +280,20 @@ class Caller:
     def _watch(self, until: int) -> None:
         """Show answers to the stopping conditions in order of number, whoever finished first."""
         while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
-            entry = self.log.entries[self.watched]
-            self.watched += 1
-            ineq, eq = self.tolerances()
-            self.strict = self.strict or entry.feasible(0.0, eq)
-            if self.stopping.answered(entry.f, entry.feasible(0.0 if self.strict else ineq, eq)):
+            if self.stopping.answered(*self._shown(self.log.entries[self.watched])):
                 raise StopRun(self.stopping.reason or "target")
+
+    def _shown(self, entry: Entry) -> tuple[float, bool]:
+        """f of the next answer, and whether it counts as feasible: once a point has every g <= 0, only such do."""
+        self.watched += 1
+        ineq, eq = self.tolerances()
+        self.strict = self.strict or entry.feasible(0.0, eq)
+        return entry.f, entry.feasible(0.0 if self.strict else ineq, eq)
+
+    def would_end(self) -> bool:
+        """Whether one of the answers in the log ends the run; they count as watched."""
+        answers = (self.log.entries[n] for n in range(self.watched, len(self.log)))
+        return self.stopping.watches_answers and any(self.stopping.wish(*self._shown(entry)) for entry in answers)
 
 
 def _failure(entry: Entry, reason: str) -> EvaluationFailed:

@@ -43,6 +43,7 @@ FACTS = {
             "evaluated": Maybe(str),
         }
     ),
+    "threads": Maybe(int),
     "constraints": Maybe({"ineq": [str], "eq": [str]}),  # of version 0.1
 }
 

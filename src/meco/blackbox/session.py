@@ -25,7 +25,6 @@ from meco.streams import Streams
 
 if TYPE_CHECKING:
     from meco.blackbox.runfolder import RunFolder
-    from meco.blackbox.snapshot import Snapshot
 
 SCOUT = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
 
@@ -59,6 +58,8 @@ class WarmStartEvaluator(Evaluator):
     only proposes known points ends too.
     """
 
+    remembers = ("nfev", "_most", "feasible_best", "score_best", "untold")
+
     def __init__(self, request: Request, log: EvaluationLog, call: Callable[[np.ndarray], Values]) -> None:
         ineq_tol, eq_tol = request.strictest
         problem = Problem(
@@ -70,6 +71,7 @@ class WarmStartEvaluator(Evaluator):
         self._scouting = np.random.default_rng([request.seed, SCOUT])
         self._exact: dict[bytes, np.ndarray] = {}
         self._known: dict[bytes, list[tuple[Any, ...]]] = {}
+        self._untold = 0  # how many values are known and were not asked for
 
     def counts(self) -> tuple[int, int]:
         """Numbers of inequalities and equalities, known from the first answers on."""
@@ -94,8 +96,20 @@ class WarmStartEvaluator(Evaluator):
         if len(unit):
             for i, row in enumerate(unit):
                 self._known.setdefault(row.tobytes(), []).append((known.f[i], known.g[i], known.h[i]))
+            self._untold += len(unit)
             self._challenge(*known)
         return unit
+
+    @property
+    def untold(self) -> np.ndarray:
+        """How many values of each known point have not been asked for."""
+        return np.array([len(values) for values in self._known.values()], dtype=np.int64)
+
+    @untold.setter
+    def untold(self, counts: np.ndarray) -> None:
+        for values, count in zip(self._known.values(), counts.tolist()):
+            del values[: max(0, len(values) - count)]
+        self._untold = sum(map(len, self._known.values()))
 
     def charge(self, count: int) -> None:
         """Count calls that were made beside the candidates asked for."""
@@ -125,12 +139,11 @@ class WarmStartEvaluator(Evaluator):
     def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
         """Known candidates from memory, the others in index order while the budget lasts."""
         free: dict[int, tuple[Any, ...]] = {}
-        if self._known:
+        if self._untold:
             for i, key in enumerate(_keys(unit)):
-                if key in self._known and (wanted is None or wanted[0, i]):
+                if self._known.get(key) and (wanted is None or wanted[0, i]):
                     free[i] = self._known[key].pop(0)
-                    if not self._known[key]:
-                        del self._known[key]
+            self._untold -= len(free)
         if not free:
             return super().evaluate(unit, wanted)
         count = unit.shape[1]
@@ -192,12 +205,14 @@ class Session:
         self.folder: RunFolder | None = None
         self.nit = 0
         self.between = False  # whether a generation is complete and the next not begun
+        self.anew = False  # whether the search was begun anew on the way
+        self.state: Callable[[], bytes | None] = lambda: None  # where the search stands, for the folder
         self.notes: list[str] = list(request.notes)
         if report is not None:
             caller.tick = lambda: report(self)
         if request.known is not None:
             self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
-        self.evaluator, self.engine = prepare(request, self.log, self._call)
+        self.evaluator, self.engine = prepare(request, self.log, self.call)
         caller.charge = self.evaluator.charge
 
     def keep_in(self, folder: RunFolder) -> None:
@@ -255,7 +270,7 @@ class Session:
         result = self.result()
         if self.folder is not None:
             if self.between:
-                self.folder.generation(self.nit, self._snapshot, last=True)
+                self.folder.generation(self.state, last=True)
             self.folder.finish(self.log, result.summary())
         return result
 
@@ -278,11 +293,13 @@ class Session:
         """A new search for the constraints that there really are, which knows what the first one was told."""
         good = [n for n, entry in self.log.entries.items() if entry.good]
         known = Known(np.array([self.log.entries[n].x for n in good]), *self.log.values(good))
-        self.evaluator, self.engine = prepare(self.request, self.log, self._call, known)
+        self.anew = True
+        self.evaluator, self.engine = prepare(self.request, self.log, self.call, known)
         self.evaluator.charge(self.log.planned)
         self.caller.charge = self.evaluator.charge
 
-    def _call(self, x: np.ndarray) -> Values:
+    def call(self, x: np.ndarray) -> Values:
+        """What the function says of points [n, D]."""
         self.between = False
         return self.caller(x)
 
@@ -293,16 +310,11 @@ class Session:
         ev = self.request.known.evaluation(*self.request.tolerances(self.log))
         return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
-    def _snapshot(self) -> Snapshot:
-        from meco.blackbox.snapshot import Snapshot
-
-        return Snapshot.of(self.engine, self.nit, len(self.log))
-
     def _after_generation(self) -> bool:
         self.nit += 1
         self.between = True
         if self.folder is not None:
-            self.folder.generation(self.nit, self._snapshot)
+            self.folder.generation(self.state)
         if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
         if self.report is not None:

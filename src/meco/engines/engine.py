@@ -93,6 +93,7 @@ class Engine(ABC):
     generation: int = 0
     controls: tuple[Control, ...] = ()  # what steer() takes
     knows: tuple[str, ...] = ()  # the names that knowledge() gives
+    remembers: tuple[str, ...] | None = None  # attributes that the next ask builds on, see memory.py; None: unknown
 
     def steer(self, values: Mapping[str, Array]) -> None:
         """Set controls by name, one value [B] each; what is not named stays as it is."""

@@ -32,6 +32,8 @@ class Controller:
     come from outside, as in an Episode.
     """
 
+    remembers = ("last", "memory")
+
     def __init__(self, engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None = None):
         check_fit(engine, features, controls, policy)
         self.engine, self.features, self.controls, self.policy = engine, features, controls, policy
@@ -68,6 +70,8 @@ class Controlled(Engine):
     a policy which draws changes no number of the search.
     """
 
+    remembers = ("engine", "controller", "told", "due", "draw")
+
     def __init__(
         self,
         engine: Engine,
@@ -80,7 +84,8 @@ class Controlled(Engine):
         self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
         self.task, self.size, self.controls, self.knows = engine.task, engine.size, engine.controls, engine.knows
         self.pace = 0.0 if decisions is None else self.task.budget / decisions
-        self.chance = chance or partial(self.task.rng.beside(OWN_STREAM).uniform, 2)
+        self.draw = None if chance else self.task.rng.beside(OWN_STREAM)
+        self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)
         self.told = 0  # candidates so far
         self.due = 0.0  # candidates at the next decision
 

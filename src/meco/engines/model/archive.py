@@ -21,6 +21,8 @@ class SeenPoints:
     be taken hold failed points infinitely far away.
     """
 
+    remembers = ("count", "_arrays")
+
     def __init__(self, x: Array, ev: Evaluation, start: Array, places: int) -> None:
         self.n_ineq = ev.g.shape[-1]
         self.places, self.count = places, x.shape[1]

@@ -50,6 +50,8 @@ def balanced(weights: Weights, ev: Evaluation) -> Weights:
 class Strategy:
     """MA-ES around the middle of the cube; a generation is learnt from when its last offspring is told."""
 
+    remembers = ("distribution", "brood")
+
     def __init__(self, mean: Array, functions: int) -> None:
         xp, (runs, dim) = namespace(mean), mean.shape
         self.size = native_size(dim)

@@ -25,6 +25,7 @@ class TrustRegionES(TrustRegion):
 
     label = "TR-ES"
     controls = (THETA, SHARE)
+    remembers = (*(TrustRegion.remembers or ()), "strategy")
 
     def __init__(self, task: Task, theta: float | None = None, share: float | None = None, batch: int = 1) -> None:
         super().__init__(task, theta, batch)
