@@ -23,6 +23,7 @@ _HOMES = {
     "RunResult": "meco.results",
     "minimize": "meco.api",
     "Optimizer": "meco.api",
+    "LinearConstraint": "meco.blackbox.constraints",
     "Checkpoint": "meco.blackbox.runfolder",
     "Command": "meco.blackbox.command",
     "load_policy": "meco.mdp.policy_store",

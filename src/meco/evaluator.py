@@ -51,6 +51,7 @@ class Evaluator:
         self._traced: dict[str, GrowingRows] | None = None
         self._groups = _group(each)
         self._device = device
+        self.scale: Any = None  # of variables that are not linear in the unit cube
         self._place(each)
 
     def _place(self, each: list[Problem]) -> None:
@@ -92,6 +93,7 @@ class Evaluator:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
         xp = namespace(unit)
         x = xp.minimum(self.lower + unit * self._width, self.upper)  # rounding can pass the upper bound only
+        x = x if self.scale is None else self.scale.to_box(unit, x)
         if self.whole is None:
             return x
         rounded = xp.minimum(xp.maximum(round_half_away(x), self._least_whole), self._most_whole)
@@ -100,7 +102,8 @@ class Evaluator:
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points of the first problem's box in unit-cube coordinates."""
         low, high = self.problems[0].lower, self.problems[0].upper
-        return np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+        unit = np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+        return unit if self.scale is None else self.scale.to_unit(x, unit)
 
     def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
         """Evaluate candidates [B, n, D] in index order while the budget lasts.

@@ -31,8 +31,18 @@ INPUTS = {
     "lower": [float], "upper": [float], "budget": int, "method": str, "seed": int, "options": {str: object},
     "x0": Maybe([[float]]), "integrality": Maybe([bool]), "evaluated": Maybe({"count": int}),
     "constraint_names": [str], "ineq_tol": object, "eq_tol": object, "n_ineq": int, "n_eq": int, "out": int,
+    "log": Maybe([bool]),
 }  # fmt: skip
-REPEATED = ("budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol")  # inputs that are JSON as they are
+REPEATED = (
+    "budget",
+    "method",
+    "seed",
+    "x0",
+    "integrality",
+    "ineq_tol",
+    "eq_tol",
+    "log",
+)  # inputs that are JSON as they are
 
 
 class Optimizer:
@@ -67,6 +77,7 @@ class Optimizer:
         eq_tol: Any = EQ_TOL,
         ineq_tol: Any = INEQ_TOL,
         constraint_names: Any = None,
+        log: Any = None,
         **unknown: Any,
     ) -> None:
         if unknown:
@@ -75,7 +86,7 @@ class Optimizer:
         self.request = make_request(
             bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
             constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
-            batch=batch,
+            batch=batch, log=log,
         )  # fmt: skip
         for note in self.request.notes:
             warnings.warn(note, stacklevel=2)
@@ -190,8 +201,9 @@ class Optimizer:
         trace = self.evaluator.trace_of() if self.nit else {}
         reason = "budget" if self.done else "running"
         return make_result(
-            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine
-        )
+            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine,
+            evaluator=self.evaluator,
+        )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).

@@ -21,12 +21,14 @@ ON_ERROR = (None, "penalize", "retry", "raise")
 STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
 RETRIES = 2  # further calls that a failed point may get
 ALIKE = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
+STOPS = ("feasible", "converged")
 REASONS = {
     "running": "the run goes on",
     "budget": "the budget is spent",
     "max_time": "max_time is over",
     "target": "the target was reached",
     "feasible": "a feasible point was found",
+    "converged": "the search has converged at a feasible point",
     "callback": "the callback asked to stop",
     "interrupt": "the run was interrupted",
     "workers": "the workers are gone",
@@ -64,8 +66,8 @@ class Stopping:
     ) -> None:
         if target is not None and (not isinstance(target, Real) or math.isnan(target)):
             raise InvalidInput(f"target must be a number; got {target!r:.60}")
-        if not (stop is None or (isinstance(stop, str) and stop == "feasible")):
-            raise UnknownName("stop condition", stop, ["feasible"])
+        if not (stop is None or (isinstance(stop, str) and stop in STOPS)):
+            raise UnknownName("stop condition", stop, STOPS)
         self.deadline = None if max_time is None else time.monotonic() + seconds(max_time, "max_time")
         self.errstate = np.geterr()  # the caller's own, for the callback
         self.target, self.stop, self.callback = target, stop, callback if callback is None else read_callback(callback)
@@ -95,10 +97,14 @@ class Stopping:
         if self.reason is None:
             self.reason, self.detail = reason, detail
 
+    def settle(self) -> None:
+        """The search is over: no answer ends what is still called."""
+        self.target, self.stop = None, None
+
     @property
     def watches_answers(self) -> bool:
         """Whether a single answer can end the run."""
-        return self.target is not None or self.stop is not None
+        return self.target is not None or self.stop == "feasible"
 
     def wish(self, f: float, feasible: bool) -> str | None:
         """The condition by which this evaluation ends the run."""
@@ -113,10 +119,12 @@ class Stopping:
             self.end(reason)
         return self.reason is not None
 
-    def after_generation(self, result: Callable[[], Any]) -> bool:
-        """Ask the clock and the callback; the result is made only for a callback."""
+    def after_generation(self, result: Callable[[], Any], converged: Callable[[], Any] = lambda: None) -> bool:
+        """Ask the clock, the search and the callback; the result is made only for a callback."""
         with suppress(StopRun):
             self.check()
+        if self.stop == "converged" and np.all(converged()):
+            self.end("converged")
         if self.callback is not None and self.reason is None:
             found = result()
             try:

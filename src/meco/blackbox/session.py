@@ -46,6 +46,7 @@ def prepare(
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in first}.values())
     task = Task.of(evaluator, Streams([request.seed]), x0=np.array(distinct) if distinct else None)
+    task = request.limited(task, evaluator)
     return evaluator, build_engine(request.method, task, **request.options)
 
 
@@ -59,6 +60,7 @@ class WarmStartEvaluator(Evaluator):
     """
 
     remembers = ("nfev", "_most", "feasible_best", "score_best", "untold")
+    kept: Callable[[np.ndarray], np.ndarray] = staticmethod(lambda unit: unit)  # where points [n, D] may lie at first
 
     def __init__(self, request: Request, log: EvaluationLog, call: Callable[[np.ndarray], Values]) -> None:
         ineq_tol, eq_tol = request.strictest
@@ -66,8 +68,9 @@ class WarmStartEvaluator(Evaluator):
             "fun", request.lower, request.upper, 0, 0, lambda x: call(x[0]),
             integrality=request.integrality, ineq_tol=ineq_tol, eq_tol=eq_tol,
         )  # fmt: skip
-        super().__init__(problem, request.budget)
+        super().__init__(problem, request.budget - request.repeats)  # these are made when the search is over
         self.request, self.log, self.call = request, log, call
+        self.scale = request.scale()
         self._scouting = np.random.default_rng([request.seed, SCOUT])
         self._exact: dict[bytes, np.ndarray] = {}
         self._known: dict[bytes, list[tuple[Any, ...]]] = {}
@@ -178,7 +181,8 @@ class WarmStartEvaluator(Evaluator):
         An engine can only be told once it is known how many constraints there are.
         """
         while self.log.layout is None and self.log.planned < self.budget:
-            x = self.to_box(self._scouting.random((1, min(size, self.budget - self.log.planned), self.dim)))[0]
+            unit = self._scouting.random((min(size, self.budget - self.log.planned), self.dim))
+            x = self.to_box(self.kept(unit)[None])[0]
             self.charge(len(x))
             self._challenge(x, *self.call(x))
         return self.log.layout is not None
@@ -240,6 +244,10 @@ class Session:
         """Search, and note why it ended."""
         try:
             self._search()
+            if self.request.repeats:
+                from meco.blackbox.repeats import call_again
+
+                call_again(self)
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
         except KeyboardInterrupt:
@@ -319,7 +327,7 @@ class Session:
             return False
         if self.report is not None:
             self.report(self)
-        return self.stopping.after_generation(self.result)
+        return self.stopping.after_generation(self.result, self.engine.converged)
 
     def result(self) -> MinimizeResult:
         """The result so far."""
@@ -328,6 +336,7 @@ class Session:
         return make_result(
             self.request, self.log, self.stopping.reason or "running", detail=self.stopping.detail, nit=self.nit,
             trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()], engine=self.engine,
+            evaluator=self.evaluator,
         )  # fmt: skip
 
     def _untried(self) -> list[str]:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace
+from meco.engines.limits import KnownLimits
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.rules.control import Control, refuse_unknown
@@ -46,6 +47,7 @@ class Task:
     same_tolerances: bool = True  # whether they hold for every run
     whole: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
     tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
+    limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
@@ -139,6 +141,14 @@ class Engine(ABC):
 
     def make_ready(self) -> None:  # noqa: B027 - most engines always are
         """Make the room that the next turn needs, so that no shape changes while it is made."""
+
+    def converged(self) -> Array | None:
+        """Runs [B] that have nothing left to do where they are, a feasible point; None: the engine cannot tell."""
+        return None
+
+    def multipliers(self, x: Array) -> Array | None:
+        """Lagrange multipliers [B, C] of the constraints at evaluated points x [B, D]; None: the engine has none."""
+        return None
 
     def trace(self) -> dict[str, Array]:
         """What to record beside the incumbents this generation."""

@@ -107,6 +107,12 @@ class Controlled(Engine):
     def knowledge(self) -> Mapping[str, Any]:
         return self.engine.knowledge()
 
+    def converged(self) -> Array | None:
+        return self.engine.converged()
+
+    def multipliers(self, x: Array) -> Array | None:
+        return self.engine.multipliers(x)
+
     def steered_by(self) -> Mapping[str, Any]:
         return {} if self.controller.policy is None else self.controller.policy.metadata
 

@@ -36,7 +36,7 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     blind = xp.all(left_out, axis=-1)
     centre = xp.where(blind[:, None], 0.5, rows(seen.x, chosen)[:, 0, :])
     value = rows(seen.y, chosen)[:, 0, :]
-    u, y, there = _around(seen, centre, value, points)
+    u, y, there = around(seen, centre, value, points)
     square = xp.sum(u * u, axis=-1)
     spread = xp.sqrt(xp.sum(square, axis=-1) / xp.clip(there, min=1.0))
     spread = xp.where(spread > 0.0, spread, 1.0)
@@ -51,7 +51,7 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     return region._replace(centre=centre, models=models), view
 
 
-def _around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
+def around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
     """The nearest points that did not fail, as differences to the centre: u [B, m, D], y [B, m, 1 + C]; how many [B].
 
     Where there are fewer, zeros fill their places, which tell the models nothing.

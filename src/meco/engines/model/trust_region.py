@@ -16,9 +16,12 @@ import numpy as np
 from meco.arrays import Array, asarray_like, namespace, possibly
 from meco.engines.engine import Control, Engine, Task
 from meco.engines.model.archive import LARGEST, SeenPoints
+from meco.engines.model.exact import exact_rows
+from meco.engines.model.inside import keeper
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
 from meco.engines.model.merit import Merit, Weights
+from meco.engines.model.multipliers import multipliers_at
 from meco.engines.model.proposals import SAME, TRIES, best_unseen, further_step, is_seen, least_known, new_start
 from meco.engines.model.quadratic import Quadratic, explained_share
 from meco.engines.model.region import (
@@ -70,14 +73,24 @@ class TrustRegion(Engine):
         if int(batch) < 1:
             raise InvalidInput(f"{self.label} proposes at least one point a step; got batch={batch}")
         self.task, self.batch, self.told = task, int(batch), 0
-        given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
-        arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
-        self.first = np.concatenate([given, star(given[0], arms)])
+        self.lattice = None if task.whole is None else Lattice(task)
+        self.inside = keeper(task, self.lattice)
+        self.radius = FIRST if self.inside is None else self.inside.radius
+        self.first = self._first_points()
         self.size = len(self.first)
         self.points = model_points(task.dim)
         self.rule = Merit()
-        self.lattice = None if task.whole is None else Lattice(task)
         self.held: dict[str, Array | float | None] = {"theta": self._checked(THETA, theta)}
+
+    def _first_points(self) -> np.ndarray:
+        """The given points, or the middle, and a star around the first of them: [n, D]."""
+        task, inside = self.task, self.inside
+        given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
+        if inside is not None and task.x0 is None:
+            given = inside.anchor[None]
+        arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
+        ends = star(given[0], arms, self.radius)
+        return np.concatenate([given, ends if inside is None else inside.at_first(ends)])
 
     def _checked(self, control: Control, value: float | None) -> float | None:
         if value is not None and not control.low <= value <= control.high:
@@ -102,14 +115,20 @@ class TrustRegion(Engine):
             like = self.task.rng.uniform(1, 1)
             return self._placed(namespace(like).zeros_like(like) + asarray_like(self.first, like))
         self.region, view = looked(self.seen, self.region, self.points)
+        if (rows := exact_rows(self.task.limits, self.region.models)) is not None:
+            self.region = self.region._replace(models=rows.into(self.region.models))
         self._check_models(view)
-        place = self._place(view)
+        place, around = self._place(view), self.region
         weights = self.region.weights.faded(self.task.dim)
         step = relaxed_step(place, self.theta(), self.region.multipliers, weights)
         self.region = self.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(place.value, place.n_ineq, step.weights)
         foreseen = now - merit(step.value, place.n_ineq, step.weights)
         x, who = self._turn(view, place, step, foreseen)
+        if self.inside is not None:
+            x = self.inside.drawn_back(x, self.seen, around, view.value)
+            step = step._replace(value=place.values((x[:, 0, :] - around.centre) / around.delta[:, None]))
+            foreseen = now - merit(step.value, place.n_ineq, step.weights)
         self._expect(view, place, step, who, now, foreseen)
         return x
 
@@ -197,7 +216,7 @@ class TrustRegion(Engine):
         x = new_start(self.seen, region, u)
         self.region = region._replace(
             start=region.start + xp.astype(again, region.start.dtype),
-            delta=xp.where(again, FIRST, region.delta),
+            delta=xp.where(again, self.radius, region.delta),
             models=Quadratic.flat(region.models.gradient.shape, u).where(again, region.models),
             multipliers=xp.where(again[:, None], 0.0, region.multipliers),
         )
@@ -264,7 +283,7 @@ class TrustRegion(Engine):
         weights = Weights(zeros, zeros, self.task.tolerance(ev))
         models = Quadratic.flat((runs, 1 + constraints, dim), x)
         self.explained, self.passed = (none, none), none[:1]
-        self.region = Region(x[:, 0, :], none + FIRST, models, zeros, weights, start + STEP, start)
+        self.region = Region(x[:, 0, :], none + self.radius, models, zeros, weights, start + STEP, start)
 
     def _judge(self, merits: Array) -> None:
         """Weights, radius and turn after the points of a turn got these merits [B, k], inf where one failed."""
@@ -290,6 +309,17 @@ class TrustRegion(Engine):
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.grain, axis=-1))  # 0 with any continuous variable
+
+    def converged(self) -> Array:
+        """Runs [B] whose region is about to start again from a centre that keeps every constraint."""
+        if self.generation < 2:
+            return namespace(self.region.delta).zeros_like(self.region.delta) > 0.0
+        return (self.region.turn == RESTART) & ~namespace(self.region.delta).any(self.expectation.violated, axis=-1)
+
+    def multipliers(self, x: Array) -> Array:
+        """From a program of models around each x [B, D], however far the search has gone on since."""
+        fixed = None if self.lattice is None else self.lattice.grain > 0.0
+        return multipliers_at(self.seen, x, self.region, self.points, self.task.limits, fixed)
 
     def trace(self) -> dict[str, Array]:
         """Radius, relaxation and weights of each run, its starts, its models' leave-one-out R^2, who proposed last."""
