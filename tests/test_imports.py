@@ -32,6 +32,7 @@ MAY_IMPORT["api"] = MAY_IMPORT["blackbox"] | {"blackbox"}
 MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api"}
 MAY_IMPORT["experiments"] = MAY_IMPORT["methods"] | {"methods"}
 MAY_IMPORT["adapters"] = MAY_IMPORT["training"] | {"training", "methods", "method", "api", "blackbox"}
+MAY_IMPORT["gym"] = {"adapters"}
 MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "experiments"}
 MAY_IMPORT["cli"] = MAY_IMPORT["commands"] | {"commands"}
 MAY_IMPORT["__main__"] = {"cli"}

@@ -5,6 +5,7 @@ evals.bin        the log (see log_file.py); all that a resumed run needs besides
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
 state.bin        where the search stood after a generation (see search_state.py): what came before is not repeated
+trace.jsonl      what the method did, now and then (see trace_file.py): to be looked at
 result.json      the result of the last session
 """
 
@@ -14,7 +15,7 @@ import json
 import os
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from meco.blackbox.log_file import FORMAT, LogFile, read_log, write_log
 from meco.blackbox.result import versions
 from meco.blackbox.runreader import place_of, read_facts, write_facts
 from meco.blackbox.threads import blas_threads
+from meco.blackbox.trace_file import TraceFile
 from meco.errors import CannotWrite, InvalidInput, MecoError
 from meco.files.atomic import DRAFT, write_bytes, write_json
 from meco.files.lock import Lock
@@ -54,6 +56,7 @@ class RunFolder:
         self.broken = False  # whether something could not be written: then nothing more is
         self.past = self._take_over()
         self._order = [entry.number for entry in self.past]  # as they stand in the log
+        self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
         self._due = 0.0  # when the next state is to be written
 
@@ -144,6 +147,11 @@ class RunFolder:
         """Note how long a call took."""
         with self._writing():
             self._clock.write(CLOCK.pack(number, time.time(), seconds))
+
+    def traced(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
+        """Note now and then what the method did."""
+        with self._writing():
+            self._trace.note(nfev, trace)
 
     def generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
         """Make sure that everything so far is on disk, and now and then note where the search stands."""

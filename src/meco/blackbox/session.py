@@ -323,6 +323,7 @@ class Session:
         self.between = True
         if self.folder is not None:
             self.folder.generation(self.state)
+            self.folder.traced(len(self.log), self.engine.trace)
         if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
         if self.report is not None:
