@@ -31,9 +31,11 @@ from meco.blackbox.snapshot import Snapshot, read_snapshot
 from meco.errors import CannotWrite, InvalidInput, MecoError
 from meco.files.atomic import DRAFT, write_json
 from meco.files.lock import Lock
+from meco.files.plain import check_plain
 from meco.methods import METHODS
 
 CLOCK = struct.Struct("<Qdd")
+FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "result.json")
 OURS = {"lock", "run.json" + DRAFT}  # what a run that was killed while it began may leave
 STATE_EVERY = 0.2  # seconds; the state is a check, the log is what resumes
 
@@ -70,6 +72,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
+            check_plain(path, (*FILES, *(name + DRAFT for name in FILES)))
             lock = Lock(path / "lock")
             return cls._open(path, mark, inputs, resume, source, lock)
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from meco.engines.engine import Engine
 from meco.files.atomic import write_bytes
-from meco.files.safetensors import parse_tensors, write_tensors
+from meco.files.plain import read_plain
+from meco.files.safetensors import LARGEST_FILE, parse_tensors, write_tensors
 
 
 class Snapshot(NamedTuple):
@@ -49,7 +50,7 @@ class Snapshot(NamedTuple):
 def read_snapshot(path: Path) -> Snapshot | None:
     """The snapshot in a file, or None when it is missing or damaged: the log is enough to resume."""
     try:
-        content = path.read_bytes()
+        content = read_plain(path, LARGEST_FILE)
         if zlib.crc32(content[4:]) != int.from_bytes(content[:4], "little"):
             return None
         population, texts = parse_tensors(content[4:], str(path))
