@@ -10,6 +10,7 @@ import json
 import random
 import shutil
 import sqlite3
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -179,7 +180,8 @@ def _changed_cell(file, draw):
         column, key = draw.choice(columns), draw.choice(db.execute(f"SELECT {columns[0]} FROM {table}").fetchall())[0]
         plain = [v for v in VALUES if v is None or isinstance(v, (str, float)) or (isinstance(v, int) and v < 2**62)]
         value = draw.choice([v for v in plain if v not in ("\udc80",)] + [b"", b"\xff\x00"])
-        db.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {columns[0]} = ?", (value, key))
+        with suppress(sqlite3.IntegrityError):  # the database itself says no
+            db.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {columns[0]} = ?", (value, key))
     db.close()
     return f"{table}.{column} = {value!r:.40}"
 

@@ -28,6 +28,7 @@ from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry
 from meco.errors import DamagedFile
 from meco.files.atomic import replacing
+from meco.files.plain import read_plain
 
 MAGIC = b"MECOLOG\n"
 FORMAT = 2
@@ -206,9 +207,7 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise DamagedFile(f"{path} is no log of a run: it has more than {LARGEST_FILE} bytes")
-        return path.read_bytes()
+        return read_plain(path, LARGEST_FILE)
     except FileNotFoundError:
         return b""
     except OSError as error:

@@ -28,13 +28,15 @@ from meco.blackbox.result import versions
 from meco.blackbox.runreader import place_of, read_facts, write_facts
 from meco.blackbox.threads import blas_threads
 from meco.blackbox.trace_file import TraceFile
-from meco.errors import CannotWrite, InvalidInput, MecoError
+from meco.errors import CannotWrite, DamagedFile, InvalidInput, MecoError
 from meco.files.atomic import DRAFT, write_bytes, write_json
 from meco.files.lock import Lock
+from meco.files.plain import check_plain, read_plain
 from meco.files.safetensors import LARGEST_FILE
 from meco.methods import METHODS
 
 CLOCK = struct.Struct("<Qdd")
+FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
 OURS = {"lock", "run.json" + DRAFT}  # what a run that was killed while it began may leave
 SELDOM = 50  # a state is written when this many times what the last one cost has passed
 
@@ -71,6 +73,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
+            check_plain(path, (*FILES, *(name + DRAFT for name in FILES)))
             lock = Lock(path / "lock")
             return cls._open(path, mark, inputs, resume, source, lock)
 
@@ -171,9 +174,8 @@ class RunFolder:
     def state(self) -> bytes:
         """What generation() wrote last, or nothing."""
         try:
-            place = self.path / "state.bin"
-            return place.read_bytes() if place.stat().st_size <= LARGEST_FILE else b""
-        except OSError:
+            return read_plain(self.path / "state.bin", LARGEST_FILE)
+        except (OSError, DamagedFile):
             return b""
 
     def finish(self, log: EvaluationLog, result: dict[str, Any]) -> None:

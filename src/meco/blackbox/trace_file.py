@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array
+from meco.files.plain import read_plain
 
 ROWS = 200
+LARGEST_FILE = 1 << 24  # bytes
 
 
 class TraceFile:
@@ -27,7 +29,7 @@ class TraceFile:
         self.path, self.every = path, max(1, budget // ROWS)
         rows = read_trace(path)
         self.due = rows[-1]["nfev"] + self.every if rows else 0
-        if path.exists() and not path.read_bytes().endswith(b"\n"):  # killed while it wrote
+        if path.exists() and not read_plain(path, LARGEST_FILE).endswith(b"\n"):  # killed while it wrote
             path.write_text("".join(map(_line, rows)), encoding="utf-8")
 
     def note(self, nfev: int, trace: Callable[[], Mapping[str, Array]]) -> None:
@@ -44,7 +46,8 @@ class TraceFile:
 def read_trace(path: Path) -> list[dict[str, Any]]:
     """The rows of a file, in its order; none where there is none, and none of a line that was cut short."""
     rows = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
+    text = read_plain(path, LARGEST_FILE).decode(errors="replace") if path.exists() else ""
+    for line in text.splitlines():
         try:
             row = json.loads(line)
         except ValueError:

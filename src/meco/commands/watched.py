@@ -15,9 +15,13 @@ from meco.blackbox.runfolder import CLOCK
 from meco.blackbox.runreader import load_run
 from meco.blackbox.tolerances import recorded
 from meco.blackbox.trace_file import read_trace
+from meco.errors import DamagedFile
+from meco.files.plain import read_plain
+from meco.files.schema import check, read_json
 from meco.results import Evaluations, feasibility_first
 from meco.rules.rule import order
 
+LARGEST_FILE = 1 << 30  # bytes of the times of calls
 POINTS = 300  # of a curve, at most
 BEST = 20  # points drawn across the variables
 LATELY = 100  # evaluations over which a constraint's keeping is counted
@@ -126,14 +130,16 @@ def _reasons(folder: Path) -> list[str]:
 def _result(folder: Path) -> dict[str, Any] | None:
     """The result of the last session, if one has ended."""
     try:
-        return json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        found = read_json(folder / "result.json")
+        check(found, {"nfev": int, "message": str}, "result.json")
+        return found
+    except DamagedFile:
         return None
 
 
 def _times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
-    content = (folder / "times.bin").read_bytes() if (folder / "times.bin").exists() else b""
+    content = read_plain(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
     whole = content[: len(content) // CLOCK.size * CLOCK.size]
     ends = [end for _, end, _ in CLOCK.iter_unpack(whole)]
     over = ended is not None and ended["nfev"] >= count

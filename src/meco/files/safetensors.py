@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile
+from meco.files.plain import read_plain
 
 LARGEST_HEADER = 1 << 20  # bytes; a policy's header is about a thousand
 LARGEST_FILE = 1 << 26
@@ -41,10 +42,7 @@ def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Tensors and texts of a file, every claim of its header checked."""
-    size = path.stat().st_size
-    if size > LARGEST_FILE:
-        raise DamagedFile(f"{path} is not a policy file: {size} bytes, at most {LARGEST_FILE} are expected")
-    return parse_tensors(path.read_bytes(), str(path))
+    return parse_tensors(read_plain(path, LARGEST_FILE), str(path))
 
 
 def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:

@@ -124,6 +124,8 @@ def build(experiment: Experiment, results: Results, palette: figures.Palette) ->
 def _folder(path: Path) -> Path:
     try:
         path.mkdir(exist_ok=True)
+        if path.is_symlink():
+            raise StoreError(f"{path} leads elsewhere, where nothing is written; remove it")
     except OSError as error:
         raise StoreError(f"cannot make {path}: {error.strerror}") from error
     return path
