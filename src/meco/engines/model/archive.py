@@ -29,6 +29,7 @@ class SeenPoints:
         self.on_host = isinstance(x, np.ndarray)
         self._arrays = list(_columns(x, ev, start))
         self._next = namespace(x).full((1, 1), self.count, dtype=start.dtype, device=x.device)  # place to be taken
+        self.make_room(places if self.on_host else 0)
 
     def make_room(self, count: int) -> None:
         """Places for count more points, as far as there may be any."""

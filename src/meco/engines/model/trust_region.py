@@ -63,7 +63,7 @@ class TrustRegion(Engine):
 
     label = "TR"
     controls: tuple[Control, ...] = (THETA,)
-    remembers: tuple[str, ...] | None = ("generation", "told", "next_check", "held", "seen", "region", "explained")
+    remembers: tuple[str, ...] | None = ("generation", "told", "passed", "held", "seen", "region", "explained")
     seen: SeenPoints
     region: Region
     expectation: Expectation
