@@ -98,7 +98,11 @@ class Controlled(Engine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Tell the engine, and decide if it is time."""
         self.engine.tell(x, ev)
-        self.told += x.shape[1]
+        self.count(x.shape[1])
+
+    def count(self, points: int) -> None:
+        """Note that the engine was told so many candidates, and decide if it is time."""
+        self.told += points
         if self.told >= self.due:
             self.due = self.pace * (self.told // self.pace + 1) if self.pace else 0.0
             self.controller.decide(self.chance())

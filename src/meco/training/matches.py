@@ -14,7 +14,9 @@ import numpy as np
 
 from meco.arrays import Array, to_numpy
 from meco.engines.engine import Engine, Task
+from meco.engines.graphs import Turns
 from meco.evaluator import Evaluator
+from meco.mdp.controller import Controlled
 from meco.mdp.quantile import TENTHS, Outcomes
 from meco.problems.generated import GENERATED, MissionFamily, make_batch
 from meco.problems.problem import Problem
@@ -84,6 +86,7 @@ class Copies:
         self._streams, self._count = streams, count
         self.xp, self.device = streams.xp, streams.device
         self.seeds, self.runs = tuple(streams.seeds) * count, streams.runs * count
+        self.generators = getattr(streams, "generators", ())  # of a device, for recordings
 
     def uniform(self, *shape: int) -> Array:
         """Uniform numbers in [0, 1): [B, *shape], copy after copy."""
@@ -110,15 +113,37 @@ def play(matches: Sequence[Match], seeds: Sequence[int], make: Make, copies: int
     with np.errstate(all="ignore"):
         evaluator = Evaluator([m.problem for m in matches] * copies, budget, rng.runs, rng.xp, rng.device)
         engine = make(Task.of(evaluator, rng))  # type: ignore[arg-type]
-        found: list[tuple[Array, ...]] = []
+        advance = _one_by_one(engine, evaluator) if device == "cpu" else _on_device(engine, evaluator)
+        found: list[list[np.ndarray]] = []
         while evaluator.left:
-            x = engine.ask()
-            engine.tell(x, evaluator.evaluate(x))
+            advance()
             while len(found) < TENTHS * (budget - evaluator.left) // budget:
                 held = evaluator.feasible_best.held
                 assert held is not None
-                found.append((held.f[:, 0], held.nu[:, 0], held.feasible[:, 0]))
-    return Outcomes(*(np.stack([to_numpy(row) for row in rows], axis=-1) for rows in zip(*found)))
+                found.append([to_numpy(part)[:, 0].copy() for part in (held.f, held.nu, held.feasible)])
+    return Outcomes(*(np.stack(parts, axis=-1) for parts in zip(*found)))
+
+
+def _one_by_one(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
+    def advance() -> None:
+        x = engine.ask()
+        engine.tell(x, evaluator.evaluate(x))
+
+    return advance
+
+
+def _on_device(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
+    """Turns of the engine alone may be recorded; a controller decides between them."""
+    steered = engine if isinstance(engine, Controlled) else None
+    turns = Turns(engine if steered is None else steered.engine, evaluator)
+
+    def advance() -> None:
+        left = evaluator.left
+        turns.advance(1)
+        if steered is not None:
+            steered.count(left - evaluator.left)
+
+    return advance
 
 
 @contextmanager

@@ -64,7 +64,16 @@ class TrustRegion(Engine):
 
     label = "TR"
     controls: tuple[Control, ...] = (THETA,)
-    remembers: tuple[str, ...] | None = ("generation", "told", "next_check", "held", "seen", "region", "explained", "counts")
+    remembers: tuple[str, ...] | None = (
+        "generation",
+        "told",
+        "next_check",
+        "held",
+        "seen",
+        "region",
+        "explained",
+        "counts",
+    )
     seen: SeenPoints
     region: Region
     expectation: Expectation
