@@ -154,7 +154,7 @@ def test_any_record_is_refused(record):
         ({"decoder": "cubic", "controls": None}, "decoder must be one of geometric, aa, ca; got 'cubic'"),
         ({"controls": "theta"}, "controls must be one of epsilon, epsilon-aa, epsilon-ca.*; got 'theta'"),
         ({"features": "model-30"}, "features must be one of population-10.*; got 'model-30'"),
-        ({"kind": "oracle"}, "kind must be one of greedy, squashed; got 'oracle'"),
+        ({"kind": "oracle"}, "kind must be one of greedy, squashed.*; got 'oracle'"),
         ({"grid": [0.0, 1.0]}, "the grid of 'epsilon'"),
         ({"delta": -1.0}, "delta must be a positive number"),
         ({"q_output": "softmax"}, "q_output must be one of linear, sigmoid"),

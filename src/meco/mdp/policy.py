@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace, to_numpy
+from meco.arrays import Array, Constants, bounded, namespace, to_numpy
 from meco.errors import InvalidInput, UnknownName
 from meco.mdp.controls import CONTROLS, ControlSet, set_of
 from meco.mdp.features import FEATURES
@@ -23,6 +23,7 @@ __all__ = [
     "KINDS",
     "ConstantControls",
     "ConstantPolicy",
+    "Correcting",
     "EpsilonGreedy",
     "Greedy",
     "Masked",
@@ -104,6 +105,22 @@ class Squashed(NetworkPolicy):
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
         share = self.outputs(s, "sigmoid")
         return {c.name: c.low + (c.high - c.low) * share[:, k] for k, c in enumerate(controls.controls)}
+
+
+class Correcting(NetworkPolicy):
+    """One output for each control: what to add to the value that the engine's own rule would set.
+
+    The last features are those values, in the order of the controls; an output of 0 leaves them.
+    """
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        return len(controls.controls)
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        each = controls.controls
+        change, own = namespace(s).tanh(self.outputs(s)), s[:, -len(each) :]
+        return {c.name: bounded(own[:, k] + (c.high - c.low) * change[:, k], c.low, c.high) for k, c in enumerate(each)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +211,9 @@ class Masked(Policy):
         return self.policy.act(s * self._seen.on(s)["seen"], u)
 
 
-KINDS: Registry[type[NetworkPolicy]] = Registry("kind of policy", {"greedy": Greedy, "squashed": Squashed})
+KINDS: Registry[type[NetworkPolicy]] = Registry(
+    "kind of policy", {"greedy": Greedy, "squashed": Squashed, "correcting": Correcting}
+)
 
 
 def network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:

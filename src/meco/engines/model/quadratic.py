@@ -131,6 +131,9 @@ def explained_share(fit: Fit) -> Array:
     xp, y = namespace(fit.y), fit.y
     diagonal = xp.linalg.diagonal(inverse(fit.kernel.matrix))
     error = fit.w / diagonal[..., None]
-    spread = y - xp.mean(y, axis=1, keepdims=True)
-    total = xp.sum(spread * spread, axis=1)
+    taken = xp.any(fit.u != 0.0, axis=-1)[..., None]  # else the centre, or a place that is not taken
+    centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]
+    mean = xp.sum(y, axis=1) / (xp.sum(xp.astype(taken, y.dtype), axis=1) + centre)
+    spread = xp.where(taken, y - mean[:, None, :], 0.0)
+    total = xp.sum(spread * spread, axis=1) + centre * mean * mean
     return 1.0 - xp.sum(error * error, axis=1) / xp.where(total > 0.0, total, 1.0)

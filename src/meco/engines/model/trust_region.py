@@ -38,6 +38,7 @@ from meco.engines.model.region import (
 )
 from meco.engines.model.start import model_points, star, star_size
 from meco.engines.model.step import Place, Step, merit, relaxed_step, scales, violations, withheld
+from meco.engines.model.tally import no_points, with_turn
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
@@ -63,10 +64,13 @@ class TrustRegion(Engine):
 
     label = "TR"
     controls: tuple[Control, ...] = (THETA,)
-    remembers: tuple[str, ...] | None = ("generation", "told", "passed", "held", "seen", "region", "explained")
+    remembers: tuple[str, ...] | None = (
+        "generation", "told", "passed", "held", "seen", "region", "explained", "counts",
+    )  # fmt: skip
     seen: SeenPoints
     region: Region
     expectation: Expectation
+    counts: Array  # of the points, by who made them and what came of it: [B, 32]
     passed: Array  # evaluations told, where the runs are: [1]
 
     def __init__(self, task: Task, theta: float | None = THETA.default, batch: int = 1) -> None:
@@ -104,9 +108,12 @@ class TrustRegion(Engine):
     def theta(self) -> Array:
         """The relaxation in force: [B]."""
         theta = self.held["theta"]
-        if theta is None:
-            theta = 0.5 * namespace(self.passed).clip(1.0 - self.passed / self.task.budget, min=0.0)
-        return namespace(self.region.delta).zeros_like(self.region.delta) + theta
+        every = namespace(self.region.delta).zeros_like(self.region.delta)
+        return every + (self.own_theta() if theta is None else theta)
+
+    def own_theta(self) -> Array:
+        """The relaxation where none is given: it falls with the budget, [1]."""
+        return 0.5 * namespace(self.passed).clip(1.0 - self.passed / self.task.budget, min=0.0)
 
     @np.errstate(all="ignore")  # values may be huge; models that overflow are forgotten
     def ask(self) -> Array:
@@ -242,7 +249,10 @@ class TrustRegion(Engine):
             self._begin(x, ev)
         else:
             self.seen.add(x, ev, self.region.start, self.region.centre)
-            self._judge(self.rule.key(ev, self.region.weights).minor)
+            merits = self.rule.key(ev, self.region.weights).minor
+            made = self.expectation
+            self.counts = with_turn(self.counts, made.who, merits < made.merit[:, None], ev)
+            self._judge(merits)
         self.passed = self.passed + x.shape[1]
         self.told += x.shape[1]
         self.generation += 1
@@ -284,6 +294,8 @@ class TrustRegion(Engine):
         models = Quadratic.flat((runs, 1 + constraints, dim), x)
         self.explained, self.passed = (none, none), none[:1]
         self.region = Region(x[:, 0, :], none + self.radius, models, zeros, weights, start + STEP, start)
+        looks = xp.zeros_like(ev.failed, dtype=start.dtype) + GEOMETRY
+        self.counts = with_turn(no_points(x), looks, ev.failed & ~ev.failed, ev)
 
     def _judge(self, merits: Array) -> None:
         """Weights, radius and turn after the points of a turn got these merits [B, k], inf where one failed."""
