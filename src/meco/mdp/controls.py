@@ -74,11 +74,20 @@ THETA_AND_SHARE = ControlSet.product(
     share=(0.05, 0.3, 0.6, 0.95),
 )
 
+# the same with the models alone among the alternatives
+THETA_BY_SHARE = ControlSet.product(
+    "theta-by-share",
+    THETA_AND_SHARE.controls,
+    theta=(0.0, 0.25, 0.5, 0.75, 0.9),
+    share=(0.0, 0.2, 0.5, 0.8, 0.95),
+)
+
 CONTROLS: Registry[ControlSet] = Registry(
     "control set",
     {
         **{name: relaxation(name, DECODERS[decoder]) for name, decoder in DECODED.items()},
         THETA_AND_SHARE.name: THETA_AND_SHARE,
+        THETA_BY_SHARE.name: THETA_BY_SHARE,
     },
 )
 

@@ -123,6 +123,24 @@ class Correcting(NetworkPolicy):
         return {c.name: bounded(own[:, k] + (c.high - c.low) * change[:, k], c.low, c.high) for k, c in enumerate(each)}
 
 
+class Choosing(NetworkPolicy):
+    """The combination of controls of largest value, or what the engine's own rule would set, the last output.
+
+    The last features are what the rule would set, in the order of the controls.
+    """
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        return len(controls.grid) + 1
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        xp, values, size = namespace(s), self.outputs(s), len(controls.grid)
+        own = s[:, -len(controls.controls) :]
+        better = xp.max(values[:, :size], axis=-1) > values[:, size]
+        chosen = controls.chosen(xp.argmax(values[:, :size], axis=-1))
+        return {name: xp.where(better, chosen[name], own[:, k]) for k, name in enumerate(controls.names)}
+
+
 @dataclass(frozen=True, eq=False)
 class EpsilonGreedy(Policy):
     """Greedy, but with probability rate an action at random."""
@@ -212,7 +230,7 @@ class Masked(Policy):
 
 
 KINDS: Registry[type[NetworkPolicy]] = Registry(
-    "kind of policy", {"greedy": Greedy, "squashed": Squashed, "correcting": Correcting}
+    "kind of policy", {"greedy": Greedy, "squashed": Squashed, "correcting": Correcting, "choosing": Choosing}
 )
 
 
