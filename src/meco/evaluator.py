@@ -50,6 +50,7 @@ class Evaluator:
         self._rows: list[dict[str, Array]] = []  # of generations that are not among the traced ones yet
         self._traced: dict[str, GrowingRows] | None = None
         self._groups = _group(each)
+        self._order: Any = None  # runs of each group, and back, where the candidates are
         self._device = device
         self.scale: Any = None  # of variables that are not linear in the unit cube
         self._place(each)
@@ -160,9 +161,12 @@ class Evaluator:
             return self._finish(*self._groups[0][0].raw(x))
         xp = self.xp
         parts = []
-        for problem, runs in self._groups:
-            parts.append(self._padded(problem, xp.take(x, self._index(runs), axis=0)))
-        back = self._index(np.argsort(np.concatenate([runs for _, runs in self._groups])))
+        if self._order is None:  # moved once: a recording on a device takes nothing from the host
+            back = np.argsort(np.concatenate([runs for _, runs in self._groups]))
+            self._order = [self._index(runs) for _, runs in self._groups], self._index(back)
+        taken, back = self._order
+        for (problem, _), runs in zip(self._groups, taken):
+            parts.append(self._padded(problem, xp.take(x, runs, axis=0)))
         return self._finish(*(xp.take(xp.concat(list(p), axis=0), back, axis=0) for p in zip(*parts)))
 
     def _padded(self, problem: Any, x: Array) -> tuple[Array, Array, Array]:

@@ -120,7 +120,7 @@ def side_by_side(games: Sequence[Callable[[], Iterator[Course | None]]], device:
     while waiting or playing:
         while waiting and len(playing) < abreast:
             place, game = waiting.pop()
-            playing.append((place, game(), _stream(device)))
+            playing.append((place, game(), nullcontext()))
         for entry in list(playing):
             place, moves, stream = entry
             with stream:
