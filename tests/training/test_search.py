@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from meco.cli import main as meco_main
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput, UnknownName
 from meco.mdp import load_policy
@@ -129,6 +130,15 @@ def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, capsys)
     assert told["controls"] == "theta-and-share"
     assert set(told["families"]["train"]) <= set(SMALL.families)
     assert "iteration 3" in capsys.readouterr().err
+
+
+def test_meco_train_knows_the_search_as_a_preset(tmp_path, capsys):
+    settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
+    settings += ["--set=iterations=1", "--quiet", "--out", str(tmp_path)]
+    assert meco_main(["train", "--preset", "tr", *settings]) == 0
+    assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["iterations"] == 1
+    assert meco_main(["train", "--preset", "tr", "--epochs", "3"]) == 2
+    assert "the preset tr has no --epochs" in capsys.readouterr().err
 
 
 def test_settings_that_do_not_exist_are_refused():

@@ -86,7 +86,7 @@ class PolicySearch:
             raise InvalidInput("no problem is left whose controls differ more than its seeds; draw more problems")
 
     def _pool(self, chosen: str, matches: list[Match]) -> Pool:
-        seeds = [1000 * self.config.seed + k for k in range(self.config.reference_seeds)]
+        seeds = list(range(1, 1 + self.config.reference_seeds))  # the same for every training
         facts = {"engine": self.digest, "matches": len(matches), "seeds": seeds, "device": self.config.device}
         path = self.folder / f"references-{chosen}.npz"
         if path.is_file():
