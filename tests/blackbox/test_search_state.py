@@ -21,7 +21,7 @@ from meco.methods import build_engine
 from meco.streams import Streams
 
 BOX = [(-5.0, 5.0)] * 3
-SAVED = ["TR", "TR-ES", "SHADE", "MA-ES", "MeCO", "MeCO-rand", "C2oDE", "COLSHADE", "MDE-CGO"]
+SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "MeCO-rand", "C2oDE", "COLSHADE", "MDE-CGO"]
 SIZED = {"batch": 4}, {"pop_size": 8}
 
 

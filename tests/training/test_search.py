@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from meco.cli import main as meco_main
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput, UnknownName
 from meco.mdp import load_policy
+from meco.mdp.model_search import steered_search
 from meco.mdp.network import NetworkShape, draw_weights, packed, unpacked
 from meco.mdp.policy import ConstantControls
 from meco.training.__main__ import main
 from meco.training.evolution import Evolution
 from meco.training.matches import Match, drawn_matches, in_lockstep, play
-from meco.training.references import CONSTANTS, NAMES, make_pool, read_pool, steered_by, write_pool
+from meco.training.references import CONSTANTS, NAMES, make_pool, read_pool, write_pool
 from meco.training.search import PolicySearch, Round, engine_digest, first_weights, played
 from meco.training.search_config import SearchConfig
 
@@ -46,7 +48,7 @@ def test_a_network_of_zeros_leaves_the_rule_of_the_engine():
     seen, engines = [], []
 
     def make(task):
-        engine = steered_by(policy, task)
+        engine = steered_search(policy, task)
         engines.append(engine)
         steer = engine.engine.steer
         engine.engine.steer = lambda values: (seen.append((engine.engine.own_theta(), values)), steer(values))
@@ -76,7 +78,7 @@ def test_references_hold_every_control_and_seed(tmp_path):
     pool = make_pool(MATCHES, [1, 2], widest=7)
     assert pool.outcomes.f.shape == (3, 10, 2 * len(NAMES))
     theta, share = CONSTANTS[5]
-    alone = play(MATCHES[1:2], [2], partial(steered_by, ConstantControls({"theta": theta, "share": share})))
+    alone = play(MATCHES[1:2], [2], partial(steered_search, ConstantControls({"theta": theta, "share": share})))
     place = np.flatnonzero(pool.controls == 5)[1]
     assert_allclose(pool.outcomes.f[1, -1, place], alone.f[0, -1])  # steered from the first step on, either way
     rule = play(MATCHES[:1], [1], TrustRegionES)
@@ -128,6 +130,15 @@ def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, capsys)
     assert told["controls"] == "theta-and-share"
     assert set(told["families"]["train"]) <= set(SMALL.families)
     assert "iteration 3" in capsys.readouterr().err
+
+
+def test_meco_train_knows_the_search_as_a_preset(tmp_path, capsys):
+    settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
+    settings += ["--set=iterations=1", "--quiet", "--out", str(tmp_path)]
+    assert meco_main(["train", "--preset", "tr", *settings]) == 0
+    assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["iterations"] == 1
+    assert meco_main(["train", "--preset", "tr", "--epochs", "3"]) == 2
+    assert "the preset tr has no --epochs" in capsys.readouterr().err
 
 
 def test_settings_that_do_not_exist_are_refused():

@@ -251,12 +251,12 @@ def explore(index: Array, u: Array, rate: Array | float, count: int) -> Array:
     return namespace(u).where(u[:, 0] < rate, any_index(u[:, 1], count), index)
 
 
-def side_by_side(policies: Iterable[Greedy]) -> Greedy:
-    """One greedy policy per run as a single policy; they must decode their actions alike."""
+def side_by_side(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
+    """One network per run as a single policy; they must be of one kind and decode their actions alike."""
     each = list(policies)
     kinds = {(p.features, p.controls, p.metadata.get("delta")) for p in each}
     if len(kinds) > 1:
         raise InvalidInput(
             f"policies side by side must share features, controls and delta; got {sorted(map(str, kinds))}"
         )
-    return Greedy(stack(p.weights for p in each), each[0].metadata)
+    return type(each[0])(stack(p.weights for p in each), each[0].metadata)

@@ -13,26 +13,19 @@ import numpy as np
 
 from meco.arrays import asarray_like
 from meco.engines.engine import Engine, Task
-from meco.engines.es.maes import native_size
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput
-from meco.mdp.controller import Controlled
-from meco.mdp.policy import Policy, RandomPolicy
+from meco.mdp.model_search import steered_search
+from meco.mdp.policy import RandomPolicy
 from meco.mdp.quantile import Outcomes, quantile, telling
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.matches import Make, Match, in_lockstep, play
 
-FEATURES, CONTROLS, DECISIONS = "model-search", "theta-and-share", 50
 THETAS, SHARES = (0.0, 0.3, 0.5, 0.9), (0.0, 0.3, 0.9)
 CONSTANTS = tuple(product(THETAS, SHARES))
 NAMES = (*(f"theta {theta:g}, share {share:g}" for theta, share in CONSTANTS), "own rule", "random")
 RULE = len(CONSTANTS)
 WIDEST = 48  # runs of one task; more share their fate with too many others
-
-
-def steered_by(policy: Policy, task: Task) -> Engine:
-    """TR-ES with a policy: a decision every fiftieth of the budget, but not more often than a strategy learns."""
-    return Controlled(TrustRegionES(task), policy, FEATURES, CONTROLS, DECISIONS, apart=native_size(task.dim))
 
 
 def held_at(values: Sequence[tuple[float, float]], task: Task) -> Engine:
@@ -58,7 +51,7 @@ def played(task: Job) -> Outcomes:
     makers: dict[str, tuple[Make, int]] = {
         "constants": (partial(held_at, CONSTANTS), len(CONSTANTS)),
         "rule": (TrustRegionES, 1),
-        "random": (partial(steered_by, RandomPolicy()), 1),
+        "random": (partial(steered_search, RandomPolicy()), 1),
     }
     make, copies = makers[task.kind]
     found = play(task.matches, task.seeds, make, copies, task.device)

@@ -16,13 +16,14 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.files.source_digest import source_digest
+from meco.mdp.model_search import DECISIONS, SEARCH_CONTROLS, SEARCH_FEATURES, steered_search
 from meco.mdp.network import NetworkShape, Weights, draw_weights, packed, unpacked
 from meco.mdp.policy import Correcting
 from meco.mdp.quantile import Outcomes
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.evolution import Evolution
 from meco.training.matches import Match, drawn_matches, in_lockstep, play
-from meco.training.references import DECISIONS, FEATURES, Pool, make_pool, read_pool, steered_by, write_pool
+from meco.training.references import Pool, make_pool, read_pool, write_pool
 from meco.training.search_config import SearchConfig
 
 ENGINE = ("meco.engines.model.trust_region_es", "meco.mdp.search_state", "meco.mdp.controller")
@@ -49,7 +50,7 @@ def played(task: Round) -> Outcomes:
     """Best points at each tenth of the runs of a round, [2 M, 10]; one row of weights serves every run."""
     policy = Correcting(unpacked(task.weights, task.shape))
     copies = 1 if task.weights.ndim == 1 else len(task.weights) // len(task.matches)
-    return play(task.matches, task.seeds, partial(steered_by, policy), copies, task.device)
+    return play(task.matches, task.seeds, partial(steered_search, policy), copies, task.device)
 
 
 def first_weights(config: SearchConfig) -> np.ndarray:
@@ -85,7 +86,7 @@ class PolicySearch:
             raise InvalidInput("no problem is left whose controls differ more than its seeds; draw more problems")
 
     def _pool(self, chosen: str, matches: list[Match]) -> Pool:
-        seeds = [1000 * self.config.seed + k for k in range(self.config.reference_seeds)]
+        seeds = list(range(1, 1 + self.config.reference_seeds))  # the same for every training
         facts = {"engine": self.digest, "matches": len(matches), "seeds": seeds, "device": self.config.device}
         path = self.folder / f"references-{chosen}.npz"
         if path.is_file():
@@ -239,8 +240,8 @@ def record(search: PolicySearch) -> dict[str, Any]:
         for chosen, pool in (("train", search.train), ("choose", search.choose))
     }
     return {
-        "features": FEATURES,
-        "controls": "theta-and-share",
+        "features": SEARCH_FEATURES,
+        "controls": SEARCH_CONTROLS,
         "kind": "correcting",
         "decisions": DECISIONS,
         "families": families,

@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from meco.errors import InvalidInput, UnknownName
-from meco.mdp.features import FEATURES as FEATURE_SETS
+from meco.mdp.model_search import UNITS, correcting_shape
 from meco.mdp.network import NetworkShape
 from meco.problems.generated import GENERATED
-from meco.training.references import FEATURES
 
 LEAST_ONE = ("hidden", "iterations", "pairs", "width", "problems", "judges", "reference_seeds", "judged_every")
 
@@ -19,7 +18,7 @@ class SearchConfig:
     """Settings of a direct policy search."""
 
     name: str = "meco-tr"
-    hidden: int = 8
+    hidden: int = UNITS
     sigma: float = 0.1  # of the weights' steps
     rate: float = 0.03  # first step size; falls to a tenth
     iterations: int = 150
@@ -48,7 +47,7 @@ class SearchConfig:
     @property
     def shape(self) -> NetworkShape:
         """Of the network: an output for each control."""
-        return NetworkShape(len(FEATURE_SETS[FEATURES].names), self.hidden, 2)
+        return correcting_shape(self.hidden)
 
     def changed(self, texts: dict[str, str]) -> SearchConfig:
         """With settings given as text, as on a command line: {"pairs": "64", "dims": "2,5"}."""
