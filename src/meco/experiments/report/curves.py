@@ -116,7 +116,7 @@ def convergence_figures(results: ResultSet) -> list[Figure]:
             x = SHARES * case.budget
             marks: list[Mark] = []
             for m in shown:
-                marks += _banded(x, values[m, j], tint[m], results.labels[m], floor=1e-12)
+                marks += banded(x, values[m, j], tint[m], results.labels[m], floor=1e-12)
             log = metric == "first" or bool(stats.least_of(values[shown, j]) > 0)
             panels.append(Panel(case.problem, marks, Axis("", (0, case.budget)), Axis("", log=log), (300, 190)))
         caption = f"{what[0].upper()}{what[1:]}: median and quartiles of the runs over evaluations."
@@ -128,7 +128,7 @@ def convergence_figures(results: ResultSet) -> list[Figure]:
     return made
 
 
-def _banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float) -> list[Mark]:
+def banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float) -> list[Mark]:
     """Median and quartiles of runs [R, T] where any has begun."""
     begun = ~np.all(np.isnan(runs), axis=0)
     if not begun.any():
