@@ -10,7 +10,7 @@ from meco.errors import MissingExtra
 from meco.experiments.report import stats
 from meco.experiments.report.curves import banded
 from meco.experiments.report.figure import Axis, Figure, Mark, Panel
-from meco.experiments.report.figures import in_front, legend, series
+from meco.experiments.report.figures import dashes, in_front, legend, series
 from meco.experiments.report.result_set import ResultSet
 from meco.experiments.report.table import Cell, Column, Table, mark_best, number
 from meco.experiments.report.tables import at, p_text, stem
@@ -109,13 +109,13 @@ def standing_table(results: ResultSet, j: int) -> Table:
 
 def best_feasible_figure(results: ResultSet, j: int) -> Figure:
     """Best feasible f over the evaluations: median and quartiles of the runs, from where most runs are feasible."""
-    case, tint, x = results.cases[j], series(results), SHARES * results.cases[j].budget
+    case, tint, dash, x = results.cases[j], series(results), dashes(results), SHARES * results.cases[j].budget
     f = results.curves["f"][:, j]  # [M, R, T], nan before a point is feasible
     begun = ~np.isnan(results.curves["nu"][:, j])
     values = np.where(np.isnan(f) & begun, np.inf, f)
     marks: list[Mark] = []
     for m in in_front(results):
-        marks += banded(x, values[m], tint[m], results.labels[m], floor=0.0)
+        marks += banded(x, values[m], tint[m], results.labels[m], dash=dash[m])
     finite = values[np.isfinite(values)]
     log = bool(finite.size and finite.min() > 0 and finite.max() > 50 * finite.min())
     axes = Axis("evaluations", (0, case.budget)), Axis("best feasible f", log=log)
