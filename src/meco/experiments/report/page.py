@@ -8,7 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from meco.experiments.report import svg
-from meco.experiments.report.figure import MUTED, Figure
+from meco.experiments.report.figure import MUTED, Figure, Panel
+from meco.experiments.report.headline import Headline, headline
 from meco.experiments.report.table import Cell, Column, Table, to_html
 from meco.experiments.run.progress import clock
 from meco.experiments.run.results import Results
@@ -32,6 +33,7 @@ VERSIONS = {  # of a session's facts, where it has them
 
 def compose(sections: Sequence[Section], results: Results) -> str:
     """The whole page as text; nothing in it is fetched from anywhere."""
+    top = headline([s for section in sections for s in section.sets])
     links = "".join(_link(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
     body = "".join(_section(s) for s in sections)
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
@@ -45,11 +47,21 @@ def compose(sections: Sequence[Section], results: Results) -> str:
         f"page of {made} UTC</p></div>"
         '<button type="button" id="theme" aria-label="Switch between light and dark">◐</button></header>'
         f'<div class="frame"><nav aria-label="Experiments"><ol>{links}</ol></nav><main id="main">'
-        f'<details class="about" open><summary>How to read this page</summary>{METRIC_TEXT}'
-        "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it.</p>"
+        f"{_top(top)}"
+        f'<details class="about"><summary>How to read this page</summary>{METRIC_TEXT}'
+        "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it. Point "
+        "at a curve to read it. Colours are of methods, strokes of families: solid MeCO and SHADE, dashed evolution "
+        "strategies, dotted models.</p>"
         "</details>"
         f"{body}{_provenance(sections, results)}</main></div><script>{svg.style('page.js')}</script></body></html>"
     )
+
+
+def _top(found: Headline | None) -> str:
+    """The sentence and the picture that a reader sees first."""
+    if found is None:
+        return ""
+    return f'<section class="top"><p class="headline">{escape(found.sentence)}</p>{_figure(found.figure)}</section>'
 
 
 def _link(section: Section) -> str:
@@ -123,16 +135,11 @@ def _switch(name: str, text: str) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    several = len(figure.panels) > 1
-    panels = "".join(
-        f'<div style="--width:{p.size[0]}px">{f"<h4>{escape(p.title)}</h4>" if several else ""}'
-        f"{svg.draw(p, f'{figure.name}-{i}', figure.title)}</div>"
-        for i, p in enumerate(figure.panels)
-    )
+    panels = "".join(_panel(figure, i, panel) for i, panel in enumerate(figure.panels))
     keys = "".join(
-        f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}" data-s="{escape(label)}" '
-        f'aria-pressed="false"><span>{escape(label)}</span></button></li>'
-        for label, s in figure.legend
+        f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}{" broken" if dash else ""}" '
+        f'data-s="{escape(label)}" aria-pressed="false"><span>{escape(label)}</span></button></li>'
+        for label, s, dash in figure.legend
     )
     legend = f'<ul class="legend" aria-label="Legend">{keys}</ul>' if keys else ""
     numbers = ""
@@ -140,11 +147,31 @@ def _figure(figure: Figure) -> str:
         numbers = f"<details><summary>The numbers</summary>{to_html(figure.table)}</details>"
     grid = f'<div class="panels{" small" if figure.small else ""}">{panels}</div>'
     if figure.small:
-        grid = f"<details><summary>Show {len(figure.panels)} panels</summary>{grid}</details>"
+        links = "".join(f'<a href="#{_anchor(figure, p)}">{escape(p.title)}</a> ' for p in figure.panels)
+        said = f"{len(figure.panels)} problems"
+        grid = f'<details open class="many"><summary>{said}</summary><p class="links">{links}</p>{grid}</details>'
     return (
         f'<figure class="item" id="{escape(figure.name)}"><h3>{escape(figure.title)}</h3>{legend}{grid}'
         f"<figcaption>{escape(figure.caption)}</figcaption>{numbers}</figure>"
     )
+
+
+def _panel(figure: Figure, i: int, panel: Panel) -> str:
+    """A picture with its title; in a figure of many each has a name to link to, and its numbers below."""
+    head = f"<h4>{escape(panel.title)}</h4>" if len(figure.panels) > 1 else ""
+    anchor, numbers = "", ""
+    if figure.small:
+        name = _anchor(figure, panel)
+        anchor = f' id="{name}"'
+        head = f'<h4><a href="#{name}">{escape(panel.title)}</a></h4>'
+    if panel.table is not None:
+        numbers = f"<details><summary>The numbers</summary>{to_html(panel.table)}</details>"
+    drawn = svg.draw(panel, f"{figure.name}-{i}", figure.title)
+    return f'<div{anchor} style="--width:{panel.size[0]}px">{head}{drawn}{numbers}</div>'
+
+
+def _anchor(figure: Figure, panel: Panel) -> str:
+    return escape(f"{figure.name}-{panel.title}".replace(" ", "-"))
 
 
 # -- what was run ----------------------------------------------------------------------------
