@@ -69,6 +69,7 @@ def call_again(session: Session) -> None:
     """The last calls of a run whose search is over; what they answer ends nothing."""
     request, log = session.request, session.log
     session.stopping.settle()
+    session.between = False  # where the search stood is behind these calls
     for _ in range(request.repeats):
         allowed = request.tolerances(log)
         x = next_point(log.columns(request.dim, request.known, *allowed), allowed, request.repeats)
