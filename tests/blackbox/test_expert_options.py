@@ -323,3 +323,10 @@ def test_the_command_line_knows_these_options_and_resumes_with_them(tmp_path, mo
     inputs = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
     assert (inputs["log"], inputs["keep_feasible"], inputs["repeats"]) == ([True, True], ["disc"], 5)
     assert main(["resume", "run", "--stop", "converged", "--quiet"]) == 0
+
+
+def test_a_search_that_ends_early_still_calls_its_best_point_again():
+    result = meco.minimize(noisy(0), BOX, budget=200, repeats=8, target=3.0, seed=1)
+    assert result.stop_reason == "target"
+    assert result.repeated["calls"] >= 4
+    assert result.nfev < 150

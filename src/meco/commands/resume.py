@@ -25,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stop", choices=("feasible", "converged"))
     parser.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
     parser.add_argument("--plot", help="write a picture of the convergence")
+    parser.add_argument("--report", help="write a page of the run")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--yes", action="store_true", help="run what a folder from elsewhere names, without asking")

@@ -69,6 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     keep.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
     keep.add_argument("--keep-calls", action="store_true", help="keep the folder of every call of a program")
     keep.add_argument("--plot", help="write a picture: convergence, or the map of a mission")
+    keep.add_argument("--report", help="write a page of the run, of a single one")
     keep.add_argument("--json", action="store_true", help="machine-readable output")
     keep.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -87,7 +88,7 @@ def _solve(args: argparse.Namespace) -> int:
     problem = find_problem(args.target, args.dim, _instance(args.instance))
     door = (
         "checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol", "log", "keep",
-        "repeats",
+        "repeats", "report",
     )  # fmt: skip
     if any(getattr(args, name) is not None for name in door):
         if args.runs != 1:
@@ -169,6 +170,8 @@ def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
         print(f"`meco resume {kept}` goes on from here", file=sys.stderr)
     if args.plot:
         _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
+    if args.report:
+        print(f"page: {result.report(args.report)}", file=sys.stderr)
     return 0 if result.feasible else INFEASIBLE
 
 
