@@ -254,9 +254,7 @@ class Session:
             self.between = False  # the streams may have moved on: where the search stands is not known
             self.stopping.end("interrupt")
         finally:
-            close = getattr(self.report, "close", None)
-            if close is not None:
-                close()
+            getattr(self.report, "close", lambda: None)()  # clears its line
 
     def close(self) -> None:
         """Let go of workers and files, while signals are still heard here."""
