@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.blackbox.constraints import LimitedValues, Row, linear_rows
 from meco.blackbox.evaluation_log import EvaluationLog
-from meco.blackbox.request import Request
 from meco.blackbox.tolerances import UnknownConstraint
 from meco.engines.engine import Task
 from meco.engines.limits import KnownLimits
@@ -18,6 +17,9 @@ from meco.engines.model.inside import keeper
 from meco.engines.model.lattice import Lattice
 from meco.errors import InvalidInput
 from meco.methods import METHODS
+
+if TYPE_CHECKING:
+    from meco.blackbox.request import Request
 
 ROUNDING = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
 

@@ -18,6 +18,7 @@ from meco.rules.rule import best
 if TYPE_CHECKING:
     from meco.blackbox.session import Session
 
+WANTED = (None, "target", "feasible", "converged", "callback")  # ends of a search after which there is time for it
 SHARED = 4  # calls for each point that is called again, on average at least
 
 
@@ -68,7 +69,10 @@ def next_point(every: Evaluations, allowed: tuple[Any, Any], repeats: int) -> np
 def call_again(session: Session) -> None:
     """The last calls of a run whose search is over; what they answer ends nothing."""
     request, log = session.request, session.log
+    if session.stopping.reason not in WANTED:
+        return
     session.stopping.settle()
+    session.between = False  # where the search stood is behind these calls
     for _ in range(request.repeats):
         allowed = request.tolerances(log)
         x = next_point(log.columns(request.dim, request.known, *allowed), allowed, request.repeats)

@@ -58,7 +58,7 @@ class MinimizeResult(dict):
         evaluations: Every evaluation, as columns.
         trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta, share and
             delta of TR-ES, action and eps of MeCO.
-        seed: Of the run, with method, versions and notes.
+        seed: Of the run, with method, bounds, versions and notes.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -83,6 +83,10 @@ class MinimizeResult(dict):
         from meco.blackbox.pictures import plot_result
 
         return plot_result(self, path)
+
+    def report(self, path: Any) -> Any:
+        """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
+        return meco.write_report(self, path)
 
     def to_csv(self, path: Any = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, or returned as text."""
@@ -143,6 +147,7 @@ def make_result(
         starts=int(trace["starts"][-1]) + 1 if trace and "starts" in trace else 1,
         seed=request.seed,
         method=request.method,
+        bounds=np.stack([request.lower, request.upper], axis=1),
         versions=versions() | _policy(engine),
         notes=list(notes),
     )

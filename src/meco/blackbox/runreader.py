@@ -34,6 +34,9 @@ FACTS = {
         "ineq_tol": object,
         "eq_tol": object,
         "on_error": Maybe(str),
+        "log": Maybe([bool]),
+        "repeats": Maybe(int),
+        "keep_feasible": Maybe(object),
     },
     "source": Maybe(
         {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from meco.arrays import Array, rows
 from meco.blackbox.calls import Caller, StopRun
 from meco.blackbox.evaluation_log import EvaluationLog, Known, LayoutChanged
+from meco.blackbox.repeats import call_again
 from meco.blackbox.request import Request
 from meco.blackbox.result import MinimizeResult, make_result
 from meco.engines.engine import Engine, Task
@@ -232,7 +234,9 @@ class Session:
         """Search until something ends it; always a result, but for errors, which carry it."""
         with self._heard():
             try:
-                self._ended()
+                self._ended(self._search)
+                if self.request.repeats:
+                    self._ended(partial(call_again, self))
                 return self._finished()
             except BaseException as error:
                 self._hand_over(error)
@@ -240,23 +244,17 @@ class Session:
             finally:
                 self.close()
 
-    def _ended(self) -> None:
-        """Search, and note why it ended."""
+    def _ended(self, calls: Callable[[], None]) -> None:
+        """Make calls, and note why they ended."""
         try:
-            self._search()
-            if self.request.repeats:
-                from meco.blackbox.repeats import call_again
-
-                call_again(self)
+            calls()
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
         except KeyboardInterrupt:
             self.between = False  # the streams may have moved on: where the search stands is not known
             self.stopping.end("interrupt")
         finally:
-            close = getattr(self.report, "close", None)
-            if close is not None:
-                close()
+            getattr(self.report, "close", lambda: None)()  # clears its line
 
     def close(self) -> None:
         """Let go of workers and files, while signals are still heard here."""
@@ -336,8 +334,8 @@ class Session:
         trace = self.evaluator.trace_of() if seen else {}
         return make_result(
             self.request, self.log, self.stopping.reason or "running", detail=self.stopping.detail, nit=self.nit,
-            trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()], engine=self.engine,
-            evaluator=self.evaluator,
+            trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()],
+            engine=self.engine, evaluator=self.evaluator,
         )  # fmt: skip
 
     def _untried(self) -> list[str]:

@@ -15,10 +15,12 @@ from meco.engines.engine import Task
 from meco.engines.limits import KnownLimits
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.lattice import Lattice
+from meco.engines.model.look import View
 from meco.engines.model.polytope import Polytope
 from meco.engines.model.region import FIRST, Region
 
 CAREFUL = 0.02  # radius of a start that only models can keep inside
+FARTHER = 2.0  # than the radius, or than any point that the models were fitted to, a point may lie
 SPARE = 0.2  # share of the foreseen change by which a constraint may come worse
 SHARES = np.concatenate([np.linspace(1.0, 0.05, 20), np.geomspace(0.03, 1e-4, 12)])  # of the way from the anchor
 OTHERS = 32  # random points near the anchor, where the whole way is closed
@@ -60,15 +62,16 @@ class Inside:
         tried = (self._snapped(anchor + share * (x - anchor)) for share in SHARES)
         return next((t for t in tried if self.polytope.excess(t) <= 0.0), anchor)
 
-    def drawn_back(self, x: np.ndarray, seen: SeenPoints, region: Region, value: np.ndarray) -> np.ndarray:
-        """Points [1, k, D] where the rows and the region's models let them be; value [1, 1 + C] is the centre's."""
+    def drawn_back(self, x: np.ndarray, seen: SeenPoints, region: Region, view: View) -> np.ndarray:
+        """Points [1, k, D] of a turn where the rows and the region's models, seen as view, let them be."""
         place = self._safest(seen, region)
         anchor = seen.x[0][place] if self.polytope.excess(seen.x[0][place]) <= 0.0 else self.anchor
         points = np.stack([self._on_rows(row, anchor) for row in x[0]])
         never = np.flatnonzero(self.limits.never())
         if self.limits.careful and never.size:
             u = self.task.rng.uniform(OTHERS, self.task.dim)[0]
-            told = _Told(region, value[0], never, seen.y[0][place][1 + never])
+            reach = FARTHER * min(region.delta[0], view.farthest[0])
+            told = _Told(region, view.value[0], reach, never, seen.y[0][place][1 + never])
             points = np.stack([self._as_models_tell(row, anchor, u, told) for row in points])
         return points[None]
 
@@ -80,11 +83,10 @@ class Inside:
 
     def _as_models_tell(self, x: np.ndarray, anchor: np.ndarray, u: np.ndarray, told: _Told) -> np.ndarray:
         """The point farthest on the way to x [D] that the models expect inside; else one beside that way."""
-        reach = 2.0 * told.region.delta[0]
-        way = np.clip(x - anchor, -reach, reach)
+        way = np.clip(x - anchor, -told.reach, told.reach)
         tried = np.stack([self._snapped(anchor + share * way) for share in SHARES])
         if not (safe := told.safe(tried, anchor)).any():
-            near = np.clip(anchor + told.region.delta[0] * (2.0 * u - 1.0), 0.0, 1.0)
+            near = np.clip(anchor + 0.5 * told.reach * (2.0 * u - 1.0), 0.0, 1.0)
             tried = np.stack([self._on_rows(row, anchor) for row in near])
             safe = told.safe(tried, anchor)
         return tried[np.argmax(safe)] if safe.any() else tried[np.argmin(told.worst(tried, anchor))]
@@ -97,12 +99,13 @@ def keeper(task: Task, lattice: Lattice | None) -> Inside | None:
 
 
 class _Told(NamedTuple):
-    """Models around the centre, its value [1 + C], and the constraints `never` [n] with the anchor's values of them."""
+    """Models around the centre, its value [1 + C], how far they reach, and the constraints `never` [n]."""
 
     region: Region
     value: np.ndarray
+    reach: float
     never: np.ndarray
-    now: np.ndarray
+    now: np.ndarray  # [n] their values at the anchor
 
     def worst(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
         """What the worst of the constraints may come to at points x [n, D]; inf where x is the anchor itself."""

@@ -79,6 +79,7 @@ class Polytope:
 
     def kept(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
         """The point nearest to x [D] that keeps every row; anchor [D] keeps them."""
+        x = np.clip(x, 0.0, 1.0)
         if self.excess(x) <= 0.0:
             return x
         near = self.nearest(x)

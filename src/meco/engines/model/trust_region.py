@@ -133,7 +133,7 @@ class TrustRegion(Engine):
         foreseen = now - merit(step.value, place.n_ineq, step.weights)
         x, who = self._turn(view, place, step, foreseen)
         if self.inside is not None:
-            x = self.inside.drawn_back(x, self.seen, around, view.value)
+            x = self.inside.drawn_back(x, self.seen, around, view)
             step = step._replace(value=place.values((x[:, 0, :] - around.centre) / around.delta[:, None]))
             foreseen = now - merit(step.value, place.n_ineq, step.weights)
         self._expect(view, place, step, who, now, foreseen)
