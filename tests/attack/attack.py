@@ -1,4 +1,4 @@
-"""A seeded, resumable attack: `python tests/attack/attack.py --kind commands --tries 1000`, or all kinds by 16 processes.
+"""A seeded, resumable attack: `python tests/attack/attack.py --kind commands --tries 1000`, or all kinds at once.
 
 Every try is a function of its seed alone, writes only inside a temporary folder of its own, and ends only processes
 that it started. Outcomes are kept as JSON lines, so that a stopped attack goes on where it was, and in summary.txt;

@@ -6,7 +6,7 @@ import hashlib
 import math
 import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -139,11 +139,13 @@ def make_request(
             raise InvalidInput(f"pop_size is too large for {lower.size} variables; got {options['pop_size']}")
     if options.get("batch") is not None or "batch" in METHODS[method].options:
         options["batch"] = whole_number(at_once if options.get("batch") is None else options["batch"], "batch")
+        if min(options["batch"], budget) * lower.size > MOST_NUMBERS:
+            raise InvalidInput(f"batch is too large for {lower.size} variables; got {options['batch']}")
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
     known = None if evaluated is None else read_known(evaluated, lower, upper)
-    names = () if constraint_names is None else tuple(str(name) for name in constraint_names)
+    names = () if constraint_names is None else _names(constraint_names)
     allowed: dict[str, Any] = {
         key: value if isinstance(value, float) and 0 <= value < math.inf else read_tolerance(value, key)
         for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))
@@ -179,6 +181,13 @@ def _read_repeats(repeats: Any, budget: int) -> int:
     if 2 * count >= budget:
         raise InvalidInput(f"repeats must be less than half of the budget of {budget}; got {count}")
     return count
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    """Names of constraints, in order."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise InvalidInput(f"constraint_names must be a list of names; got {given!r:.60}")
+    return tuple(map(str, np.ravel(given) if isinstance(given, np.ndarray) else given))
 
 
 def _check_names(names: tuple[str, ...], known: Known | None, allowed: Mapping[str, Tolerance]) -> None:
