@@ -6,14 +6,14 @@ import hashlib
 import math
 import operator
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations, Known
-from meco.blackbox.habits import read_seed
+from meco.blackbox.habits import read_names, read_seed
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved, strictest
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS
@@ -145,7 +145,7 @@ def make_request(
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
     known = None if evaluated is None else read_known(evaluated, lower, upper)
-    names = () if constraint_names is None else _names(constraint_names)
+    names = () if constraint_names is None else read_names(constraint_names)
     allowed: dict[str, Any] = {
         key: value if isinstance(value, float) and 0 <= value < math.inf else read_tolerance(value, key)
         for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))
@@ -181,13 +181,6 @@ def _read_repeats(repeats: Any, budget: int) -> int:
     if 2 * count >= budget:
         raise InvalidInput(f"repeats must be less than half of the budget of {budget}; got {count}")
     return count
-
-
-def _names(given: Any) -> tuple[str, ...]:
-    """Names of constraints, in order."""
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InvalidInput(f"constraint_names must be a list of names; got {given!r:.60}")
-    return tuple(map(str, np.ravel(given) if isinstance(given, np.ndarray) else given))
 
 
 def _check_names(names: tuple[str, ...], known: Known | None, allowed: Mapping[str, Tolerance]) -> None:
