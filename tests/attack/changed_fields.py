@@ -19,6 +19,7 @@ from in_process import call, complaint
 
 import meco
 from meco.blackbox.runreader import SEAL, write_facts
+from meco.blackbox.search_state import unpacked
 from meco.errors import MecoError
 from meco.experiments.run.store import read_results
 from meco.files.safetensors import parse_tensors, write_tensors
@@ -232,7 +233,7 @@ def policy(draw, place):
 
 
 def search_state(draw, place):
-    """Every other file of a run folder: a bit, a byte, a piece or all of it."""
+    """Every other file of a run folder: a bit, a byte, a piece or all of it; or a state that a forger sealed anew."""
     (place / "p.py").write_text(FUNCTION)
     method = draw.choice(["SHADE-FR", "MeCO", "MA-ES", "TR", "TR-ES"])
     line = ["p.py:fun", "--method", method, "--budget", "30", "--seed", "3", "--quiet", "--checkpoint"]
@@ -240,17 +241,45 @@ def search_state(draw, place):
     shutil.copytree(place / "whole", place / "r")
     facts = json.loads((place / "r" / "run.json").read_text())
     write_facts(place / "r", facts)
-    if draw.random() < 0.5:  # as if killed: the log ends early, and what the state says lies ahead of it
+    forged = draw.random() < 0.3
+    if forged or draw.random() < 0.5:  # as if killed: the log ends early, and what the state says lies ahead of it
         log = (place / "r" / "evals.bin").read_bytes()
-        (place / "r" / "evals.bin").write_bytes(log[: draw.randrange(32, len(log))])
+        (place / "r" / "evals.bin").write_bytes(log[: draw.randrange(len(log) // 2 if forged else 32, len(log))])
     file = draw.choice(sorted(p for p in (place / "r").iterdir() if p.name not in ("run.json", "lock")))
-    did = f"{method}, {file.name}: {_spoilt(file, draw)}"
+    did = f"{method}, {file.name}: {_spoilt(file, draw)}" if not forged else f"{method}: {_forged(place, draw)}"
     code, said, _ = call(["resume", "r", "--yes", "--quiet", "--max-time", "20"], place)
-    wrong = complaint(code, said)
-    if not wrong and not any(line.startswith("meco: ") for line in said.splitlines()):
+    wrong = complaint(2 if forged and code == 70 else code, said)  # numbers that no search makes may end in one line
+    if not wrong and not forged and not any(line.startswith("meco: ") for line in said.splitlines()):
         one, other = ((place / name / "evals.bin").read_bytes() for name in ("r", "whole"))
         wrong = "" if one == other else "a silent change of the search"
     return wrong and f"{did}: {wrong}"
+
+
+def _forged(place, draw):
+    """One entry of the state changed under a seal that fits; what was done."""
+    file = place / "r" / "state.bin"
+    state = unpacked(file.read_bytes()) if file.exists() else None
+    if state is None:
+        return "no state"
+    shutil.copy(place / "whole" / "evals.bin", place / "r" / "evals.bin")  # the state covers what the log holds
+    name, record = draw.choice(sorted(state.record)), dict(state.record)
+    what = draw.choice(["gone", "empty", "wider", "nan", "huge", "negative", "text", "renamed", "number"])
+    value = record.pop(name)
+    made = {
+        "empty": value[:0] if value.ndim else value, "wider": np.stack([value, value]), "renamed": value,
+        "nan": np.full(value.shape, np.nan), "huge": np.full(value.shape, 1e300), "negative": np.zeros(value.shape) - 1,
+        "text": np.frombuffer(b"[[[[{}", np.uint8),
+    }  # fmt: skip
+    if what in made:
+        record[name + ("x" if what == "renamed" else "")] = made[what]
+    number = {}
+    if what == "number":
+        number, record = (
+            {draw.choice(["covered", "generation", "batch"]): draw.choice([0, 1, 10**9, 10**30])},
+            state.record,
+        )
+    file.write_bytes(state._replace(record=record, **number).packed())
+    return f"{name} {what} {number or ''}"
 
 
 def _spoilt(file, draw):
