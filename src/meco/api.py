@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -177,7 +178,10 @@ def _at_once(workers: Any) -> int:
     """How many points can be evaluated side by side; what is wrong with workers is said elsewhere."""
     if hasattr(workers, "submit") or callable(workers):
         return BATCH
-    count = int(workers) if hasattr(workers, "__index__") else 1
+    try:
+        count = operator.index(workers)
+    except TypeError:
+        count = 1
     return max(1, (os.cpu_count() or 1) if count == -1 else count)
 
 

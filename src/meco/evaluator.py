@@ -14,6 +14,8 @@ from meco.problems.problem import Problem, round_half_away
 from meco.results import Incumbent, RunResult, feasibility_first, objective_plus_violation
 from meco.rules.rule import Population, Progress
 
+TOGETHER = 512  # generations that are noted before their notes are stacked, which takes less memory
+
 
 class BudgetSpent(Exception):
     """Raised to a library that asks for one more evaluation than there are."""
@@ -209,6 +211,8 @@ class Evaluator:
             feasible = population.ev.feasible
             row["feasible_share"] = xp.sum(xp.astype(feasible, population.x.dtype), axis=-1) / feasible.shape[1]
         self._rows.append(row | (extras or {}))
+        if len(self._rows) >= TOGETHER:
+            self.trace()
 
     def _survivors_cannot_improve(self) -> bool:
         """Whether the best survivor of each run already is the best point evaluated."""
@@ -275,7 +279,11 @@ class Evaluator:
         if self._rows:
             known = self._rows[-1] if self._traced is None else self._traced
             names = [k for k in known if all(k in row for row in self._rows)]
-            more = {k: np.stack([to_numpy(row[k]) for row in self._rows]) for k in names}
+            one = self._rows[0] if len(self._rows) == 1 else None  # asked after every generation: no stacking
+            more = {
+                k: np.stack([to_numpy(row[k]) for row in self._rows]) if one is None else to_numpy(one[k])[None]
+                for k in names
+            }
             if self._traced is None:
                 self._traced = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in more.items()}
             self._traced = {k: self._traced[k] for k in names}

@@ -153,6 +153,7 @@ class EvaluationTable:
         self.counts, self.tolerances, self.made, self.leader = counts, (ineq_tol, eq_tol), 0, -1
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
+        self._strict = False  # whether the leader has every g <= 0: then only a lesser f can beat it
         self._flags = GrowingRows(3, dtype=bool)  # failed, feasible, given
         self._codes = GrowingRows(2, dtype=np.int64)  # attempt, fault
         if known is not None and len(known.f):
@@ -176,7 +177,7 @@ class EvaluationTable:
         other = EvaluationTable(self._x.all.shape[1], self.counts, None, *self.tolerances)
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
-        other.leader = self.leader
+        other.leader, other._strict = self.leader, self._strict
         other._extend(late)
         return other._columns()
 
@@ -197,6 +198,8 @@ class EvaluationTable:
         first = len(self._f.all)
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
             kept.extend(more)
+        if self._strict and not (f < self._f.all[self.leader]).any():
+            return
         rivals = np.arange(first, first + len(f))
         if self.leader >= 0:
             rivals = np.concatenate([[self.leader], rivals])
@@ -204,6 +207,7 @@ class EvaluationTable:
         strict = Evaluation.of(*values, 0.0, self.tolerances[1])  # points with every g <= 0 come before tolerated ones
         ev = strict if strict.feasible.any() else Evaluation.of(*values, *self.tolerances)
         self.leader = int(rivals[int(best(feasibility_first(ev))[0])])
+        self._strict = ev is strict
 
     def _columns(self) -> Evaluations:
         failed, feasible, given = self._flags.all.T

@@ -1,4 +1,4 @@
-"""A seeded, resumable attack: `python tests/attack/attack.py --kind commands --tries 1000`, or all kinds by 16 processes.
+"""A seeded, resumable attack: `python tests/attack/attack.py --kind commands --tries 1000`, or all kinds at once.
 
 Every try is a function of its seed alone, writes only inside a temporary folder of its own, and ends only processes
 that it started. Outcomes are kept as JSON lines, so that a stopped attack goes on where it was, and in summary.txt;
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -108,6 +109,7 @@ def main():
     parser.add_argument("--part", default="1/1", help="the tries of one of them, such as 3/16")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no try after this time")
     args = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background, and so by what is started
     kinds = list(KINDS) if args.kind == "all" else [args.kind]
     if args.only is not None:
         with tempfile.TemporaryDirectory(prefix="meco-attack-") as shared:

@@ -29,5 +29,7 @@ def test_an_attack_goes_on_where_it_was(tmp_path):
 
 def test_parts_make_up_the_whole_and_hold_every_kind():
     parts = [together(KINDS, 20, 1, i, 3) for i in (1, 2, 3)]
-    assert sorted(sum(parts, [])) == sorted((kind, seed) for kind in KINDS for seed in range(1, 21))
+    assert sorted(some for part in parts for some in part) == sorted(
+        (kind, seed) for kind in KINDS for seed in range(1, 21)
+    )
     assert all({kind for kind, _ in part} == set(KINDS) for part in parts)

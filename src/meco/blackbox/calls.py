@@ -45,9 +45,17 @@ class StopRun(BudgetSpent):
         self.reason, self.detail = reason, detail
 
 
+def _number(value: Any) -> float:
+    """A real number, infinite where it is too large for one; nan for anything else."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def seconds(value: Any, name: str, positive: bool = False) -> float:
     """A length of time; infinity is one."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    number = _number(value) if not isinstance(value, bool) else math.nan
     if not (number > 0 or (number == 0 and not positive)):
         kind = "a positive number of seconds" if positive else "a number of seconds, 0 or more"
         raise InvalidInput(f"{name} must be {kind}; got {value!r:.60}")
@@ -64,7 +72,7 @@ class Stopping:
         stop: str | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
-        if target is not None and (not isinstance(target, Real) or math.isnan(target)):
+        if target is not None and math.isnan(_number(target)):
             raise InvalidInput(f"target must be a number; got {target!r:.60}")
         if not (stop is None or (isinstance(stop, str) and stop in STOPS)):
             raise UnknownName("stop condition", stop, STOPS)
@@ -191,7 +199,7 @@ class Caller:
         tolerances: Callable[[], tuple[Any, Any]] = lambda: (0.0, 1e-4),
         vectorized: bool = False,
     ) -> None:
-        if on_error not in ON_ERROR:
+        if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
         self.on_error, self.tolerances, self.vectorized = on_error, tolerances, vectorized

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations, Known
-from meco.blackbox.habits import read_seed
+from meco.blackbox.habits import read_names, read_seed
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved, strictest
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS
@@ -139,11 +139,13 @@ def make_request(
             raise InvalidInput(f"pop_size is too large for {lower.size} variables; got {options['pop_size']}")
     if options.get("batch") is not None or "batch" in METHODS[method].options:
         options["batch"] = whole_number(at_once if options.get("batch") is None else options["batch"], "batch")
+        if min(options["batch"], budget) * lower.size > MOST_NUMBERS:
+            raise InvalidInput(f"batch is too large for {lower.size} variables; got {options['batch']}")
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
     known = None if evaluated is None else read_known(evaluated, lower, upper)
-    names = () if constraint_names is None else tuple(str(name) for name in constraint_names)
+    names = () if constraint_names is None else read_names(constraint_names)
     allowed: dict[str, Any] = {
         key: value if isinstance(value, float) and 0 <= value < math.inf else read_tolerance(value, key)
         for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))

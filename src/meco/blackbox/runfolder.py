@@ -55,6 +55,7 @@ class RunFolder:
     def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
         self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
         self.notes: list[str] = []
+        self._written = Writing(self)
         self.broken = False  # whether something could not be written: then nothing more is
         self.past = self._take_over()
         self._order = [entry.number for entry in self.past]  # as they stand in the log
@@ -188,15 +189,9 @@ class RunFolder:
                 self.log_file.rewrite(entries[n] for n in self._order)
             write_json(self.path / "result.json", result, self.fsync)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """After a failure nothing more is written: what the log holds is then the beginning of the run."""
-        try:
-            with written(self.path):
-                yield
-        except CannotWrite:
-            self.broken = True
-            raise
+    def _writing(self) -> Writing:
+        """Around everything that is written."""
+        return self._written
 
     def close(self) -> None:
         """Let go of the files and of the folder, in every case."""
@@ -207,6 +202,22 @@ class RunFolder:
             with suppress(OSError):  # times are a convenience
                 self._clock.close()
             self.lock.release()
+
+
+class Writing:
+    """After a failure nothing more is written: what the log holds is then the beginning of the run."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, OSError):
+            self.folder.broken = True
+            with written(self.folder.path):
+                raise error
 
 
 @contextmanager

@@ -76,7 +76,7 @@ class TrustRegion(Engine):
     def __init__(self, task: Task, theta: float | None = THETA.default, batch: int = 1) -> None:
         if int(batch) < 1:
             raise InvalidInput(f"{self.label} proposes at least one point a step; got batch={batch}")
-        self.task, self.batch, self.told = task, int(batch), 0
+        self.task, self.batch, self.told = task, min(int(batch), task.budget), 0
         self.lattice = None if task.whole is None else Lattice(task)
         self.inside = keeper(task, self.lattice)
         self.radius = FIRST if self.inside is None else self.inside.radius
@@ -169,7 +169,7 @@ class TrustRegion(Engine):
 
     def _turn(self, view: View, place: Place, step: Step, foreseen: Array) -> tuple[Array, Array]:
         """The points of this turn [B, k, D] and who proposes each [B, k]; foreseen [B] is the merit's decrease."""
-        xp, u = namespace(step.s), self.task.rng.uniform(TRIES + 1, self.task.dim)
+        xp, u = namespace(step.s), self.task.rng.uniform(max(TRIES, self.batch) + 1, self.task.dim)
         x, stuck = self._at(step.s), view.blind
         if self.lattice is not None:
             x, stuck = self._moved_by_one(x, place, step.weights, stuck)
@@ -287,7 +287,7 @@ class TrustRegion(Engine):
         xp, (runs, count, dim) = namespace(x), x.shape
         none = xp.zeros_like(x[:, 0, 0])
         start = xp.astype(none, xp.int64)
-        self.seen = SeenPoints(x, ev, start, min(count + self.task.budget, max(LARGEST, 2 * count)))
+        self.seen = SeenPoints(x, ev, start, min(count + self.task.budget, max(LARGEST, 2 * count, count + self.batch)))
         constraints = ev.g.shape[-1] + ev.h.shape[-1]
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
         weights = Weights(zeros, zeros, self.task.tolerance(ev))
