@@ -44,7 +44,8 @@ def compose(sections: Sequence[Section], results: Results) -> str:
         "at a curve to read it. Colours are of methods, strokes of families: solid MeCO and SHADE, dashed evolution "
         "strategies, dotted models.</p></details>"
     )
-    return framed("MeCO results", about, "Experiments", links, f"{_top(top)}{guide}{body}{_provenance(sections, results)}")
+    whole = f"{_top(top)}{guide}{body}{_provenance(sections, results)}"
+    return framed("MeCO results", about, "Experiments", links, whole)
 
 
 def framed(title: str, about: str, parts: str, links: str, body: str) -> str:
