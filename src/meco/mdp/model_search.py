@@ -30,8 +30,8 @@ def model_search(
 
 def steered_search(policy: Policy, task: Task, **options: Any) -> Controlled:
     """TR-ES with a policy: a decision every fiftieth of the budget, but not more often than its strategy learns."""
-    engine = TrustRegionES(task, **options)
-    return Controlled(engine, policy, SEARCH_FEATURES, SEARCH_CONTROLS, DECISIONS, apart=native_size(task.dim))
+    engine, controls = TrustRegionES(task, **options), policy.controls or SEARCH_CONTROLS
+    return Controlled(engine, policy, SEARCH_FEATURES, controls, DECISIONS, apart=native_size(task.dim))
 
 
 def correcting_shape(hidden: int = UNITS) -> NetworkShape:

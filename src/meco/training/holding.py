@@ -13,8 +13,7 @@ weight of a network: that is why this needs far fewer runs than a search among w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,21 +21,18 @@ import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace, to_numpy
 from meco.engines.engine import Task
-from meco.engines.es.maes import native_size
 from meco.engines.graphs import Turns
-from meco.engines.model.trust_region_es import TrustRegionES
-from meco.errors import load_extra
 from meco.evaluator import Evaluator
-from meco.mdp.controller import Controlled
-from meco.mdp.controls import ControlSet
+from meco.mdp.controls import CONTROLS, ControlSet
+from meco.mdp.model_search import steered_search
 from meco.mdp.policy import Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.streams import DeviceStreams, Streams
 from meco.training.matches import Match
-from meco.training.references import DECISIONS, FEATURES
 
-CONTROLS = "theta-by-share"
-SAMPLES = 6  # moments of a run that are learnt from
+ALTERNATIVES = CONTROLS["theta-by-share"]
+OWN_RULE = len(ALTERNATIVES.grid)  # the alternative after the last combination
+NEVER = 1e9  # a decision that no run comes to
 
 
 class Plan(NamedTuple):
@@ -45,61 +41,67 @@ class Plan(NamedTuple):
     theta: np.ndarray  # held from the change on; nan: the engine's own rule
     share: np.ndarray
     change: np.ndarray  # decision at which the holding begins
-    base: np.ndarray  # which of the policies it follows before
+    base: np.ndarray  # which of the policies it follows before; -1: the engine's own rule
 
-    def part(self, runs: Any) -> Plan:
-        """The plan of some of the runs."""
-        return Plan(*(each[runs] for each in self))
+
+class Game(NamedTuple):
+    """Runs of one shape in lockstep: a match, a seed and a row of the plan each, and moments to learn from."""
+
+    matches: list[Match]
+    seeds: list[int]
+    policies: Sequence[Policy]
+    plan: Plan
+    moments: np.ndarray  # [S, B] in (0, 1): when after the change a run is looked at; the first is the change
+    device: str = "cpu"
 
 
 class Course(NamedTuple):
-    """What came of the runs of a plan: final outcomes [B], features at each decision [T, B, F]."""
+    """What came of the runs: final outcomes [B], features [S, B, F] at the moments."""
 
     final: Outcomes
     states: np.ndarray
 
 
 @dataclass(eq=False)
-class Probing(Policy):
-    """Follows its plan and writes down what it sees."""
+class Following(Policy):
+    """Follows a plan and writes down what it sees."""
 
     policies: Sequence[Policy]
     plan: Plan
-    keep: bool = True
+    writes: bool
     states: list[Array] = field(default_factory=list)
     decisions: int = 0
+    metadata: Mapping[str, Any] = field(default_factory=lambda: {"controls": ALTERNATIVES.name})
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
         xp, own = namespace(s), s[:, -len(controls.controls) :]
-        if self.keep:
+        if self.writes:
             self.states.append(xp.astype(s, xp.float32))
-        plan = Plan(*(asarray_like(each, s) for each in self.plan))
+        if self.decisions == 0:
+            self.plan = Plan(*(asarray_like(each, s) for each in self.plan))
+        plan, held = self.plan, {"theta": self.plan.theta, "share": self.plan.share}
         values = {name: own[:, k] for k, name in enumerate(controls.names)}
         for number, policy in enumerate(self.policies):
             theirs = policy.decide(s, u, controls)
             values = {name: xp.where(plan.base == number, theirs[name], values[name]) for name in controls.names}
         holds = plan.change <= self.decisions
         self.decisions += 1
-        held = {"theta": plan.theta, "share": plan.share}
         for k, name in enumerate(controls.names):
             stays = xp.where(xp.isnan(held[name]), own[:, k], held[name])
             values[name] = xp.where(holds, stays, values[name])
         return values
 
 
-def followed(
-    matches: Sequence[Match], seeds: Sequence[int], policies: Sequence[Policy], plan: Plan, device: str, keep: bool
-) -> Iterator[Course | None]:
-    """Runs of one shape, a match, a seed and a row of the plan each; nothing until the last turn, then what came."""
-    runs = len(matches)
-    rng: Any = Streams(seeds) if device == "cpu" else DeviceStreams(int(seeds[0]), runs, device)
-    policy = Probing(policies, plan, keep)
-    evaluator = Evaluator([m.problem for m in matches], matches[0].budget, runs, rng.xp, rng.device)
-    engine = TrustRegionES(Task.of(evaluator, rng))
-    steered = Controlled(engine, policy, FEATURES, CONTROLS, DECISIONS, apart=native_size(engine.task.dim))
-    turns = None if device == "cpu" else Turns(steered.engine, evaluator)
-    while evaluator.left:
-        with np.errstate(all="ignore"):
+def played(game: Game) -> Course:
+    """The runs of a game; on "cpu" they are NumPy's and row b is run b alone, elsewhere torch's."""
+    runs, looked = len(game.matches), len(game.moments)
+    rng: Any = Streams(game.seeds) if game.device == "cpu" else DeviceStreams(game.seeds[0], runs, game.device)
+    policy = Following(game.policies, game.plan, looked > 0)
+    evaluator = Evaluator([m.problem for m in game.matches], game.matches[0].budget, runs, rng.xp, rng.device)
+    steered = steered_search(policy, Task.of(evaluator, rng))
+    turns = None if game.device == "cpu" else Turns(steered.engine, evaluator)
+    with np.errstate(all="ignore"):
+        while evaluator.left:
             left = evaluator.left
             if turns is None:
                 x = steered.ask()
@@ -107,58 +109,36 @@ def followed(
             else:
                 turns.advance(1)
                 steered.count(left - evaluator.left)
-        yield None
     held = evaluator.feasible_best.host()
-    states = np.stack([to_numpy(s) for s in policy.states]) if keep else np.zeros((0, runs, 0))
-    yield Course(Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0]), states)
+    final = Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0])
+    states = _at_moments(policy.states, game.plan.change, game.moments) if looked else np.zeros((0, runs, 0))
+    return Course(final, states)
 
 
-def side_by_side(games: Sequence[Callable[[], Iterator[Course | None]]], device: str, abreast: int) -> Iterator[Any]:
-    """(place, course) of every game, as they end. On a device several are played in turns, each on a stream."""
-    waiting = list(enumerate(games))[::-1]
-    playing: list[tuple[int, Iterator[Course | None], AbstractContextManager[Any]]] = []
-    while waiting or playing:
-        while waiting and len(playing) < abreast:
-            place, game = waiting.pop()
-            playing.append((place, game(), nullcontext()))
-        for entry in list(playing):
-            place, moves, stream = entry
-            with stream:
-                course = next(moves)
-            if course is not None:
-                playing.remove(entry)
-                yield place, course
+def _at_moments(states: list[Array], change: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """Features [S, B, F] of each run at its change, and at moments between it and the end."""
+    every = np.stack([to_numpy(s) for s in states])
+    last, first = len(every), np.minimum(change.astype(int), len(every) - 1)
+    when = first + np.floor(moments * (last - first)).astype(int)
+    when[0] = first
+    return every[when, np.arange(every.shape[1])]
 
 
-def _stream(device: str) -> AbstractContextManager[Any]:
-    if not device.startswith("cuda"):
-        return nullcontext()
-    torch: Any = load_extra("torch", "train", "computing on a device")
-    return torch.cuda.stream(torch.cuda.Stream())
+def drawn_plan(rng: np.random.Generator, runs: int, decisions: int, policies: int) -> tuple[Plan, np.ndarray]:
+    """A plan at random, and which alternative each run holds [B].
 
-
-class Samples(NamedTuple):
-    """States [N, F], which alternative was held [N], final quantiles [N], and the match of each [N]."""
-
-    s: np.ndarray
-    held: np.ndarray
-    quantile: np.ndarray
-    match: np.ndarray
-
-
-def sampled(course: Course, plan: Plan, held: np.ndarray, q: np.ndarray, match: np.ndarray, rng: Any) -> Samples:
-    """Some moments of each run since its change, the change itself among them."""
-    last, runs = course.states.shape[0], len(held)
-    first = np.minimum(plan.change.astype(int), last - 1)
-    moments = first + np.floor(rng.random((SAMPLES, runs)) * (last - first)).astype(int)
-    moments[0] = first
-    flat = moments.ravel()
-    column = np.tile(np.arange(runs), SAMPLES)
-    return Samples(course.states[flat, column], held[column], q[column], match[column])
+    Two in five hold it from the beginning. Where there are policies, seven in ten follow the newest up to the change,
+    the others the engine's own rule.
+    """
+    held = np.where(rng.random(runs) < 0.15, OWN_RULE, rng.integers(OWN_RULE, size=runs))
+    values = np.concatenate([ALTERNATIVES.grid, [[np.nan, np.nan]]])[held]
+    change = np.where(rng.random(runs) < 0.4, 0.0, np.floor(rng.random(runs) * decisions * 0.9))
+    base = np.full(runs, -1.0) if policies == 0 else np.where(rng.random(runs) < 0.3, -1.0, policies - 1.0)
+    return Plan(values[:, 0], values[:, 1], change, base), held
 
 
 def own_quantiles(final: Outcomes, match: np.ndarray, references: dict[int, Outcomes]) -> np.ndarray:
-    """Quantiles of runs among the references of their matches, which are the runs themselves where there are none."""
+    """Quantiles [B] of runs among the references of their matches [B]; the first runs of a match are its references."""
     q = np.empty(len(match))
     for m in np.unique(match):
         mine = match == m

@@ -9,9 +9,17 @@ import numpy as np
 from meco.errors import load_extra
 from meco.mdp.controls import ControlSet
 from meco.mdp.network import Weights
-from meco.training.holding import Samples
 
 KEPT_OUT = 8  # every eighth match is for stopping
+
+
+class Samples(NamedTuple):
+    """States [N, F], which alternative was held [N], final quantiles [N], and the match of each [N]."""
+
+    s: np.ndarray
+    held: np.ndarray
+    quantile: np.ndarray
+    match: np.ndarray
 
 
 class Regression(NamedTuple):

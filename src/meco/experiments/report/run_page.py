@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.experiments.report.figure import MUTED, Axis, Figure, Line, Mark, Panel, Segment
+from meco.experiments.report.figure import MUTED, Axis, Figure, Key, Line, Mark, Panel, Segment
 from meco.experiments.report.page import figure_html, framed, table_html
 from meco.experiments.report.table import Cell, Column, Table, number
 from meco.results import feasibility_first
@@ -171,7 +171,7 @@ def _violation(result: Any) -> Figure | None:
     if lines:
         share = Axis("share of its largest", (0.5 * MET, 2.0), log=True)
         panels.append(Panel("Each constraint by itself", lines, _over(result), share, SIZE))
-    legend = [(names[i], k) for k, i in enumerate(late)]
+    legend = [Key(names[i], k) for k, i in enumerate(late)]
     caption = (
         f"The {len(late)} constraints that were met last, each as a share of the largest violation it ever had; "
         f"{MET:g} stands for less too."
@@ -193,7 +193,7 @@ def _method(result: Any) -> Figure | None:
         line = Line(*_stairs(trace["nfev"], radius), 2, "radius")
         strokes = _beginnings(result, float(radius.min()), float(radius.max()))
         panels.append(Panel("Radius of the region", [*strokes, line], _over(result), Axis("radius", log=True), SIZE))
-    legend = [(label, k) for k, (_, label) in enumerate(shown)]
+    legend = [Key(label, k) for k, (_, label) in enumerate(shown)]
     caption = "Strokes: the search began again." if begun else ""
     return Figure("method", "What the method did", panels, caption, legend)
 
@@ -212,5 +212,5 @@ def _across(result: Any) -> Figure | None:
     across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis("share of the box", (-0.03, 1.03))
     panel = Panel("", lines, across, up, WIDE)
     return Figure(
-        "points", f"The {len(ranked)} best points", [panel], legend=[("the best point", 0), ("the others", MUTED)]
+        "points", f"The {len(ranked)} best points", [panel], legend=[Key("the best point", 0), Key("the others", MUTED)]
     )

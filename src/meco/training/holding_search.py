@@ -1,0 +1,209 @@
+"""Rounds of held controls, a fit after each, and the choice among what they gave: the training of MeCO-TR's policy."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.engines.es.maes import native_size
+from meco.files.atomic import write_bytes
+from meco.mdp.model_search import DECISIONS, SEARCH_FEATURES
+from meco.mdp.network import Weights
+from meco.mdp.policy import Choosing
+from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
+from meco.mdp.quantile import Outcomes
+from meco.training.checkpoint import read_checkpoint, write_checkpoint
+from meco.training.holding import ALTERNATIVES, Game, drawn_plan, own_quantiles, played
+from meco.training.judging import Verdict, judged
+from meco.training.matches import Match, crew, drawn_matches, in_lockstep
+from meco.training.record import commit
+from meco.training.regression import Regression, Samples, fitted
+from meco.training.search import engine_digest
+from meco.training.search_config import Settings
+
+MOMENTS = 6  # of a run that are learnt from
+MARGINS = (0.0, 0.02, 0.05)  # by which the engine's own rule is preferred: candidates of the choice
+Call = Callable[..., Iterable[Any]]
+Say = Callable[[str], Any]
+
+
+@dataclass(frozen=True)
+class HoldingConfig(Settings):
+    """Settings of a training from held controls."""
+
+    name: str = "meco-tr"
+    hidden: int = 48
+    steps: int = 4000  # of a fit
+    rounds: int = 2
+    runs: int = 1500  # of each shape and round, about
+    least: int = 60  # runs of each match and round
+    families: tuple[str, ...] = ()  # to train and to choose on; the sets' own unless given
+    dims: tuple[int, ...] = (2, 5, 10, 20)
+    per_variable: tuple[int, ...] = (50, 20, 100)  # evaluations; above 50 up to D = 5 only
+    problems: int = 4  # of each train family, at each D and budget
+    judges: int = 8  # of each choose family, at each D
+    judge_seeds: int = 2
+    width: int = 4096  # runs in lockstep, at most; fewer are faster on a CPU
+    seed: int = 1
+    device: str = "cpu"
+
+    least_one = ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width")
+
+    def layout(self) -> list[tuple[int, int]]:
+        """Where it trains: D and evaluations per variable."""
+        return [(dim, per) for per in self.per_variable for dim in self.dims if per <= 50 or dim <= 5]
+
+    def judged_at(self) -> list[tuple[int, int]]:
+        """Where it chooses."""
+        return [(dim, self.per_variable[0]) for dim in self.dims] + [
+            (dim, per) for per in self.per_variable[1:2] for dim in self.dims[1:3]
+        ]
+
+
+class HoldingSearch:
+    """A training that can be stopped after any game and goes on to the same policy."""
+
+    def __init__(self, config: HoldingConfig, folder: Path, call: Call = map, say: Say = print) -> None:
+        self.config, self.folder, self.call, self.say = config, Path(folder), call, say
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.matches = drawn_matches("train", config.layout(), config.problems, config.families)
+        self.samples: list[Samples] = []
+        self.fits: list[tuple[Weights, dict[str, Any]]] = []
+        self.references: dict[int, Any] = {}  # outcomes of the first round, by match
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Every round and its fit; whether it came to the end."""
+        c = self.config
+        for number in range(c.rounds):
+            if not self.round(number, stop):
+                return False
+            whole = Samples(*(np.concatenate(parts) for parts in zip(*self.samples)))
+            settings = Regression(hidden=c.hidden, steps=c.steps, seed=c.seed, device=c.device)
+            self.fits.append(fitted(whole, ALTERNATIVES, settings))
+            found = self.fits[-1][1]
+            self.say(f"round {number + 1}: error {found['error']:.4f}, {found['without']:.4f} without a network")
+        return True
+
+    def round(self, number: int, stop: Callable[[], bool]) -> bool:
+        """Play the games of a round, or take them from the folder where they were played before."""
+        rng = np.random.default_rng([self.config.seed, number])
+        drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
+        moments = [rng.random((MOMENTS, len(match))) for match, _, _, _ in drawn]
+        began = time.monotonic()
+        for place, ((match, plan, held, seeds), u) in enumerate(zip(drawn, moments)):
+            if stop():
+                return False
+            path = self.folder / f"{self.config.name}.round{number}.{place}.npz"
+            q, states = self._played(path, match, plan, seeds, u)
+            column = np.tile(np.arange(len(match)), MOMENTS)
+            self.samples.append(Samples(states.reshape(-1, states.shape[-1]), held[column], q[column], match[column]))
+            if (place + 1) % 10 == 0:
+                self.say(f"round {number + 1}: {place + 1} of {len(drawn)} games, {time.monotonic() - began:.0f} s")
+        return True
+
+    def _drawn(self, group: list[int], rng: np.random.Generator) -> Any:
+        """Runs of the matches of one shape: match [B], plan, what is held [B], seeds [B]."""
+        first = self.matches[group[0]]
+        match = np.repeat(np.array(group), max(self.config.least, self.config.runs // len(group)))
+        decisions = int(first.budget / max(native_size(first.dim), first.budget / DECISIONS))
+        plan, held = drawn_plan(rng, len(match), decisions, len(self.fits))
+        return match, plan, held, rng.integers(2**40, size=len(match)).tolist()
+
+    def _played(self, path: Path, match: np.ndarray, plan: Any, seeds: list[int], u: np.ndarray) -> Any:
+        """Final quantiles [B] and states [S, B, F] of a game, which is kept in a file."""
+        facts = {"config": self.config.as_dict(), "engine": engine_digest()}
+        if path.is_file():
+            arrays, state = read_checkpoint(path)
+            if state == facts:
+                self._remember(match, arrays)
+                return arrays["q"], arrays["states"]
+        policies = [Choosing(weights) for weights, _ in self.fits]
+        size = self.config.width
+        parts = [slice(k, k + size) for k in range(0, len(match), size)]
+        games = [
+            Game(
+                [self.matches[i] for i in match[part]], seeds[part], policies,
+                type(plan)(*(each[part] for each in plan)), u[:, part], self.config.device,
+            )
+            for part in parts
+        ]  # fmt: skip
+        courses = list(self.call(played, games))
+        final = type(courses[0].final)(*(np.concatenate(each) for each in zip(*(c.final for c in courses))))
+        states = np.concatenate([c.states for c in courses], axis=1)
+        q = own_quantiles(final, match, self.references)
+        write_checkpoint(path, {"q": q, "states": states, **final._asdict()}, facts)
+        return q, states
+
+    def _remember(self, match: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        own_quantiles(Outcomes(*(arrays[name] for name in Outcomes._fields)), match, self.references)
+
+    def judge(self, chosen: str = "choose") -> Verdict:
+        """The networks of all rounds and margins beside constants, the own rule and random controls."""
+        c = self.config
+        matches = drawn_matches(chosen, c.judged_at(), c.judges, c.families)
+        return judged(self.candidates(), matches, c.judge_seeds, self.call, c.device, c.width)
+
+    def candidates(self) -> dict[str, Choosing]:
+        """What the choice is among, by name."""
+        found = {}
+        for number, (weights, _) in enumerate(self.fits):
+            for margin in MARGINS:
+                b2 = weights.b2.copy()
+                b2[-1] += margin
+                found[f"round {number + 1}, margin {margin:g}"] = Choosing(weights._replace(b2=b2))
+        return found
+
+
+def produce_holding(
+    config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
+) -> bool:
+    """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
+    with crew(processes if config.device == "cpu" else 1) as call:
+        search = HoldingSearch(config, folder, call, say)
+        say(f"{len(search.matches)} matches to train on")
+        if not search.run(stop):
+            return False
+        verdict = search.judge()
+    candidates = search.candidates()
+    name = max(candidates, key=verdict.score)
+    for line in verdict.lines():
+        say(line)
+    lines = [{"training": config.as_dict(), "engine": engine_digest()}, *(known for _, known in search.fits)]
+    lines.append({"choice": name, "choose": dict(zip(verdict.names, verdict.scores.round(6).tolist()))})
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
+    write_bytes(folder / (config.name + LOG_SUFFIX), text)
+    save_policy(folder / (config.name + SUFFIX), candidates[name].weights, record(search, verdict, name, command, text))
+    say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
+    return True
+
+
+def record(search: HoldingSearch, verdict: Verdict, name: str, command: str | None, log: bytes) -> dict[str, Any]:
+    """What the policy file says of its making."""
+    return {
+        "features": SEARCH_FEATURES,
+        "controls": ALTERNATIVES.name,
+        "kind": "choosing",
+        "decisions": DECISIONS,
+        "families": {"train": _families(search.matches), "choose": _families(verdict.matches)},
+        "engine": engine_digest(),
+        "seed": search.config.seed,
+        "training": search.config.as_dict(),
+        **{"suite": "generated", "dim": list(search.config.dims)},
+        "choice": {"candidate": name, "choose": verdict.score(name), "own_rule": verdict.score("own rule")},
+        "command": command,
+        "commit": commit(),
+        "log_digest": hashlib.sha256(log).hexdigest(),
+        "versions": {"python": platform.python_version(), "numpy": np.__version__},
+    }
+
+
+def _families(matches: Iterable[Match]) -> list[str]:
+    return sorted({m.family for m in matches})
