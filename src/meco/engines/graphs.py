@@ -27,6 +27,8 @@ class Turns:
         self.places: list[Any] = []
         self.graphs: dict[Hashable, Any] = {}
         self.records = hasattr(engine.task.rng, "generators") and str(engine.task.rng.device).startswith("cuda")
+        if self.records:
+            self.torch.backends.cuda.preferred_linalg_library("cusolver")  # the other one waits for the device
 
     def advance(self, turns: int) -> None:
         """Make so many turns; the first two of a search are never recorded."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from meco.arrays import Array, bounded, namespace
 
 FORGET = 0.7  # what a decision leaves of the improvements before it
+DIMENSIONS, PER_VARIABLE = (2.0, 20.0), (20.0, 100.0)  # beyond what policies are trained on, they see its border
 FINEST = 1e-6  # least share of a range that counts
 
 SEARCH_FEATURES = (
@@ -90,8 +91,9 @@ def search_state(known: Mapping[str, Any], memory: Remembered | None) -> tuple[A
         xp.log2(1.0 + known["starts"]) / 5.0, known["ends_apart"], logarithm(in_shares(known["ends_behind"], span)),
         -logarithm(in_shares(known["rivalry"], span)), logarithm(fell), logarithm(eased), logarithm(known["violation"]),
         known["active"], known["flat"],
-        xp.log10(dim) / 2.0, known["inequalities"] / (known["inequalities"] + dim), known["equalities"] / dim,
-        known["whole"], xp.log10(known["budget"] / dim) / 3.0, known["spent"],
+        xp.log10(bounded(dim, *DIMENSIONS)) / 2.0, known["inequalities"] / (known["inequalities"] + dim),
+        known["equalities"] / dim, known["whole"], xp.log10(bounded(known["budget"] / dim, *PER_VARIABLE)) / 3.0,
+        known["spent"],
         known["own_theta"], known["own_share"],
     ]  # fmt: skip
     s = xp.stack(columns, axis=-1)

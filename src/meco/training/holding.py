@@ -3,12 +3,13 @@
 Each run follows a policy up to a moment of its own and holds one combination of controls, or the engine's own rule,
 from there on. Its final quantile among all runs of its match is a sample of
 
-    Q(s, a) = mean final quantile of holding a from a search that looks like s on,                      (1)
+    Q(s, a) = mean final quantile of holding a from a search that looks like s on.                      (1)
 
-for every later moment too. A policy that chooses the largest Q anew at every decision does at least as well as the
-best single hold wherever Q is right (a rollout, Bertsekas 2013), and a second round that follows this policy up to
-the change shows searches as it meets them (aggregation, Ross et al. 2011). One run tells of two controls, not of every
-weight of a network: that is why this needs far fewer runs than a search among weights.
+Only the state at the change is learnt from: what is held is drawn there, while the states that follow are its doing
+and would credit it with the problems on which they are seen. A policy that chooses the largest Q anew at every
+decision does at least as well as the best single hold wherever Q is right (a rollout, Bertsekas 2013), and a second
+round that follows this policy up to the change shows searches as it meets them (aggregation, Ross et al. 2011). One run
+tells of two controls, not of every weight of a network: this needs far fewer runs than a search among weights.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ class Plan(NamedTuple):
 
 
 class Game(NamedTuple):
-    """Runs of one shape in lockstep: a match, a seed and a row of the plan each, and moments to learn from."""
+    """Runs of one shape in lockstep: a match, a seed and a row of the plan each."""
 
     matches: list[Match]
     seeds: list[int]
     policies: Sequence[Policy]
     plan: Plan
-    moments: np.ndarray  # [S, B] in (0, 1): when after the change a run is looked at; the first is the change
     device: str = "cpu"
+    writes: bool = True  # whether the states at the changes are wanted
 
 
 class Course(NamedTuple):
-    """What came of the runs: final outcomes [B], features [S, B, F] at the moments."""
+    """What came of the runs: final outcomes [B], features [B, F] at their changes."""
 
     final: Outcomes
     states: np.ndarray
@@ -94,9 +95,9 @@ class Following(Policy):
 
 def played(game: Game) -> Course:
     """The runs of a game; on "cpu" they are NumPy's and row b is run b alone, elsewhere torch's."""
-    runs, looked = len(game.matches), len(game.moments)
+    runs = len(game.matches)
     rng: Any = Streams(game.seeds) if game.device == "cpu" else DeviceStreams(game.seeds[0], runs, game.device)
-    policy = Following(game.policies, game.plan, looked > 0)
+    policy = Following(game.policies, game.plan, game.writes)
     evaluator = Evaluator([m.problem for m in game.matches], game.matches[0].budget, runs, rng.xp, rng.device)
     steered = steered_search(policy, Task.of(evaluator, rng))
     turns = None if game.device == "cpu" else Turns(steered.engine, evaluator)
@@ -111,28 +112,26 @@ def played(game: Game) -> Course:
                 steered.count(left - evaluator.left)
     held = evaluator.feasible_best.host()
     final = Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0])
-    states = _at_moments(policy.states, game.plan.change, game.moments) if looked else np.zeros((0, runs, 0))
-    return Course(final, states)
+    return Course(final, _at_changes(policy.states, game.plan.change) if game.writes else np.zeros((runs, 0)))
 
 
-def _at_moments(states: list[Array], change: np.ndarray, moments: np.ndarray) -> np.ndarray:
-    """Features [S, B, F] of each run at its change, and at moments between it and the end."""
+def _at_changes(states: list[Array], change: np.ndarray) -> np.ndarray:
+    """Features [B, F] of each run when it changed, or when it decided for the last time."""
     every = np.stack([to_numpy(s) for s in states])
-    last, first = len(every), np.minimum(change.astype(int), len(every) - 1)
-    when = first + np.floor(moments * (last - first)).astype(int)
-    when[0] = first
-    return every[when, np.arange(every.shape[1])]
+    return every[np.minimum(change.astype(int), len(every) - 1), np.arange(every.shape[1])]
 
 
 def drawn_plan(rng: np.random.Generator, runs: int, decisions: int, policies: int) -> tuple[Plan, np.ndarray]:
     """A plan at random, and which alternative each run holds [B].
 
-    Two in five hold it from the beginning. Where there are policies, seven in ten follow the newest up to the change,
-    the others the engine's own rule.
+    Half hold what is usually best, the engine's own rule or the models alone. Where there are policies, seven in ten
+    follow the newest up to the change, the others the engine's own rule.
     """
-    held = np.where(rng.random(runs) < 0.15, OWN_RULE, rng.integers(OWN_RULE, size=runs))
+    alone = np.flatnonzero(np.array(ALTERNATIVES.grid)[:, 1] == 0.0)
+    held = np.where(rng.random(runs) < 0.35, rng.choice(alone, size=runs), rng.integers(OWN_RULE, size=runs))
+    held = np.where(rng.random(runs) < 0.15, OWN_RULE, held)
     values = np.concatenate([ALTERNATIVES.grid, [[np.nan, np.nan]]])[held]
-    change = np.where(rng.random(runs) < 0.4, 0.0, np.floor(rng.random(runs) * decisions * 0.9))
+    change = np.floor(rng.random(runs) * decisions * 0.95)
     base = np.full(runs, -1.0) if policies == 0 else np.where(rng.random(runs) < 0.3, -1.0, policies - 1.0)
     return Plan(values[:, 0], values[:, 1], change, base), held
 

@@ -29,8 +29,7 @@ from meco.training.regression import Regression, Samples, fitted
 from meco.training.search import engine_digest
 from meco.training.search_config import Settings
 
-MOMENTS = 6  # of a run that are learnt from
-MARGINS = (0.0, 0.02, 0.05)  # by which the engine's own rule is preferred: candidates of the choice
+MARGINS = (0.0, 0.02, 0.05, 0.1)  # by which the engine's own rule is preferred: candidates of the choice
 Call = Callable[..., Iterable[Any]]
 Say = Callable[[str], Any]
 
@@ -44,11 +43,11 @@ class HoldingConfig(Settings):
     steps: int = 4000  # of a fit
     rounds: int = 2
     runs: int = 1500  # of each shape and round, about
-    least: int = 60  # runs of each match and round
+    least: int = 48  # runs of each match and round
     families: tuple[str, ...] = ()  # to train and to choose on; the sets' own unless given
     dims: tuple[int, ...] = (2, 5, 10, 20)
-    per_variable: tuple[int, ...] = (50, 20, 100)  # evaluations; above 50 up to D = 5 only
-    problems: int = 4  # of each train family, at each D and budget
+    per_variable: tuple[int, ...] = (50, 20, 100)  # evaluations; above 20 up to D = 10 only, above 50 up to D = 5
+    problems: int = 6  # of each train family, at each D and budget
     judges: int = 8  # of each choose family, at each D
     judge_seeds: int = 2
     width: int = 4096  # runs in lockstep, at most; fewer are faster on a CPU
@@ -59,7 +58,8 @@ class HoldingConfig(Settings):
 
     def layout(self) -> list[tuple[int, int]]:
         """Where it trains: D and evaluations per variable."""
-        return [(dim, per) for per in self.per_variable for dim in self.dims if per <= 50 or dim <= 5]
+        most = {True: 20, False: 50}
+        return [(d, per) for per in self.per_variable for d in self.dims if d <= 5 or per <= most[d > 10]]
 
     def judged_at(self) -> list[tuple[int, int]]:
         """Where it chooses."""
@@ -96,15 +96,13 @@ class HoldingSearch:
         """Play the games of a round, or take them from the folder where they were played before."""
         rng = np.random.default_rng([self.config.seed, number])
         drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
-        moments = [rng.random((MOMENTS, len(match))) for match, _, _, _ in drawn]
         began = time.monotonic()
-        for place, ((match, plan, held, seeds), u) in enumerate(zip(drawn, moments)):
+        for place, (match, plan, held, seeds) in enumerate(drawn):
             if stop():
                 return False
             path = self.folder / f"{self.config.name}.round{number}.{place}.npz"
-            q, states = self._played(path, match, plan, seeds, u)
-            column = np.tile(np.arange(len(match)), MOMENTS)
-            self.samples.append(Samples(states.reshape(-1, states.shape[-1]), held[column], q[column], match[column]))
+            q, states = self._played(path, match, plan, seeds)
+            self.samples.append(Samples(states, held, q, match))
             if (place + 1) % 10 == 0:
                 self.say(f"round {number + 1}: {place + 1} of {len(drawn)} games, {time.monotonic() - began:.0f} s")
         return True
@@ -117,8 +115,8 @@ class HoldingSearch:
         plan, held = drawn_plan(rng, len(match), decisions, len(self.fits))
         return match, plan, held, rng.integers(2**40, size=len(match)).tolist()
 
-    def _played(self, path: Path, match: np.ndarray, plan: Any, seeds: list[int], u: np.ndarray) -> Any:
-        """Final quantiles [B] and states [S, B, F] of a game, which is kept in a file."""
+    def _played(self, path: Path, match: np.ndarray, plan: Any, seeds: list[int]) -> Any:
+        """Final quantiles [B] and states [B, F] of a game, which is kept in a file."""
         facts = {"config": self.config.as_dict(), "engine": engine_digest()}
         if path.is_file():
             arrays, state = read_checkpoint(path)
@@ -131,13 +129,13 @@ class HoldingSearch:
         games = [
             Game(
                 [self.matches[i] for i in match[part]], seeds[part], policies,
-                type(plan)(*(each[part] for each in plan)), u[:, part], self.config.device,
+                type(plan)(*(each[part] for each in plan)), self.config.device,
             )
             for part in parts
         ]  # fmt: skip
         courses = list(self.call(played, games))
         final = type(courses[0].final)(*(np.concatenate(each) for each in zip(*(c.final for c in courses))))
-        states = np.concatenate([c.states for c in courses], axis=1)
+        states = np.concatenate([c.states for c in courses])
         q = own_quantiles(final, match, self.references)
         write_checkpoint(path, {"q": q, "states": states, **final._asdict()}, facts)
         return q, states
@@ -173,7 +171,7 @@ def produce_holding(
             return False
         verdict = search.judge()
     candidates = search.candidates()
-    name = max(candidates, key=verdict.score)
+    name = cautious(verdict, list(candidates))
     for line in verdict.lines():
         say(line)
     lines = [{"training": config.as_dict(), "engine": engine_digest()}, *(known for _, known in search.fits)]
@@ -183,6 +181,14 @@ def produce_holding(
     save_policy(folder / (config.name + SUFFIX), candidates[name].weights, record(search, verdict, name, command, text))
     say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
     return True
+
+
+def cautious(verdict: Verdict, names: list[str]) -> str:
+    """Of the last round's candidates that are within a standard error of the best of all, the most cautious."""
+    best = max(names, key=verdict.score)
+    last = names[-len(MARGINS) :]
+    level = [n for n in last if verdict.ahead(best, n).mean() <= verdict.error(best, n)]
+    return level[-1] if level else best
 
 
 def record(search: HoldingSearch, verdict: Verdict, name: str, command: str | None, log: bytes) -> dict[str, Any]:

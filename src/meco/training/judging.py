@@ -40,6 +40,10 @@ class Verdict:
         """By how much one kind is ahead of another on each match: [N]."""
         return self.quantiles[:, self.names.index(name)] - self.quantiles[:, self.names.index(other)]
 
+    def error(self, name: str, other: str) -> float:
+        """Standard error of the mean of it."""
+        return float(self.ahead(name, other).std() / np.sqrt(len(self.matches)))
+
     @property
     def best_constant(self) -> str:
         """The constant of largest mean quantile."""
@@ -49,9 +53,9 @@ class Verdict:
         """A line for each kind, the best first: its score, and how far it is ahead of the own rule."""
         found = []
         for k in np.argsort(-self.scores):
-            d = self.ahead(self.names[k], "own rule")
-            error = d.std() / np.sqrt(len(d))
-            found.append(f"{self.scores[k]:.4f}  {self.names[k]:<24} {d.mean():+.4f} +- {error:.4f} to the own rule")
+            name = self.names[k]
+            ahead, error = self.ahead(name, "own rule").mean(), self.error(name, "own rule")
+            found.append(f"{self.scores[k]:.4f}  {name:<24} {ahead:+.4f} +- {error:.4f} to the own rule")
         return found
 
 
@@ -76,8 +80,7 @@ def judged(
             base = np.maximum(kinds - len(STEADY) - 1.0, -1.0)
             plan = Plan(theta, share, np.where(base < 0, 0.0, NEVER), base)
             numbers = [FIRST_SEED + 7 * group[0] + j for j in range(len(part))]
-            none = np.zeros((0, len(part)))
-            games.append(Game([matches[i] for i, _, _ in part], numbers, each, plan, none, device))
+            games.append(Game([matches[i] for i, _, _ in part], numbers, each, plan, device, writes=False))
             places.append(part)
     found = np.full((3, len(matches), len(names), seeds), np.nan)
     for part, course in zip(places, call(played, games)):
