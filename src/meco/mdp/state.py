@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, masked_max, masked_mean, masked_min, namespace, rows
+from meco.arrays import Array, fused, masked_max, masked_mean, masked_min, namespace, rows
 from meco.problems.evaluation import Evaluation
 from meco.rules.epsilon import relaxed_violation
 from meco.rules.rule import Key, Population, Progress, best
@@ -92,7 +92,7 @@ def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
     xp = namespace(values)
     apart, n = values - mean[:, None], values.shape[-1]
     if ok is not None:
-        apart, n = xp.where(ok, apart, 0.0), xp.maximum(count(ok), 1.0)
+        apart, n = xp.where(ok, apart, 0.0), xp.clip(count(ok), min=1.0)
     return xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
@@ -114,10 +114,15 @@ def least_violation(nu: Array, ok: Array | None) -> Array:
     return xp.where(there[:, 0], average(least, there), xp.nan)
 
 
+@fused
+def _summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
+    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
+
+
 @np.errstate(all="ignore")
 def summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
     """f_best when eps [B, C] is allowed, and nu-bar."""
-    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
+    return _summary(ev, eps, ok)
 
 
 @np.errstate(all="ignore")
@@ -132,6 +137,7 @@ def reference(ev: Evaluation, delta: float) -> Reference:
     return Reference.of(first.f_best, f_worst, f_min, first.nu_bar)
 
 
+@fused
 def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
     """s3 and s1: mean and std of (x_i - x^L) / (x^U - x^L) over all N D entries; x [B, N, D] is in the unit cube."""
     xp = namespace(x)
@@ -142,6 +148,7 @@ def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array
     return mean, deviation(entries, mean, ok)
 
 
+@fused
 def objective_centre_and_spread(
     f: Array, now: PopulationSummary, first: Reference, ok: Array | None
 ) -> tuple[Array, Array]:
@@ -173,6 +180,7 @@ def feasible_share(feasible: Array, ok: Array | None) -> Array:
     return count(feasible) / namespace(feasible).maximum(count(ok), 1.0)
 
 
+@fused
 def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     """s10 = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
 
@@ -186,7 +194,7 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     if ok is None:
         return pairs * (2.0 / max(size * (size - 1), 1))
     n = count(ok)
-    return pairs * (2.0 / xp.maximum(n * (n - 1.0), 1.0))
+    return pairs * (2.0 / xp.clip(n * (n - 1.0), min=1.0))
 
 
 def clipped(s: Array) -> Array:

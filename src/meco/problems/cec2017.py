@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace
+from meco.arrays import Array, Constants, fused, namespace, running_sums
 from meco.errors import InvalidInput
 from meco.problems.cec2017_instances import Instance, make_instance
 from meco.problems.problem import Problem, round_half_away
@@ -31,8 +31,7 @@ Values = tuple[Array, list[Array], list[Array]]
 
 def squared_sums(u: Array) -> Array:
     """Sum over i of (u_1 + ... + u_i)^2."""
-    xp = namespace(u)
-    return xp.sum(xp.cumulative_sum(u, axis=-1) ** 2, axis=-1)
+    return namespace(u).sum(running_sums(u) ** 2, axis=-1)
 
 
 def rastrigin(u: Array) -> Array:
@@ -271,7 +270,7 @@ class _Formula:
     """A definition with the shift and maps of one instance; picklable, so it can travel to workers."""
 
     def __init__(self, definition: Definition, instance: Instance) -> None:
-        self.definition = definition
+        self.definition = definition._replace(formula=fused(definition.formula))
         maps = {"z": instance.first, "w": instance.second}
         self.constants = Constants(o=instance.shift, **{k: m.T for k, m in maps.items() if m is not None})
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.arrays import Array, all_columns, bounded, everywhere, namespace, ordered_sum
+from meco.arrays import Array, all_columns, bounded, fused, namespace, ordered_sum, surely_everywhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,18 +31,7 @@ class Evaluation:
         cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4
     ) -> Evaluation:
         """Mark what is not finite as failed and what keeps all limits as feasible."""
-        xp = namespace(f)
-        finite = kept = xp.isfinite(f)
-        if g.shape[-1]:
-            finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
-        if h.shape[-1]:
-            finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
-        if everywhere(finite):
-            return cls(f, g, h, ~finite, kept, intact=True)
-        wide = finite[..., None]
-        return cls(
-            xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
-        )
+        return _judged(f, g, h, ineq_tol, eq_tol)
 
     @cached_property
     def c(self) -> Array:
@@ -72,6 +61,22 @@ class Evaluation:
         """The same change (a gather, a slice, a reshape) made to every array."""
         f, g, h, failed, feasible = (change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible))
         return Evaluation(f, g, h, failed, feasible, self.intact)
+
+
+@fused
+def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+    xp = namespace(f)
+    finite = kept = xp.isfinite(f)
+    if g.shape[-1]:
+        finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
+    if h.shape[-1]:
+        finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
+    if surely_everywhere(finite):
+        return Evaluation(f, g, h, ~finite, kept, intact=True)
+    wide = finite[..., None]
+    return Evaluation(
+        xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
+    )
 
 
 def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, namespace, rows
+from meco.arrays import Array, fused, namespace, rows
 from meco.rules.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -108,6 +108,12 @@ def _by_largest(values: Array) -> Array:
     return values / xp.where(largest > 0, largest, 1.0)
 
 
+@fused
+def _key(rule: Rule, ev: Evaluation, state: Any) -> Key:
+    key = rule.values(ev, state)
+    return key if ev.intact else key.last_where(ev.failed)
+
+
 class Rule(ABC):
     """How constraints enter the comparison. A rule is a value; the engine keeps its state.
 
@@ -138,8 +144,7 @@ class Rule(ABC):
 
     def key(self, ev: Evaluation, state: Any) -> Key:
         """The rank of candidates; failed ones lose every comparison."""
-        key = self.values(ev, state)
-        return key if ev.intact else key.last_where(ev.failed)
+        return _key(self, ev, state)
 
     def known(self, state: Any) -> Mapping[str, Any]:
         """What of the state a policy's features may use, by name."""

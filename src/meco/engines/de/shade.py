@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, bounded, namespace, rows
+from meco.arrays import Array, bounded, fused, namespace, rows
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
 from meco.engines.de.operators import numbers
@@ -13,7 +13,7 @@ from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
 from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Rule, gain, not_worse, order
+from meco.rules.rule import Key, Population, Rule, gain, not_worse, order
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class Shade(RuleEngine):
 
     label = "SHADE"
     fewest = 4  # a trial needs itself, a guide and two others
+    history: History
+    archive: Archive
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
         if preset not in PRESETS:
@@ -70,28 +72,23 @@ class Shade(RuleEngine):
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
             return self.first()
-        set_, rng = self.settings, self.task.rng
-        self.u = u = ShadeNumbers.take(self.task, self.size, set_.redraw)
+        self.u = ShadeNumbers.take(self.task, self.size, self.settings.redraw)
+        normal = self.task.rng.normal(self.size)
         self.parent_key = self.key(self.population.ev)
-        self.F, self.CR = self.history.sample(u.slot, u.F, rng.normal(self.size))
-        x = self.population.x
-        self.pool = self.archive.beside(x)
-        guide = rows(x, pick_guides(order(self.parent_key), u.share, u.guide, set_.guides))
-        first, second = pick_others(u.first, u.second, self.archive.size)
-        mutant = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F)
-        inside = midpoint_repair(mutant, x) if u.fresh is None else redraw_repair(mutant, u.fresh)
-        return binomial(x, inside, self.CR, u.cross, u.forced)
+        self.trials = varied(
+            self.population.x, self.parent_key, self.history, self.archive, self.u, normal, self.settings.guides
+        )
+        return self.trials.x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is not worse than its parent; learn F and CR from the wins."""
         if self.population is None:
             self.begin(x, ev)
             return
-        trial = self.key(ev)
-        won = not_worse(trial, self.parent_key) & ~ev.failed
-        better = won & ~not_worse(self.parent_key, trial)
-        self._learn(trial, won if self.settings.ties_succeed else better, better)
-        self.population = self.population.replaced(won, x, ev)
+        self.population, self.history, self.archive = selected(
+            self.population, self.parent_key, self.trials, self.key(ev), Population(x, ev),
+            self.history, self.archive, self.u.drop, self.settings,
+        )  # fmt: skip
         self.generation += 1
         self.adapt(self.u.rule)
 
@@ -100,12 +97,46 @@ class Shade(RuleEngine):
         self.history = History.fresh(x, self.settings.memory)
         self.archive = Archive.empty(x)
 
-    def _learn(self, trial: Key, success: Array, better: Array) -> None:
-        assert self.population is not None
-        weight = gain(trial, self.parent_key, better, raw=self.settings.raw_gain)
-        self.history = self.history.learned(self.F, self.CR, weight)
-        # a place where the evaluation failed is no direction to learn from
-        self.archive = self.archive.added(self.pool, success & ~self.population.ev.failed, self.u.drop)
+
+class Trials(NamedTuple):
+    """What a generation proposes x [B, N, D], the F and CR it was made with [B, N], and who lent directions."""
+
+    x: Array
+    F: Array
+    CR: Array
+    pool: Array  # [B, 2N, D]
+
+
+@fused
+def varied(
+    x: Array, key: Key, history: History, archive: Archive, u: ShadeNumbers, normal: Array, guides: float | None
+) -> Trials:
+    """A trial for each parent of the population x [B, N, D] with this rank."""
+    F, CR = history.sample(u.slot, u.F, normal)
+    pool = archive.beside(x)
+    guide = rows(x, pick_guides(order(key), u.share, u.guide, guides))
+    first, second = pick_others(u.first, u.second, archive.size)
+    mutant = current_to_pbest(x, guide, rows(x, first), rows(pool, second), F)
+    inside = midpoint_repair(mutant, x) if u.fresh is None else redraw_repair(mutant, u.fresh)
+    return Trials(binomial(x, inside, CR, u.cross, u.forced), F, CR, pool)
+
+
+@fused
+def selected(
+    parents: Population, parent: Key, trials: Trials, trial: Key, offspring: Population,
+    history: History, archive: Archive, u_drop: Array, settings: ShadeSettings,
+) -> tuple[Population, History, Archive]:  # fmt: skip
+    """The survivors, and what F, CR and lost parents teach."""
+    won = not_worse(trial, parent) & ~offspring.ev.failed
+    better = won & ~not_worse(parent, trial)
+    weight = gain(trial, parent, better, raw=settings.raw_gain)
+    # a place where the evaluation failed is no direction to learn from
+    success = (won if settings.ties_succeed else better) & ~parents.ev.failed
+    return (
+        parents.replaced(won, *offspring),
+        history.learned(trials.F, trials.CR, weight),
+        archive.added(trials.pool, success, u_drop),
+    )
 
 
 def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | None) -> Array:
