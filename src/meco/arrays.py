@@ -85,6 +85,8 @@ def rows(x: Array, index: Array) -> Array:
     """Row index[b, k] of each run: x [B, N, ...], index [B, K] -> [B, K, ...]."""
     runs, count = x.shape[0], x.shape[1]
     if runs == 1 and isinstance(x, np.ndarray):  # the single user's case, without the detour below
+        if index.shape[1] == 1:
+            return x[:, (first := int(index[0, 0])) : first + 1]
         return x[0].take(index[0], axis=0)[None]
     xp = namespace(x)
     flat = xp.reshape(x, (runs * count, *x.shape[2:]))
@@ -160,7 +162,7 @@ class GrowingRows:
 
 def surely_everywhere(mask: Array) -> bool:
     """Whether the whole mask is known to hold: NumPy says so at once; a device would have to be waited for, so no."""
-    return isinstance(mask, np.ndarray) and bool(mask.all())
+    return isinstance(mask, np.ndarray) and (mask.item() if mask.size == 1 else bool(mask.all()))
 
 
 def everywhere(mask: Array) -> bool:
@@ -178,6 +180,36 @@ def all_columns(mask: Array) -> Array:
     if isinstance(mask, np.ndarray):
         return np.logical_and.reduce(mask, axis=-1)
     return namespace(mask).all(mask, axis=-1)
+
+
+def largest(x: Array) -> Array:
+    """The largest entry along the last axis, which stays: [..., n] -> [..., 1]."""
+    if isinstance(x, np.ndarray):
+        return np.maximum.reduce(x, axis=-1, keepdims=True)
+    return namespace(x).max(x, axis=-1, keepdims=True)
+
+
+def total(x: Array) -> Array:
+    """Sum over the last axis: [..., n] -> [...]."""
+    if isinstance(x, np.ndarray):
+        return np.add.reduce(x, axis=-1)
+    return namespace(x).sum(x, axis=-1)
+
+
+def converted(x: Array, dtype: Any) -> Array:
+    """The same numbers in another type, cut towards zero where it holds whole numbers only."""
+    return x.astype(dtype) if isinstance(x, np.ndarray) else namespace(x).astype(x, dtype)
+
+
+def stepped_over(index: Array, taken: Array) -> Array:
+    """Positions counted without the taken one as positions counted with it."""
+    beyond = index >= taken
+    return index + (beyond if isinstance(beyond, np.ndarray) else converted(beyond, index.dtype))
+
+
+def blank(x: Array) -> Array:
+    """Zeros in the shape of x."""
+    return np.zeros(x.shape) if isinstance(x, np.ndarray) else namespace(x).zeros_like(x)
 
 
 def bounded(x: Array, low: float, high: float) -> Array:

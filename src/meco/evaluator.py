@@ -7,7 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, GrowingRows, fused, fusing, namespace, rows, surely_everywhere, to_numpy
+from meco.arrays import (
+    Array,
+    GrowingRows,
+    converted,
+    fused,
+    fusing,
+    namespace,
+    rows,
+    surely_everywhere,
+    to_numpy,
+    total,
+)
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem, round_half_away
@@ -83,6 +94,11 @@ class Evaluator:
         return self._ineq_tol, self._eq_tol
 
     @property
+    def over(self) -> bool:
+        """Whether every run has spent its evaluations."""
+        return self._most >= self.budget and (self._even or bool(self.nfev.min() >= self.budget))
+
+    @property
     def left(self) -> int:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
@@ -115,7 +131,7 @@ class Evaluator:
         wanted [B, n] leaves some out. What is not evaluated comes back as failed.
         """
         count = unit.shape[1]
-        if self._most >= self.budget and (self._even or self.nfev.min() >= self.budget):
+        if self.over:
             raise BudgetSpent(f"all {self.budget} evaluations are spent")
         if wanted is None and self._even:
             if count <= self.left:
@@ -205,12 +221,11 @@ class Evaluator:
         row = {"nfev": self.nfev, "f": held.f[:, 0], "nu": held.nu[:, 0], "feasible": held.feasible[:, 0]}
         row["score"] = score.key.minor[:, 0]
         if population is not None:
-            xp = namespace(population.x)
             if not self._survivors_cannot_improve():
                 self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
             self.last_population = population
             feasible = population.ev.feasible
-            row["feasible_share"] = xp.sum(xp.astype(feasible, population.x.dtype), axis=-1) / feasible.shape[1]
+            row["feasible_share"] = total(converted(feasible, population.x.dtype)) / feasible.shape[1]
         self._rows.append(row | (extras or {}))
 
     def _survivors_cannot_improve(self) -> bool:

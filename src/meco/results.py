@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, GrowingRows, fused, namespace, rows, surely_everywhere, to_numpy
+from meco.arrays import Array, GrowingRows, blank, fused, namespace, rows, surely_everywhere, to_numpy
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, best, not_worse
 
@@ -22,8 +22,8 @@ def feasibility_first(ev: Evaluation) -> Key:
 
 def objective_plus_violation(ev: Evaluation) -> Key:
     """f + nu, the number of the paper's CEC2017 tables."""
-    total = ev.f + ev.nu
-    key = Key(namespace(total).zeros_like(total), total)
+    sum_ = ev.f + ev.nu
+    key = Key(blank(sum_), sum_)
     return key if ev.intact else key.last_where(ev.failed)
 
 
@@ -71,10 +71,11 @@ def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Eval
     key = metric(ev)
     i = best(key)[:, None]
     found = Key(rows(key.major, i), rows(key.minor, i))
-    won = ~not_worse(held.key, found)
-    if surely_everywhere(~won):  # where nothing improved, nothing is copied
+    lost = not_worse(held.key, found)
+    if surely_everywhere(lost):  # where nothing improved, nothing is copied
         return held
-    return _better(won, _gather(found, x, ev, i), held)
+    gathered, won = _gather(found, x, ev, i), ~lost
+    return gathered if surely_everywhere(won) else _better(won, gathered, held)
 
 
 def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> Held:

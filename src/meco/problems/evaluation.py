@@ -36,8 +36,8 @@ class Evaluation:
     @cached_property
     def c(self) -> Array:
         """Violation of each constraint, inequalities first: (max(g, 0), |h|)  [B, N, C]."""
-        xp = namespace(self.f)
-        return xp.concat([bounded(self.g, 0.0, np.inf), xp.abs(self.h)], axis=-1)
+        xp, above = namespace(self.f), bounded(self.g, 0.0, np.inf)
+        return xp.concat([above, xp.abs(self.h)], axis=-1) if self.h.shape[-1] else above
 
     @cached_property
     def nu(self) -> Array:
@@ -47,15 +47,18 @@ class Evaluation:
     def where(self, keep: Array, other: Evaluation) -> Evaluation:
         """These rows where keep [B, N] holds, the other's rows elsewhere."""
         xp = namespace(self.f)
-        wide = keep[..., None]
-        return Evaluation(
+        wide, intact = keep[..., None], self.intact and other.intact
+        merged = Evaluation(
             xp.where(keep, self.f, other.f),
             xp.where(wide, self.g, other.g),
-            xp.where(wide, self.h, other.h),
-            xp.where(keep, self.failed, other.failed),
+            xp.where(wide, self.h, other.h) if self.h.shape[-1] else other.h,
+            other.failed if intact else xp.where(keep, self.failed, other.failed),
             xp.where(keep, self.feasible, other.feasible),
-            self.intact and other.intact,
+            intact,
         )
+        if intact and "nu" in self.__dict__ and "nu" in other.__dict__:  # known already: not summed up again
+            merged.__dict__["nu"] = xp.where(keep, self.nu, other.nu)
+        return merged
 
     def map(self, change: Callable[[Array], Array]) -> Evaluation:
         """The same change (a gather, a slice, a reshape) made to every array."""

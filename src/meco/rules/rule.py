@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, fused, namespace, rows
+from meco.arrays import Array, fused, largest, namespace, rows
 from meco.rules.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -103,9 +103,8 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
 
 
 def _by_largest(values: Array) -> Array:
-    xp = namespace(values)
-    largest = xp.max(values, axis=-1, keepdims=True)
-    return values / xp.where(largest > 0, largest, 1.0)
+    most = largest(values)
+    return values / namespace(values).where(most > 0, most, 1.0)
 
 
 @fused

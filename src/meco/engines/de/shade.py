@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, bounded, fused, namespace, rows
+from meco.arrays import Array, bounded, converted, fused, namespace, rows, stepped_over
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
 from meco.engines.de.operators import numbers
@@ -51,7 +51,8 @@ class ShadeNumbers(NamedTuple):
     @classmethod
     def take(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
         n, d = size, task.dim
-        return cls(*numbers(task.rng, *[(n,)] * 7, (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1)))
+        seven, *rest = numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
+        return cls(*(seven[:, k, :] for k in range(7)), *rest)
 
 
 class Shade(RuleEngine):
@@ -157,15 +158,14 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     size = u_first.shape[1]
     own = xp.arange(size, dtype=archived.dtype, device=archived.device)[None, :]
     first = _index(u_first * (size - 1), archived)
-    first = first + xp.astype(first >= own, first.dtype)  # step over i
+    first = stepped_over(first, own)
     low, high = xp.minimum(first, own), xp.maximum(first, own)
-    second = _index(u_second * xp.astype(size + archived - 2, u_second.dtype)[:, None], archived)
-    second = second + xp.astype(second >= low, second.dtype)  # step over the lower taken index, then the higher
-    return first, second + xp.astype(second >= high, second.dtype)
+    second = _index(u_second * converted(size + archived - 2, u_second.dtype)[:, None], archived)
+    return first, stepped_over(stepped_over(second, low), high)  # the lower taken index first
 
 
 def _index(position: Array, like: Array) -> Array:
-    return namespace(position).astype(position, like.dtype)  # positions are not negative: this is the floor
+    return converted(position, like.dtype)  # positions are not negative: this is the floor
 
 
 def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, F: Array) -> Array:
