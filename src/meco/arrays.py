@@ -249,7 +249,8 @@ def fused(formula: F) -> F:
 
     Its many small steps are then one pass over an accelerator's memory. Compiled arithmetic
     may differ in the last bits and takes a minute to make: it is for thousands of runs at
-    once. What cannot be compiled stays plain.
+    once. What cannot be compiled stays plain; what sorts is better left out, its kernels
+    take longest to compile and gain nothing.
     """
     compiled: Any = None
 
@@ -283,4 +284,5 @@ def fusing(on: bool = True) -> Iterator[None]:
 def _compiled(formula: Callable[..., Any]) -> Callable[..., Any]:
     torch = load_extra("torch", "train", "compiling formulas")
     torch._dynamo.config.recompile_limit = VARIANTS
+    namespace(torch.empty(0))  # found before the compiler looks
     return torch.compile(formula, fullgraph=True)

@@ -96,6 +96,7 @@ def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
     return xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
+@fused
 def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
     """f_best: objective of the best candidate when eps [B, C] is allowed; nan if all failed. [B]."""
     key = Key(relaxed_violation(c, eps), f)
@@ -114,15 +115,10 @@ def least_violation(nu: Array, ok: Array | None) -> Array:
     return xp.where(there[:, 0], average(least, there), xp.nan)
 
 
-@fused
-def _summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
-    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
-
-
 @np.errstate(all="ignore")
 def summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
     """f_best when eps [B, C] is allowed, and nu-bar."""
-    return _summary(ev, eps, ok)
+    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
 
 
 @np.errstate(all="ignore")

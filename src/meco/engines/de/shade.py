@@ -76,8 +76,9 @@ class Shade(RuleEngine):
         self.u = ShadeNumbers.take(self.task, self.size, self.settings.redraw)
         normal = self.task.rng.normal(self.size)
         self.parent_key = self.key(self.population.ev)
+        ranked = order(self.parent_key)
         self.trials = varied(
-            self.population.x, self.parent_key, self.history, self.archive, self.u, normal, self.settings.guides
+            self.population.x, ranked, self.history, self.archive, self.u, normal, self.settings.guides
         )
         return self.trials.x
 
@@ -86,10 +87,10 @@ class Shade(RuleEngine):
         if self.population is None:
             self.begin(x, ev)
             return
-        self.population, self.history, self.archive = selected(
-            self.population, self.parent_key, self.trials, self.key(ev), Population(x, ev),
-            self.history, self.archive, self.u.drop, self.settings,
-        )  # fmt: skip
+        self.population, self.history, success = selected(
+            self.population, self.parent_key, self.trials, self.key(ev), Population(x, ev), self.history, self.settings
+        )
+        self.archive = self.archive.added(self.trials.pool, success, self.u.drop)
         self.generation += 1
         self.adapt(self.u.rule)
 
@@ -110,12 +111,12 @@ class Trials(NamedTuple):
 
 @fused
 def varied(
-    x: Array, key: Key, history: History, archive: Archive, u: ShadeNumbers, normal: Array, guides: float | None
+    x: Array, ranked: Array, history: History, archive: Archive, u: ShadeNumbers, normal: Array, guides: float | None
 ) -> Trials:
-    """A trial for each parent of the population x [B, N, D] with this rank."""
+    """A trial for each parent of the population x [B, N, D], whose order from best to worst is ranked [B, N]."""
     F, CR = history.sample(u.slot, u.F, normal)
     pool = archive.beside(x)
-    guide = rows(x, pick_guides(order(key), u.share, u.guide, guides))
+    guide = rows(x, pick_guides(ranked, u.share, u.guide, guides))
     first, second = pick_others(u.first, u.second, archive.size)
     mutant = current_to_pbest(x, guide, rows(x, first), rows(pool, second), F)
     inside = midpoint_repair(mutant, x) if u.fresh is None else redraw_repair(mutant, u.fresh)
@@ -125,19 +126,15 @@ def varied(
 @fused
 def selected(
     parents: Population, parent: Key, trials: Trials, trial: Key, offspring: Population,
-    history: History, archive: Archive, u_drop: Array, settings: ShadeSettings,
-) -> tuple[Population, History, Archive]:  # fmt: skip
-    """The survivors, and what F, CR and lost parents teach."""
+    history: History, settings: ShadeSettings,
+) -> tuple[Population, History, Array]:  # fmt: skip
+    """The survivors, what their F and CR teach, and which parents [B, N] lost and are worth keeping."""
     won = not_worse(trial, parent) & ~offspring.ev.failed
     better = won & ~not_worse(parent, trial)
     weight = gain(trial, parent, better, raw=settings.raw_gain)
     # a place where the evaluation failed is no direction to learn from
     success = (won if settings.ties_succeed else better) & ~parents.ev.failed
-    return (
-        parents.replaced(won, *offspring),
-        history.learned(trials.F, trials.CR, weight),
-        archive.added(trials.pool, success, u_drop),
-    )
+    return parents.replaced(won, *offspring), history.learned(trials.F, trials.CR, weight), success
 
 
 def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | None) -> Array:

@@ -12,7 +12,7 @@ from meco.engines.engine import Task, with_given
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Population, Progress, Rule, order
+from meco.rules.rule import Population, Progress, Rule, order
 
 WIDEST = 1.0  # largest step size, in the unit cube
 NARROWEST = 1e-9  # largest step of a generation, in the unit cube, below which a run starts afresh
@@ -111,8 +111,8 @@ class MaEs(RuleEngine):
         assert self.population is not None
         ev, par = self.population.ev, self.parameters
         given = self.generation == 1 and self.task.x0 is not None
-        weights = par.weights.on(ev.f)["w"]
-        return adapted(now, self.z, self.d, self.key(ev), ev.failed, weights, par, u_fresh, self.sigma, given)
+        weights, parents = par.weights.on(ev.f)["w"], order(self.key(ev))[:, : par.mu]
+        return adapted(now, self.z, self.d, parents, ev.failed, weights, par, u_fresh, self.sigma, given)
 
     def _first(self, like: Array) -> SearchDistribution:
         """Round, at the centre or at the first given point, for the runs of like [B, D]."""
@@ -146,12 +146,14 @@ def offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
 
 @fused
 def adapted(
-    now: SearchDistribution, z: Array, d: Array, key: Key, failed: Array, weights: Array, par: StrategyParameters,
+    now: SearchDistribution, z: Array, d: Array, parents: Array, failed: Array, weights: Array, par: StrategyParameters,
     u_fresh: Array, sigma: float, given: bool,
 ) -> SearchDistribution:  # fmt: skip
-    """The distribution after offspring z, d [B, N, D] of this rank; given: some of them were not drawn."""
+    """The distribution after offspring z, d [B, N, D], the best of which are parents [B, mu].
+
+    given says that some of them were not drawn.
+    """
     xp = namespace(z)
-    parents = order(key)[:, : par.mu]
     weight = parent_weights(weights, ~rows(failed, parents))
     chosen_z, chosen_d = rows(z, parents), rows(d, parents)
     if given:
