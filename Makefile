@@ -40,9 +40,8 @@ docs: $(VENV)/.dev ## Build the documentation into site/
 serve-docs: $(VENV)/.dev ## Serve the documentation while writing it
 	$(BIN)/mkdocs serve
 
-bench: $(VENV)/.dev ## Measure the optimizer's overhead beside its peers
-	$(BIN)/python benchmarks/overhead.py
-	$(BIN)/python benchmarks/lockstep.py
+bench: $(VENV)/.dev ## Measure the fast benchmarks, and say what got slower
+	$(BIN)/python benchmarks/bench.py
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) site build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
