@@ -201,6 +201,11 @@ def converted(x: Array, dtype: Any) -> Array:
     return x.astype(dtype) if isinstance(x, np.ndarray) else namespace(x).astype(x, dtype)
 
 
+def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
+    """The same numbers in another shape."""
+    return x.reshape(shape) if isinstance(x, np.ndarray) else namespace(x).reshape(x, shape)
+
+
 def stepped_over(index: Array, taken: Array) -> Array:
     """Positions counted without the taken one as positions counted with it."""
     beyond = index >= taken

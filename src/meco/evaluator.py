@@ -232,9 +232,10 @@ class Evaluator:
         """Whether the best survivor of each run already is the best point evaluated."""
         survivor, point = self.snapshot_best.held, self.feasible_best.held
         assert point is not None
-        return survivor is not None and surely_everywhere(
-            (survivor.key.major == point.key.major) & (survivor.key.minor == point.key.minor)
-        )
+        if survivor is None:
+            return False
+        same = survivor.key.minor == point.key.minor
+        return surely_everywhere(same) and surely_everywhere(survivor.key.major == point.key.major)
 
     def results(self, method: str, seeds: Sequence[int]) -> RunResults:
         """One record per run, in NumPy."""

@@ -71,11 +71,16 @@ def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Eval
     key = metric(ev)
     i = best(key)[:, None]
     found = Key(rows(key.major, i), rows(key.minor, i))
+    if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers
+        return held if not_worse(_numbers(held.key), _numbers(found)) else _gather(found, x, ev, i)
     lost = not_worse(held.key, found)
     if surely_everywhere(lost):  # where nothing improved, nothing is copied
         return held
-    gathered, won = _gather(found, x, ev, i), ~lost
-    return gathered if surely_everywhere(won) else _better(won, gathered, held)
+    return _better(~lost, _gather(found, x, ev, i), held)
+
+
+def _numbers(key: Key) -> Key:
+    return Key(key.major.item(), key.minor.item())
 
 
 def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> Held:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from meco.arrays import Array, bounded, converted, namespace, stepped_over
+from meco.arrays import Array, bounded, converted, namespace, reshaped, stepped_over
 from meco.streams import Streams
 
 
@@ -16,11 +16,10 @@ def numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -> lis
 
 def pieces(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
     """Cut a run's numbers [B, n] into arrays [B, *shape] one after the other."""
-    xp = namespace(block)
     cut, at = [], 0
     for shape in shapes:
         end = at + math.prod(shape)
-        cut.append(xp.reshape(block[:, at:end], (block.shape[0], *shape)))
+        cut.append(reshaped(block[:, at:end], (block.shape[0], *shape)))
         at = end
     return cut
 
