@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-attack lint docs serve-docs bench clean
+.PHONY: help demo test test-slow test-attack lint docs serve-docs screens bench clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -35,10 +35,13 @@ lint: $(VENV)/.dev ## Check style and types, and format
 	$(BIN)/mypy
 
 docs: $(VENV)/.dev ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 
 serve-docs: $(VENV)/.dev ## Serve the documentation while writing it
-	$(BIN)/mkdocs serve
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
+
+screens: docs ## Take the screenshots that the documentation shows (needs chromium)
+	$(BIN)/python -m tools.screenshots
 
 bench: $(VENV)/.dev ## Measure the fast benchmarks, and say what got slower
 	$(BIN)/python benchmarks/bench.py

@@ -143,7 +143,7 @@ def compare_pymoo(only: list[str] | None, names: list[str] | None) -> None:
         for name, runs in rows[label].items():
             told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
             print(f"# {label:16} {name:7} {told}   optimum {best[label]:.8g}", flush=True)
-    table(rows, best, f"pymoo's own problems, 100 D evaluations, seeds 1 to {len(SEEDS)}")
+    table(rows, best, f"pymoo's own problems, 100 D evaluations, seeds {SEEDS[0]} to {SEEDS[-1]}")
 
 
 # ---- Optuna -----------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def compare_optuna(only: list[str] | None, names: list[str] | None) -> None:
         for name, runs in rows[label].items():
             told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
             print(f"# {label:16} {name:7} {told}   optimum {best[label]:.8g}", flush=True)
-    table(rows, best, f"Optuna, {trials} trials, seeds 1 to {len(SEEDS)}")
+    table(rows, best, f"Optuna, {trials} trials, seeds {SEEDS[0]} to {SEEDS[-1]}")
     count = len(rows) * len(SEEDS)
     shown = "".join(f"{1000 * s / count / trials:>15.1f} ms" for s in seconds.values() if s)
     print(f"{'CPU of a trial':18}{shown}")
@@ -264,7 +264,8 @@ def compare_scipy(only: list[str] | None, names: list[str] | None) -> None:
 
     import meco
 
-    print("\nSciPy's constrained examples through method=meco.scipy, seeds 1 to 5: relative error of f, and of x\n")
+    seeds = f"seeds {SEEDS[0]} to {SEEDS[-1]}"
+    print(f"\nSciPy's constrained examples through method=meco.scipy, {seeds}: relative error of f, and of x\n")
     for label, (fun, x0, bounds, constraints, x, f) in scipy_examples().items():
         more = {"integrality": True, "budget": 1600} if "whole" in label else {}
         runs = [
@@ -285,9 +286,10 @@ def main() -> None:
     parser.add_argument("part", choices=["pymoo", "optuna", "scipy"])
     parser.add_argument("--only", nargs="+", help="methods")
     parser.add_argument("--problems", nargs="+")
-    parser.add_argument("--runs", type=int, default=len(SEEDS), help="of each, with seeds 1, 2, ...")
+    parser.add_argument("--runs", type=int, default=len(SEEDS), help="of each, with consecutive seeds")
+    parser.add_argument("--first-seed", type=int, default=1)
     given = parser.parse_args()
-    SEEDS[:] = range(1, given.runs + 1)
+    SEEDS[:] = range(given.first_seed, given.first_seed + given.runs)
     start = time.process_time()
     parts = {"pymoo": compare_pymoo, "optuna": compare_optuna, "scipy": compare_scipy}
     parts[given.part](given.only, given.problems)

@@ -2,7 +2,7 @@
 
 import gymnasium
 
-env = gymnasium.make("meco.adapters.gymnasium:MeCO-v0", problems=["C01", "C04"], dim=10, budget=500, render_mode="ansi")
+env = gymnasium.make("meco.gym:MeCO-v0", problems=["C01", "C04"], dim=10, budget=500, render_mode="ansi")
 env.action_space.seed(1)
 env.reset(seed=1)
 over = False

@@ -10,11 +10,10 @@ import numpy as np
 from stable_baselines3 import DQN
 from torch import nn
 
-import meco.adapters.gymnasium  # noqa: F401 - registers MeCO-v0
 from meco.mdp import Weights, load_policy, save_policy
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-env = gymnasium.make("MeCO-v0", dim=10)
+env = gymnasium.make("meco.gym:MeCO-v0", dim=10)
 agent = DQN(
     "MlpPolicy", env, learning_rate=1e-3, buffer_size=10_000, learning_starts=64, batch_size=32, gamma=1.0,
     train_freq=1, target_update_interval=100, exploration_final_eps=0.1, seed=1,

@@ -23,8 +23,10 @@ _HOMES = {
     "RunResult": "meco.results",
     "minimize": "meco.api",
     "Optimizer": "meco.api",
+    "LinearConstraint": "meco.blackbox.constraints",
     "Checkpoint": "meco.blackbox.runfolder",
     "Command": "meco.blackbox.command",
+    "write_report": "meco.experiments.report.run_page",
     "load_policy": "meco.mdp.policy_store",
     "scipy": "meco.adapters.scipy:method",  # a method of SciPy's minimize()
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 from meco.blackbox.answers import Call
 from meco.blackbox.asktell import Optimizer
 from meco.blackbox.calls import Backend, Caller, Serial, Stopping
+from meco.blackbox.continuing import keep
 from meco.blackbox.evaluation_log import EvaluationLog
 from meco.blackbox.habits import given_seed, refuse_unknown
 from meco.blackbox.request import Request, make_request
@@ -20,7 +22,7 @@ from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded
 from meco.blackbox.session import Session
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
 from meco.errors import InvalidInput
-from meco.methods import DEFAULT
+from meco.methods import DEFAULT, METHODS
 
 BATCH = 8  # points at once for an executor or a map, whose size is not known
 
@@ -43,6 +45,9 @@ def minimize(
     eq_tol: Any = EQ_TOL,
     ineq_tol: Any = INEQ_TOL,
     constraint_names: Sequence[str] | None = None,
+    keep_feasible: Any = False,
+    log: Any = None,
+    repeats: int | None = None,
     seed: Any = None,
     vectorized: bool = False,
     workers: Any = 1,
@@ -82,6 +87,11 @@ def minimize(
         eq_tol: Feasible means |h| <= eq_tol: a number, a list in the order of the constraints, or a dict by name.
         ineq_tol: The same for g <= ineq_tol. Points with every g <= 0 go before points within the tolerance.
         constraint_names: Names for messages and tables, inequalities first.
+        keep_feasible: Constraints that must never be violated during the search: True for every inequality, or a list
+            of names; SciPy's constraints may say it themselves. No point outside linear ones is evaluated; of
+            others only the models can tell, and x0 must keep them.
+        log: True for variables on a logarithmic scale, whose bounds are above 0.
+        repeats: For noisy functions: so many of the last calls go to the best points again, and fun is a mean.
         seed: A whole number, or a NumPy generator to draw one from; drawn and recorded unless given.
         vectorized: fun gets rows of points [S, D] and returns f [S], g [S, p], h [S, q].
         workers: Processes (-1: all cores), an executor, or a map; given the batch, the evaluations do not
@@ -91,7 +101,8 @@ def minimize(
             ten first calls that raise one error from one line end the run with that error.
         max_time: Seconds after which the run ends.
         target: A feasible f that ends the run.
-        stop: "feasible" ends the run at the first feasible point.
+        stop: "feasible" ends the run at the first feasible point, "converged" where TR or TR-ES would start again
+            from elsewhere.
         callback: Gets the result so far after each generation, and ends the run by returning True.
         progress: Whether to tell on standard error how far the run is.
         checkpoint: A folder that keeps every evaluation.
@@ -112,24 +123,32 @@ def minimize(
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
     asked = {
         "budget": budget, "seed": seed, "method": method, "policy": policy, "pop_size": pop_size, "batch": batch,
-        "eq_tol": eq_tol, "ineq_tol": ineq_tol, "on_error": on_error,
+        "eq_tol": eq_tol, "ineq_tol": ineq_tol, "on_error": on_error, "keep_feasible": keep_feasible, "log": log,
+        "repeats": repeats,
     }  # fmt: skip
     if resume:
         if checkpoint is None:
             raise InvalidInput("resume=True needs checkpoint=<folder of the run>")
         before = recorded(checkpoint)
         asked |= {key: before[key] for key in asked if key in before and _left_open(key, asked[key])}
-    on_error = asked.pop("on_error")
+    on_error, keep_feasible = asked.pop("on_error"), asked.pop("keep_feasible")
     request = make_request(
         bounds, integrality=integrality, x0=x0, evaluated=evaluated, constraint_names=constraint_names,
         at_once=_at_once(workers), **asked,
     )  # fmt: skip
     for note in request.notes:
         warnings.warn(note, stacklevel=2)
-    call = Call(fun, _constraints(constraints, request), bool(vectorized))
+    separate = _constraints(constraints, request)
+    if separate or keep_feasible:
+        from meco.blackbox.limits import read_kept, with_limits
+
+        request = with_limits(request, separate, read_kept(keep_feasible))
+    call = Call(fun, separate, bool(vectorized))
     backend = _backend(workers, call, eval_timeout)
     log = EvaluationLog(request.budget, len(request.names) or None)
     stopping = Stopping(max_time, target, stop, callback)
+    if stop == "converged" and METHODS[request.method].family != "TR":
+        raise InvalidInput(f'stop="converged" needs a method that can tell, TR or TR-ES; {request.method} cannot')
     allowed = partial(request.tolerances, log)
     caller = Caller(backend, log, stopping, request.budget, on_error, allowed, call.vectorized)
     caller.warn = lambda text: warnings.warn(text, stacklevel=2)
@@ -139,7 +158,7 @@ def minimize(
         if checkpoint is not None:
             inputs = request.facts() | {"fun": _name(fun), "on_error": on_error}
             folder = RunFolder.open(checkpoint, inputs, resume, getattr(fun, "source", None))
-            session.keep_in(folder)
+            keep(session, folder)
         return session.run()
     finally:
         try:
@@ -159,7 +178,10 @@ def _at_once(workers: Any) -> int:
     """How many points can be evaluated side by side; what is wrong with workers is said elsewhere."""
     if hasattr(workers, "submit") or callable(workers):
         return BATCH
-    count = int(workers) if hasattr(workers, "__index__") else 1
+    try:
+        count = operator.index(workers)
+    except TypeError:
+        count = 1
     return max(1, (os.cpu_count() or 1) if count == -1 else count)
 
 

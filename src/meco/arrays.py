@@ -102,6 +102,8 @@ def nearest(distance: Array, count: int) -> Array:
         if count == distance.shape[1]:
             return np.broadcast_to(np.arange(count), distance.shape)
         return np.argpartition(distance, count - 1, axis=-1)[:, :count]
+    if hasattr(distance, "topk"):  # torch: selecting is several times faster than sorting
+        return distance.topk(count, dim=-1, largest=False, sorted=False).indices
     return namespace(distance).argsort(distance, axis=-1)[:, :count]
 
 
@@ -160,19 +162,41 @@ class GrowingRows:
         return seen
 
 
-def surely_everywhere(mask: Array) -> bool:
-    """Whether the whole mask is known to hold: NumPy says so at once; a device would have to be waited for, so no."""
+class Factored:
+    """Square matrices [B, m, m] that several systems are solved with; on a device they are factored once."""
+
+    def __init__(self, matrix: Array) -> None:
+        self.matrix = matrix
+        self._torch: Any = load_extra("torch", "train", "computing on a device") if hasattr(matrix, "detach") else None
+        self._factors: Any = None if self._torch is None else self._torch.linalg.lu_factor_ex(matrix)[:2]
+
+    def solved(self, right: Array) -> Array:
+        """matrix^-1 right [B, m, n]. A singular matrix gives no error on a device: looking would wait for it."""
+        if self._torch is not None:
+            return self._torch.linalg.lu_solve(*self._factors, right)
+        return namespace(right).linalg.solve(self.matrix, right)
+
+
+def inverse(matrix: Array) -> Array:
+    """The inverse of each matrix of a stack; as for Factored, singular ones give no error on a device."""
+    if hasattr(matrix, "detach"):
+        return load_extra("torch", "train", "computing on a device").linalg.inv_ex(matrix)[0]
+    return namespace(matrix).linalg.inv(matrix)
+
+
+def possibly(mask: Array) -> bool:
+    """Whether the mask may hold somewhere: asked of NumPy, granted on a device, where asking means waiting."""
+    return bool(mask.any()) if isinstance(mask, np.ndarray) else True
+
+
+def surely(mask: Array) -> bool:
+    """Whether the mask is known to hold everywhere: asked of NumPy, never known of a device without waiting for it."""
     return isinstance(mask, np.ndarray) and (mask.item() if mask.size == 1 else bool(mask.all()))
 
 
 def everywhere(mask: Array) -> bool:
     """Whether the whole mask holds; on small NumPy arrays the method is twice as fast as the function."""
     return bool(mask.all()) if isinstance(mask, np.ndarray) else bool(namespace(mask).all(mask))
-
-
-def anywhere(mask: Array) -> bool:
-    """Whether the mask holds at least once."""
-    return bool(mask.any()) if isinstance(mask, np.ndarray) else bool(namespace(mask).any(mask))
 
 
 def all_columns(mask: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from meco.arrays import (
     fusing,
     namespace,
     rows,
-    surely_everywhere,
+    surely,
     to_numpy,
     total,
 )
@@ -24,6 +24,8 @@ from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem, round_half_away
 from meco.results import Incumbent, RunResults, feasibility_first, objective_plus_violation
 from meco.rules.rule import Population, Progress
+
+TOGETHER = 512  # generations that are noted before their notes are stacked, which takes less memory
 
 
 class BudgetSpent(Exception):
@@ -61,6 +63,7 @@ class Evaluator:
         self._rows: list[dict[str, Array]] = []  # of generations that are not among the traced ones yet
         self._traced: dict[str, GrowingRows] | None = None
         self._device = device
+        self.scale: Any = None  # of variables that are not linear in the unit cube
         self._groups, order = _group(each)
         self._forth = self._back = None  # where the runs of a group already lie side by side
         if (order != np.arange(runs)).any():
@@ -114,6 +117,7 @@ class Evaluator:
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
         x = _mapped(unit, self.lower, self._width, self.upper)
+        x = x if self.scale is None else self.scale.to_box(unit, x)
         if self.whole is None:
             return x
         xp = namespace(unit)
@@ -123,7 +127,8 @@ class Evaluator:
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points of the first problem's box in unit-cube coordinates."""
         low, high = self.problems[0].lower, self.problems[0].upper
-        return np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+        unit = np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+        return unit if self.scale is None else self.scale.to_unit(x, unit)
 
     def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
         """Evaluate candidates [B, n, D] in index order while the budget lasts.
@@ -213,6 +218,11 @@ class Evaluator:
         self.feasible_best.challenge(x, ev)
         self.score_best.challenge(x, ev)
 
+    def count(self, points: int) -> None:
+        """Evaluations that a device has made of every run by itself."""
+        self.nfev = self.nfev + points
+        self._most += points
+
     def note(self, population: Population | None, extras: dict[str, Array] | None = None) -> None:
         """Record a generation: the incumbents, the surviving population, what the rule did."""
         held, score = self.feasible_best.held, self.score_best.held
@@ -227,6 +237,8 @@ class Evaluator:
             feasible = population.ev.feasible
             row["feasible_share"] = total(converted(feasible, population.x.dtype)) / feasible.shape[1]
         self._rows.append(row | (extras or {}))
+        if len(self._rows) >= TOGETHER:
+            self.trace()
 
     def _survivors_cannot_improve(self) -> bool:
         """Whether the best survivor of each run already is the best point evaluated."""
@@ -235,7 +247,7 @@ class Evaluator:
         if survivor is None:
             return False
         same = survivor.key.minor == point.key.minor
-        return surely_everywhere(same) and surely_everywhere(survivor.key.major == point.key.major)
+        return surely(same) and surely(survivor.key.major == point.key.major)
 
     def results(self, method: str, seeds: Sequence[int]) -> RunResults:
         """One record per run, in NumPy."""
@@ -252,26 +264,21 @@ class Evaluator:
             last.challenge(self.to_box(self.last_population.x), self.last_population.ev)
             final = last.host()
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
-        names = [p.name for p in self.problems]
-        return RunResults(
-            method,
-            list(seeds),
-            names,
-            found,
-            score,
-            snapshot,
-            final,
-            self.nfev,
-            failed,
-            tuple(self.notes),
-            self._trace(),
-        )
+        names, bests = [p.name for p in self.problems], (found, score, snapshot, final)
+        return RunResults(method, list(seeds), names, *bests, self.nfev, failed, tuple(self.notes), self.trace())
+
+    def take_trace(self, trace: Mapping[str, np.ndarray]) -> None:
+        """Put [G, B, ...] by name in the place of what was recorded so far."""
+        self._rows.clear()
+        self._traced = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in trace.items()}
+        for k, values in trace.items():
+            self._traced[k].extend(values)
 
     def trace_of(self, run: int = 0) -> dict[str, np.ndarray]:
         """What was recorded of every generation of a run, by name."""
-        return {k: v[:, run] for k, v in self._trace().items()}
+        return {k: v[:, run] for k, v in self.trace().items()}
 
-    def _trace(self) -> dict[str, np.ndarray]:
+    def trace(self) -> dict[str, np.ndarray]:
         """What was recorded of every generation, by name; each is stacked once, however often this is asked."""
         if self._rows:
             known = self._rows[-1] if self._traced is None else self._traced
@@ -313,6 +320,8 @@ def _together(problems: list[Problem]) -> Any:
 
 def _stacked(values: list[Array]) -> np.ndarray:
     """Arrays of equal shape as one in host memory, in one transfer."""
+    if len(values) == 1:  # asked after every generation: no stacking
+        return to_numpy(values[0])[None]
     return to_numpy(namespace(values[0]).stack(values))
 
 

@@ -109,6 +109,10 @@ METHODS: Registry[Method] = Registry(
             later("engines.model.trust_region_es:TrustRegionES"), "TR with an evolution strategy beside the models",
             options=("theta", "share", "batch"), seconds=8.0,
         ),
+        "MeCO-TR": _region(
+            later("mdp.model_search:model_search"), "TR-ES with a policy that sets its relaxation and share",
+            options=("policy", "batch"), seconds=8.0,
+        ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
             lockstep=False, options=("pop_size",), extra="peers", seconds=0.3,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, GrowingRows, blank, fused, namespace, rows, surely_everywhere, to_numpy
+from meco.arrays import Array, GrowingRows, blank, fused, namespace, rows, surely, to_numpy
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, best, not_worse
 
@@ -39,6 +39,8 @@ class Held(NamedTuple):
 
 class Incumbent:
     """The best candidate of each run under one metric; the earlier of equals stays."""
+
+    remembers = ("held",)
 
     def __init__(self, metric: Callable[[Evaluation], Key]) -> None:
         self.metric = metric
@@ -74,7 +76,7 @@ def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Eval
     if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers
         return held if not_worse(_numbers(held.key), _numbers(found)) else _gather(found, x, ev, i)
     lost = not_worse(held.key, found)
-    if surely_everywhere(lost):  # where nothing improved, nothing is copied
+    if surely(lost):  # where nothing improved, nothing is copied
         return held
     return _better(~lost, _gather(found, x, ev, i), held)
 
@@ -212,6 +214,7 @@ class EvaluationTable:
         self.counts, self.tolerances, self.made, self.leader = counts, (ineq_tol, eq_tol), 0, -1
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
+        self._strict = False  # whether the leader has every g <= 0: then only a lesser f can beat it
         self._flags = GrowingRows(3, dtype=bool)  # failed, feasible, given
         self._codes = GrowingRows(2, dtype=np.int64)  # attempt, fault
         if known is not None and len(known.f):
@@ -235,7 +238,7 @@ class EvaluationTable:
         other = EvaluationTable(self._x.all.shape[1], self.counts, None, *self.tolerances)
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
-        other.leader = self.leader
+        other.leader, other._strict = self.leader, self._strict
         other._extend(late)
         return other._columns()
 
@@ -256,6 +259,8 @@ class EvaluationTable:
         first = len(self._f.all)
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
             kept.extend(more)
+        if self._strict and not (f < self._f.all[self.leader]).any():
+            return
         rivals = np.arange(first, first + len(f))
         if self.leader >= 0:
             rivals = np.concatenate([[self.leader], rivals])
@@ -263,6 +268,7 @@ class EvaluationTable:
         strict = Evaluation.of(*values, 0.0, self.tolerances[1])  # points with every g <= 0 come before tolerated ones
         ev = strict if strict.feasible.any() else Evaluation.of(*values, *self.tolerances)
         self.leader = int(rivals[int(best(feasibility_first(ev))[0])])
+        self._strict = ev is strict
 
     def _columns(self) -> Evaluations:
         failed, feasible, given = self._flags.all.T

@@ -19,6 +19,8 @@ class Streams:
     tensors uses the very draws of the NumPy run.
     """
 
+    remembers = ("places",)
+
     def __init__(self, seeds: Iterable[int], xp: Any = np, device: Any = None) -> None:
         self.seeds = tuple(int(s) for s in seeds)
         if not self.seeds:
@@ -73,6 +75,24 @@ class Streams:
         for generator, saved in zip(self._generators, json.loads(state), strict=True):
             generator.bit_generator.state = saved
 
+    @property
+    def places(self) -> np.ndarray:
+        """Where every stream stands, as numbers: [B, 6], two of 128 bits in halves, and what is left of a draw."""
+        rows = []
+        for generator in self._generators:
+            now = generator.bit_generator.state
+            wide = [part for key in ("state", "inc") for part in divmod(now["state"][key], 1 << 64)]
+            rows.append([*wide, now["has_uint32"], now["uinteger"]])
+        return np.array(rows, dtype=np.uint64)
+
+    @places.setter
+    def places(self, numbers: np.ndarray) -> None:
+        for generator, (high, low, inc_high, inc_low, some, rest) in zip(self._generators, numbers.tolist()):
+            generator.bit_generator.state = {
+                "bit_generator": "PCG64", "state": {"state": (high << 64) + low, "inc": (inc_high << 64) + inc_low},
+                "has_uint32": some, "uinteger": rest,
+            }  # fmt: skip
+
     def _give(self, block: np.ndarray) -> Array:
         if self.xp is np:
             return block
@@ -89,6 +109,7 @@ class DeviceStreams:
         self._seed = seed
         self.runs, self.xp, self.device = runs, xp, device
         self._generator = torch.Generator(device=device).manual_seed(seed)
+        self.generators = (self._generator,)  # for a recording, which has to know what it draws from
         self._torch = torch
 
     def uniform(self, *shape: int) -> Array:

@@ -13,7 +13,7 @@ gymnasium = pytest.importorskip("gymnasium")
 
 from gymnasium.utils.env_checker import check_env  # noqa: E402
 
-from meco.adapters.gymnasium import MecoEnv, MecoVectorEnv  # noqa: E402
+from meco.adapters.gymnasium import ENVIRONMENTS, MecoEnv, MecoVectorEnv  # noqa: E402
 from meco.errors import InvalidInput  # noqa: E402
 from meco.mdp import Episode  # noqa: E402
 
@@ -27,11 +27,29 @@ def test_gymnasium_finds_nothing_wrong():
         check_env(gymnasium.make("MeCO-v0", **SMALL).unwrapped)
 
 
-def test_one_line_makes_the_environment_in_a_fresh_interpreter():
-    """Gymnasium 1 loads no plugins: the module in the name is how it finds environments of others."""
-    script = "import gymnasium; print(gymnasium.make('meco.adapters.gymnasium:MeCO-v0').spec.id)"
+FRESH = [
+    "import gymnasium; print(gymnasium.make('meco.gym:MeCO-v0').spec.id)",
+    "import gymnasium; print(gymnasium.make_vec('meco.gym:MeCO-v0', num_envs=2).spec.id)",
+    "import gymnasium, meco.gym; print(gymnasium.make('MeCO-v0').spec.id)",
+    "import meco.gym, gymnasium; gymnasium.register_envs(meco.gym); print(gymnasium.make('MeCO-v0').spec.id)",
+    "import gymnasium; print(gymnasium.make('meco.adapters.gymnasium:MeCO-v0').spec.id)",
+    "import gymnasium as g; s = g.make('meco.gym:MeCO-v0').spec; print(g.make(type(s).from_json(s.to_json())).spec.id)",
+]
+
+
+@pytest.mark.parametrize("script", FRESH)
+def test_a_name_makes_the_environment_in_a_fresh_interpreter(script):
+    """Gymnasium 1 reads no entry points of others: the module in the name is how it finds them without an import."""
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "MeCO-v0", done.stderr
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_environment_is_registered_alone_and_in_lockstep(name):
+    spec = gymnasium.spec(name)
+    one, many = ENVIRONMENTS[name]
+    assert gymnasium.envs.registration.load_env_creator(spec.entry_point) is one
+    assert gymnasium.envs.registration.load_env_creator(spec.vector_entry_point) is many
 
 
 def test_render_says_where_the_run_stands(capsys):

@@ -10,6 +10,7 @@ import json
 import random
 import shutil
 import sqlite3
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from in_process import call, complaint
 
 import meco
 from meco.blackbox.runreader import SEAL, write_facts
+from meco.blackbox.search_state import unpacked
 from meco.errors import MecoError
 from meco.experiments.run.store import read_results
 from meco.files.safetensors import parse_tensors, write_tensors
@@ -35,8 +37,7 @@ FUNCTION = "bounds = [(-5, 5)] * 3\ndef fun(x):\n    return float(x @ x), [1 - x
 def attempt(seed, folder):
     """Change one field of one kind of file, and use it."""
     draw = random.Random(f"fields {seed}")
-    kinds = (run_json, run_json, state, store, store, mission, policy)
-    return draw.choice(kinds)(draw, Path(folder))
+    return draw.choice(FILES)(draw, Path(folder))
 
 
 def changed(value, draw):
@@ -179,7 +180,8 @@ def _changed_cell(file, draw):
         column, key = draw.choice(columns), draw.choice(db.execute(f"SELECT {columns[0]} FROM {table}").fetchall())[0]
         plain = [v for v in VALUES if v is None or isinstance(v, (str, float)) or (isinstance(v, int) and v < 2**62)]
         value = draw.choice([v for v in plain if v not in ("\udc80",)] + [b"", b"\xff\x00"])
-        db.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {columns[0]} = ?", (value, key))
+        with suppress(sqlite3.IntegrityError):  # the database itself says no
+            db.execute(f"UPDATE OR REPLACE {table} SET {column} = ? WHERE {columns[0]} = ?", (value, key))
     db.close()
     return f"{table}.{column} = {value!r:.40}"
 
@@ -225,3 +227,116 @@ def policy(draw, place):
     one, other = ({k: v for k, v in p.metadata.items() if k not in left_out} for p in (original, found))
     same = all(np.array_equal(a, b) for a, b in zip(original.weights, found.weights)) and one == other
     return "" if same else f"policy, {did}: a silent change of the policy"
+
+
+# -- where a search and a training stand -----------------------------------------------------
+
+
+def search_state(draw, place):
+    """Every other file of a run folder: a bit, a byte, a piece or all of it; or a state that a forger sealed anew."""
+    (place / "p.py").write_text(FUNCTION)
+    method = draw.choice(["SHADE-FR", "MeCO", "MA-ES", "TR", "TR-ES"])
+    line = ["p.py:fun", "--method", method, "--budget", "30", "--seed", "3", "--quiet", "--checkpoint"]
+    call(["solve", *line, "whole"], place)
+    shutil.copytree(place / "whole", place / "r")
+    facts = json.loads((place / "r" / "run.json").read_text())
+    write_facts(place / "r", facts)
+    forged = draw.random() < 0.3
+    if forged or draw.random() < 0.5:  # as if killed: the log ends early, and what the state says lies ahead of it
+        log = (place / "r" / "evals.bin").read_bytes()
+        (place / "r" / "evals.bin").write_bytes(log[: draw.randrange(len(log) // 2 if forged else 32, len(log))])
+    file = draw.choice(sorted(p for p in (place / "r").iterdir() if p.name not in ("run.json", "lock")))
+    did = f"{method}, {file.name}: {_spoilt(file, draw)}" if not forged else f"{method}: {_forged(place, draw)}"
+    code, said, _ = call(["resume", "r", "--yes", "--quiet", "--max-time", "20"], place)
+    wrong = complaint(2 if forged and code == 70 else code, said)  # numbers that no search makes may end in one line
+    if not wrong and not forged and not any(line.startswith("meco: ") for line in said.splitlines()):
+        one, other = ((place / name / "evals.bin").read_bytes() for name in ("r", "whole"))
+        wrong = "" if one == other else "a silent change of the search"
+    return wrong and f"{did}: {wrong}"
+
+
+def _forged(place, draw):
+    """One entry of the state changed under a seal that fits; what was done."""
+    file = place / "r" / "state.bin"
+    state = unpacked(file.read_bytes()) if file.exists() else None
+    if state is None:
+        return "no state"
+    shutil.copy(place / "whole" / "evals.bin", place / "r" / "evals.bin")  # the state covers what the log holds
+    name, record = draw.choice(sorted(state.record)), dict(state.record)
+    what = draw.choice(["gone", "empty", "wider", "nan", "huge", "negative", "text", "renamed", "number"])
+    value = record.pop(name)
+    made = {
+        "empty": value[:0] if value.ndim else value, "wider": np.stack([value, value]), "renamed": value,
+        "nan": np.full(value.shape, np.nan), "huge": np.full(value.shape, 1e300), "negative": np.zeros(value.shape) - 1,
+        "text": np.frombuffer(b"[[[[{}", np.uint8),
+    }  # fmt: skip
+    if what in made:
+        record[name + ("x" if what == "renamed" else "")] = made[what]
+    number = {}
+    if what == "number":
+        number, record = (
+            {draw.choice(["covered", "generation", "batch"]): draw.choice([0, 1, 10**9, 10**30])},
+            state.record,
+        )
+    file.write_bytes(state._replace(record=record, **number).packed())
+    return f"{name} {what} {number or ''}"
+
+
+def _spoilt(file, draw):
+    content, what = bytearray(file.read_bytes()), draw.choice(["a bit", "a byte less", "half", "twice", "none", "text"])
+    if what == "a bit" and content:
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    made = {"a byte less": content[:-1], "half": content[: len(content) // 2], "twice": content * 2, "none": b""}
+    file.write_bytes(made.get(what, b"[" * 5000 if what == "text" else content))
+    return what
+
+
+@cache
+def _training(parent):
+    """A training that was stopped: its settings, its checkpoint, and what comes of it."""
+    from meco.training import Trainer, TrainingConfig
+
+    config = TrainingConfig(name="a", suite="toy", dim=2, problems=("tilted", "ring"), epochs=3, budget=150)
+    trainer = Trainer([config], parent / "training.npz")
+    trainer.run(lambda: True)
+    content = (parent / "training.npz").read_bytes()
+    return config, content, trainer.run()[0]
+
+
+def training_state(draw, place):
+    """One field or bit of a training's checkpoint."""
+    try:
+        from meco.training import Trainer
+        from meco.training.checkpoint import read_checkpoint, write_checkpoint
+    except ImportError:
+        return ""  # no torch here: nothing reads such a file
+    config, content, whole = _training(place.parent)
+    file, sealed = place / "c.npz", False
+    file.write_bytes(content)
+    arrays, told = read_checkpoint(file)
+    if draw.random() < 0.4:
+        spoilt = bytearray(content)
+        spoilt[draw.randrange(len(spoilt))] ^= 1 << draw.randrange(8)
+        file.write_bytes(spoilt)
+        did = "a bit"
+    else:
+        told, did, _ = changed(told, draw)
+        sealed = isinstance(told, dict) and draw.random() < 0.5
+        inner = dict(np.load(file))
+        inner["state.json"] = np.frombuffer(json.dumps(told).encode(), np.uint8)
+        np.savez(file, **inner)
+        if sealed:
+            write_checkpoint(file, arrays, told)
+    try:
+        trainer = Trainer([config], file)
+        trainer.resume()
+        found = trainer.run()[0] if not sealed else None
+    except MecoError:
+        return ""
+    except Exception as error:
+        return f"training, {did}{', sealed' if sealed else ''}: {type(error).__name__}: {error}"
+    same = sealed or all(np.array_equal(a, b) for a, b in zip(found.weights, whole.weights))
+    return "" if same else f"training, {did}: a silent change of the training"
+
+
+FILES = (run_json, run_json, search_state, search_state, state, state, store, store, mission, policy, training_state)

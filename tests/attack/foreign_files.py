@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import os
 import random
 import shutil
 import sqlite3
 import struct
 import sys
+import traceback
 import zipfile
 import zlib
 from pathlib import Path
@@ -22,6 +24,7 @@ from meco.blackbox.log_file import FRAME, HEAD, HEADER, MARK
 from meco.blackbox.runreader import write_facts
 
 MORE = 400 << 20  # bytes of memory that reading may take beyond what was there
+MUCH = 1 << 30  # bytes that a bomb unpacks to
 NAMES = (
     "../../outside",
     "../outside",
@@ -42,30 +45,57 @@ NAMES = (
 
 
 def attempt(seed, folder):
-    """One foreign file, used; what surprised, or nothing."""
+    """One foreign file, used by a process of its own; what surprised, or nothing."""
+    if os.name != "posix":
+        return _attempt(seed, folder)
+    before = resident()
+    said, most = in_child(lambda: _attempt(seed, folder))
+    return said or (f"took {(most - before) >> 20} MB of memory" if most - before > MORE else "")
+
+
+def _attempt(seed, folder):
     draw, place = random.Random(f"foreign {seed}"), Path(folder) / "deep" / "work"
     place.mkdir(parents=True)
-    before, kind = peak(), draw.choice((named_store, bomb, computing_store, foreign_run, lying_log, lying_array))
+    kind = draw.choice(WAYS)
+    (place.parent / "prey").write_text("not ours")
     outside = listing(folder, place)
     wrong = kind(draw, place)
+    if not wrong and (place.parent / "prey").read_text() != "not ours":
+        wrong = "a file outside was changed"
     if not wrong and listing(folder, place) != outside:
         wrong = f"files outside: {sorted(listing(folder, place) - outside)}"
-    if not wrong and peak() - before > MORE:
-        wrong = f"took {(peak() - before) >> 20} MB of memory"
     return wrong and f"{kind.__name__}: {wrong}"
+
+
+def in_child(work):
+    """What a piece of work said, and the most memory in bytes that a forked process took for it."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            said = work()
+        except BaseException:
+            said = traceback.format_exc(limit=-3)
+        os.write(writing, said.encode("utf-8", "backslashreplace")[:60_000])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        said = pipe.read().decode()
+    _, status, used = os.wait4(child, 0)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return said or (f"ended with {status}" if status else ""), used.ru_maxrss * unit
+
+
+def resident():
+    """Memory at hand, in bytes: what a forked process begins with."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    except OSError:
+        return 0
 
 
 def listing(folder, place):
     return {str(p) for p in Path(folder).rglob("*") if place not in (p, *p.parents)}
-
-
-def peak():
-    """Most memory so far, in bytes."""
-    try:
-        import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _copied(place):
@@ -131,19 +161,35 @@ def computing_store(draw, place):
 
 
 def bomb(draw, place):
-    """Little that unpacks to much."""
+    """Little that unpacks to much, as a store and as a file of official numbers."""
     (place / "s").mkdir()
-    much = 300 << 20
-    inner = io.BytesIO()
-    if draw.random() < 0.5:
-        content = lzma.compress(bytes(much), preset=0)
-    else:
-        with zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            archive.writestr("text.npy", bytes(much))
-        content = lzma.compress(inner.getvalue(), preset=0)
-    (place / "s" / "runs.npz.xz").write_bytes(content)
+    kind = draw.choice(["xz", "zip"])
+    kept = place.parents[2] / f"bomb.{kind}"  # made once
+    if not kept.exists():
+        kept.with_suffix(".new").write_bytes(BOMBS[kind]())
+        kept.with_suffix(".new").rename(kept)
+    shutil.copy(kept, place / "s" / "runs.npz.xz")
     code, said, _ = call(["report", "s", "--page-only"], place)
     return complaint(code, said) or ("" if code == 2 else f"exit {code}")
+
+
+def xz_bomb():
+    packer, zeros = lzma.LZMACompressor(preset=0), bytes(1 << 20)
+    return b"".join(packer.compress(zeros) for _ in range(MUCH >> 20)) + packer.flush()
+
+
+def zip_bomb():
+    inner, zeros = io.BytesIO(), bytes(1 << 20)
+    with (
+        zipfile.ZipFile(inner, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("text.npy", "w", force_zip64=True) as file,
+    ):
+        for _ in range(MUCH >> 20):
+            file.write(zeros)
+    return lzma.compress(inner.getvalue(), preset=0)
+
+
+BOMBS = {"xz": xz_bomb, "zip": zip_bomb}
 
 
 def lying_array(draw, place):
@@ -209,3 +255,56 @@ def lying_log(draw, place):
         if complaint(code, said):
             return f"{line}: {complaint(code, said)}"
     return ""
+
+
+def leading_folder(draw, place):
+    """A run folder whose files are links, devices or folders that lead elsewhere."""
+    (place / "p.py").write_text(FUNCTION)
+    words = "solve p.py:fun --budget 10 --method SHADE --pop-size 5 --checkpoint r --quiet"
+    call(words.split(), place)
+    name = draw.choice(["evals.bin", "run.json", "result.json", "times.bin", "failures.jsonl", "state.bin", "lock"])
+    file = place / "r" / name
+    file.unlink(missing_ok=True)
+    what = led_elsewhere(file, draw)
+    for line in ("resume r --quiet --yes --max-time 5", "export r", "solve p.py:fun --budget 5 --evaluated r --quiet"):
+        code, said, _ = call(line.split(), place)
+        if complaint(code, said):
+            return f"{name}, {what}: {line}: {complaint(code, said)}"
+    return ""
+
+
+def leading_store(draw, place):
+    """A folder of results whose files and folders are links, pipes or worse."""
+    file = _copied(place)
+    if draw.random() < 0.5:
+        call(["report", "s", "--pack"], place)
+    made = [p for p in (place / "s").rglob("*") if p.is_file()] + [place / "s" / n for n in ("tables", ".lock", "x")]
+    file = draw.choice(sorted(made))
+    what = led_elsewhere(file, draw)
+    again = ["bench", "--problem", "sphere", "--methods", "SHADE", "--dim", "2", "--budget", "60", "--runs", "1"]
+    for words in (["report", "s"], [*again, "--executor", "serial", "--quiet", "--no-report", "--out", "s"]):
+        code, said, _ = call(words, place)
+        if complaint(code, said):
+            return f"{file.name}, {what}: {words[0]}: {complaint(code, said)}"
+    return ""
+
+
+def led_elsewhere(file, draw):
+    """Put something that is no plain file in a file's place; what it is."""
+    what = draw.choice(["link", "link to a folder", "dangling", "loop", "folder", "fifo", "endless", "empty", "closed"])
+    shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+    outside = next(p for p in file.parents if p.name == "deep")
+    ends = {"link": outside / "prey", "link to a folder": outside, "dangling": outside / "none", "loop": file}
+    if what in ends or what == "endless":
+        file.symlink_to(ends.get(what, "/dev/zero"))
+    elif what == "folder":
+        file.mkdir()
+    elif what == "fifo":
+        os.mkfifo(file)
+    else:
+        file.write_bytes(b"")
+        file.chmod(0 if what == "closed" else 0o644)
+    return what
+
+
+WAYS = (named_store, bomb, computing_store, foreign_run, lying_log, lying_array, leading_folder, leading_store)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -79,9 +80,24 @@ def other(draw):
         [*BENCH, "--problem", "sphere", "--methods", draw.choice((*METHODS, f"SHADE:{text}", "SHADE:pop_size=x")),
          "--executor", "serial"],
         [*BENCH, "--problem", "sphere", "--executor", draw.choice(("zz", "dask:x", text or "none"))],
+        ["watch", text, *draw.choice([[], ["--port", draw.choice(("-1", "70000", "x"))]])],
+        *made(draw),
         [text, *draw.sample(TEXTS, 2)],
         [draw.choice(("--version", "--help", "-h", "solve", "--nope"))],
     ])  # fmt: skip
+
+
+def made(draw):
+    """Calls on the folder of a real run, which is there as "run"."""
+    number = draw.choice(NUMBERS)
+    return [
+        ["resume", "run", "--yes", "--quiet", draw.choice(("--workers", "--max-time", "--budget")), number],
+        ["resume", draw.choice(("run/run.json", "run/", "./run", "run/evals.bin")), "--yes", "--quiet"],
+        ["export", "run", *draw.choice([[], ["--jsonl"], ["--output", draw.choice(TEXTS)], ["--output", "new.csv"]])],
+        ["report", "run", *draw.choice([[], ["--page-only"]])],
+        ["solve", "p.py:fun", "--budget", "12", "--quiet", "--checkpoint", "run"],
+        ["solve", "p.py:fun", "--budget", "12", "--quiet", "--evaluated", draw.choice(("run", "run/evals.bin"))],
+    ]  # fmt: skip
 
 
 def attempt(seed, folder):
@@ -92,6 +108,7 @@ def attempt(seed, folder):
     (place / "binary").write_bytes(bytes(range(256)))
     for name, content in FILES.items():
         (place / name).write_text(content)
+    shutil.copytree(_run(Path(folder).parent), place / "run")
     words = solve(draw) if draw.random() < 0.6 else other(draw)
     if draw.random() < 0.2:
         words.insert(draw.randrange(len(words) + 1), draw.choice(TEXTS))
@@ -109,6 +126,17 @@ def attempt(seed, folder):
     outside = [p.name for p in Path(folder).iterdir() if p.name != "work"]
     wrong = complaint(code, said) or (f"files outside: {outside}" if outside else "")
     return wrong and f"meco {[w[:60] for w in words]}: {wrong}"
+
+
+def _run(shared):
+    """The folder of a run, made once."""
+    kept = shared / "kept run"
+    if not kept.exists():
+        (shared / "p.py").write_text(FILES["p.py"])
+        words = "solve p.py:fun --method SHADE-FR --pop-size 6 --budget 20 --seed 1 --quiet --max-time 0 --checkpoint"
+        code, said, _ = call([*words.split(), "kept run"], shared)
+        assert code in (0, 2), said
+    return kept
 
 
 def dangerous(words):

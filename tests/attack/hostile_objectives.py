@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,7 +15,10 @@ import numpy as np
 
 import meco
 
-METHODS = ("SHADE-FR", "SHADE", "MeCO", "MeCO-rand", "MA-ES", "C2oDE", "COLSHADE", "BP-epsMAg-ES", "TR", "TR-ES")
+METHODS = (
+    "SHADE-FR", "SHADE", "SHADE-eps", "SHADE-BOC", "MeCO", "MeCO-rand", "MA-ES", "MDE-CGO", "C2oDE", "COLSHADE",
+    "BP-epsMAg-ES", "TR", "TR-ES", "TR", "TR-ES",
+)  # fmt: skip
 
 
 class Odd:
@@ -104,30 +108,61 @@ class Hostile:
 def attempt(seed, folder):
     """One run; what is wrong with how it ended, or nothing."""
     rng = np.random.default_rng([seed, 1])
-    dim, workers = int(rng.integers(1, 6)) + 1, 2 if os.name == "posix" and rng.random() < 0.15 else 1
-    names = list(FAULTS) + (list(IN_WORKERS) if workers > 1 else [])
+    dim, how = (
+        int(rng.integers(2, 7)),
+        str(rng.choice(["here", "processes", "threads", "map"], p=[0.7, 0.14, 0.08, 0.08])),
+    )
+    how = "here" if how == "processes" and os.name != "posix" else how
+    names = list(FAULTS) + (list(IN_WORKERS) if how == "processes" else [])
     kinds = names if rng.random() < 0.5 else [names[int(rng.integers(len(names)))]]
     share = float(rng.choice([0.02, 0.2, 0.5, 0.9, 1.0], p=[0.2, 0.3, 0.3, 0.15, 0.05]))
-    method = METHODS[int(rng.integers(len(METHODS)))]
-    budget = int(rng.integers(1, 41))
-    if workers > 1:
+    method, budget = METHODS[int(rng.integers(len(METHODS)))], int(rng.integers(1, 41))
+    if how == "processes":
         share, budget = min(share, 0.2), min(budget, 16)
     fun = Hostile(rng, kinds, share, GOOD[int(rng.integers(len(GOOD)))])
-    options = {"method": method, "budget": budget, "seed": seed, "workers": workers}
-    options |= {"eval_timeout": 0.5} if workers > 1 else {}
+    options = {"method": method, "budget": budget, "seed": seed, **asked(rng, dim)}
     options |= {"on_error": ("penalize", "retry")[int(rng.integers(2))]}
+    options |= {"eval_timeout": 0.5} if how == "processes" else {}
+    options |= {"batch": 2} if how != "here" and method.startswith("TR") else {}
     options |= {"checkpoint": os.path.join(folder, "run")} if rng.random() < 0.3 else {}
-    options |= {"callback": lambda result: result.fun} if rng.random() < 0.3 else {}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
         warnings.simplefilter("ignore")
-        result = meco.minimize(fun, [(-3.0, 4.0)] * dim, **options)
-        said = judged(result, budget)
-        if not said and "checkpoint" in options:
-            again = meco.minimize(fun, [(-3.0, 4.0)] * dim, **(options | {"resume": True, "workers": 1}))
-            same = all(np.array_equal(getattr(again.evaluations, k), getattr(result.evaluations, k), equal_nan=True)
-                       for k in ("x", "f", "g", "h", "failed"))  # fmt: skip
-            said = "" if same else "another result when resumed"
-    return said and f"{said} ({method}, {kinds if len(kinds) == 1 else 'all kinds'}, share {share})"
+        where = {"here": 1, "processes": 2, "threads": pool, "map": backwards}[how]
+        said = outcome(fun, [(-3.0, 4.0)] * dim, budget, options | {"workers": where})
+    return said and f"{said} ({method}, {kinds if len(kinds) == 1 else 'all kinds'}, share {share}, {how})"
+
+
+def outcome(fun, box, budget, options):
+    """What is wrong with how a run ended, or with how it went on, or nothing."""
+    try:
+        result = meco.minimize(fun, box, **options)
+    except meco.errors.InvalidInput as error:  # known points are told with two constraints, and most answers may differ
+        return "" if "evaluated has 2" in str(error) else f"refused: {error}"
+    said = judged(result, budget)
+    if said or "checkpoint" not in options:
+        return said
+    again = meco.minimize(fun, box, **(options | {"resume": True, "workers": 1}))
+    same = all(
+        np.array_equal(getattr(again.evaluations, k), getattr(result.evaluations, k), equal_nan=True)
+        for k in ("x", "f", "g", "h", "failed")
+    )
+    return "" if same else "another result when resumed"
+
+
+def asked(rng, dim):
+    """What else may be asked of a run, a little of it."""
+    known = np.round(rng.uniform(-3.0, 4.0, (3, dim)), 0)
+    may = {
+        "x0": np.round(rng.uniform(-3.0, 4.0, (2, dim))), "ineq_tol": 1e-3, "target": 0.5, "stop": "feasible",
+        "integrality": [True] + [False] * (dim - 1), "max_time": 30.0, "callback": lambda result: result.fun,
+        "evaluated": (known, (known**2).sum(1), np.stack([1.0 - known[:, 0], known[:, 1] - 2.0], axis=1)),
+    }  # fmt: skip
+    return {key: value for key, value in may.items() if rng.random() < 0.15}
+
+
+def backwards(call, jobs):
+    """A map that answers in the order it likes."""
+    return [call(job) for job in jobs][::-1]
 
 
 def judged(result, budget):

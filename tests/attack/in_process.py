@@ -12,7 +12,7 @@ import warnings
 from meco.cli import main
 
 DOCUMENTED = {0, 1, 2, 130}
-PATIENCE = 120  # seconds
+PATIENCE = 60  # seconds
 
 
 class TooLong(BaseException):

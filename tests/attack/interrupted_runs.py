@@ -2,73 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
+from victim import Victim
 
-SCRIPT = '''
-import json, os, signal, sys, time
-import numpy as np
-import meco
-
-order = json.loads(sys.argv[1])
-calls = 0
-
-def struck(name, original):
-    """A file call before or after which the blow falls."""
-    def call(*args, **options):
-        global calls
-        calls += 1
-        if calls == order["at"] and os.getpid() == order["pid"]:
-            if order["kind"] == "ENOSPC":
-                raise OSError(28, "No space left on device")
-            if order["after"]:
-                value = original(*args, **options)
-                os.kill(os.getpid(), getattr(signal, order["kind"]))
-                return value
-            os.kill(os.getpid(), getattr(signal, order["kind"]))
-        return original(*args, **options)
-    return call
-
-def fun(x):
-    time.sleep(order["pause"])
-    if x[1] > 4:
-        raise ValueError("no mesh")
-    return {"f": float(x @ x), "g": {"a": 1.0 - x[0], "b": x[1] - 3.0}, "h": [x[0] - x[2]]}
-
-if __name__ == "__main__":
-    order["pid"] = os.getpid()
-    if order["at"]:
-        for name in ("write", "open", "replace", "fsync", "ftruncate", "close"):
-            setattr(os, name, struck(name, getattr(os, name)))
-    try:
-        result = meco.minimize(
-            fun, [(-5.0, 5.0)] * 3, method=order["method"], budget=order["budget"], seed=7, workers=order["workers"],
-            checkpoint=meco.Checkpoint(order["folder"], fsync=order["fsync"]), resume=True,
-        )
-    except meco.errors.MecoError as error:
-        print("meco:", error, file=sys.stderr)
-        sys.exit(9)
-    e = result.evaluations
-    np.savez(order["output"], x=e.x, f=e.f, g=e.g, h=e.h, failed=e.failed, best=result.x, fun=result.fun)
-'''
-KINDS = ("SIGKILL", "SIGTERM", "SIGINT", "ENOSPC", "SIGSTOP")
-METHODS = ("SHADE-FR", "MeCO", "TR-ES")
-BUDGET = 60
-
-
-def start(order, folder):
-    script = Path(folder) / "script.py"
-    script.write_text(SCRIPT)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, str(script), json.dumps(order)], **quiet)
+KINDS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "ENOSPC", "SIGSTOP")
+METHODS = (
+    {"method": "SHADE-FR"}, {"method": "SHADE", "pop_size": 7}, {"method": "MeCO"}, {"method": "MA-ES"},
+    {"method": "TR", "batch": 2}, {"method": "TR-ES", "batch": 1}, {"method": "TR-ES", "batch": 3},
+)  # fmt: skip
+HANGS = 120  # seconds
 
 
 def attempt(seed, folder):
@@ -76,57 +24,62 @@ def attempt(seed, folder):
     if os.name != "posix":
         return "SKIPPED: signals of POSIX"
     draw, place = random.Random(f"interrupted {seed}"), Path(folder)
-    method, workers = draw.choice(METHODS), draw.choice([1, 1, 2])
-    common = {"method": method, "budget": BUDGET, "workers": workers, "pause": 0.0, "at": 0, "after": False, "kind": ""}
-    common |= {"fsync": draw.random() < 0.3, "folder": str(place / "run"), "output": str(place / "out.npz")}
+    common = {
+        "method": draw.choice(METHODS), "budget": draw.randint(20, 90), "dim": draw.randint(2, 5), "seed": seed,
+        "on_error": draw.choice(["penalize", "retry"]), "fails": draw.choice([4.0, 1.0, 9.0]), "fsync": False,
+        "workers": 1, "pause": 0.0, "at": 0, "after": False, "kind": "", "eager": False,
+        "folder": str(place / "run"), "output": str(place / "out.npz"),
+    }  # fmt: skip
+    told = []
     for _ in range(draw.randint(1, 3)):
-        kind = draw.choice(KINDS)
-        at = draw.randint(1, 200) if kind == "ENOSPC" or draw.random() < 0.6 else 0
-        order = common | {"kind": kind, "at": at, "after": draw.random() < 0.5, "pause": draw.choice([0.0, 0.002])}
-        said = strike(start(order, folder), order, draw)
-        if said:
-            return f"{said} ({method}, {workers} workers, {kind} at {at or 'a random moment'})"
-    if run_to_end(common, folder) != 0:
-        return f"not resumed ({method}, {workers} workers)"
-    whole = place.parent / f"whole-{method}"
-    if not (whole / "out.npz").exists():
-        whole.mkdir(exist_ok=True)
-        run_to_end(common | {"workers": 1, "folder": str(whole / "run"), "output": str(whole / "out.npz")}, whole)
-    return difference(whole, place)
+        order = common | blow(draw)
+        told.append(f"{order['kind']} at {order['at'] or 'a random moment'}, {order['workers']} workers")
+        if not strike(Victim(order, fresh=draw.random() < 0.05), order, draw):
+            return f"hung: {common['method']}, {told}"
+    said = ended(common | {"workers": draw.choice([1, 2])})
+    whole = place / "whole"
+    whole.mkdir()
+    said = said or ended(common | {"folder": str(whole / "run"), "output": str(whole / "out.npz")})
+    said = said or difference(whole, place)
+    return said and f"{said}: {common['method']}, {told}"
 
 
-def strike(process, order, draw):
-    """Let the blow fall, and wait for the end; what went wrong, or nothing."""
+def blow(draw):
+    """When and how a run is hit."""
+    kind = draw.choice(KINDS)
+    at = draw.randint(1, draw.choice([12, 60, 250])) if kind == "ENOSPC" or draw.random() < 0.7 else 0
+    return {
+        "kind": kind, "at": at, "after": draw.random() < 0.5, "pause": draw.choice([0.0, 0.002, 0.02]),
+        "eager": draw.random() < 0.6, "fsync": draw.random() < 0.15, "workers": draw.choice([1, 1, 1, 2]),
+    }  # fmt: skip
+
+
+def strike(victim, order, draw):
+    """Let the blow fall, and wait for the end; whether it came."""
     kind = order["kind"]
     if not order["at"]:
-        time.sleep(draw.uniform(0.2, 1.5))
+        time.sleep(draw.choice([0.0, 0.02, 0.1, 0.5]) * draw.random() + (0.4 if victim.fresh else 0.0))
         for _ in range(draw.randint(1, 5) if kind in ("SIGTERM", "SIGINT") else 1):
-            if process.poll() is None and kind != "ENOSPC":
-                process.send_signal(getattr(signal, kind))
-                time.sleep(draw.choice([0.0, 0.003, 0.1, 0.4]))
-    if kind == "SIGSTOP":
-        time.sleep(1.0)
-        until = time.monotonic() + 120
-        while process.poll() is None and time.monotonic() < until:
-            process.send_signal(signal.SIGCONT)
-            time.sleep(0.2)
-    try:
-        process.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return "hung"
-    return ""
+            victim.send(getattr(signal, kind))
+            time.sleep(draw.choice([0.0, 0.003, 0.05, 0.4]))
+    until = time.monotonic() + HANGS
+    while victim.code(0.3) is None and time.monotonic() < until:
+        if kind == "SIGSTOP":
+            victim.send(signal.SIGCONT)
+    if victim.code() is None:
+        victim.send(signal.SIGKILL)
+        victim.code(HANGS)
+        return False
+    return True
 
 
-def run_to_end(order, folder):
-    process = start(order, folder)
-    try:
-        process.communicate(timeout=300)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-    return process.returncode
+def ended(order):
+    """What kept a run from ending by itself, or nothing."""
+    victim = Victim(order, fresh=False)
+    code = victim.code(HANGS)
+    if code is None:
+        victim.send(signal.SIGKILL)
+    return "" if code == 0 else f"a resumed run ended with {code}"
 
 
 def difference(whole, place):

@@ -2,24 +2,34 @@
 
 import pytest
 
-from attack import KINDS, attack
+from attack import KINDS, attack, kept, summary, together
 
-TRIES = {"objectives": 60, "interruptions": 4, "terminations": 4, "fields": 80, "commands": 80, "foreign": 10}
+TRIES = {"objectives": 60, "interruptions": 12, "terminations": 4, "fields": 80, "commands": 80, "foreign": 10}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_slice_of_the_attack_finds_nothing(kind, tmp_path):
-    found = attack(kind, range(1, 1 + TRIES[kind]), tmp_path)
-    skipped = [said for said in found.values() if said.startswith("SKIPPED")]
+    found = attack([(kind, seed) for seed in range(1, 1 + TRIES[kind])], tmp_path)
+    skipped = [row["said"] for row in found if row["said"].startswith("SKIPPED")]
     if skipped:
         pytest.skip(skipped[0])
-    assert {seed: said for seed, said in found.items() if said} == {}
+    assert {row["seed"]: row["said"] for row in found if row["said"]} == {}
 
 
 def test_an_attack_goes_on_where_it_was(tmp_path):
-    log = tmp_path / "log.jsonl"
-    attack("objectives", range(1, 3), tmp_path, log)
+    (tmp_path / "out").mkdir()
+    attack([("objectives", 1), ("objectives", 2)], tmp_path, tmp_path / "out")
+    log = tmp_path / "out" / "objectives.jsonl"
     before = log.read_text()
-    attack("objectives", range(1, 4), tmp_path, log)
-    assert log.read_text().startswith(before)
-    assert len(log.read_text().splitlines()) == 3
+    log.write_text(before + '{"kind": "objec')  # torn
+    attack([("objectives", seed) for seed in (1, 2, 3)], tmp_path, tmp_path / "out", "-1of2")
+    assert [row["seed"] for row in kept(tmp_path / "out")] == [3, 1, 2]
+    assert "3 of 3 well, 7 not made" in summary(kept(tmp_path / "out"), {"objectives": 10})[0]
+
+
+def test_parts_make_up_the_whole_and_hold_every_kind():
+    parts = [together(KINDS, 20, 1, i, 3) for i in (1, 2, 3)]
+    assert sorted(some for part in parts for some in part) == sorted(
+        (kind, seed) for kind in KINDS for seed in range(1, 21)
+    )
+    assert all({kind for kind, _ in part} == set(KINDS) for part in parts)

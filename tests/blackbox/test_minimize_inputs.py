@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import warnings
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -253,3 +256,32 @@ def test_the_function_gets_a_copy_it_may_write_to():
     result = meco.minimize(fun, BOX, **QUICK)
     assert_allclose(result.fun, result.x @ result.x)
     assert np.abs(result.evaluations.x).max() <= 5.0
+
+
+class Nothing:
+    """Has no number, no length, nothing to walk over."""
+
+
+HUGE, WRONG = (
+    10**400,
+    (Nothing(), "\udc80", b"x", [[[]]], 1j, np.zeros((2, 2, 2)), "9" * 5000, [10**400], {"a": Nothing}),
+)
+NUMBERS = ("ineq_tol", "eq_tol", "target", "max_time", "eval_timeout", "seed", "pop_size", "batch", "workers", "x0")
+OTHERS = ("integrality", "evaluated", "constraint_names", "on_error", "stop", "policy", "callback", "method", "budget")
+
+
+@pytest.mark.parametrize("name", NUMBERS + OTHERS)
+def test_whatever_is_given_is_used_or_refused_in_our_words(name):
+    for value in (*WRONG, *((HUGE, -HUGE, math.inf, -math.inf, math.nan) if name in NUMBERS else ())):
+        for method in ("SHADE", "TR-ES"):
+            with suppress(MecoError), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                meco.minimize(lambda x: float(x @ x), [(-5, 5)] * 2, **{"method": method, "budget": 9, name: value})
+
+
+@pytest.mark.parametrize("method", ["TR", "TR-ES"])
+@pytest.mark.parametrize("batch", [13, 39, 40, 41, 64, 3000])
+@pytest.mark.parametrize("budget", [12, 100])
+def test_a_batch_may_be_as_large_as_there_are_processors(method, batch, budget):
+    made = meco.minimize(lambda x: float(x @ x), [(-5, 5)] * 2, method=method, batch=batch, budget=budget, seed=1)
+    assert made.nfev == budget

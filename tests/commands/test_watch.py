@@ -3,7 +3,6 @@
 import http.client
 import json
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,12 +10,16 @@ import threading
 from contextlib import contextmanager
 from importlib.resources import files
 
+import numpy as np
 import pytest
 
 import meco
+from meco.cli import main
 from meco.commands.watch import server
 from meco.commands.watched import seen
+from meco.commands.watched_campaign import seen_campaign
 from meco.errors import InvalidInput
+from meco.experiments.run.store import Store, read_results
 
 
 def fun(x):
@@ -59,8 +62,32 @@ def test_a_finished_run_is_told_in_numbers(folder):
     best = [row[1] for row in told["curve"] if row[1] is not None]
     assert best == sorted(best, reverse=True)
     assert told["curve"][-1][0] == 120
-    assert len(told["points"]) == 20
     assert told["points"][0]["x"] == told["best"]["x"]
+    assert told["reasons"][-1].endswith("RuntimeError: no mesh")
+
+
+def test_designs_that_an_eye_takes_for_one_are_shown_once(folder):
+    x = np.array([point["x"] for point in seen(folder)["points"]]) / 10.0
+    apart = np.abs(x[:, None] - x[None]).max(axis=-1)
+    assert 1 < len(x) <= 20
+    assert apart[~np.eye(len(x), dtype=bool)].min() >= 0.01
+
+
+def test_a_constraint_says_how_often_it_was_kept_lately(folder):
+    with open(folder / "result.json", encoding="utf-8") as file:
+        kept = json.load(file)["constr"]
+    for told in seen(folder)["constraints"]:
+        assert told["value"] == kept[told["name"]]["value"]
+        assert 0.0 <= told["kept"] <= 1.0
+
+
+def test_what_the_method_did_is_drawn(tmp_path):
+    meco.minimize(fun, [(-5, 5)] * 3, budget=60, seed=1, checkpoint=tmp_path / "run")
+    told = {t["name"]: t for t in seen(tmp_path / "run")["steering"]}
+    assert list(told) == ["theta", "share", "delta", "sigma"]
+    assert told["theta"]["curve"][-1][0] == 60
+    assert told["theta"]["share"]
+    assert seen(tmp_path / "run")["over"]
 
 
 def test_a_run_under_way_says_how_long_it_will_take(tmp_path):
@@ -91,24 +118,27 @@ def test_the_server_gives_the_page_and_its_numbers_and_nothing_else(folder):
         assert status == 200
         assert "<title>meco watch</title>" in page
         assert json.loads(get(address, "/seen")[1])["nfev"] == 120
+        assert get(address, "/watch.js")[0] == get(address, "/watch.css")[0] == 200
         assert get(address, "/run.json")[0] == 404
         assert get(address, "/../run.json")[0] == 404
         assert get(address, "/seen", host="evil.example:80")[0] == 403
     assert {p.name: p.stat().st_mtime_ns for p in folder.iterdir()} == before
 
 
-def test_the_page_loads_nothing_from_elsewhere():
-    page = files("meco.commands").joinpath("watch.html").read_text(encoding="utf-8")
-    assert not re.findall(r"https?://|@import|src=", page)
-    for name in re.findall(r'at\("(\w+)"\)', page):
-        assert f'id="{name}"' in page
+@pytest.mark.parametrize("name", ["watch.html", "watch.css", "watch.js"])
+def test_the_page_loads_nothing_from_elsewhere(name):
+    text = files("meco.commands").joinpath(name).read_text(encoding="utf-8")
+    assert not re.findall(r"https?://|@import|url\(", text)
+    assert set(re.findall(r'(?:src|href)="([^"]*)"', text)) <= {"data:,", "/watch.css", "/watch.js"}
 
 
 def test_other_folders_and_taken_ports_are_refused(tmp_path, folder):
-    with pytest.raises(InvalidInput, match="is not the folder of a run"):
+    with pytest.raises(InvalidInput, match="is not the folder of a run or a campaign"):
         server(tmp_path)
     with server(folder) as made, pytest.raises(InvalidInput, match=r"port \d+ cannot be used"):
         server(folder, made.server_address[1])
+    with pytest.raises(InvalidInput, match="port 70000 cannot be used"):
+        server(folder, 70000)
 
 
 def test_the_command_stops_cleanly(folder):
@@ -121,28 +151,40 @@ def test_the_command_stops_cleanly(folder):
     assert started.returncode == 0
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node runs the page's script")
-@pytest.mark.parametrize("begun", [True, False])
-def test_the_script_of_the_page_draws_what_it_is_told(folder, tmp_path, begun):
-    """In place of a browser: elements that keep what is written into them, and one answer of the server."""
-    if not begun:
-        (tmp_path / "run.json").write_text((folder / "run.json").read_text())
-    told = json.dumps(seen(folder if begun else tmp_path))
-    page = files("meco.commands").joinpath("watch.html").read_text(encoding="utf-8")
-    script = re.search(r"<script>(.*)</script>", page, flags=re.DOTALL)[1]
-    stand_in = """
-    const made = {}, document = { getElementById: id => made[id] ??= {} };
-    const setTimeout = () => console.log(JSON.stringify(made));
-    const fetch = async () => ({ json: async () => JSON.parse(told) });
-    """
-    code = f"const told = {json.dumps(told)};{stand_in}{script}"
-    done = subprocess.run(["node", "-e", code], capture_output=True, text=True, check=True)
-    made = json.loads(done.stdout)
-    assert done.stderr == ""
-    assert ("NaN" in done.stdout, "undefined" in done.stdout) == (False, False)
-    if begun:
-        assert made["facts"]["textContent"] == "SHADE-FR · seed 1 · ended"
-        assert made["points"]["innerHTML"].count("<path") == 3 + 20
-        assert "reach" in made["constraints"]["innerHTML"]
-    else:
-        assert made["headline"]["textContent"] == "no evaluation has succeeded yet, 0 of 120 evaluations"
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory):
+    path = tmp_path_factory.mktemp("watch") / "campaign"
+    given = "--problem sphere C01 --methods SHADE MA-ES --runs 2 --budget 120 --workers 1 --quiet --no-report"
+    assert main(["bench", *given.split(), "--executor", "serial", "--out", str(path)]) == 0
+    return path
+
+
+def test_a_campaign_is_told_in_numbers(campaign):
+    told = seen_campaign(campaign)
+    assert (told["done"], told["failed"], told["wanted"], told["over"], told["left"]) == (8, 0, 8, True, 0.0)
+    (made,) = told["experiments"]
+    assert made["problems"] == ["sphere", "C01"]
+    assert [m["name"] for m in made["methods"]] == ["SHADE", "MA-ES"]
+    assert sum(m["rank"] for m in made["methods"]) == 3.0
+    assert [m["cells"] for m in made["methods"]] == [[1.0, 1.0]] * 2
+
+
+def test_a_campaign_under_way_says_what_is_left(campaign, tmp_path):
+    results = read_results(campaign)
+    (first, kept), *others = results.runs.items()
+    with Store.campaign(tmp_path) as store:
+        store.plan(results.experiments[0])
+        store.add([(first, kept)])
+        store.fail([others[0][0]], "no licence")
+        told = seen_campaign(tmp_path)
+    assert (told["done"], told["failed"], told["wanted"], told["over"]) == (1, 1, 8, False)
+    assert told["left"] == pytest.approx(6 * kept.seconds)
+    assert told["reasons"] == [f"{others[0][0].method}: no licence (1 runs)"]
+    assert told["experiments"][0]["methods"][0].get("rank") is None  # one method alone has no rank
+
+
+def test_watching_a_campaign_changes_nothing_in_its_folder(campaign):
+    before = {p.name: p.read_bytes() for p in campaign.iterdir()}
+    with serving(campaign) as address:
+        assert json.loads(get(address, "/seen")[1])["kind"] == "campaign"
+    assert {p.name: p.read_bytes() for p in campaign.iterdir()} == before

@@ -154,7 +154,7 @@ def test_any_record_is_refused(record):
         ({"decoder": "cubic", "controls": None}, "decoder must be one of geometric, aa, ca; got 'cubic'"),
         ({"controls": "theta"}, "controls must be one of epsilon, epsilon-aa, epsilon-ca.*; got 'theta'"),
         ({"features": "model-30"}, "features must be one of population-10.*; got 'model-30'"),
-        ({"kind": "oracle"}, "kind must be one of greedy, squashed; got 'oracle'"),
+        ({"kind": "oracle"}, "kind must be one of greedy, squashed.*; got 'oracle'"),
         ({"grid": [0.0, 1.0]}, "the grid of 'epsilon'"),
         ({"delta": -1.0}, "delta must be a positive number"),
         ({"q_output": "softmax"}, "q_output must be one of linear, sigmoid"),
@@ -280,16 +280,16 @@ def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
 
 def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, monkeypatch):
     monkeypatch.setattr(policy_store, "CHECKOUT", tmp_path / "nowhere")
-    assert policy_names() == ["meco-10d"]
+    assert policy_names() == ["meco-10d", "meco-tr"]
     with pytest.raises(MissingData, match="results/policies of the repository, which MECO_POLICIES may name"):
         load_policy("meco-loo50-C01")
     save_policy(tmp_path / "mine.safetensors", NETWORK)
     monkeypatch.setenv("MECO_POLICIES", str(tmp_path))
-    assert policy_names() == ["meco-10d", "mine"]
+    assert policy_names() == ["meco-10d", "meco-tr", "mine"]
     assert load_policy("mine").metadata["name"] == "mine"
 
 
 def test_a_checkout_has_the_policies_of_the_experiments_and_the_package_only_what_minimize_needs():
     assert {"meco-loo50-C01", "meco-split-30d"} <= set(policy_names())
     assert sum(p.stat().st_size for p in policy_store.SHELF.iterdir()) <= 60_000
-    assert [p.suffix for p in policy_store.SHELF.iterdir() if not p.name.startswith(".")] == [".safetensors"]
+    assert {p.suffix for p in policy_store.SHELF.iterdir() if not p.name.startswith(".")} == {".safetensors"}

@@ -1,7 +1,7 @@
 """The meta-level MDP as Gymnasium environments: MeCO-v0, alone or many in lockstep.
 
-Importing this module registers the environment; gymnasium.make("meco.adapters.gymnasium:MeCO-v0")
-does both at once.
+Gymnasium 1 reads no entry points of others: a name carries the module that registers it. That is meco.gym, so
+gymnasium.make("meco.gym:MeCO-v0") needs no import; after one of this module or of meco.gym, "MeCO-v0" is enough.
 """
 
 from __future__ import annotations
@@ -124,11 +124,15 @@ class MecoVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarra
         return s.astype(np.float32), r, done, never, self._stage.info(self._episode)
 
 
+ENVIRONMENTS: dict[str, tuple[type, type]] = {"MeCO-v0": (MecoEnv, MecoVectorEnv)}  # by id: one run, many in lockstep
+
+
 def register() -> None:
-    """Make the environments known: import this module, or gymnasium.make("meco.adapters.gymnasium:MeCO-v0")."""
-    if "MeCO-v0" not in gymnasium.registry:
-        here = "meco.adapters.gymnasium"
-        gymnasium.register("MeCO-v0", entry_point=f"{here}:MecoEnv", vector_entry_point=f"{here}:MecoVectorEnv")
+    """Make the environments known to Gymnasium, once."""
+    for name, (one, many) in ENVIRONMENTS.items():
+        if name not in gymnasium.registry:
+            entries = [f"{made.__module__}:{made.__name__}" for made in (one, many)]  # as text: a spec becomes JSON
+            gymnasium.register(name, entry_point=entries[0], vector_entry_point=entries[1])
 
 
 register()

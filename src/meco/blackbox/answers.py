@@ -248,22 +248,30 @@ class Call:
         if not self.constraints or answer.fault is not Fault.NONE:
             return answer
         parts = [constraint(x.copy()) for constraint in self.constraints]
-        return checked(_joined(answer, [g for g, _ in parts], [h for _, h in parts]))
+        return checked(_joined(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
 
     def _rows(self, points: np.ndarray) -> list[Answer]:
         answers = read_rows(self.fun(points.copy()), len(points))
         if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
             return answers
         parts = [constraint(points.copy()) for constraint in self.constraints]
-        return [checked(_joined(a, [g[i] for g, _ in parts], [h[i] for _, h in parts])) for i, a in enumerate(answers)]
+        return [
+            checked(_joined(a, [g[i] for g, _ in parts], [h[i] for _, h in parts], self.constraints))
+            for i, a in enumerate(answers)
+        ]
 
 
-def _joined(answer: Answer, g: list[np.ndarray], h: list[np.ndarray]) -> Answer:
-    """The answer with the separate constraints after the function's own."""
-    more_g, more_h = np.concatenate(g), np.concatenate(h)
+def _joined(answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]) -> Answer:
+    """The answer with the separate constraints after the function's own; those with a label are named by it."""
+    labels = [getattr(constraint, "label", "") for constraint in constraints]
     return answer._replace(
-        g=np.concatenate([answer.g, more_g]),
-        h=np.concatenate([answer.h, more_h]),
-        g_names=answer.g_names + ("",) * more_g.size,
-        h_names=answer.h_names + ("",) * more_h.size,
+        g=np.concatenate([answer.g, *g]),
+        h=np.concatenate([answer.h, *h]),
+        g_names=answer.g_names + tuple(name for label, v in zip(labels, g) for name in labelled(label, v.size, "g")),
+        h_names=answer.h_names + tuple(name for label, v in zip(labels, h) for name in labelled(label, v.size, "h")),
     )
+
+
+def labelled(label: str, count: int, kind: str) -> tuple[str, ...]:
+    """Names of the values of one separate constraint: "" where it has no label."""
+    return tuple(f"{label} {kind}{i}" for i in range(1, count + 1)) if label else ("",) * count

@@ -17,8 +17,10 @@ from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known
 from meco.blackbox.habits import given_seed, refuse_unknown
 from meco.blackbox.request import make_request, whole_number
 from meco.blackbox.result import MinimizeResult, make_result
+from meco.blackbox.search_state import SearchState, as_record, belonging, brought_back, remembered, unpacked
 from meco.blackbox.session import prepare
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
+from meco.engines.memory import DoesNotFit
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.files.schema import Maybe, check, parse_json
 from meco.methods import DEFAULT
@@ -29,8 +31,18 @@ INPUTS = {
     "lower": [float], "upper": [float], "budget": int, "method": str, "seed": int, "options": {str: object},
     "x0": Maybe([[float]]), "integrality": Maybe([bool]), "evaluated": Maybe({"count": int}),
     "constraint_names": [str], "ineq_tol": object, "eq_tol": object, "n_ineq": int, "n_eq": int, "out": int,
+    "log": Maybe([bool]),
 }  # fmt: skip
-REPEATED = ("budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol")  # inputs that are JSON as they are
+REPEATED = (
+    "budget",
+    "method",
+    "seed",
+    "x0",
+    "integrality",
+    "ineq_tol",
+    "eq_tol",
+    "log",
+)  # inputs that are JSON as they are
 
 
 class Optimizer:
@@ -65,6 +77,7 @@ class Optimizer:
         eq_tol: Any = EQ_TOL,
         ineq_tol: Any = INEQ_TOL,
         constraint_names: Any = None,
+        log: Any = None,
         **unknown: Any,
     ) -> None:
         if unknown:
@@ -73,7 +86,7 @@ class Optimizer:
         self.request = make_request(
             bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
             constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
-            batch=batch,
+            batch=batch, log=log,
         )  # fmt: skip
         for note in self.request.notes:
             warnings.warn(note, stacklevel=2)
@@ -87,6 +100,7 @@ class Optimizer:
         self.log.declare(*counts)
         self.evaluator, self.engine = prepare(self.request, self.log, self._told)
         self.nit = 0
+        self._stood: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was last told, see _stand()
         self._next()
 
     def _next(self) -> None:
@@ -106,6 +120,11 @@ class Optimizer:
         self.evaluator.note(self.engine.population, self.engine.trace())
         self.nit += 1
         self.log.review()
+        self._stand()
+
+    def _stand(self) -> None:
+        """Hold on to what the search knows, after how many answers and generations."""
+        self._stood = remembered(self.evaluator, self.engine), len(self.log), self.nit
 
     def _told(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The values that were told, as the evaluator asks for them: it stays the one that counts."""
@@ -151,12 +170,14 @@ class Optimizer:
         if lost.shape != (count,):
             raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
         for k, i in enumerate(self._places(points)):
-            answer = checked(Answer(float(f[k, 0]), g[k], h[k]))
-            answer = failure(Fault.RAISED, "told as failed") if lost[k] else answer
-            self.log.take(Entry.of(self._numbers[i], self.nit, 0, self._points[i], answer), answer.reason)
+            self._enter(self.log, self._numbers[i], self._points[i], (float(f[k, 0]), g[k], h[k]), bool(lost[k]))
         if len(self._points) and all(n in self.log.entries for n in self._numbers):
             self._finish()
             self._next()
+
+    def _enter(self, log: EvaluationLog, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> None:
+        answer = failure(Fault.RAISED, "told as failed") if lost else checked(Answer(*values))
+        log.take(Entry.of(number, self.nit, 0, x, answer), answer.reason)
 
     def _places(self, points: np.ndarray) -> list[int]:
         """Which candidates these points are; all of them are found before any is entered."""
@@ -180,13 +201,15 @@ class Optimizer:
         trace = self.evaluator.trace_of() if self.nit else {}
         reason = "budget" if self.done else "running"
         return make_result(
-            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine
-        )
+            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine,
+            evaluator=self.evaluator,
+        )  # fmt: skip
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).
 
-        The state is the history: the inputs, and what was told. from_state() tells it again.
+        The state is the history, the inputs and what was told, and where the search stood when it last knew all of
+        it: from_state() tells again what came later, or everything where the method cannot be saved.
         """
         p, q = self.log.counts
         numbers = sorted(self.log.entries)
@@ -197,6 +220,11 @@ class Optimizer:
         state |= {"x": x, "f": f, "g": g, "h": h}
         if self.request.known is not None:
             state |= {f"known_{key}": value for key, value in self.request.known._asdict().items()}
+        memory, covered, nit = self._stood
+        record = None if memory is None else as_record(memory, self.evaluator, nit)
+        if record is not None:
+            stands = SearchState(record, covered, nit, 0, belonging(self.request.facts()), "")
+            state["search"] = np.frombuffer(stands.packed(), dtype=np.uint8)
         return state | {"sha256": _seal(state)}
 
     @classmethod
@@ -213,7 +241,7 @@ class Optimizer:
                 list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
                 constraint_names=inputs["constraint_names"] or None, **options,
             )  # fmt: skip
-            search._tell_again(number, *values)
+            search._tell_again(search._go_on(state, number, *values), number, *values)
             if not 0 <= inputs["out"] <= len(search._points):
                 raise DamagedFile(f"it says that {inputs['out']} of {len(search._points)} points were given out")
         except (MecoError, TypeError) as error:
@@ -221,9 +249,31 @@ class Optimizer:
         search._out = inputs["out"]
         return search
 
-    def _tell_again(self, number: np.ndarray, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
-        """Tell what was told before, generation by generation."""
-        at = 0
+    def _go_on(self, state: Mapping[str, Any], number: np.ndarray, x: Any, f: Any, g: Any, h: Any) -> int:
+        """Bring back a search that stood after some of these answers: how many, 0 where it has to be told them all."""
+        search = state.get("search")
+        stands = unpacked(search.tobytes()) if isinstance(search, np.ndarray) and search.dtype == np.uint8 else None
+        if stands is None or stands.belongs != belonging(self.request.facts()):
+            return 0
+        log, count = EvaluationLog(self.request.budget), stands.covered
+        if not np.array_equal(number[:count], np.arange(count)):
+            return 0
+        log.declare(*self.log.counts)
+        for n in log.plan(count):
+            self._enter(log, n, x[n], (float(f[n]), g[n], h[n]), lost=not np.isfinite(f[n]))
+        log.review()
+        try:
+            evaluator, engine = brought_back(self.request, log, stands.record)
+        except DoesNotFit:
+            return 0
+        self.log, self.evaluator, self.engine, self.nit = log, evaluator, engine, stands.generation
+        evaluator.call = self._told
+        self._stand()
+        self._next()
+        return stands.covered
+
+    def _tell_again(self, at: int, number: np.ndarray, x: Any, f: Any, g: Any, h: Any) -> None:
+        """Tell what was told before, from some answer on, generation by generation."""
         while at < len(x):
             self.ask()
             until = at + int(np.sum(number[at:] < self._numbers.stop))

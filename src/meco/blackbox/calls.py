@@ -21,12 +21,14 @@ ON_ERROR = (None, "penalize", "retry", "raise")
 STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
 RETRIES = 2  # further calls that a failed point may get
 ALIKE = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
+STOPS = ("feasible", "converged")
 REASONS = {
     "running": "the run goes on",
     "budget": "the budget is spent",
     "max_time": "max_time is over",
     "target": "the target was reached",
     "feasible": "a feasible point was found",
+    "converged": "the search has converged at a feasible point",
     "callback": "the callback asked to stop",
     "interrupt": "the run was interrupted",
     "workers": "the workers are gone",
@@ -43,9 +45,17 @@ class StopRun(BudgetSpent):
         self.reason, self.detail = reason, detail
 
 
+def _number(value: Any) -> float:
+    """A real number, infinite where it is too large for one; nan for anything else."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def seconds(value: Any, name: str, positive: bool = False) -> float:
     """A length of time; infinity is one."""
-    number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    number = _number(value) if not isinstance(value, bool) else math.nan
     if not (number > 0 or (number == 0 and not positive)):
         kind = "a positive number of seconds" if positive else "a number of seconds, 0 or more"
         raise InvalidInput(f"{name} must be {kind}; got {value!r:.60}")
@@ -62,10 +72,10 @@ class Stopping:
         stop: str | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
-        if target is not None and (not isinstance(target, Real) or math.isnan(target)):
+        if target is not None and math.isnan(_number(target)):
             raise InvalidInput(f"target must be a number; got {target!r:.60}")
-        if not (stop is None or (isinstance(stop, str) and stop == "feasible")):
-            raise UnknownName("stop condition", stop, ["feasible"])
+        if not (stop is None or (isinstance(stop, str) and stop in STOPS)):
+            raise UnknownName("stop condition", stop, STOPS)
         self.deadline = None if max_time is None else time.monotonic() + seconds(max_time, "max_time")
         self.errstate = np.geterr()  # the caller's own, for the callback
         self.target, self.stop, self.callback = target, stop, callback if callback is None else read_callback(callback)
@@ -95,23 +105,34 @@ class Stopping:
         if self.reason is None:
             self.reason, self.detail = reason, detail
 
+    def settle(self) -> None:
+        """The search is over: no answer ends what is still called."""
+        self.target, self.stop = None, None
+
     @property
     def watches_answers(self) -> bool:
         """Whether a single answer can end the run."""
-        return self.target is not None or self.stop is not None
+        return self.target is not None or self.stop == "feasible"
+
+    def wish(self, f: float, feasible: bool) -> str | None:
+        """The condition by which this evaluation ends the run."""
+        if feasible and self.target is not None and f <= self.target:
+            return "target"
+        return "feasible" if feasible and self.stop == "feasible" else None
 
     def answered(self, f: float, feasible: bool) -> bool:
-        """Whether this evaluation ends the run."""
-        if feasible and self.target is not None and f <= self.target:
-            self.end("target")
-        elif feasible and self.stop == "feasible":
-            self.end("feasible")
+        """Whether this evaluation, or something before it, ends the run."""
+        reason = self.wish(f, feasible)
+        if reason is not None:
+            self.end(reason)
         return self.reason is not None
 
-    def after_generation(self, result: Callable[[], Any]) -> bool:
-        """Ask the clock and the callback; the result is made only for a callback."""
+    def after_generation(self, result: Callable[[], Any], converged: Callable[[], Any] = lambda: None) -> bool:
+        """Ask the clock, the search and the callback; the result is made only for a callback."""
         with suppress(StopRun):
             self.check()
+        if self.stop == "converged" and np.all(converged()):
+            self.end("converged")
         if self.callback is not None and self.reason is None:
             found = result()
             try:
@@ -178,7 +199,7 @@ class Caller:
         tolerances: Callable[[], tuple[Any, Any]] = lambda: (0.0, 1e-4),
         vectorized: bool = False,
     ) -> None:
-        if on_error not in ON_ERROR:
+        if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
         self.on_error, self.tolerances, self.vectorized = on_error, tolerances, vectorized
@@ -275,12 +296,20 @@ class Caller:
     def _watch(self, until: int) -> None:
         """Show answers to the stopping conditions in order of number, whoever finished first."""
         while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
-            entry = self.log.entries[self.watched]
-            self.watched += 1
-            ineq, eq = self.tolerances()
-            self.strict = self.strict or entry.feasible(0.0, eq)
-            if self.stopping.answered(entry.f, entry.feasible(0.0 if self.strict else ineq, eq)):
+            if self.stopping.answered(*self._shown(self.log.entries[self.watched])):
                 raise StopRun(self.stopping.reason or "target")
+
+    def _shown(self, entry: Entry) -> tuple[float, bool]:
+        """f of the next answer, and whether it counts as feasible: once a point has every g <= 0, only such do."""
+        self.watched += 1
+        ineq, eq = self.tolerances()
+        self.strict = self.strict or entry.feasible(0.0, eq)
+        return entry.f, entry.feasible(0.0 if self.strict else ineq, eq)
+
+    def would_end(self) -> bool:
+        """Whether one of the answers in the log ends the run; they count as watched."""
+        answers = (self.log.entries[n] for n in range(self.watched, len(self.log)))
+        return self.stopping.watches_answers and any(self.stopping.wish(*self._shown(entry)) for entry in answers)
 
 
 def _failure(entry: Entry, reason: str) -> EvaluationFailed:

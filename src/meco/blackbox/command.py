@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.errors import InvalidInput
+from meco.errors import DamagedFile, InvalidInput
+from meco.files.plain import read_plain
 
 LARGEST_OUTPUT = 1 << 24  # bytes
 
@@ -52,12 +53,11 @@ class Command:
         filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
         self._run(filled, place)
         try:
-            size = wanted.stat().st_size
-            if size > LARGEST_OUTPUT:
-                raise ProgramFailed(f"the program's output has {size} bytes, more than {LARGEST_OUTPUT}")
-            answer = json.loads(wanted.read_text(encoding="utf-8"))
+            answer = json.loads(read_plain(wanted, LARGEST_OUTPUT))
         except FileNotFoundError:
             raise ProgramFailed("the program wrote no output file") from None
+        except DamagedFile as error:
+            raise ProgramFailed(f"the program's output cannot be used: {error}") from None
         except (ValueError, RecursionError) as error:
             raise ProgramFailed(f"the program's output is not JSON: {error}") from None
         if not isinstance(answer, dict):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.blackbox.answers import numbers
+from meco.blackbox.answers import labelled, numbers
 from meco.errors import InvalidInput
 
 
@@ -19,6 +19,8 @@ class LimitedValues:
     values: Callable[[np.ndarray], Any]
     lower: np.ndarray = field(default_factory=lambda: np.array(-np.inf))
     upper: np.ndarray = field(default_factory=lambda: np.array(0.0))
+    label: str = ""  # of constraints whose place among all others the search must know
+    hard: bool = False  # whether it must be kept at every evaluation: SciPy's keep_feasible
 
     def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""
@@ -30,11 +32,53 @@ class LimitedValues:
             c = c[:, None] if c.ndim == 1 else c
             if c.shape[0] != x.shape[0]:
                 raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
-        low, high = np.broadcast_to(self.lower, c.shape[-1:]), np.broadcast_to(self.upper, c.shape[-1:])
-        equal = low == high
-        above, below = np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
+        low, high, equal, above, below = self.sides(c.shape[-1])
         g = np.concatenate([c[..., above] - high[above], low[below] - c[..., below]], axis=-1)
         return g, c[..., equal] - low[equal]
+
+    def sides(self, count: int) -> tuple[np.ndarray, ...]:
+        """Limits of `count` values, and which of them are equalities, have an upper limit, have a lower one."""
+        low, high = np.broadcast_to(self.lower, (count,)), np.broadcast_to(self.upper, (count,))
+        equal = low == high
+        return low, high, equal, np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
+
+
+@dataclass(frozen=True, eq=False)
+class LinearConstraint:
+    """lb <= A x <= ub, as SciPy's object of this name, for those without SciPy.
+
+    The model methods use the rows of A as they are. With keep_feasible no point outside of them is evaluated.
+    """
+
+    A: Any
+    lb: Any = -np.inf
+    ub: Any = np.inf
+    keep_feasible: bool = False
+
+
+class Row(NamedTuple):
+    """A linear constraint slope x + offset <= 0, or = 0, by the name of its value."""
+
+    name: str
+    slope: np.ndarray  # [D]
+    offset: float
+    equal: bool
+    hard: bool
+
+
+def linear_rows(constraints: Sequence[Any]) -> list[Row]:
+    """The rows of all linear constraints, in the order and with the names of their values."""
+    found = []
+    for item in constraints:
+        if not isinstance(item.values, MatrixProduct):
+            continue
+        matrix = item.values.matrix
+        low, high, equal, above, below = item.sides(len(matrix))
+        g = np.concatenate([matrix[above], -matrix[below]]), np.concatenate([-high[above], low[below]])
+        for kind, (slopes, offsets) in (("g", g), ("h", (matrix[equal], -low[equal]))):
+            names = labelled(item.label, len(offsets), kind)
+            found += [Row(n, a, float(b), kind == "h", item.hard) for n, a, b in zip(names, slopes, offsets)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -75,17 +119,18 @@ def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> Limite
     dim = lower.size
     if hasattr(item, "lb") and hasattr(item, "ub"):
         low, high = _sides(item, where)
+        hard = bool(np.any(getattr(item, "keep_feasible", False)))
         if hasattr(item, "A"):
             matrix = item.A.toarray() if hasattr(item.A, "toarray") else item.A
             matrix = np.atleast_2d(np.array(matrix, dtype=np.float64))
             if matrix.shape[1] != dim or not np.isfinite(matrix).all():
                 raise InvalidInput(f"{where}: A must be finite with {dim} columns; got shape {matrix.shape}")
             _check_reachable(matrix, low, high, lower, upper, where)
-            return LimitedValues(MatrixProduct(matrix), low, high)
+            return LimitedValues(MatrixProduct(matrix), low, high, where, hard)
         if callable(getattr(item, "fun", None)):
-            return LimitedValues(item.fun, low, high)
+            return LimitedValues(item.fun, low, high, where if hard else "", hard)
         _check_reachable(np.eye(dim), low, high, lower, upper, where)
-        return LimitedValues(MatrixProduct(np.eye(dim)), low, high)  # bounds on x, given as a constraint
+        return LimitedValues(MatrixProduct(np.eye(dim)), low, high, where, hard)  # bounds on x, given as a constraint
     if isinstance(item, Mapping):
         return _read_dict(item, where)
     if callable(item):

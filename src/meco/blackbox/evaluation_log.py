@@ -94,6 +94,7 @@ class EvaluationLog:
         self.keep: Callable[[Entry], None] = lambda entry: None
         self.failed: Callable[[Entry, str], None] = lambda entry, reason: None
         self.past: dict[int, Entry] = {}
+        self.near: np.ndarray | None = None  # [D] how far apart points may lie that count as the same
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
@@ -122,6 +123,12 @@ class EvaluationLog:
         """Give the number of constraints beforehand; their names are still to come."""
         self.layout, self.declared = Layout(n_ineq, n_eq), True
 
+    def adopt(self, other: EvaluationLog) -> None:
+        """Hold what another log holds; what is to be given back of it is not given back again."""
+        own = {"keep", "failed", "past", "near"}
+        vars(self).update({name: value for name, value in vars(other).items() if name not in own})
+        self.past = {number: entry for number, entry in self.past.items() if number not in other.entries}
+
     def plan(self, count: int) -> range:
         """Numbers for the next calls."""
         self.planned += count
@@ -132,10 +139,12 @@ class EvaluationLog:
         entry = self.past.pop(number, None)
         if entry is None:
             return False
-        if entry.x.tobytes() != x.tobytes():
+        same = entry.x.tobytes() == x.tobytes() or (self.near is not None and (abs(entry.x - x) <= self.near).all())
+        if not same:
             raise InvalidInput(
                 f"the run's log does not fit: evaluation {number} was made at another point than this search asks for "
-                "(other inputs, or another version of a library); start a new run with evaluated=<the run's folder>"
+                "(other inputs, or another version of a library or number of its threads); start a new run with "
+                "evaluated=<the run's folder>"
             )
         self.take(entry, new=False)
         return True

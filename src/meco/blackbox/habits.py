@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -101,3 +101,10 @@ def read_callback(callback: Any) -> Callable[[Any], Any]:
             f"callback(*, intermediate_result); got one that takes ({', '.join(p.name for p in parameters)})"
         )
     return callback
+
+
+def read_names(given: Any) -> tuple[str, ...]:
+    """Names of constraints, in order."""
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise InvalidInput(f"constraint_names must be a list of names; got {given!r:.60}")
+    return tuple(map(str, np.ravel(given) if isinstance(given, np.ndarray) else given))

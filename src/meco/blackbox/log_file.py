@@ -28,6 +28,7 @@ from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry
 from meco.errors import DamagedFile
 from meco.files.atomic import replacing
+from meco.files.plain import read_plain
 
 MAGIC = b"MECOLOG\n"
 FORMAT = 2
@@ -36,6 +37,7 @@ MARK = b"\xfeMEC"
 FRAME = struct.Struct("<4sII")
 HEAD = struct.Struct("<QIHHIII")
 CHECK = struct.Struct("<I")
+VALUE = struct.Struct("<d")
 HEADER_1 = struct.Struct("<8sHHIIIII")  # of version 0.1
 CALL, NAMES = 1, 2
 PATIENCE = 0.05  # seconds that a record may wait for company before it is handed to the system
@@ -58,17 +60,21 @@ class Encoder:
             self.numbers.setdefault(known, len(self.numbers))
 
     def __call__(self, entry: Entry) -> bytes:
-        names, before = (entry.g_names, entry.h_names), b""
+        number, batch, attempt, fault, x, f, g, h, g_names, h_names = entry
+        named, before = self._number((g_names, h_names)) if g_names or h_names else (0, b"")
+        head = HEAD.pack(number, batch, fault, attempt, g.size, h.size, named)
+        return before + _frame(CALL, b"".join((head, x.tobytes(), VALUE.pack(f), g.tobytes(), h.tobytes())))
+
+    def _number(self, names: Names) -> tuple[int, bytes]:
+        """The number of these names, and the frame that says them the first time."""
         if not any(map(any, names)):
-            names = ((), ())
-        if names not in self.numbers:
-            self.numbers[names] = len(self.numbers)
-            before = _frame(NAMES, json.dumps(names, ensure_ascii=False).encode("utf-8", "backslashreplace"))
-        head = HEAD.pack(
-            entry.number, entry.batch, entry.fault, entry.attempt, entry.g.size, entry.h.size, self.numbers[names]
-        )
-        values = np.array([entry.f]).tobytes()
-        return before + _frame(CALL, b"".join((head, entry.x.tobytes(), values, entry.g.tobytes(), entry.h.tobytes())))
+            return 0, b""
+        known = self.numbers.get(names)
+        if known is not None:
+            return known, b""
+        self.numbers[names] = len(self.numbers)
+        text = json.dumps(names, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        return self.numbers[names], _frame(NAMES, text)
 
 
 def _decoded(content: bytes, names: list[Names], facts: dict[str, Any] | None) -> Entry | None:
@@ -206,9 +212,7 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
 
 def _content(path: Path) -> bytes:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise DamagedFile(f"{path} is no log of a run: it has more than {LARGEST_FILE} bytes")
-        return path.read_bytes()
+        return read_plain(path, LARGEST_FILE)
     except FileNotFoundError:
         return b""
     except OSError as error:

@@ -8,16 +8,21 @@ import operator
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations, Known
-from meco.blackbox.habits import read_seed
+from meco.blackbox.habits import read_names, read_seed
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved, strictest
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS
 from meco.problems.problem import check_bounds
+
+if TYPE_CHECKING:
+    from meco.blackbox.constraints import Row
+    from meco.blackbox.scale import LogScale
+    from meco.engines.engine import Task
 
 MOST_NUMBERS = 100_000_000  # in a population
 WIDEST = 1e300  # of a box: arithmetic with wider ones overflows
@@ -40,6 +45,11 @@ class Request:
     ineq_tol: Tolerance = INEQ_TOL
     eq_tol: Tolerance = EQ_TOL
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
+    logarithmic: np.ndarray | None = None  # [D] bool: variables on a logarithmic scale
+    repeats: int = 0  # calls of the best point that are made again at the end
+    keep: bool | tuple[str, ...] = False  # constraints that must never be violated: True for all, or names
+    hard: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
+    rows: tuple[Row, ...] = ()  # linear constraints
 
     @property
     def dim(self) -> int:
@@ -60,6 +70,23 @@ class Request:
             return self.ineq_tol, self.eq_tol
         return strictest(self.ineq_tol, "ineq_tol"), strictest(self.eq_tol, "eq_tol")
 
+    def scale(self) -> LogScale | None:
+        """What takes variables on a logarithmic scale to the box and back."""
+        if self.logarithmic is None:
+            return None
+        from meco.blackbox.scale import LogScale
+
+        return LogScale(self.logarithmic, self.lower, self.upper)
+
+    def limited(self, task: Task, evaluator: Any) -> Task:
+        """The task with what is known of its constraints beforehand, which the evaluator keeps to as well."""
+        if not (self.rows or self.keep or self.hard):
+            return task
+        from meco.blackbox.limits import limited
+
+        task, evaluator.kept = limited(task, self, evaluator.log)
+        return task
+
     def facts(self) -> dict[str, Any]:
         """The same in JSON, to the last bit."""
         known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest(self.known)}
@@ -76,6 +103,9 @@ class Request:
             "constraint_names": list(self.names),
             "ineq_tol": self.ineq_tol,
             "eq_tol": self.eq_tol,
+            "log": None if self.logarithmic is None else self.logarithmic.tolist(),
+            "repeats": self.repeats or None,
+            "keep_feasible": list(self.keep) if isinstance(self.keep, tuple) else self.keep or None,
         }
 
 
@@ -92,6 +122,8 @@ def make_request(
     ineq_tol: Any = INEQ_TOL,
     eq_tol: Any = EQ_TOL,
     at_once: int = 1,
+    log: Any = None,
+    repeats: Any = None,
     **options: Any,
 ) -> Request:
     """Check everything that can be checked before an evaluation is spent.
@@ -107,12 +139,14 @@ def make_request(
             raise InvalidInput(f"pop_size is too large for {lower.size} variables; got {options['pop_size']}")
     if options.get("batch") is not None or "batch" in METHODS[method].options:
         options["batch"] = whole_number(at_once if options.get("batch") is None else options["batch"], "batch")
+        if min(options["batch"], budget) * lower.size > MOST_NUMBERS:
+            raise InvalidInput(f"batch is too large for {lower.size} variables; got {options['batch']}")
     whole = read_integrality(integrality, lower.size)
     if whole is not None:
         lower, upper = _whole_bounds(lower, upper, whole)
     known = None if evaluated is None else read_known(evaluated, lower, upper)
-    names = () if constraint_names is None else tuple(str(name) for name in constraint_names)
-    allowed = {
+    names = () if constraint_names is None else read_names(constraint_names)
+    allowed: dict[str, Any] = {
         key: value if isinstance(value, float) and 0 <= value < math.inf else read_tolerance(value, key)
         for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))
     }
@@ -130,7 +164,23 @@ def make_request(
         names,
         **allowed,
         notes=_warnings(method, lower.size, budget + (0 if known is None else len(known.f))),
+        logarithmic=None if log is None else _log_scale(log, lower, upper, whole),
+        repeats=0 if repeats is None else _read_repeats(repeats, budget),
     )
+
+
+def _log_scale(log: Any, lower: np.ndarray, upper: np.ndarray, whole: np.ndarray | None) -> np.ndarray | None:
+    from meco.blackbox.scale import read_log
+
+    return read_log(log, lower, upper, whole)
+
+
+def _read_repeats(repeats: Any, budget: int) -> int:
+    """Further calls of the best point, for which the budget must leave room."""
+    count = whole_number(repeats, "repeats", least=0)
+    if 2 * count >= budget:
+        raise InvalidInput(f"repeats must be less than half of the budget of {budget}; got {count}")
+    return count
 
 
 def _check_names(names: tuple[str, ...], known: Known | None, allowed: Mapping[str, Tolerance]) -> None:

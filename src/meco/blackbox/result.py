@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,24 @@ from meco.blackbox.calls import REASONS
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
 from meco.engines.engine import Engine
+from meco.evaluator import Evaluator
 
 FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
-SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constr", "nfev", "nit", "nfail", "stop_reason", "seed")
+SHOWN = (
+    "message",
+    "success",
+    "status",
+    "fun",
+    "x",
+    "maxcv",
+    "constr",
+    "nfev",
+    "nit",
+    "nfail",
+    "starts",
+    "stop_reason",
+    "seed",
+)
 
 
 class MinimizeResult(dict):
@@ -31,14 +46,19 @@ class MinimizeResult(dict):
         message: In words: what stopped the run, what was found, what went wrong.
         maxcv: Largest violation, without tolerance.
         constr: Name -> {"value", "violation", "tolerance"} of each constraint at x.
+        multipliers: Name -> Lagrange multiplier of each constraint at x: what f would fall by for each unit that the
+            constraint is allowed more, as far as the models can tell. None while the run goes on, and of methods
+            without models.
+        repeated: With repeats=: calls of x, mean and spread (standard deviation) of f, constr_spread of constraints;
+            fun and constr are means then. None elsewhere.
         nfev: Calls made; nfail of them failed, failures counts them by kind.
         nit: Generations.
         starts: How often the search began, where the method begins again by itself.
-        stop_reason: budget, max_time, target, feasible, callback, interrupt, workers or finished.
+        stop_reason: budget, max_time, target, feasible, converged, callback, interrupt, workers or finished.
         evaluations: Every evaluation, as columns.
         trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta, share and
             delta of TR-ES, action and eps of MeCO.
-        seed: Of the run, with method, versions and notes.
+        seed: Of the run, with method, bounds, versions and notes.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -63,6 +83,10 @@ class MinimizeResult(dict):
         from meco.blackbox.pictures import plot_result
 
         return plot_result(self, path)
+
+    def report(self, path: Any) -> Any:
+        """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
+        return meco.write_report(self, path)
 
     def to_csv(self, path: Any = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, or returned as text."""
@@ -92,32 +116,29 @@ def make_result(
     trace: Mapping[str, np.ndarray] | None = None,
     notes: Sequence[str] = (),
     engine: Engine | None = None,
+    evaluator: Evaluator | None = None,
 ) -> MinimizeResult:
     """The result of everything the log holds."""
     allowed = request.tolerances(log)
     every = log.columns(request.dim, request.known, *allowed)
-    if len(every):
-        at = every.leader
-        x, fun, feasible = every.x[at].copy(), float(every.f[at]), bool(every.feasible[at])
-        usable = not every.failed[at]
-    else:
-        x = (request.lower + request.upper) / 2 if request.x0 is None else request.x0[0].copy()
-        fun, feasible, usable = float("nan"), False, False
-        if request.integrality is not None:
-            x = np.where(request.integrality, np.floor(x), x)
-    constr = _constraints(log.names(request.names), every, at, *allowed) if len(every) else {}
-    worst = max((c["violation"] for c in constr.values()), default=0.0) if usable else float("nan")
+    found = _best(request, every, allowed)
+    names = _distinct(log.names(request.names))
+    constr = _constraints(names, found, *allowed) if len(every) else {}
+    worst = max((c["violation"] for c in constr.values()), default=0.0) if found.usable else float("nan")
+    prices = None if reason == "running" else _multipliers(engine, evaluator, found)
     result = MinimizeResult(
-        x=x,
-        fun=fun if usable else float("nan"),
-        success=feasible,
-        status=0 if feasible else 1 if usable else 2,
+        x=found.x,
+        fun=found.f if found.usable else float("nan"),
+        success=found.feasible,
+        status=0 if found.feasible else 1 if found.usable else 2,
         message="",
         nfev=len(log),
         nit=nit,
         maxcv=worst,
-        feasible=feasible,
+        feasible=found.feasible,
         constr=constr,
+        multipliers=None if prices is None else dict(zip(names, prices.tolist())),
+        repeated=found.repeated,
         stop_reason=reason,
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
@@ -126,6 +147,7 @@ def make_result(
         starts=int(trace["starts"][-1]) + 1 if trace and "starts" in trace else 1,
         seed=request.seed,
         method=request.method,
+        bounds=np.stack([request.lower, request.upper], axis=1),
         versions=versions() | _policy(engine),
         notes=list(notes),
     )
@@ -144,16 +166,55 @@ def _policy(engine: Engine | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _constraints(names: Sequence[str], every: Evaluations, at: int, *allowed: Any) -> dict[str, dict[str, float]]:
+def _multipliers(engine: Engine | None, evaluator: Evaluator | None, found: _Best) -> np.ndarray | None:
+    """Lagrange multipliers [C] at the best point, where the engine knows any."""
+    if engine is None or evaluator is None or not engine.generation or not found.usable:
+        return None
+    prices = engine.multipliers(evaluator.to_unit(found.x[None]))
+    return None if prices is None else prices[0]
+
+
+class _Best(NamedTuple):
+    """The point that a run answers with, its values, and what repeated calls of it say."""
+
+    x: np.ndarray
+    f: float
+    g: np.ndarray
+    h: np.ndarray
+    feasible: bool
+    usable: bool
+    repeated: dict[str, Any] | None = None
+
+
+def _best(request: Request, every: Evaluations, allowed: tuple[Any, Any]) -> _Best:
+    if not len(every):
+        x = (request.lower + request.upper) / 2 if request.x0 is None else request.x0[0].copy()
+        x = x if request.integrality is None else np.where(request.integrality, np.floor(x), x)
+        return _Best(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
+    if request.repeats:
+        from meco.blackbox.repeats import settled
+
+        found = settled(every, allowed)
+        if found is not None:
+            spread, *others = found.spread
+            said: dict[str, Any] = {"calls": found.calls, "mean": found.f, "spread": float(spread)}
+            said["constr_spread"] = np.concatenate(others)
+            return _Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True, said)
+    at = every.leader
+    values = every.x[at].copy(), float(every.f[at]), every.g[at], every.h[at]
+    return _Best(*values, bool(every.feasible[at]), not every.failed[at])
+
+
+def _constraints(names: Sequence[str], found: _Best, *allowed: Any) -> dict[str, dict[str, float]]:
     """Value, violation and tolerance of each constraint, inequalities first."""
-    g, h = every.g[at], every.h[at]
+    g, h = found.g, found.h
     rows = zip(
         np.concatenate([g, h]),
         np.concatenate([np.maximum(g, 0.0), np.abs(h)]),
         np.concatenate([np.broadcast_to(t, v.shape) for t, v in zip(allowed, (g, h))]),
     )
     keys = ("value", "violation", "tolerance")
-    return {name: dict(zip(keys, map(float, row))) for name, row in zip(_distinct(names), rows)}
+    return {name: dict(zip(keys, map(float, row))) for name, row in zip(names, rows)}
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -191,12 +252,22 @@ def _found(result: MinimizeResult) -> list[str]:
             "No feasible point was found; this x violates the constraints least in sum "
             f"({len(hurt)} of {len(result.constr)} violated, worst: {worst} by {hurt[worst]:.6g})."
         ]
-    said = [f"Best feasible f = {result.fun:.10g}."]
+    said = [f"Best feasible f = {result.fun:.10g}{_mean_of(result)}."]
     inequalities = list(result.constr.items())[: result.evaluations.g.shape[1]]
     worst, over = max(inequalities, key=lambda pair: pair[1]["violation"], default=("", {"violation": 0.0}))
     if over["violation"] > 0:
         said.append(f"No point has every inequality at 0 or below: {worst} is{excess(over)}.")
     return said
+
+
+def _mean_of(result: MinimizeResult) -> str:
+    """Of how many calls f is the mean, where the best point was called again."""
+    again = result.repeated
+    return (
+        ""
+        if again is None
+        else f", the mean of {again['calls']} calls with a standard deviation of {again['spread']:.3g}"
+    )
 
 
 def excess(found: Mapping[str, float]) -> str:

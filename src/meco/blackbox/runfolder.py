@@ -1,10 +1,11 @@
 """A run folder: inputs, the log of every call, the search's state, and the result, so that nothing is lost.
 
-run.json         inputs, versions, seed
+run.json         inputs, versions, seed, threads of linear algebra
 evals.bin        the log (see log_file.py); all that a resumed run needs besides run.json
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
-state.bin        where the search stood after a generation (see snapshot.py); a resumed run must arrive at the same
+state.bin        where the search stood after a generation (see search_state.py): what came before is not repeated
+trace.jsonl      what the method did, now and then (see trace_file.py): to be looked at
 result.json      the result of the last session
 """
 
@@ -14,28 +15,30 @@ import json
 import os
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 import meco
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.log_file import FORMAT, LogFile, read_log, write_log
 from meco.blackbox.result import versions
 from meco.blackbox.runreader import place_of, read_facts, write_facts
-from meco.blackbox.snapshot import Snapshot, read_snapshot
-from meco.errors import CannotWrite, InvalidInput, MecoError
-from meco.files.atomic import DRAFT, write_json
+from meco.blackbox.threads import blas_threads
+from meco.blackbox.trace_file import TraceFile
+from meco.errors import CannotWrite, DamagedFile, InvalidInput, MecoError
+from meco.files.atomic import DRAFT, write_bytes, write_json
 from meco.files.lock import Lock
+from meco.files.plain import check_plain, read_plain
+from meco.files.safetensors import LARGEST_FILE
 from meco.methods import METHODS
 
 CLOCK = struct.Struct("<Qdd")
+FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
 OURS = {"lock", "run.json" + DRAFT}  # what a run that was killed while it began may leave
-STATE_EVERY = 0.2  # seconds; the state is a check, the log is what resumes
+SELDOM = 50  # a state is written when this many times what the last one cost has passed
 
 
 @dataclass(frozen=True)
@@ -52,12 +55,13 @@ class RunFolder:
     def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
         self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
         self.notes: list[str] = []
+        self._written = Writing(self)
         self.broken = False  # whether something could not be written: then nothing more is
         self.past = self._take_over()
         self._order = [entry.number for entry in self.past]  # as they stand in the log
+        self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
-        self._expected = read_snapshot(path / "state.bin")  # what an interrupted run left
-        self._stated = -np.inf
+        self._due = 0.0  # when the next state is to be written
 
     @classmethod
     def open(
@@ -70,6 +74,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
+            check_plain(path, (*FILES, *(name + DRAFT for name in FILES)))
             lock = Lock(path / "lock")
             return cls._open(path, mark, inputs, resume, source, lock)
 
@@ -83,7 +88,7 @@ class RunFolder:
             if facts is None:
                 facts = {
                     "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, "source": source, "place": place_of(path),
+                    "inputs": inputs, "source": source, "place": place_of(path), "threads": blas_threads(),
                 }  # fmt: skip
                 write_facts(path, facts, mark.fsync)
             elif not resume:
@@ -115,6 +120,17 @@ class RunFolder:
         self.log_file = LogFile(place, found.names, self.fsync)
         return found.entries
 
+    def other_threads(self) -> str:
+        """What to say where the run was begun with another number of threads of linear algebra; nothing elsewhere."""
+        before, now = self.facts.get("threads"), blas_threads()
+        if before is None or now is None or before == now:
+            return ""
+        return (
+            f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and goes on with {now}: "
+            "its points may differ from those of an uninterrupted run in their last bits "
+            f"(OPENBLAS_NUM_THREADS={before} keeps them)"
+        )
+
     def attach(self, log: EvaluationLog) -> None:
         """Feed the log what is known, and hear from it what is new."""
         log.past = {entry.number: entry for entry in self.past}
@@ -136,32 +152,32 @@ class RunFolder:
         with self._writing():
             self._clock.write(CLOCK.pack(number, time.time(), seconds))
 
-    def generation(self, number: int, snapshot: Callable[[], Snapshot], last: bool = False) -> None:
+    def traced(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
+        """Note now and then what the method did."""
+        with self._writing():
+            self._trace.note(nfev, trace)
+
+    def generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
         """Make sure that everything so far is on disk, and now and then note where the search stands."""
         with self._writing():
             self.log_file.flush()
             self._clock.flush()
-        due = last or time.monotonic() - self._stated >= STATE_EVERY
-        if not due and (self._expected is None or self._expected.generation != number):
+        begun = time.monotonic()
+        if begun < self._due and not last:
             return
-        state = snapshot()
-        self._compare(state)
-        if due:
+        content = state()
+        if content is not None:
             with self._writing():
-                state.write(self.path / "state.bin")
-            self._stated = time.monotonic()
+                write_bytes(self.path / "state.bin", content)
+        now = time.monotonic()
+        self._due = now + SELDOM * (now - begun)
 
-    def _compare(self, state: Snapshot) -> None:
-        """A resumed search that passes the stored state must agree with it to the last bit."""
-        if self._expected is None or self._expected.generation != state.generation:
-            return
-        wrong = self._expected.difference(state)
-        self._expected = None
-        if wrong is not None:
-            raise InvalidInput(
-                f"{self.path}: the search arrived at another {wrong} than the interrupted one (another version of a "
-                "library?); start a new run with evaluated=<this folder>"
-            )
+    def state(self) -> bytes:
+        """What generation() wrote last, or nothing."""
+        try:
+            return read_plain(self.path / "state.bin", LARGEST_FILE)
+        except (OSError, DamagedFile):
+            return b""
 
     def finish(self, log: EvaluationLog, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
@@ -173,15 +189,9 @@ class RunFolder:
                 self.log_file.rewrite(entries[n] for n in self._order)
             write_json(self.path / "result.json", result, self.fsync)
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """After a failure nothing more is written: what the log holds is then the beginning of the run."""
-        try:
-            with written(self.path):
-                yield
-        except CannotWrite:
-            self.broken = True
-            raise
+    def _writing(self) -> Writing:
+        """Around everything that is written."""
+        return self._written
 
     def close(self) -> None:
         """Let go of the files and of the folder, in every case."""
@@ -192,6 +202,22 @@ class RunFolder:
             with suppress(OSError):  # times are a convenience
                 self._clock.close()
             self.lock.release()
+
+
+class Writing:
+    """After a failure nothing more is written: what the log holds is then the beginning of the run."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, OSError):
+            self.folder.broken = True
+            with written(self.folder.path):
+                raise error
 
 
 @contextmanager

@@ -34,6 +34,9 @@ FACTS = {
         "ineq_tol": object,
         "eq_tol": object,
         "on_error": Maybe(str),
+        "log": Maybe([bool]),
+        "repeats": Maybe(int),
+        "keep_feasible": Maybe(object),
     },
     "source": Maybe(
         {
@@ -43,6 +46,7 @@ FACTS = {
             "evaluated": Maybe(str),
         }
     ),
+    "threads": Maybe(int),
     "constraints": Maybe({"ineq": [str], "eq": [str]}),  # of version 0.1
 }
 
@@ -55,8 +59,11 @@ def write_facts(path: Path, facts: dict[str, Any], fsync: bool = False) -> None:
 def read_facts(path: Path) -> dict[str, Any] | None:
     """What run.json says, or None where there is none."""
     file = path / "run.json"
-    if not file.exists():
-        return None
+    try:
+        if not file.exists():
+            return None
+    except OSError as error:  # no name that a file could have
+        raise InvalidInput(f"{str(path)!r:.60} is no folder: {error.strerror}") from error
     facts = read_json(file)
     check(facts, {"format": int, "versions": {"meco": str}}, str(file))
     if facts["format"] > FORMAT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from meco.arrays import Array, rows
 from meco.blackbox.calls import Caller, StopRun
 from meco.blackbox.evaluation_log import EvaluationLog, Known, LayoutChanged
+from meco.blackbox.repeats import call_again
 from meco.blackbox.request import Request
 from meco.blackbox.result import MinimizeResult, make_result
 from meco.engines.engine import Engine, Task
@@ -25,7 +27,6 @@ from meco.streams import Streams
 
 if TYPE_CHECKING:
     from meco.blackbox.runfolder import RunFolder
-    from meco.blackbox.snapshot import Snapshot
 
 SCOUT = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
 
@@ -47,6 +48,7 @@ def prepare(
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in first}.values())
     task = Task.of(evaluator, Streams([request.seed]), x0=np.array(distinct) if distinct else None)
+    task = request.limited(task, evaluator)
     return evaluator, build_engine(request.method, task, **request.options)
 
 
@@ -59,17 +61,22 @@ class WarmStartEvaluator(Evaluator):
     only proposes known points ends too.
     """
 
+    remembers = ("nfev", "_most", "feasible_best", "score_best", "untold")
+    kept: Callable[[np.ndarray], np.ndarray] = staticmethod(lambda unit: unit)  # where points [n, D] may lie at first
+
     def __init__(self, request: Request, log: EvaluationLog, call: Callable[[np.ndarray], Values]) -> None:
         ineq_tol, eq_tol = request.strictest
         problem = Problem(
             "fun", request.lower, request.upper, 0, 0, lambda x: call(x[0]),
             integrality=request.integrality, ineq_tol=ineq_tol, eq_tol=eq_tol,
         )  # fmt: skip
-        super().__init__(problem, request.budget)
+        super().__init__(problem, request.budget - request.repeats)  # these are made when the search is over
         self.request, self.log, self.call = request, log, call
+        self.scale = request.scale()
         self._scouting = np.random.default_rng([request.seed, SCOUT])
         self._exact: dict[bytes, np.ndarray] = {}
         self._known: dict[bytes, list[tuple[Any, ...]]] = {}
+        self._untold = 0  # how many values are known and were not asked for
 
     def counts(self) -> tuple[int, int]:
         """Numbers of inequalities and equalities, known from the first answers on."""
@@ -94,8 +101,20 @@ class WarmStartEvaluator(Evaluator):
         if len(unit):
             for i, row in enumerate(unit):
                 self._known.setdefault(row.tobytes(), []).append((known.f[i], known.g[i], known.h[i]))
+            self._untold += len(unit)
             self._challenge(*known)
         return unit
+
+    @property
+    def untold(self) -> np.ndarray:
+        """How many values of each known point have not been asked for."""
+        return np.array([len(values) for values in self._known.values()], dtype=np.int64)
+
+    @untold.setter
+    def untold(self, counts: np.ndarray) -> None:
+        for values, count in zip(self._known.values(), counts.tolist()):
+            del values[: max(0, len(values) - count)]
+        self._untold = sum(map(len, self._known.values()))
 
     def charge(self, count: int) -> None:
         """Count calls that were made beside the candidates asked for."""
@@ -125,12 +144,11 @@ class WarmStartEvaluator(Evaluator):
     def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
         """Known candidates from memory, the others in index order while the budget lasts."""
         free: dict[int, tuple[Any, ...]] = {}
-        if self._known:
+        if self._untold:
             for i, key in enumerate(_keys(unit)):
-                if key in self._known and (wanted is None or wanted[0, i]):
+                if self._known.get(key) and (wanted is None or wanted[0, i]):
                     free[i] = self._known[key].pop(0)
-                    if not self._known[key]:
-                        del self._known[key]
+            self._untold -= len(free)
         if not free:
             return super().evaluate(unit, wanted)
         count = unit.shape[1]
@@ -165,7 +183,8 @@ class WarmStartEvaluator(Evaluator):
         An engine can only be told once it is known how many constraints there are.
         """
         while self.log.layout is None and self.log.planned < self.budget:
-            x = self.to_box(self._scouting.random((1, min(size, self.budget - self.log.planned), self.dim)))[0]
+            unit = self._scouting.random((min(size, self.budget - self.log.planned), self.dim))
+            x = self.to_box(self.kept(unit)[None])[0]
             self.charge(len(x))
             self._challenge(x, *self.call(x))
         return self.log.layout is not None
@@ -192,12 +211,14 @@ class Session:
         self.folder: RunFolder | None = None
         self.nit = 0
         self.between = False  # whether a generation is complete and the next not begun
+        self.anew = False  # whether the search was begun anew on the way
+        self.state: Callable[[], bytes | None] = lambda: None  # where the search stands, for the folder
         self.notes: list[str] = list(request.notes)
         if report is not None:
             caller.tick = lambda: report(self)
         if request.known is not None:
             self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
-        self.evaluator, self.engine = prepare(request, self.log, self._call)
+        self.evaluator, self.engine = prepare(request, self.log, self.call)
         caller.charge = self.evaluator.charge
 
     def keep_in(self, folder: RunFolder) -> None:
@@ -213,7 +234,9 @@ class Session:
         """Search until something ends it; always a result, but for errors, which carry it."""
         with self._heard():
             try:
-                self._ended()
+                self._ended(self._search)
+                if self.request.repeats:
+                    self._ended(partial(call_again, self))
                 return self._finished()
             except BaseException as error:
                 self._hand_over(error)
@@ -221,19 +244,17 @@ class Session:
             finally:
                 self.close()
 
-    def _ended(self) -> None:
-        """Search, and note why it ended."""
+    def _ended(self, calls: Callable[[], None]) -> None:
+        """Make calls, and note why they ended."""
         try:
-            self._search()
+            calls()
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
         except KeyboardInterrupt:
             self.between = False  # the streams may have moved on: where the search stands is not known
             self.stopping.end("interrupt")
         finally:
-            close = getattr(self.report, "close", None)
-            if close is not None:
-                close()
+            getattr(self.report, "close", lambda: None)()  # clears its line
 
     def close(self) -> None:
         """Let go of workers and files, while signals are still heard here."""
@@ -255,7 +276,7 @@ class Session:
         result = self.result()
         if self.folder is not None:
             if self.between:
-                self.folder.generation(self.nit, self._snapshot, last=True)
+                self.folder.generation(self.state, last=True)
             self.folder.finish(self.log, result.summary())
         return result
 
@@ -278,11 +299,13 @@ class Session:
         """A new search for the constraints that there really are, which knows what the first one was told."""
         good = [n for n, entry in self.log.entries.items() if entry.good]
         known = Known(np.array([self.log.entries[n].x for n in good]), *self.log.values(good))
-        self.evaluator, self.engine = prepare(self.request, self.log, self._call, known)
+        self.anew = True
+        self.evaluator, self.engine = prepare(self.request, self.log, self.call, known)
         self.evaluator.charge(self.log.planned)
         self.caller.charge = self.evaluator.charge
 
-    def _call(self, x: np.ndarray) -> Values:
+    def call(self, x: np.ndarray) -> Values:
+        """What the function says of points [n, D]."""
         self.between = False
         return self.caller(x)
 
@@ -293,21 +316,17 @@ class Session:
         ev = self.request.known.evaluation(*self.request.tolerances(self.log))
         return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
-    def _snapshot(self) -> Snapshot:
-        from meco.blackbox.snapshot import Snapshot
-
-        return Snapshot.of(self.engine, self.nit, len(self.log))
-
     def _after_generation(self) -> bool:
         self.nit += 1
         self.between = True
         if self.folder is not None:
-            self.folder.generation(self.nit, self._snapshot)
+            self.folder.generation(self.state)
+            self.folder.traced(len(self.log), self.engine.trace)
         if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
         if self.report is not None:
             self.report(self)
-        return self.stopping.after_generation(self.result)
+        return self.stopping.after_generation(self.result, self.engine.converged)
 
     def result(self) -> MinimizeResult:
         """The result so far."""
@@ -315,7 +334,8 @@ class Session:
         trace = self.evaluator.trace_of() if seen else {}
         return make_result(
             self.request, self.log, self.stopping.reason or "running", detail=self.stopping.detail, nit=self.nit,
-            trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()], engine=self.engine,
+            trace=trace, notes=[*self.notes, *self.evaluator.notes, *self._untried()],
+            engine=self.engine, evaluator=self.evaluator,
         )  # fmt: skip
 
     def _untried(self) -> list[str]:

@@ -29,7 +29,7 @@ def read_tolerance(given: Any, keyword: str) -> Tolerance:
 def _number(value: Any, what: str) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
         raise InvalidInput(

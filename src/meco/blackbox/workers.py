@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import pickle
 import time
@@ -26,11 +27,13 @@ def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
         return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)), timeout)
     if callable(workers):
         return Mapped(workers, _packed(call, timeout, _pickles(workers)))
-    if isinstance(workers, bool) or not hasattr(workers, "__index__"):
+    try:
+        count = 0 if isinstance(workers, bool) else operator.index(workers)
+    except TypeError as error:
         raise InvalidInput(
-            f"workers must be a number of processes (-1: all cores), an executor or a map; got {workers!r}"
-        )
-    count = (os.cpu_count() or 1) if int(workers) == -1 else int(workers)
+            f"workers must be a number of processes (-1: all cores), an executor or a map; got {workers!r:.60}"
+        ) from error
+    count = (os.cpu_count() or 1) if count == -1 else count
     if count < 1:
         raise InvalidInput(f"workers must be 1 or more, or -1 for all cores; got {workers}")
     own = timeout is not None or getattr(call.fun, "isolated", False)  # what must be killable has a process of its own

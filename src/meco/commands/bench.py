@@ -14,7 +14,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     parser.add_argument("--suite", help="cec2017, realworld, rwco, uav or toy")
     parser.add_argument(
-        "--problem", nargs="+", default=[], metavar="NAME", help="problems by name, or file.py:name with a meco.Problem"
+        "--problem",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="problems by name, or file.py:name: a function beside `bounds = [...]`, or a meco.Problem",
     )
     parser.add_argument("--dim", type=int, nargs="+", metavar="D", help="dimensions, where a problem has a choice")
     parser.add_argument("--instance", default="paper", help="paper, official or a number (CEC2017 only)")

@@ -8,7 +8,8 @@ from typing import Any
 
 from meco.blackbox.result import MinimizeResult, excess
 from meco.errors import InvalidInput, load_extra
-from meco.files.schema import parse_json
+from meco.files.plain import read_plain
+from meco.files.schema import LARGEST_FILE, parse_json
 
 MOST_VARIABLES = 1_000_000
 
@@ -20,7 +21,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
     text = " ".join(words)
     try:
         if _is_file(text):
-            text = Path(text).read_text(encoding="utf-8").strip()
+            text = read_plain(Path(text), LARGEST_FILE).decode("utf-8").strip()
         if text.startswith("["):
             pairs = parse_json(text, "--bounds")
         else:

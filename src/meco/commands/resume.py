@@ -22,9 +22,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, help="processes that evaluate; may differ from before")
     parser.add_argument("--max-time", type=float, help="seconds, from now on")
     parser.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
-    parser.add_argument("--stop", choices=("feasible",))
+    parser.add_argument("--stop", choices=("feasible", "converged"))
     parser.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
     parser.add_argument("--plot", help="write a picture of the convergence")
+    parser.add_argument("--report", help="write a page of the run")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--yes", action="store_true", help="run what a folder from elsewhere names, without asking")
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     options = dict(source["options"])
     if args.workers is not None:
         options["workers"] = args.workers
-    same = ("budget", "method", "seed", "x0", "integrality", "eq_tol", "ineq_tol", "on_error")
+    same = ("budget", "method", "seed", "x0", "integrality", "eq_tol", "ineq_tol", "on_error", "log", "repeats")
     try:
         with terminated_like_interrupted():
             result = minimize(

@@ -38,6 +38,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--dim", type=int, help="number of variables, where that is a choice")
     what.add_argument("--instance", default="paper", help="of a CEC2017 problem: paper, official or a number")
     what.add_argument("--integer", help="positions of integer variables, from 0: 2,3")
+    what.add_argument("--log", help="positions of variables on a logarithmic scale, from 0: 0,2")
+    what.add_argument("--keep", help="names of constraints that must never be violated: stress,deflection")
     what.add_argument("--names", help="names of the constraints, inequalities first: stress,deflection")
     how = parser.add_argument_group("how")
     how.add_argument("--method", default=DEFAULT, help="see `meco list methods`")
@@ -54,18 +56,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--workers", type=int, default=1, help="processes that evaluate; -1: all cores")
     how.add_argument("--eval-timeout", type=float, help="seconds after which an evaluation is killed")
     how.add_argument("--on-error", choices=("penalize", "retry", "raise"))
+    how.add_argument("--repeats", type=int, help="last calls that go to the best points again, for noisy functions")
     how.add_argument("--vectorized", action="store_true", help="the function takes rows of points")
     how.add_argument("--eq-tol", help='"1e-4", "1e-4,1e-2" in the order of the constraints, or "name=1e-4"')
     how.add_argument("--ineq-tol", help="the same for inequalities")
     until = parser.add_argument_group("until when")
     until.add_argument("--max-time", type=float, help="seconds")
     until.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
-    until.add_argument("--stop", choices=("feasible",))
+    until.add_argument("--stop", choices=("feasible", "converged"))
     keep = parser.add_argument_group("what to keep and show")
     keep.add_argument("--checkpoint", help="folder that keeps every evaluation; `meco resume` goes on from it")
     keep.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
     keep.add_argument("--keep-calls", action="store_true", help="keep the folder of every call of a program")
     keep.add_argument("--plot", help="write a picture: convergence, or the map of a mission")
+    keep.add_argument("--report", help="write a page of the run, of a single one")
     keep.add_argument("--json", action="store_true", help="machine-readable output")
     keep.add_argument("--quiet", action="store_true", help="no progress")
 
@@ -82,7 +86,10 @@ def _solve(args: argparse.Namespace) -> int:
     if args.program is not None or is_function(args.target):
         return _solve_function(args)
     problem = find_problem(args.target, args.dim, _instance(args.instance))
-    door = ("checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol")
+    door = (
+        "checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol", "log", "keep",
+        "repeats", "report",
+    )  # fmt: skip
     if any(getattr(args, name) is not None for name in door):
         if args.runs != 1:
             raise InvalidInput("--checkpoint, limits and starting points are for a single run; leave --runs out")
@@ -125,7 +132,10 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
     fun.source |= {"options": options, "evaluated": args.evaluated, "folder": str(Path.cwd())}
     checkpoint = None if args.checkpoint is None else Checkpoint(args.checkpoint, args.fsync)
     facts: dict[str, Any] = {
-        "integrality": getattr(problem, "integrality", _mask(args.integer, dim)),
+        "integrality": getattr(problem, "integrality", _mask(args.integer, dim, "--integer")),
+        "log": _mask(args.log, dim, "--log"),
+        "keep_feasible": args.keep.split(",") if args.keep else False,
+        "repeats": args.repeats,
         "constraint_names": args.names.split(",") if args.names else getattr(problem, "constraint_names", ()),
     } | _tolerances(args, problem)
     try:
@@ -160,10 +170,12 @@ def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
         print(f"`meco resume {kept}` goes on from here", file=sys.stderr)
     if args.plot:
         _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
+    if args.report:
+        print(f"page: {result.report(args.report)}", file=sys.stderr)
     return 0 if result.feasible else INFEASIBLE
 
 
-def _mask(positions: str | None, dim: int) -> Any:
+def _mask(positions: str | None, dim: int, option: str) -> Any:
     if positions is None:
         return None
     try:
@@ -171,7 +183,7 @@ def _mask(positions: str | None, dim: int) -> Any:
     except ValueError:
         chosen = [-1]
     if any(not 0 <= p < dim for p in chosen):
-        raise InvalidInput(f"--integer wants positions from 0 to {dim - 1}, as in 2,3; got {positions!r:.60}")
+        raise InvalidInput(f"{option} wants positions from 0 to {dim - 1}, as in 2,3; got {positions!r:.60}")
     return np.isin(np.arange(dim), chosen)
 
 

@@ -20,13 +20,14 @@ from meco.training.config import INSTANCES, TrainingConfig
 from meco.training.presets import PRESETS, folds, for_seeds, only, without
 from meco.training.record import write_trained
 
+SEARCH = "tr"  # the preset that is no training of the paper
 STOPPED = 130  # exit code after a clean stop that --resume can continue
 NOT_OF_THE_POLICY = ("--out", "--only", "--save-every")  # options with a value that do not change the result
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to train")
-    what.add_argument("--preset", help="a training of the paper: " + ", ".join(PRESETS))
+    what.add_argument("--preset", help=f"a training of the paper: {', '.join(PRESETS)}; or {SEARCH}, for MeCO-TR")
     what.add_argument("--suite", default="cec2017", help="problems to train on (default: cec2017)")
     what.add_argument("--dim", type=int, default=10, help="number of variables (default: 10)")
     what.add_argument("--leave-one-out", action="store_true", help="a policy per problem, trained on all the others")
@@ -47,10 +48,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
+    parser.add_argument("--processes", type=int, default=1, help=f"processes of the preset {SEARCH} (default: 1)")
+    parser.add_argument("--seconds", type=float, help=f"end the preset {SEARCH} after so long; --resume goes on")
     parser.add_argument("--quiet", action="store_true", help="no progress line")
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.preset == SEARCH:
+        return _search(args)
     load_extra("torch", "train", "training")
     configs = policies(args)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -62,6 +67,28 @@ def run(args: argparse.Namespace) -> int:
         for group in lockstep_groups(configs):
             if not _train(group, args, stop):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
+                return STOPPED
+    return 0
+
+
+def _search(args: argparse.Namespace) -> int:
+    """Direct search for policies of MeCO-TR, one for each seed; their names say which where there are several."""
+    from meco.training.produce import produce
+    from meco.training.search_config import SearchConfig
+
+    given = {key: getattr(args, key) for key in ("leave_one_out", "holdout", "name", "only", "instances", "epochs")}
+    unused = [f"--{key.replace('_', '-')}" for key, value in given.items() if value]
+    if unused:
+        raise InvalidInput(f"the preset {SEARCH} has no {unused[0]}; --set changes its settings")
+    end = None if args.seconds is None else time.monotonic() + args.seconds
+    say = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
+    with noted() as stop:
+        for seed in args.seeds:
+            config = SearchConfig(seed=seed, device=args.device or "cpu").changed(dict(_pair(t) for t in args.set))
+            config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
+            late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
+            command = shlex.join(["meco", *sys.argv[1:]])
+            if not produce(config, args.out, args.processes, args.resume, late, say, command):
                 return STOPPED
     return 0
 

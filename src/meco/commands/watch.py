@@ -1,24 +1,27 @@
-"""meco watch: a page that follows a run, served to this machine alone."""
+"""meco watch: a page that follows a run or a campaign, served to this machine alone."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from meco.blackbox.runreader import read_facts
-from meco.commands.watched import seen
 from meco.errors import InvalidInput, MecoError
 from meco.signals import terminated_like_interrupted
 
 HERE = "127.0.0.1"
+PAGE = {"/": ("watch.html", "text/html"), "/watch.css": ("watch.css", "text/css"),
+        "/watch.js": ("watch.js", "text/javascript")}  # fmt: skip
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", help="folder of the run, under way or finished")
+    parser.add_argument("run", help="folder of a run or of a campaign, under way or finished")
     parser.add_argument("--port", type=int, default=0, help="port on this machine; any free one unless given")
     parser.add_argument("--browser", action="store_true", help="open the page in a browser")
 
@@ -41,33 +44,47 @@ def run(args: argparse.Namespace) -> int:
 
 def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing."""
-    if read_facts(folder) is None:
-        raise InvalidInput(f"{folder} is not the folder of a run: it has no run.json")
     try:
-        made = ThreadingHTTPServer((HERE, port), partial(Page, folder.absolute()))
-    except OSError as error:
-        raise InvalidInput(f"port {port} cannot be used: {error.strerror}") from error
+        made = ThreadingHTTPServer((HERE, port), partial(Page, follower(folder.absolute())))
+    except (OSError, OverflowError) as error:
+        raise InvalidInput(f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}") from error
     made.daemon_threads = True
     return made
+
+
+def follower(folder: Path) -> Callable[[], dict[str, Any]]:
+    """What tells the present state of a folder: a run's where it has run.json, else a campaign's."""
+    if read_facts(folder) is not None:
+        from meco.commands.watched import seen
+
+        return partial(seen, folder)
+    from meco.experiments.run.folder import COMPACT, has_store
+
+    if has_store(folder) or (folder / COMPACT).exists():
+        from meco.commands.watched_campaign import seen_campaign
+
+        return partial(seen_campaign, folder)
+    raise InvalidInput(f"{folder} is not the folder of a run or a campaign: it has neither run.json nor results")
 
 
 class Page(BaseHTTPRequestHandler):
     """The page at /, what it shows at /seen; nothing else, and nothing for another host's pages."""
 
-    def __init__(self, folder: Path, *given: object) -> None:
-        self.folder = folder
+    def __init__(self, seen: Callable[[], dict[str, Any]], *given: object) -> None:
+        self.seen = seen
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
         host = self.headers.get("Host", "").rpartition(":")[0]
         if host not in (HERE, "localhost"):  # a name of another site that was turned to this machine
             return self._answer(403, "text/plain", b"for this machine alone")
-        if self.path == "/":
-            return self._answer(200, "text/html", files("meco.commands").joinpath("watch.html").read_bytes())
+        if self.path in PAGE:
+            name, kind = PAGE[self.path]
+            return self._answer(200, kind, files("meco.commands").joinpath(name).read_bytes())
         if self.path != "/seen":
             return self._answer(404, "text/plain", b"there is nothing here")
         try:
-            found, status = seen(self.folder), 200
+            found, status = self.seen(), 200
         except (MecoError, OSError) as error:
             found, status = {"error": str(error)}, 503
         return self._answer(status, "application/json", json.dumps(found).encode())
@@ -77,7 +94,9 @@ class Page(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
-        self.send_header("Content-Security-Policy", "default-src 'self' 'unsafe-inline'")
+        self.send_header(
+            "Content-Security-Policy", "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:"
+        )
         self.end_headers()
         self.wfile.write(content)
 

@@ -14,11 +14,26 @@ from meco.blackbox.answers import Fault
 from meco.blackbox.runfolder import CLOCK
 from meco.blackbox.runreader import load_run
 from meco.blackbox.tolerances import recorded
-from meco.results import feasibility_first
+from meco.blackbox.trace_file import read_trace
+from meco.errors import DamagedFile
+from meco.files.plain import read_plain
+from meco.files.schema import check, read_json
+from meco.results import Evaluations, feasibility_first
 from meco.rules.rule import order
 
+LARGEST_FILE = 1 << 30  # bytes of the times of calls
 POINTS = 300  # of a curve, at most
 BEST = 20  # points drawn across the variables
+LATELY = 100  # evaluations over which a constraint's keeping is counted
+REASONS = 5  # failures told in words
+APART = 0.01  # of the box in some variable: points that are closer are one design to an eye
+STEERING = {  # what methods tell of themselves: its name on the page, and whether it is a share
+    "theta": ("Theta, the violation that a step may leave", True),
+    "share": ("Share of the evolution strategy", True),
+    "action": ("Action of the policy", True),
+    "delta": ("Radius of the trust region", False),
+    "sigma": ("Step size of the evolution strategy", False),
+}
 
 
 def seen(folder: Path) -> dict[str, Any]:
@@ -29,28 +44,40 @@ def seen(folder: Path) -> dict[str, Any]:
     every = log.columns(len(inputs["lower"]), None, *tolerances)
     ended = _result(folder)
     shown = {
-        "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
-        "budget": inputs["budget"], "nfev": len(every), "failures": _failures(every.fault),
+        "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
+        "budget": inputs["budget"], "nfev": len(every), "failures": _failures(every.fault), "reasons": _reasons(folder),
         "variables": [f"x{i + 1}" for i in range(len(inputs["lower"]))],
-        "lower": inputs["lower"], "upper": inputs["upper"],
+        "lower": inputs["lower"], "upper": inputs["upper"], "steering": _steering(folder),
         "message": None if ended is None else ended["message"], **_times(folder, len(every), inputs["budget"], ended),
     }  # fmt: skip
     if not len(every) or every.failed.all():
         return shown | {"curve": [], "best": None, "points": [], "constraints": []}
     ev = every.evaluation(*tolerances)
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
-    values = np.concatenate([every.g, every.h], axis=1)
-    over = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
-    top = ranked[0]
-    names = log.names(inputs["constraint_names"])
+    nu = np.where(every.feasible, 0.0, ev.nu[0])
+    width = np.subtract(inputs["upper"], inputs["lower"])
     return shown | {
-        "curve": _curve(every.f, over.sum(axis=1), every.feasible, every.failed),
-        "best": {"x": every.x[top].tolist(), "f": float(every.f[top]), "feasible": bool(every.feasible[top])},
-        "points": [{"x": every.x[i].tolist(), "feasible": bool(every.feasible[i])} for i in ranked[:BEST]],
-        "constraints": [
-            {"name": n, "value": float(v), "violation": float(c)} for n, v, c in zip(names, values[top], over[top])
-        ],
+        "curve": _curve(every.f, nu, every.feasible, every.failed),
+        "best": _point(every, ranked[0]),
+        "points": [_point(every, ranked[i]) for i in _distinct(every.x[ranked], width)],
+        "constraints": _constraints(every, ranked[0], log.names(inputs["constraint_names"]), tolerances),
     }
+
+
+def _point(every: Evaluations, i: int) -> dict[str, Any]:
+    return {"x": every.x[i].tolist(), "f": float(every.f[i]), "feasible": bool(every.feasible[i]), "number": i + 1}
+
+
+def _distinct(x: np.ndarray, width: np.ndarray) -> list[int]:
+    """Of points [n, D] from best to worst, the places of the best that differ from all better ones."""
+    unit = x / np.where(width > 0, width, 1.0)
+    kept: list[int] = []
+    near = np.zeros(len(x), dtype=bool)
+    while len(kept) < BEST and not near.all():
+        first = int(np.argmin(near))
+        kept.append(first)
+        near |= np.abs(unit - unit[first]).max(axis=1) < APART
+    return kept
 
 
 def _curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: np.ndarray) -> list[list[float | None]]:
@@ -61,31 +88,65 @@ def _curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: np.ndarr
     return [[int(i) + 1, _finite(best[i]), _finite(least[i])] for i in at]
 
 
+def _constraints(every: Evaluations, top: int, names: tuple[str, ...], tolerances: Any) -> list[dict[str, Any]]:
+    """Each constraint at the best point, and the share of the latest answers that kept it."""
+    values = np.concatenate([every.g, every.h], axis=1)
+    over = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
+    allowed = np.concatenate([np.broadcast_to(t, v.shape[1]) for t, v in zip(tolerances, (every.g, every.h))])
+    lately = over[~every.failed][-LATELY:] <= allowed
+    return [
+        {"name": n, "value": float(v), "violation": float(c) if c > tol else 0.0, "kept": float(share)}
+        for n, v, c, tol, share in zip(names, values[top], over[top], allowed, lately.mean(axis=0))
+    ]
+
+
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def _steering(folder: Path) -> list[dict[str, Any]]:
+    """What the method told of itself over the evaluations, a curve for each thing that is worth one."""
+    rows = read_trace(folder / "trace.jsonl")
+    return [
+        {"name": name, "about": about, "share": share, "curve": [[row["nfev"], row.get(name)] for row in rows]}
+        for name, (about, share) in STEERING.items()
+        if any(row.get(name) is not None for row in rows)
+    ]
 
 
 def _failures(fault: np.ndarray) -> dict[str, int]:
     return {Fault(int(k)).name.lower(): n for k, n in sorted(Counter(fault.tolist()).items()) if k != Fault.NONE}
 
 
+def _reasons(folder: Path) -> list[str]:
+    """The latest failures in words."""
+    try:
+        lines = (folder / "failures.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()[-REASONS:]
+        return [f"evaluation {row['number'] + 1}: {row['reason']}" for row in map(json.loads, lines)]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
 def _result(folder: Path) -> dict[str, Any] | None:
     """The result of the last session, if one has ended."""
     try:
-        return json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        found = read_json(folder / "result.json")
+        check(found, {"nfev": int, "message": str}, "result.json")
+        return found
+    except DamagedFile:
         return None
 
 
 def _times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
-    content = (folder / "times.bin").read_bytes() if (folder / "times.bin").exists() else b""
+    content = read_plain(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
     whole = content[: len(content) // CLOCK.size * CLOCK.size]
     ends = [end for _, end, _ in CLOCK.iter_unpack(whole)]
     over = ended is not None and ended["nfev"] >= count
     pace = (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
     return {
         "over": over,
+        "spent": ends[-1] - ends[0] if ends else None,
         "quiet": None if not ends else max(0.0, time.time() - ends[-1]),
         "left": None if over or pace is None else pace * max(0, budget - count),
     }

@@ -14,13 +14,14 @@ controls, and what a policy may look at it tells as knowledge(); it knows nothin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace
+from meco.engines.limits import KnownLimits
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.rules.control import Control, refuse_unknown
@@ -46,6 +47,7 @@ class Task:
     same_tolerances: bool = True  # whether they hold for every run
     whole: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
     tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
+    limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
@@ -93,6 +95,7 @@ class Engine(ABC):
     generation: int = 0
     controls: tuple[Control, ...] = ()  # what steer() takes
     knows: tuple[str, ...] = ()  # the names that knowledge() gives
+    remembers: tuple[str, ...] | None = None  # attributes that the next ask builds on, see memory.py; None: unknown
 
     def steer(self, values: Mapping[str, Array]) -> None:
         """Set controls by name, one value [B] each; what is not named stays as it is."""
@@ -119,6 +122,33 @@ class Engine(ABC):
 
     def set_apart(self, u: Array) -> None:  # noqa: B027 - most engines differ by their random streams
         """Differ from other searches that know the same points, by u [B], uniform."""
+
+    def parts(self) -> tuple[object, ...]:
+        """The objects that hold what changes during a search."""
+        return (self,)
+
+    @property
+    def turn_size(self) -> int:
+        """Candidates that each later turn asks for."""
+        return self.size
+
+    def kind_of_turn(self) -> Hashable | None:
+        """Equal for turns that differ in numbers on a device alone; None where that is never so."""
+        return None
+
+    def count_turn(self) -> None:  # noqa: B027 - of engines that have kinds of turns
+        """What the host counts of a turn, when a device repeats one by itself."""
+
+    def make_ready(self) -> None:  # noqa: B027 - most engines always are
+        """Make the room that the next turn needs, so that no shape changes while it is made."""
+
+    def converged(self) -> Array | None:
+        """Runs [B] that have nothing left to do where they are, a feasible point; None: the engine cannot tell."""
+        return None
+
+    def multipliers(self, x: Array) -> Array | None:
+        """Lagrange multipliers [B, C] of the constraints at evaluated points x [B, D]; None: the engine has none."""
+        return None
 
     def trace(self) -> dict[str, Array]:
         """What to record beside the incumbents this generation."""

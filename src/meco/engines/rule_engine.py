@@ -20,6 +20,7 @@ class RuleEngine(Engine):
 
     label = ""  # what error messages call the engine
     fewest = 1  # candidates without which it cannot work
+    common = ("generation", "population", "state", "u_rule")  # what each of them keeps, and may be more
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
         if pop_size < self.fewest:

@@ -21,7 +21,8 @@ def replacing(path: Path, fsync: bool = False, shared: bool = False) -> Iterator
     """
     draft = path.with_name(path.name + (f".{os.getpid()}" if shared else "") + DRAFT)
     try:
-        with open(draft, "wb") as file:
+        draft.unlink(missing_ok=True)
+        with open(draft, "xb") as file:  # ours alone: a draft that is a link would lead elsewhere
             yield file
             if fsync:
                 file.flush()

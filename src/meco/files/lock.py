@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from meco.errors import InvalidInput
+from meco.files.plain import check_plain
 
 _HERE: set[str] = set()  # folders this process writes to: the system's lock is per process
 
@@ -15,7 +16,8 @@ class Lock:
     """Held from creation to release(); a file left behind by a dead process blocks nobody."""
 
     def __init__(self, path: Path) -> None:
-        self.name = str(path.resolve())
+        check_plain(path.parent, [path.name])
+        self.name = os.path.realpath(path)
         if self.name in _HERE:
             raise InvalidInput(f"{path.parent} is already in use by another run of this process")
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

@@ -6,6 +6,7 @@ import io
 import math
 import zipfile
 import zlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from meco.errors import DamagedFile
+from meco.files.plain import open_plain
 
 LARGEST_CONTENT = 1 << 27  # bytes, unpacked
 MOST_ARRAYS = 10_000
@@ -20,8 +22,9 @@ MOST_ARRAYS = 10_000
 
 def read_npz(source: Path | bytes, where: str, largest: int = LARGEST_CONTENT) -> dict[str, np.ndarray]:
     """Every array by name; at most `largest` bytes in all, whatever the file says of itself."""
+    opened = nullcontext(io.BytesIO(source)) if isinstance(source, bytes) else open_plain(source, largest)
     try:
-        with zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source) as archive:
+        with opened as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             claimed = sum(member.file_size for member in members)
             if claimed > largest or len(members) > MOST_ARRAYS:

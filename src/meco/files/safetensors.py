@@ -15,19 +15,24 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile
+from meco.files.plain import read_plain
 
 LARGEST_HEADER = 1 << 20  # bytes; a policy's header is about a thousand
 LARGEST_FILE = 1 << 26
 TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+EXACT: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8"), "BOOL": np.dtype("?"),
+}  # fmt: skip
 
 
-def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> bytes:
-    """Float64 tensors and texts as one block of bytes."""
+def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], exact: bool = False) -> bytes:
+    """Float64 tensors and texts as one block of bytes; exact keeps whole numbers and truth values what they are."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     blocks, at = [], 0
     for name, values in tensors.items():
-        block = np.ascontiguousarray(values, dtype=TYPES["F64"]).tobytes()
-        header[name] = {"dtype": "F64", "shape": list(np.shape(values)), "data_offsets": [at, at + len(block)]}
+        kind = next((k for k, dtype in EXACT.items() if exact and dtype == np.asarray(values).dtype), "F64")
+        block = np.ascontiguousarray(values, dtype=EXACT[kind]).tobytes()
+        header[name] = {"dtype": kind, "shape": list(np.shape(values)), "data_offsets": [at, at + len(block)]}
         blocks.append(block)
         at += len(block)
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
@@ -37,14 +42,12 @@ def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Tensors and texts of a file, every claim of its header checked."""
-    size = path.stat().st_size
-    if size > LARGEST_FILE:
-        raise DamagedFile(f"{path} is not a policy file: {size} bytes, at most {LARGEST_FILE} are expected")
-    return parse_tensors(path.read_bytes(), str(path))
+    return parse_tensors(read_plain(path, LARGEST_FILE), str(path))
 
 
-def parse_tensors(content: bytes, source: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The same from bytes; source is named in errors."""
+def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The same from bytes; source is named in errors. exact reads what write_tensors wrote so, and nothing else."""
+    types = EXACT if exact else TYPES
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(LARGEST_HEADER, len(content) - 8):
         raise DamagedFile(f"{source} is not a policy file, or is cut short: no header within its {len(content)} bytes")
@@ -53,15 +56,16 @@ def parse_tensors(content: bytes, source: str) -> tuple[dict[str, np.ndarray], d
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise DamagedFile(f"{source} is damaged: its metadata must be texts by name")
     data, end, tensors = content[8 + length :], 0, {}
-    for name, entry in sorted(header.items(), key=lambda item: _span(item[1], item[0], source)):
-        dtype, shape, (start, stop) = entry["dtype"], entry["shape"], _span(entry, name, source)
+    for name, entry in sorted(header.items(), key=lambda item: _span(item[1], item[0], source, types)):
+        dtype, shape, (start, stop) = types[entry["dtype"]], entry["shape"], _span(entry, name, source, types)
         if start != end or stop > len(data):
             raise DamagedFile(
                 f"{source} is damaged: {name} takes bytes {start} to {stop} of {len(data)}, not from {end}"
             )
-        if stop - start != math.prod(shape) * TYPES[dtype].itemsize:
+        if stop - start != math.prod(shape) * dtype.itemsize:
             raise DamagedFile(f"{source} is damaged: {name} of shape {shape} does not fill {stop - start} bytes")
-        tensors[name] = np.frombuffer(data[start:stop], TYPES[dtype]).reshape(shape).astype(np.float64)
+        found = np.frombuffer(data[start:stop], dtype).reshape(shape)
+        tensors[name] = found.astype(dtype.newbyteorder("=") if exact else np.float64)
         end = stop
     if end != len(data):
         raise DamagedFile(f"{source} is damaged: {len(data) - end} bytes belong to no tensor")
@@ -84,7 +88,7 @@ def _header(text: bytes, source: str) -> dict[str, Any]:
     return header
 
 
-def _span(entry: Any, name: str, source: str) -> tuple[int, int]:
+def _span(entry: Any, name: str, source: str, types: Mapping[str, Any]) -> tuple[int, int]:
     """Where a tensor lies, once its header entry has the form it must have."""
 
     def counts(values: Any) -> bool:
@@ -92,8 +96,8 @@ def _span(entry: Any, name: str, source: str) -> tuple[int, int]:
 
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise DamagedFile(f"{source} is damaged: {name} must have dtype, shape and data_offsets, and nothing else")
-    if not isinstance(entry["dtype"], str) or entry["dtype"] not in TYPES:
-        raise DamagedFile(f"{source}: {name} must be of type {' or '.join(TYPES)}; got {entry['dtype']!r}")
+    if not isinstance(entry["dtype"], str) or entry["dtype"] not in types:
+        raise DamagedFile(f"{source}: {name} must be of type {' or '.join(types)}; got {entry['dtype']!r}")
     if not counts(entry["shape"]) or not counts(entry["data_offsets"]) or len(entry["data_offsets"]) != 2:
         raise DamagedFile(f"{source} is damaged: shape and data_offsets of {name} must be sizes in bytes")
     start, stop = entry["data_offsets"]

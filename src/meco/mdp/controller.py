@@ -32,6 +32,8 @@ class Controller:
     come from outside, as in an Episode.
     """
 
+    remembers = ("last", "memory")
+
     def __init__(self, engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None = None):
         check_fit(engine, features, controls, policy)
         self.engine, self.features, self.controls, self.policy = engine, features, controls, policy
@@ -65,8 +67,11 @@ class Controlled(Engine):
 
     features and controls are sets by name, the paper's unless given. chance gives the numbers
     [B, 2] of a decision; unless given they come from streams of the controller's own, so that
-    a policy which draws changes no number of the search.
+    a policy which draws changes no number of the search. apart is the least number of
+    candidates between decisions that are spread over the budget.
     """
+
+    remembers = ("engine", "controller", "told", "due", "draw")
 
     def __init__(
         self,
@@ -76,11 +81,13 @@ class Controlled(Engine):
         controls: str = "epsilon",
         decisions: int | None = None,
         chance: Callable[[], Array] | None = None,
+        apart: int = 1,
     ) -> None:
         self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
         self.task, self.size, self.controls, self.knows = engine.task, engine.size, engine.controls, engine.knows
-        self.pace = 0.0 if decisions is None else self.task.budget / decisions
-        self.chance = chance or partial(self.task.rng.beside(OWN_STREAM).uniform, 2)
+        self.pace = 0.0 if decisions is None else max(float(apart), self.task.budget / decisions)
+        self.draw = None if chance else self.task.rng.beside(OWN_STREAM)
+        self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)
         self.told = 0  # candidates so far
         self.due = 0.0  # candidates at the next decision
 
@@ -91,7 +98,11 @@ class Controlled(Engine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Tell the engine, and decide if it is time."""
         self.engine.tell(x, ev)
-        self.told += x.shape[1]
+        self.count(x.shape[1])
+
+    def count(self, points: int) -> None:
+        """Note that the engine was told so many candidates, and decide if it is time."""
+        self.told += points
         if self.told >= self.due:
             self.due = self.pace * (self.told // self.pace + 1) if self.pace else 0.0
             self.controller.decide(self.chance())
@@ -101,6 +112,12 @@ class Controlled(Engine):
 
     def knowledge(self) -> Mapping[str, Any]:
         return self.engine.knowledge()
+
+    def converged(self) -> Array | None:
+        return self.engine.converged()
+
+    def multipliers(self, x: Array) -> Array | None:
+        return self.engine.multipliers(x)
 
     def steered_by(self) -> Mapping[str, Any]:
         return {} if self.controller.policy is None else self.controller.policy.metadata

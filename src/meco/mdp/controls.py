@@ -66,8 +66,29 @@ def relaxation(name: str, decoder: Decoder) -> ControlSet:
 # the decoder behind each set of the paper's
 DECODED = {"epsilon": "geometric", "epsilon-aa": "aa", "epsilon-ca": "ca"}
 
+# how much of the violation a model step may leave, and the strategy's share of the points
+THETA_AND_SHARE = ControlSet.product(
+    "theta-and-share",
+    (Control("theta", 0.0, 1.0, 0.5), Control("share", 0.0, 1.0, 0.0)),
+    theta=(0.0, 0.25, 0.5, 0.75, 0.9),
+    share=(0.05, 0.3, 0.6, 0.95),
+)
+
+# the same with the models alone among the alternatives
+THETA_BY_SHARE = ControlSet.product(
+    "theta-by-share",
+    THETA_AND_SHARE.controls,
+    theta=(0.0, 0.25, 0.5, 0.75, 0.9),
+    share=(0.0, 0.2, 0.5, 0.8, 0.95),
+)
+
 CONTROLS: Registry[ControlSet] = Registry(
-    "control set", {name: relaxation(name, DECODERS[decoder]) for name, decoder in DECODED.items()}
+    "control set",
+    {
+        **{name: relaxation(name, DECODERS[decoder]) for name, decoder in DECODED.items()},
+        THETA_AND_SHARE.name: THETA_AND_SHARE,
+        THETA_BY_SHARE.name: THETA_BY_SHARE,
+    },
 )
 
 

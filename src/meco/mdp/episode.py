@@ -74,6 +74,7 @@ class Episode:
 
     def reset(self, seeds: Iterable[int] | None = None) -> Array:
         """Evaluate first populations and give their features s [B, 10]; the same seeds unless new ones come."""
+        self._over = True  # unless the first populations can be evaluated
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng = Streams(self.seeds, self._xp, self._device)
         self._evaluator = Evaluator(self.problem, self.budget, rng.runs, self._xp, self._device)
@@ -94,9 +95,10 @@ class Episode:
     def step(self, actions: Any) -> tuple[Array, Array, Array]:
         """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
         if self._over:
-            raise InvalidInput("no episode is running: call reset() first")
-        before = self._summary()
-        self._controller.steer({self.rule.decoder.control.name: self._checked(actions)})
+            raise InvalidInput("no episode is running, or its last step failed: call reset() first")
+        before, wanted = self._summary(), self._checked(actions)
+        self._over = True  # unless this step comes to its end: after a failed one the runs no longer agree
+        self._controller.steer({self.rule.decoder.control.name: wanted})
         self._record()
         self._advance()
         after = self._summary()

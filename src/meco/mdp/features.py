@@ -6,7 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from meco.arrays import Array, namespace
+from meco.mdp.search_state import SEARCH_FEATURES, SEARCH_NEEDS, Remembered, search_state
 from meco.mdp.state import CLIP, PopulationSummary, Reference, counted, features, reference, summary
 from meco.registry import Registry
 from meco.rules.rule import Population
@@ -76,4 +79,15 @@ def _complete(first: Reference) -> bool:
     return not bool(xp.any(xp.isnan(first.f_best)))
 
 
-FEATURES: Registry[FeatureSet] = Registry("feature set", {PopulationTen.name: PopulationTen()})
+class ModelSearch(FeatureSet):
+    """How a search by models and a strategy beside them is doing (search_state.py)."""
+
+    name, version, bound = "model-search", 1, 1.0
+    names, needs = SEARCH_FEATURES, SEARCH_NEEDS
+
+    @np.errstate(all="ignore")  # values beyond any range are bounded
+    def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Remembered]:
+        return search_state(known, memory)
+
+
+FEATURES: Registry[FeatureSet] = Registry("feature set", {each.name: each for each in (PopulationTen(), ModelSearch())})

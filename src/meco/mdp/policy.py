@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace, to_numpy
+from meco.arrays import Array, Constants, bounded, namespace, to_numpy
 from meco.errors import InvalidInput, UnknownName
 from meco.mdp.controls import CONTROLS, ControlSet, set_of
 from meco.mdp.features import FEATURES
@@ -23,6 +23,7 @@ __all__ = [
     "KINDS",
     "ConstantControls",
     "ConstantPolicy",
+    "Correcting",
     "EpsilonGreedy",
     "Greedy",
     "Masked",
@@ -104,6 +105,40 @@ class Squashed(NetworkPolicy):
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
         share = self.outputs(s, "sigmoid")
         return {c.name: c.low + (c.high - c.low) * share[:, k] for k, c in enumerate(controls.controls)}
+
+
+class Correcting(NetworkPolicy):
+    """One output for each control: what to add to the value that the engine's own rule would set.
+
+    The last features are those values, in the order of the controls; an output of 0 leaves them.
+    """
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        return len(controls.controls)
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        each = controls.controls
+        change, own = namespace(s).tanh(self.outputs(s)), s[:, -len(each) :]
+        return {c.name: bounded(own[:, k] + (c.high - c.low) * change[:, k], c.low, c.high) for k, c in enumerate(each)}
+
+
+class Choosing(NetworkPolicy):
+    """The combination of controls of largest value, or what the engine's own rule would set, the last output.
+
+    The last features are what the rule would set, in the order of the controls.
+    """
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        return len(controls.grid) + 1
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        xp, values, size = namespace(s), self.outputs(s), len(controls.grid)
+        own = s[:, -len(controls.controls) :]
+        better = xp.max(values[:, :size], axis=-1) > values[:, size]
+        chosen = controls.chosen(xp.argmax(values[:, :size], axis=-1))
+        return {name: xp.where(better, chosen[name], own[:, k]) for k, name in enumerate(controls.names)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +229,9 @@ class Masked(Policy):
         return self.policy.act(s * self._seen.on(s)["seen"], u)
 
 
-KINDS: Registry[type[NetworkPolicy]] = Registry("kind of policy", {"greedy": Greedy, "squashed": Squashed})
+KINDS: Registry[type[NetworkPolicy]] = Registry(
+    "kind of policy", {"greedy": Greedy, "squashed": Squashed, "correcting": Correcting, "choosing": Choosing}
+)
 
 
 def network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
@@ -214,12 +251,12 @@ def explore(index: Array, u: Array, rate: Array | float, count: int) -> Array:
     return namespace(u).where(u[:, 0] < rate, any_index(u[:, 1], count), index)
 
 
-def side_by_side(policies: Iterable[Greedy]) -> Greedy:
-    """One greedy policy per run as a single policy; they must decode their actions alike."""
+def side_by_side(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
+    """One network per run as a single policy; they must be of one kind and decode their actions alike."""
     each = list(policies)
     kinds = {(p.features, p.controls, p.metadata.get("delta")) for p in each}
     if len(kinds) > 1:
         raise InvalidInput(
             f"policies side by side must share features, controls and delta; got {sorted(map(str, kinds))}"
         )
-    return Greedy(stack(p.weights for p in each), each[0].metadata)
+    return type(each[0])(stack(p.weights for p in each), each[0].metadata)

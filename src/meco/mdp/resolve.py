@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.mdp.network import PAPER, NetworkShape, draw_weights, stack
-from meco.mdp.policy import ConstantControls, Greedy, Policy, RandomPolicy, side_by_side
+from meco.mdp.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, side_by_side
 from meco.mdp.policy_store import load_policy
 
 UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
@@ -18,36 +18,45 @@ UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
 PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
 
 
-def find_policy(given: PolicyLike | Iterable[PolicyLike], seeds: Sequence[int], shape: NetworkShape = PAPER) -> Policy:
+def find_policy(
+    given: PolicyLike | Iterable[PolicyLike],
+    seeds: Sequence[int],
+    shape: NetworkShape = PAPER,
+    kind: type[NetworkPolicy] = Greedy,
+) -> Policy:
     """The policy of the runs with these seeds.
 
     given is a name of policy_names(), a file, "untrained", "random", constants such as
-    {"theta": 0.5, "share": 0}, a policy object, or one greedy policy for each run. shape is
-    that of a network without training.
+    {"theta": 0.5, "share": 0}, a policy object, or one network for each run. shape and
+    kind are those of a network without training.
     """
     if isinstance(given, Policy):
         return given
     if isinstance(given, (str, os.PathLike)):
-        return _named(given, seeds, shape)
+        return _named(given, seeds, shape, kind)
     if isinstance(given, Mapping):
         return constants(given)
     if not isinstance(given, Iterable):
         raise InvalidInput(f"policy must be a name, a file or a policy; got {given!r}")
     each = [p if isinstance(p, Policy) else load_policy(p) for p in given]  # type: ignore[arg-type]
-    if len(each) != len(seeds) or not all(isinstance(p, Greedy) for p in each):
-        raise InvalidInput(f"{len(seeds)} runs need one policy, or {len(seeds)} greedy ones; got {len(each)}")
+    if len(each) != len(seeds) or not all(isinstance(p, kind) for p in each):
+        raise InvalidInput(
+            f"{len(seeds)} runs need one policy, or {len(seeds)} {kind.__name__.lower()} ones; got {len(each)}"
+        )
     return side_by_side(each)  # type: ignore[arg-type]
 
 
-def _named(given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape) -> Policy:
+def _named(
+    given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape, kind: type[NetworkPolicy]
+) -> Policy:
     if given == "random":
         return RandomPolicy()
-    return untrained(seeds, shape) if given == "untrained" else load_policy(given)
+    return untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
 
 
-def untrained(seeds: Iterable[int], shape: NetworkShape = PAPER) -> Greedy:
+def untrained(seeds: Iterable[int], shape: NetworkShape = PAPER, kind: type[NetworkPolicy] = Greedy) -> NetworkPolicy:
     """A network with random weights for each run, drawn from its seed."""
-    return Greedy(stack(draw_weights(np.random.default_rng([seed, UNTRAINED]), shape) for seed in seeds))
+    return kind(stack(draw_weights(np.random.default_rng([seed, UNTRAINED]), shape) for seed in seeds))
 
 
 def constants(given: Mapping[str, Any]) -> ConstantControls:

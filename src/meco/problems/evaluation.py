@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.arrays import Array, all_columns, bounded, fused, namespace, ordered_sum, surely_everywhere
+from meco.arrays import Array, all_columns, bounded, fused, namespace, ordered_sum, surely
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array
         finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
     if h.shape[-1]:
         finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
-    if surely_everywhere(finite):
+    if surely(finite):
         return Evaluation(f, g, h, ~finite, kept, intact=True)
     wide = finite[..., None]
     return Evaluation(

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.errors import DamagedFile, InvalidInput, UnknownName
+from meco.errors import InvalidInput, UnknownName
+from meco.files.plain import read_plain
 from meco.files.schema import parse_json
 from meco.problems import mission_checks as checks
 from meco.problems.collision import Obstacles
@@ -147,9 +148,7 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
             raise InvalidInput(
                 f"no mission file {str(path)!r}; give the path of a JSON file or a name such as {NAMES[0]}"
             )
-        if path.stat().st_size > LARGEST_FILE:
-            raise DamagedFile(f"{path} is no mission: it has more than {LARGEST_FILE} bytes")
-        return parse_mission(path.read_bytes(), str(path), path.stem)
+        return parse_mission(read_plain(path, LARGEST_FILE), str(path), path.stem)
     name = str(source).upper()
     if name not in NAMES:
         raise UnknownName("mission", str(source), NAMES)

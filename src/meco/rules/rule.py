@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, fused, largest, namespace, rows, surely_everywhere
+from meco.arrays import Array, fused, largest, namespace, rows, surely
 from meco.rules.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
     usable = better & (parent.minor < xp.inf)  # a failed parent teaches nothing
     decided = usable & (trial.major < parent.major)
     tied = usable & ~decided
-    if not raw and surely_everywhere(tied == usable):  # one class only, as under any rule with one level
+    if not raw and surely(tied == usable):  # one class only, as under any rule with one level
         return _by_largest(xp.where(tied, parent.minor, 0.0) - xp.where(tied, trial.minor, 0.0))
     major = xp.where(decided, parent.major, 0.0) - xp.where(decided, trial.major, 0.0)
     minor = xp.where(tied, parent.minor, 0.0) - xp.where(tied, trial.minor, 0.0)

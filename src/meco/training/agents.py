@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from meco.arrays import Array, to_numpy
+from meco.errors import DamagedFile
 from meco.mdp.network import PAPER
 from meco.mdp.policy import explore
 from meco.rules.steered import DECODERS
@@ -96,6 +97,9 @@ class Agents:
 
     def restore(self, arrays: dict[str, np.ndarray], counters: dict[str, Any]) -> None:
         """Go on from arrays() and counters()."""
+        for name, mine in self.arrays().items():
+            if (arrays[name].shape, arrays[name].dtype) != (mine.shape, mine.dtype):
+                raise DamagedFile(f"{name} must be {mine.shape} of {mine.dtype}; got {arrays[name].shape}")
         tensors = {name: torch.from_numpy(a).to(self.device) for name, a in arrays.items()}
         self.learner.restore(tensors, counters["learned"])
         self.replay.restore(tensors["memory"], counters["written"])

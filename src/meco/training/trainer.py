@@ -6,6 +6,7 @@ from its own random stream and sees its own row only, so its neighbours never ch
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +16,8 @@ import numpy as np
 import torch
 
 from meco.arrays import to_numpy
-from meco.errors import InvalidInput
+from meco.errors import DamagedFile, InvalidInput, MecoError, MissingData, MissingExtra
+from meco.files.schema import check
 from meco.mdp.episode import Episode
 from meco.mdp.network import Weights
 from meco.problems.problem import Problem
@@ -30,6 +32,18 @@ from meco.training.network import layers
 
 # what policies in one batch must have in common
 SHARED = ("dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device")
+
+
+# what the JSON of a checkpoint must look like
+FORM = {
+    "configs": [dict],
+    "courses": [{"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}],
+    "agents": {"learned": int, "written": int, "streams": str},
+}
+
+
+class TrainingFailed(MecoError):
+    """An episode could not be played to its end; the message says which, why, and how the training goes on."""
 
 
 class TrainingStatus(NamedTuple):
@@ -78,6 +92,7 @@ class Trainer:
         self.ended: dict[int, np.ndarray] = {}  # weights [P] of policies that are done
         self._active = list(range(len(configs)))
         self._problems: dict[str, Problem] = {}
+        self._jobs: list[list[EpisodePlan]] = []  # of the last round
 
     @property
     def played(self) -> int:
@@ -90,7 +105,7 @@ class Trainer:
         before = self.played
         with one_thread(), torch.no_grad():
             while self._active:
-                outcomes = self._round()
+                outcomes = self._safe_round()
                 self._retire()
                 stopped, now = stop(), time.monotonic()
                 if self.checkpoint and (stopped or now - saved >= self.save_every):
@@ -102,10 +117,28 @@ class Trainer:
                     return []
         return [Trained(c, self._weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
 
+    def _safe_round(self) -> list[EpisodeOutcome]:
+        """A round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
+        before = self._held() if self.checkpoint else None
+        try:
+            return self._round()
+        except (MissingData, MissingExtra):  # nothing was played
+            raise
+        except Exception as error:
+            kept = "no checkpoint was asked for, so it begins anew"
+            if self.checkpoint and before:
+                write_checkpoint(self.checkpoint, *before)
+                kept = f"{self.checkpoint} holds it up to there; resumed, it goes on with the same episodes"
+            names = ", ".join(sorted({job.problem for jobs in self._jobs for job in jobs}))
+            raise TrainingFailed(
+                f"the training failed after {self.played} of {sum(c.episodes for c in self.configs)} episodes, "
+                f"on {names}: {type(error).__name__}: {error}; {kept}"
+            ) from error
+
     def _round(self) -> list[EpisodeOutcome]:
         """The next episodes of every policy that is not done."""
         curricula = [self.curricula[k] for k in self._active]
-        jobs = [curriculum.next_jobs() for curriculum in curricula]
+        jobs = self._jobs = [curriculum.next_jobs() for curriculum in curricula]
         episode = self._episode(jobs, curricula)
         outcomes = _outcomes(play(episode, self.agents), episode)
         for curriculum, played, found in zip(curricula, jobs, outcomes):
@@ -166,13 +199,17 @@ class Trainer:
     def save(self) -> None:
         """Write the checkpoint; call it between rounds only."""
         assert self.checkpoint is not None
+        write_checkpoint(self.checkpoint, *self._held())
+
+    def _held(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """All that a later process needs, as copies that the next round leaves alone."""
         ended = {f"ended {k}": weights for k, weights in self.ended.items()}
         state = {
             "configs": [c.as_dict() for c in self.configs],
             "courses": [curriculum.state() for curriculum in self.curricula],
             "agents": self.agents.counters(),
         }
-        write_checkpoint(self.checkpoint, {**self.agents.arrays(), **ended}, state)
+        return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, json.loads(json.dumps(state))
 
     def resume(self) -> None:
         """Go on from the checkpoint, which must be of the same training."""
@@ -183,6 +220,13 @@ class Trainer:
                 f"{self.checkpoint} belongs to a training with other settings; "
                 "resume with the same ones, or start anew without resuming"
             )
+        try:
+            check(state, FORM, "its state")
+            self._restore(arrays, state)
+        except (ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:  # torch raises the last
+            raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train anew") from error
+
+    def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
         for curriculum, saved in zip(self.curricula, state["courses"], strict=True):
             curriculum.restore(saved)
         self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}

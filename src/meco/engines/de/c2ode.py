@@ -59,6 +59,11 @@ class C2oDE(RuleEngine):
         self.u: C2oDENumbers | None = None  # numbers of the generation that has begun
         self.used = np.zeros(task.rng.runs, dtype=np.int64)
 
+    @property
+    def remembers(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Nothing that could be saved while trials of a generation are still to come."""
+        return (*self.common, "used") if self.u is None else None
+
     def ask(self) -> Array:
         """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
         if self.population is None:

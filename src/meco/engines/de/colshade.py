@@ -59,6 +59,7 @@ class ColShade(RuleEngine):
 
     label = "COLSHADE"
     fewest = 4  # a trial needs itself, a guide and two others
+    remembers = (*RuleEngine.common, "histories", "share", "archive")
     rule: ShrinkingTolerance
 
     def __init__(

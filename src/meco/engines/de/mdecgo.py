@@ -24,6 +24,7 @@ class MdeCgo(RuleEngine):
 
     label = "MDE-CGO"
     fewest = 4  # a trial needs itself and three others
+    remembers = RuleEngine.common
 
     def __init__(
         self,

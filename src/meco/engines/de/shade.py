@@ -62,6 +62,7 @@ class Shade(RuleEngine):
     fewest = 4  # a trial needs itself, a guide and two others
     history: History
     archive: Archive
+    remembers = (*RuleEngine.common, "history", "archive")
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
         if preset not in PRESETS:

@@ -74,6 +74,7 @@ class MaEs(RuleEngine):
 
     label = "MA-ES"
     fewest = 2  # offspring: one to learn from and one to leave
+    remembers = (*RuleEngine.common, "distribution", "z", "d")
 
     def __init__(self, task: Task, rule: Rule, pop_size: int | None = None, sigma: float = 0.2) -> None:
         super().__init__(task, rule, native_size(task.dim) if pop_size is None else pop_size)

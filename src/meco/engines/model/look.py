@@ -36,7 +36,7 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     blind = xp.all(left_out, axis=-1)
     centre = xp.where(blind[:, None], 0.5, rows(seen.x, chosen)[:, 0, :])
     value = rows(seen.y, chosen)[:, 0, :]
-    u, y, there = _around(seen, centre, value, points)
+    u, y, there = around(seen, centre, value, points)
     square = xp.sum(u * u, axis=-1)
     spread = xp.sqrt(xp.sum(square, axis=-1) / xp.clip(there, min=1.0))
     spread = xp.where(spread > 0.0, spread, 1.0)
@@ -51,17 +51,16 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     return region._replace(centre=centre, models=models), view
 
 
-def _around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
+def around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
     """The nearest points that did not fail, as differences to the centre: u [B, m, D], y [B, m, 1 + C]; how many [B].
 
     Where there are fewer, zeros fill their places, which tell the models nothing.
     """
     xp = namespace(centre)
-    apart = seen.x - centre[:, None, :]
-    square = xp.where(seen.failed, xp.inf, xp.sum(apart * apart, axis=-1))
-    near = nearest(square, min(points, seen.count))
+    square = xp.where(seen.failed, xp.inf, _square_distances(seen.x, centre))
+    near = nearest(square, min(points, square.shape[1]))
     there = ~rows(seen.failed, near)
-    u = xp.where(there[..., None], rows(apart, near), 0.0)
+    u = xp.where(there[..., None], rows(seen.x, near) - centre[:, None, :], 0.0)
     y = xp.where(there[..., None], rows(seen.y, near) - value[:, None, :], 0.0)
     return u, y, xp.sum(xp.astype(there, u.dtype), axis=-1)
 
@@ -72,12 +71,17 @@ def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]
     No direction and no limit where none is near.
     """
     xp = namespace(centre)
-    apart = seen.x - centre[:, None, :]
-    distance = xp.sqrt(xp.sum(apart * apart, axis=-1))
+    distance = xp.sqrt(_square_distances(seen.x, centre))
     distance = xp.where(seen.failed & (distance > 0.0), distance, xp.inf)
     chosen = xp.argmin(distance, axis=-1)[:, None]
     way = rows(distance, chosen)[:, 0]
     near = way < NEAR * math.sqrt(centre.shape[-1]) * delta
     way = xp.where(near, way, 1.0)
-    fence = xp.where(near[:, None], rows(apart, chosen)[:, 0, :] / way[:, None], 0.0)
+    fence = xp.where(near[:, None], (rows(seen.x, chosen)[:, 0, :] - centre) / way[:, None], 0.0)
     return fence, xp.where(near, 0.5 * way / delta, xp.inf)
+
+
+def _square_distances(x: Array, centre: Array) -> Array:
+    """From each of x [B, n, D] to the centre [B, D]: [B, n]."""
+    apart = x - centre[:, None, :]
+    return namespace(x).sum(apart * apart, axis=-1)

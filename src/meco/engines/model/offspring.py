@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from meco.arrays import Array, anywhere, masked_max, masked_min, namespace, rows
+from meco.arrays import Array, masked_max, masked_min, namespace, possibly, rows
 from meco.engines.es.maes import (
     WIDEST,
     SearchDistribution,
@@ -50,6 +50,8 @@ def balanced(weights: Weights, ev: Evaluation) -> Weights:
 class Strategy:
     """MA-ES around the middle of the cube; a generation is learnt from when its last offspring is told."""
 
+    remembers = ("distribution", "brood")
+
     def __init__(self, mean: Array, functions: int) -> None:
         xp, (runs, dim) = namespace(mean), mean.shape
         self.size = native_size(dim)
@@ -87,7 +89,7 @@ class Strategy:
             brood.count + xp.astype(used, brood.count.dtype),
         )
         full = brood.count >= self.size
-        if anywhere(full):
+        if possibly(full):
             self._learn(brood, full, key(brood.y, brood.failed), fresh)
             brood = brood._replace(count=xp.where(full, 0, brood.count))
         self.brood = brood

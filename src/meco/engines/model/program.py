@@ -13,14 +13,17 @@ of the map's own step the duals of the rows are what e keeps.
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, inverse, namespace
 
 RELAXATION = 1.6
 ITERATIONS = 40
+LARGEST_FUSED = 128  # rows and columns that one kernel's registers hold
 LEAST_CURVATURE = 0.1  # of the map's step, where the program has hardly any
 
 
@@ -56,7 +59,7 @@ def solve_program(
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
     map_ = _as_map(hessian, slope, rows, low, high, size)
     v = xp.concat([xp.clip(xp.zeros_like(slope), min=low, max=high), rows.value + duals / size], axis=1)  # no step yet
-    v = (_iterated_in_place if isinstance(v, np.ndarray) else _iterated)(map_, v, iterations)
+    v = _way(v)(map_, v, iterations)
     e = excess(v, map_)
     return (v - e)[:, :dim], (size * e)[:, dim:]
 
@@ -67,7 +70,7 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     eye = xp.eye(slope.shape[1], **made)
     jacobian = xp.concat([xp.broadcast_to(eye, hessian.shape), rows.matrix], axis=1)
     turned = xp.matrix_transpose(jacobian)
-    reach = jacobian @ xp.linalg.inv(hessian + size[..., None] * (turned @ jacobian))
+    reach = jacobian @ inverse(hessian + size[..., None] * (turned @ jacobian))
     matrix = (RELAXATION * size[..., None]) * (reach @ turned)
     none = xp.zeros_like(slope)
     value = xp.concat([none, rows.value], axis=1)
@@ -86,6 +89,20 @@ def excess(v: Array, map_: Map) -> Array:
     xp = namespace(v)
     outside = v - xp.minimum(xp.maximum(v, map_.low), map_.high)
     return xp.minimum(xp.maximum(outside, -map_.most), map_.most)
+
+
+def _way(v: Array) -> Callable[[Map, Array, int], Array]:
+    """How to iterate on vectors like v [B, k]: alike in what it gives, not in what it costs."""
+    if isinstance(v, np.ndarray):
+        return _iterated_in_place
+    on_cuda = getattr(v, "is_cuda", False) and importlib.util.find_spec("triton") is not None
+    return _iterated_in_one if on_cuda and v.shape[1] <= LARGEST_FUSED else _iterated
+
+
+def _iterated_in_one(map_: Map, v: Array, times: int) -> Array:
+    from meco.engines.model.fused import iterated  # needs a device
+
+    return iterated(map_, v, times, 1.0 - 0.5 * RELAXATION)
 
 
 def _iterated(map_: Map, v: Array, times: int) -> Array:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, Factored, inverse, namespace
 from meco.engines.model.critical import Critical
 
 TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
@@ -76,11 +76,11 @@ class Quadratic(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """What a fit leaves beside the models: points u [B, m, D], values y [B, m, F], K [B, m, m] and w [B, m, F]."""
+    """What a fit leaves beside the models: points u [B, m, D], values y [B, m, F], K and w [B, m, F]."""
 
     u: Array
     y: Array
-    kernel: Array
+    kernel: Factored  # K [B, m, m]
     w: Array
 
 
@@ -97,16 +97,16 @@ def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None =
     Functions that are not among the curved ones, where these are named, get linear models.
     """
     xp = namespace(u)
-    kernel = covariance(u, u) + ETA * (1.0 + TAU) * xp.eye(u.shape[1], dtype=u.dtype, device=u.device)
+    kernel = Factored(covariance(u, u) + ETA * (1.0 + TAU) * xp.eye(u.shape[1], dtype=u.dtype, device=u.device))
     if curved is not None:
         few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
         bent = xp.matrix_transpose(curved.spread(few.bent(u)))
         linear = u @ xp.matrix_transpose(prior.gradient)
-        w = xp.linalg.solve(kernel, y - linear - bent)
+        w = kernel.solved(y - linear - bent)
         wt = xp.matrix_transpose(w)
         hessian = curved.spread(few.hessian + _outer(curved.taken(wt), u))
     else:
-        w = xp.linalg.solve(kernel, y - prior.changes(u))
+        w = kernel.solved(y - prior.changes(u))
         wt = xp.matrix_transpose(w)
         hessian = prior.hessian + _outer(wt, u)
     return Quadratic(prior.gradient + TAU * (wt @ u), hessian), Fit(u, y, kernel, w)
@@ -122,15 +122,18 @@ def variance(fit: Fit, v: Array) -> Array:
     xp = namespace(v)
     square = xp.sum(v * v, axis=-1)
     cross = covariance(fit.u, v)  # [B, m, n]
-    explained = xp.sum(cross * xp.linalg.solve(fit.kernel, cross), axis=1)
+    explained = xp.sum(cross * fit.kernel.solved(cross), axis=1)
     return square * (0.5 * square + TAU) - explained
 
 
 def explained_share(fit: Fit) -> Array:
     """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F]."""
     xp, y = namespace(fit.y), fit.y
-    diagonal = xp.linalg.diagonal(xp.linalg.inv(fit.kernel))
+    diagonal = xp.linalg.diagonal(inverse(fit.kernel.matrix))
     error = fit.w / diagonal[..., None]
-    spread = y - xp.mean(y, axis=1, keepdims=True)
-    total = xp.sum(spread * spread, axis=1)
+    taken = xp.any(fit.u != 0.0, axis=-1)[..., None]  # else the centre, or a place that is not taken
+    centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]
+    mean = xp.sum(y, axis=1) / (xp.sum(xp.astype(taken, y.dtype), axis=1) + centre)
+    spread = xp.where(taken, y - mean[:, None, :], 0.0)
+    total = xp.sum(spread * spread, axis=1) + centre * mean * mean
     return 1.0 - xp.sum(error * error, axis=1) / xp.where(total > 0.0, total, 1.0)

@@ -17,11 +17,11 @@ def star_size(dim: int, budget: int) -> int:
     return max(0, min(2 * dim, 2 * budget // 3))
 
 
-def star(centre: np.ndarray, arms: int) -> np.ndarray:
-    """Points at the first radius from a centre [D] along the axes, upwards first: [arms, D].
+def star(centre: np.ndarray, arms: int, radius: float = FIRST) -> np.ndarray:
+    """Points at a radius from a centre [D] along the axes, upwards first: [arms, D].
 
     An arm that would leave the cube is turned around and halved, so that no two points coincide.
     """
-    steps = FIRST * np.concatenate([np.eye(centre.size), -np.eye(centre.size)])[:arms]
+    steps = radius * np.concatenate([np.eye(centre.size), -np.eye(centre.size)])[:arms]
     outside = (centre + steps < 0.0) | (centre + steps > 1.0)
     return np.clip(centre + np.where(outside, -0.5 * steps, steps), 0.0, 1.0)

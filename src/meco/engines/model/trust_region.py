@@ -8,17 +8,20 @@ shrinks (region.py). A box that has become too small starts again near the best 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, anywhere, asarray_like, namespace
+from meco.arrays import Array, asarray_like, namespace, possibly
 from meco.engines.engine import Control, Engine, Task
 from meco.engines.model.archive import LARGEST, SeenPoints
+from meco.engines.model.exact import exact_rows
+from meco.engines.model.inside import keeper
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
 from meco.engines.model.merit import Merit, Weights
+from meco.engines.model.multipliers import multipliers_at
 from meco.engines.model.proposals import SAME, TRIES, best_unseen, further_step, is_seen, least_known, new_start
 from meco.engines.model.quadratic import Quadratic, explained_share
 from meco.engines.model.region import (
@@ -35,6 +38,7 @@ from meco.engines.model.region import (
 )
 from meco.engines.model.start import model_points, star, star_size
 from meco.engines.model.step import Place, Step, merit, relaxed_step, scales, violations, withheld
+from meco.engines.model.tally import no_points, with_turn
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
@@ -60,22 +64,37 @@ class TrustRegion(Engine):
 
     label = "TR"
     controls: tuple[Control, ...] = (THETA,)
+    remembers: tuple[str, ...] | None = (
+        "generation", "told", "passed", "held", "seen", "region", "explained", "counts",
+    )  # fmt: skip
     seen: SeenPoints
     region: Region
     expectation: Expectation
+    counts: Array  # of the points, by who made them and what came of it: [B, 32]
+    passed: Array  # evaluations told, where the runs are: [1]
 
     def __init__(self, task: Task, theta: float | None = THETA.default, batch: int = 1) -> None:
         if int(batch) < 1:
             raise InvalidInput(f"{self.label} proposes at least one point a step; got batch={batch}")
-        self.task, self.batch, self.told, self.next_check = task, int(batch), 0, 0.0
-        given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
-        arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
-        self.first = np.concatenate([given, star(given[0], arms)])
+        self.task, self.batch, self.told = task, min(int(batch), task.budget), 0
+        self.lattice = None if task.whole is None else Lattice(task)
+        self.inside = keeper(task, self.lattice)
+        self.radius = FIRST if self.inside is None else self.inside.radius
+        self.first = self._first_points()
         self.size = len(self.first)
         self.points = model_points(task.dim)
         self.rule = Merit()
-        self.lattice = None if task.whole is None else Lattice(task)
         self.held: dict[str, Array | float | None] = {"theta": self._checked(THETA, theta)}
+
+    def _first_points(self) -> np.ndarray:
+        """The given points, or the middle, and a star around the first of them: [n, D]."""
+        task, inside = self.task, self.inside
+        given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
+        if inside is not None and task.x0 is None:
+            given = inside.anchor[None]
+        arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
+        ends = star(given[0], arms, self.radius)
+        return np.concatenate([given, ends if inside is None else inside.at_first(ends)])
 
     def _checked(self, control: Control, value: float | None) -> float | None:
         if value is not None and not control.low <= value <= control.high:
@@ -89,9 +108,12 @@ class TrustRegion(Engine):
     def theta(self) -> Array:
         """The relaxation in force: [B]."""
         theta = self.held["theta"]
-        if theta is None:
-            theta = 0.5 * max(0.0, 1.0 - self.told / self.task.budget)
-        return namespace(self.region.delta).zeros_like(self.region.delta) + theta
+        every = namespace(self.region.delta).zeros_like(self.region.delta)
+        return every + (self.own_theta() if theta is None else theta)
+
+    def own_theta(self) -> Array:
+        """The relaxation where none is given: it falls with the budget, [1]."""
+        return 0.5 * namespace(self.passed).clip(1.0 - self.passed / self.task.budget, min=0.0)
 
     @np.errstate(all="ignore")  # values may be huge; models that overflow are forgotten
     def ask(self) -> Array:
@@ -100,26 +122,36 @@ class TrustRegion(Engine):
             like = self.task.rng.uniform(1, 1)
             return self._placed(namespace(like).zeros_like(like) + asarray_like(self.first, like))
         self.region, view = looked(self.seen, self.region, self.points)
+        if (rows := exact_rows(self.task.limits, self.region.models)) is not None:
+            self.region = self.region._replace(models=rows.into(self.region.models))
         self._check_models(view)
-        place = self._place(view)
+        place, around = self._place(view), self.region
         weights = self.region.weights.faded(self.task.dim)
         step = relaxed_step(place, self.theta(), self.region.multipliers, weights)
         self.region = self.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(place.value, place.n_ineq, step.weights)
         foreseen = now - merit(step.value, place.n_ineq, step.weights)
         x, who = self._turn(view, place, step, foreseen)
+        if self.inside is not None:
+            x = self.inside.drawn_back(x, self.seen, around, view)
+            step = step._replace(value=place.values((x[:, 0, :] - around.centre) / around.delta[:, None]))
+            foreseen = now - merit(step.value, place.n_ineq, step.weights)
         self._expect(view, place, step, who, now, foreseen)
         return x
 
     def _check_models(self, view: View) -> None:
         """Every fiftieth of the budget, how much of f and of the worst modelled constraint the models explain."""
-        if self.told < self.next_check:
+        if not self.checks_now():
             return
-        self.next_check = self.told + self.task.budget / CHECKS
         share = explained_share(view.fit)
         xp, constraints = namespace(share), share[:, 1:]
         worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
         self.explained = (share[:, 0], worst)
+
+    def checks_now(self) -> bool:
+        """Whether the next turn is the first after another fiftieth of the budget."""
+        parts = [told * CHECKS // self.task.budget for told in (self.told - self.batch, self.told)]
+        return self.generation == 1 or parts[0] < parts[1]
 
     def _place(self, view: View) -> Place:
         """The box around the centre in units of the radius, and the fence before failed evaluations."""
@@ -130,14 +162,14 @@ class TrustRegion(Engine):
             half = xp.maximum(half, self.lattice.grain / delta)
         low, high = xp.maximum(-half, -centre / delta), xp.minimum(half, (1.0 - centre) / delta)
         fence, reach = xp.zeros_like(centre), xp.zeros_like(region.delta) + xp.inf
-        if anywhere(self.seen.failed):
+        if possibly(self.seen.failed):
             fence, reach = fenced(self.seen, centre, region.delta)
         models = region.models.stretched(region.delta)
         return Place(models, view.value, view.span, low, high, fence, reach, self.seen.n_ineq, view.critical)
 
     def _turn(self, view: View, place: Place, step: Step, foreseen: Array) -> tuple[Array, Array]:
         """The points of this turn [B, k, D] and who proposes each [B, k]; foreseen [B] is the merit's decrease."""
-        xp, u = namespace(step.s), self.task.rng.uniform(TRIES + 1, self.task.dim)
+        xp, u = namespace(step.s), self.task.rng.uniform(max(TRIES, self.batch) + 1, self.task.dim)
         x, stuck = self._at(step.s), view.blind
         if self.lattice is not None:
             x, stuck = self._moved_by_one(x, place, step.weights, stuck)
@@ -148,14 +180,14 @@ class TrustRegion(Engine):
         )
         looks, again, extra = turn == GEOMETRY, turn == RESTART, self.batch - 1
         points, who = [x], [turn]
-        if anywhere(looks) or extra:
+        if possibly(looks) or extra:
             tries = least_known(view, place, self.region.delta, u[:, 1:, :], 1 + extra)
             points[0] = xp.where(looks[:, None], self._at(tries[:, 0, :]), x)
             for k in range(extra):
                 steps = k % 2 == 0
                 points.append(self._at(further_step(place, self.region, k // 2) if steps else tries[:, 1 + k, :]))
                 who.append(xp.zeros_like(turn) + (STEP if steps else GEOMETRY))
-        if anywhere(again):
+        if possibly(again):
             points[0] = xp.where(again[:, None], self._restarted(again, u[:, 0, :]), points[0])
         return xp.stack(points, axis=1), xp.stack(who, axis=1)
 
@@ -172,7 +204,7 @@ class TrustRegion(Engine):
         assert self.lattice is not None
         xp, region = namespace(x), self.region
         repeated = self._repeats(x) & (region.turn == STEP)
-        if not anywhere(repeated):
+        if not possibly(repeated):
             return x, stuck
         near = self.lattice.neighbours(region.centre)
         best, some = best_unseen(self.seen, place, region, weights, near)
@@ -191,7 +223,7 @@ class TrustRegion(Engine):
         x = new_start(self.seen, region, u)
         self.region = region._replace(
             start=region.start + xp.astype(again, region.start.dtype),
-            delta=xp.where(again, FIRST, region.delta),
+            delta=xp.where(again, self.radius, region.delta),
             models=Quadratic.flat(region.models.gradient.shape, u).where(again, region.models),
             multipliers=xp.where(again[:, None], 0.0, region.multipliers),
         )
@@ -217,9 +249,30 @@ class TrustRegion(Engine):
             self._begin(x, ev)
         else:
             self.seen.add(x, ev, self.region.start, self.region.centre)
-            self._judge(self.rule.key(ev, self.region.weights).minor)
+            merits = self.rule.key(ev, self.region.weights).minor
+            made = self.expectation
+            self.counts = with_turn(self.counts, made.who, merits < made.merit[:, None], ev)
+            self._judge(merits)
+        self.passed = self.passed + x.shape[1]
         self.told += x.shape[1]
         self.generation += 1
+
+    @property
+    def turn_size(self) -> int:
+        return self.batch
+
+    def kind_of_turn(self) -> Hashable | None:
+        return "checked" if self.checks_now() else "plain"
+
+    def count_turn(self) -> None:
+        self.told += self.batch
+        self.generation += 1
+
+    def parts(self) -> tuple[object, ...]:
+        return (self, self.seen)
+
+    def make_ready(self) -> None:
+        self.seen.make_room(self.batch)
 
     def learn(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use them; a new start does not return to them."""
@@ -234,13 +287,15 @@ class TrustRegion(Engine):
         xp, (runs, count, dim) = namespace(x), x.shape
         none = xp.zeros_like(x[:, 0, 0])
         start = xp.astype(none, xp.int64)
-        self.seen = SeenPoints(x, ev, start, min(count + self.task.budget, max(LARGEST, 2 * count)))
+        self.seen = SeenPoints(x, ev, start, min(count + self.task.budget, max(LARGEST, 2 * count, count + self.batch)))
         constraints = ev.g.shape[-1] + ev.h.shape[-1]
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
         weights = Weights(zeros, zeros, self.task.tolerance(ev))
         models = Quadratic.flat((runs, 1 + constraints, dim), x)
-        self.explained = (none, none)
-        self.region = Region(x[:, 0, :], none + FIRST, models, zeros, weights, start + STEP, start)
+        self.explained, self.passed = (none, none), none[:1]
+        self.region = Region(x[:, 0, :], none + self.radius, models, zeros, weights, start + STEP, start)
+        looks = xp.zeros_like(ev.failed, dtype=start.dtype) + GEOMETRY
+        self.counts = with_turn(no_points(x), looks, ev.failed & ~ev.failed, ev)
 
     def _judge(self, merits: Array) -> None:
         """Weights, radius and turn after the points of a turn got these merits [B, k], inf where one failed."""
@@ -266,6 +321,17 @@ class TrustRegion(Engine):
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.grain, axis=-1))  # 0 with any continuous variable
+
+    def converged(self) -> Array:
+        """Runs [B] whose region is about to start again from a centre that keeps every constraint."""
+        if self.generation < 2:
+            return namespace(self.region.delta).zeros_like(self.region.delta) > 0.0
+        return (self.region.turn == RESTART) & ~namespace(self.region.delta).any(self.expectation.violated, axis=-1)
+
+    def multipliers(self, x: Array) -> Array:
+        """From a program of models around each x [B, D], however far the search has gone on since."""
+        fixed = None if self.lattice is None else self.lattice.grain > 0.0
+        return multipliers_at(self.seen, x, self.region, self.points, self.task.limits, fixed)
 
     def trace(self) -> dict[str, Array]:
         """Radius, relaxation and weights of each run, its starts, its models' leave-one-out R^2, who proposed last."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from meco.arrays import Array, namespace
 from meco.engines.engine import Control, Task
 from meco.engines.model.archive import as_evaluation, values_of
+from meco.engines.model.knowledge import OF_SEARCH, OF_TASK, of_search, share_of
 from meco.engines.model.look import View
 from meco.engines.model.offspring import Strategy, balanced
 from meco.engines.model.region import OFFSPRING, RESTART
 from meco.engines.model.step import Place, Step
+from meco.engines.model.tally import tallied
 from meco.engines.model.trust_region import THETA, TrustRegion
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key
@@ -25,6 +31,8 @@ class TrustRegionES(TrustRegion):
 
     label = "TR-ES"
     controls = (THETA, SHARE)
+    remembers = (*(TrustRegion.remembers or ()), "strategy")
+    knows = (*OF_SEARCH, *OF_TASK)
 
     def __init__(self, task: Task, theta: float | None = None, share: float | None = None, batch: int = 1) -> None:
         super().__init__(task, theta, batch)
@@ -32,11 +40,13 @@ class TrustRegionES(TrustRegion):
 
     def share(self) -> Array:
         """The share in force: [B]."""
-        xp, share = namespace(self.region.delta), self.held["share"]
-        if share is None:
-            start = self.region.start
-            return xp.where(start == 0, STAIRS[0], xp.where(start == 1, STAIRS[1], self.region.delta * 0.0 + STAIRS[2]))
-        return xp.zeros_like(self.region.delta) + share
+        share = self.held["share"]
+        return self.own_share() if share is None else namespace(self.region.delta).zeros_like(self.region.delta) + share
+
+    def own_share(self) -> Array:
+        """The share where none is given: it grows with every start."""
+        xp, start = namespace(self.region.delta), self.region.start
+        return xp.where(start == 0, STAIRS[0], xp.where(start == 1, STAIRS[1], self.region.delta * 0.0 + STAIRS[2]))
 
     def _begin(self, x: Array, ev: Evaluation) -> None:
         super()._begin(x, ev)
@@ -70,6 +80,34 @@ class TrustRegionES(TrustRegion):
         for k in range(x.shape[1]):
             used = self.expectation.who[:, k] == OFFSPRING
             self.strategy.tell(used, self.z[:, k, :], self.d[:, k, :], y[:, k, :], ev.failed[:, k], key, self.fresh)
+
+    def parts(self) -> tuple[object, ...]:
+        return (*super().parts(), self.strategy)
+
+    @np.errstate(all="ignore")
+    def knowledge(self) -> dict[str, Any]:
+        """What points, models and strategy say of the search (knowledge.py), and what its own rule would set."""
+        task, delta = self.task, self.region.delta
+        whole = 0.0 if task.whole is None else share_of(task.whole[:, 0, :], delta)
+        r2_f, r2_c = self.explained
+        same = {
+            "dim": float(task.dim),
+            "inequalities": float(self.seen.n_ineq),
+            "equalities": float(self.region.multipliers.shape[-1] - self.seen.n_ineq),
+            "budget": float(task.budget),
+            "spent": min(1.0, self.told / task.budget),
+            "own_theta": self.own_theta(),
+            "whole": whole,
+        }
+        every = namespace(delta).zeros_like(delta)
+        return {
+            **of_search(self.seen, self.region, tallied(self.counts), self.strategy.brood),
+            **{name: every + value for name, value in same.items()},
+            "own_share": self.own_share(),
+            "r2_f": r2_f,
+            "r2_c": r2_c,
+            "sigma": self.strategy.distribution.sigma,
+        }
 
     def trace(self) -> dict[str, Array]:
         return {**super().trace(), "share": self.share(), "sigma": self.strategy.distribution.sigma}

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from meco.errors import InvalidInput, UnknownName
-from meco.experiments.plan.experiment import Contender, Experiment, load_problem, load_user_problem
+from meco.experiments.plan.experiment import Contender, Experiment, load_problem
+from meco.experiments.plan.own import load_user_problem
 from meco.problems.suite import SUITES, find
 
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
 INSTANCE = "paper"
 DEFAULT = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")
+FOR_OWN = ("TR-ES", "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own and the question which method to use
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
 
 
@@ -43,12 +45,13 @@ def comparison(
         raise InvalidInput("nothing to compare on: give --suite (e.g. cec2017) or --problem (e.g. C01 or file.py:name)")
     if budget is not None and budget < 1:
         raise InvalidInput(f"--budget must be at least 1 evaluation; got {budget}")
-    chosen = tuple(Contender.parse(m) for m in methods or DEFAULT)
+    chosen = tuple(Contender.parse(m) for m in methods or (DEFAULT if names else FOR_OWN))
     every = (*dict.fromkeys(names), *files)
+    views = ("choice", *VIEWS) if len(every) == 1 or not names else VIEWS
     made = Experiment(
         _name(suite, every, str(instance), budget), f"Comparison on {_title(suite, every, str(instance), budget)}",
         chosen, every,
-        dims=_dims(names, dims), instance=str(instance), budget=budget, views=VIEWS,
+        dims=_dims(names, dims), instance=str(instance), budget=budget, views=views,
         focus=tuple(c.label for c in chosen[:7]), files=files, first_seed=FIRST_SEED,
     ).adjusted(runs, surrogate_runs=surrogate_runs)  # fmt: skip
     for case in made.cases():  # a dimension or instance that a problem does not have is said now

@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.experiments.plan.forms import read_case, read_plan, read_run
-from meco.files.modules import file_digest, load_file, names_a_file, split
+from meco.experiments.plan.own import load_user_problem
+from meco.files.modules import file_digest, names_a_file, split
 from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
@@ -280,22 +280,6 @@ def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:
 @lru_cache(maxsize=256)
 def _benchmark(name: str, dim: int, instance: str) -> Problem:
     return get_problem(name, dim, int(instance) if instance.isdigit() else instance)
-
-
-def load_user_problem(path: str, name: str) -> Problem:
-    """The meco.Problem called `name` in a Python file."""
-    if not Path(path).is_file():
-        raise InvalidInput(f"no file {path!r}; --problem takes file.py:name, where name is a meco.Problem in it")
-    return _from_file(path, name, file_digest(path))
-
-
-@lru_cache(maxsize=32)
-def _from_file(path: str, name: str, digest: str) -> Problem:
-    module = load_file(path)
-    found = {k: v for k, v in vars(module).items() if isinstance(v, Problem)}
-    if name not in found:
-        raise InvalidInput(f"{path} has no meco.Problem called {name!r}; it has {', '.join(found) or 'none'}")
-    return found[name]
 
 
 def _version(path: str, name: str) -> tuple[int, str]:

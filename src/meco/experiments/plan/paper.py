@@ -27,6 +27,7 @@ PEERS = (
     "ISRES",
     "TR",
     "TR-ES",
+    "MeCO-TR",
 )
 SHADE_FAMILY = tuple(name for name in THE_TWELVE + PEERS if METHODS[name].family == "SHADE")
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # the fixed split's test problems

@@ -6,9 +6,9 @@ import numpy as np
 
 from meco.experiments.report import stats
 from meco.experiments.report.figure import MUTED, Axis, Band, Figure, Line, Mark, Panel
-from meco.experiments.report.figures import in_front, legend, series
+from meco.experiments.report.figures import dashes, in_front, legend, series
 from meco.experiments.report.result_set import METRICS, ResultSet
-from meco.experiments.report.table import Cell, Column, Table, number
+from meco.experiments.report.table import Cell, Column, Table, fixed, number
 from meco.experiments.report.tables import at, stem
 from meco.experiments.run.checkpoints import SHARES
 
@@ -53,9 +53,9 @@ def _violation_left(results: ResultSet) -> np.ndarray:
 
 
 def _lines(results: ResultSet, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
-    tint = series(results)
+    tint, dash = series(results), dashes(results)
     return [
-        Line(x, np.maximum(values[m], floor), tint[m], results.labels[m], 2.2 if tint[m] != MUTED else 1.1)
+        Line(x, np.maximum(values[m], floor), tint[m], results.labels[m], 2.2 if tint[m] != MUTED else 1.1, dash[m])
         for m in in_front(results)
     ]
 
@@ -103,7 +103,7 @@ def _feasible_ecdf(results: ResultSet) -> np.ndarray:
 
 def convergence_figures(results: ResultSet) -> list[Figure]:
     """Each problem by itself: medians with the quartiles as bands, for the contenders brought out."""
-    tint = series(results)
+    tint, dash = series(results), dashes(results)
     shown = [m for m in in_front(results) if tint[m] != MUTED]
     made = []
     for metric, title in METRICS.items():
@@ -116,19 +116,42 @@ def convergence_figures(results: ResultSet) -> list[Figure]:
             x = SHARES * case.budget
             marks: list[Mark] = []
             for m in shown:
-                marks += _banded(x, values[m, j], tint[m], results.labels[m], floor=1e-12)
+                marks += banded(x, values[m, j], tint[m], results.labels[m], 1e-12, dash[m])
             log = metric == "first" or bool(stats.least_of(values[shown, j]) > 0)
-            panels.append(Panel(case.problem, marks, Axis("", (0, case.budget)), Axis("", log=log), (300, 190)))
+            axes = Axis("", (0, case.budget)), Axis("", log=log)
+            numbers = _at_the_end(results, j, metric, shown)
+            panels.append(Panel(case.problem, marks, *axes, (300, 190), table=numbers))
         caption = f"{what[0].upper()}{what[1:]}: median and quartiles of the runs over evaluations."
         if metric == "first":
             caption += " A line that falls out of its panel has become feasible."
-        keys = [(label, s) for label, s in legend(results) if s != MUTED]
+        keys = [key for key in legend(results) if key.series != MUTED]
         name = stem(results, f"convergence-{metric}")
         made.append(Figure(name, f"Convergence, {title}{at(results)}", panels, caption, keys, small=True))
     return made
 
 
-def _banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float) -> list[Mark]:
+def _at_the_end(results: ResultSet, j: int, metric: str, shown: list[int]) -> Table:
+    """What the contenders of a panel have reached at the end of a problem."""
+    order = sorted(shown, key=lambda m: float(stats.mean_of(results.order(metric)[m, j], 0)))
+    rows = []
+    for m in order:
+        label = results.labels[m]
+        if metric == "score":
+            made = results.score[m, j][results.there[m, j]]
+            parts = np.quantile(made, [0.5, 0.25, 0.75]) if made.size else np.full(3, np.nan)
+            cells = [Cell(number(float(v)), float(v)) for v in parts]
+        else:
+            found = results.cells()[m][j]
+            cells = [Cell(fixed(100 * found.rate, 0), found.rate), *(Cell(number(v), v) for v in found[1::2])]
+        rows.append([Cell(label, label), *cells])
+    heads = {"score": ("median f+ν", "lower quartile", "upper quartile")}.get(
+        metric, ("feasible runs, %", "mean feasible f", "mean violation of the others")
+    )
+    title = f"{results.problems[j]} at the end"
+    return Table(stem(results, f"{metric}-{j}"), title, [Column("Method", head=True), *map(Column, heads)], rows)
+
+
+def banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float = 0.0, dash: str = "") -> list[Mark]:
     """Median and quartiles of runs [R, T] where any has begun."""
     begun = ~np.all(np.isnan(runs), axis=0)
     if not begun.any():
@@ -140,4 +163,4 @@ def _banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float
     some = x[begun]
     if floor and stats.least_of(middle) >= 0:
         low, middle, high = (np.maximum(v, floor) for v in (low, middle, high))
-    return [Band(some, (low, high), tint, label), Line(some, middle, tint, label, 1.8)]
+    return [Band(some, (low, high), tint, label), Line(some, middle, tint, label, 1.8, dash)]

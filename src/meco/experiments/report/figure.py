@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ class Line:
     series: int
     label: str = ""
     width: float = 2.0
-    dashed: bool = False
+    dash: str = ""  # lengths of strokes and gaps
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,15 @@ class Panel:
     y: Axis = field(default_factory=Axis)
     size: tuple[int, int] = (460, 300)
     equal: bool = False  # one unit is as long in x as in y
+    table: Table | None = None  # the numbers behind it, where it stands by itself
+
+
+class Key(NamedTuple):
+    """An entry of a legend."""
+
+    label: str
+    series: int
+    dash: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,7 +154,7 @@ class Figure:
     title: str
     panels: Sequence[Panel]
     caption: str = ""
-    legend: Sequence[tuple[str, int]] = ()  # (label, series)
+    legend: Sequence[Key] = ()
     table: Table | None = None
     small: bool = False  # many little panels
 

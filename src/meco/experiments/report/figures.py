@@ -7,12 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.experiments.report import stats
-from meco.experiments.report.figure import MUTED, SLOTS, Axis, Box, Dot, Figure, Mark, Panel, Segment, Words
+from meco.experiments.report.figure import MUTED, SLOTS, Axis, Box, Dot, Figure, Key, Mark, Panel, Segment, Words
 from meco.experiments.report.result_set import METRICS, ResultSet
 from meco.experiments.report.table import Cell, Column, Table, fixed
 from meco.experiments.report.tables import at, p_text, stem
+from meco.methods import METHODS
 
-USUAL = ("MeCO", "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native", "SHADE-BOC")  # colour slots
+# Colour slots: orange, blue, teal, violet, ochre, pink, green, cyan. Variants of one engine are far apart.
+USUAL = ("MeCO", "SHADE", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "SHADE-eps", "SHADE-BOC", "CMA-ES-native")
+DASHES = {"ES": "7 3", "model": "2 3", "TR": "10 3 2 3", "DE": "4 2", "GA": "1 3"}  # of families; the others are solid
 WIDTH = 500  # of a critical-difference diagram
 
 
@@ -46,11 +49,18 @@ def series(results: ResultSet) -> list[int]:
     return [results.slots.get(label, MUTED) for label in results.labels]
 
 
-def legend(results: ResultSet) -> list[tuple[str, int]]:
+def dashes(results: ResultSet) -> list[str]:
+    """How the lines of every contender are broken: by the family of its method."""
+    known = {c.method: METHODS[c.method].family if c.method in METHODS else "" for c in results.contenders}
+    return [DASHES.get(known[c.method], "") for c in results.contenders]
+
+
+def legend(results: ResultSet) -> list[Key]:
     """Brought-out contenders by name, and one entry for the others."""
-    pairs = [(label, s) for label, s in zip(results.labels, series(results)) if s != MUTED]
-    rest = [label for label, s in zip(results.labels, series(results)) if s == MUTED]
-    return sorted(pairs, key=lambda pair: pair[1]) + ([("others", MUTED)] if rest else [])
+    keys = [Key(*one) for one in zip(results.labels, series(results), dashes(results))]
+    rest = any(key.series == MUTED for key in keys)
+    shown = sorted((key for key in keys if key.series != MUTED), key=lambda key: key.series)
+    return shown + ([Key("others", MUTED)] if rest else [])
 
 
 def in_front(results: ResultSet) -> list[int]:
@@ -66,9 +76,10 @@ def critical_figure(results: ResultSet) -> Figure | None:
     """Critical-difference diagrams: methods joined by a bar do not differ (Nemenyi, 0.05)."""
     if results.complete.sum() < 3 or results.shape[1] < 2:
         return None
-    panels, words = [], []
+    panels, words, averages = [], [], []
     for metric, title in METRICS.items():
         table = results.rank_table(metric)[results.complete]
+        averages.append(table.mean(axis=1))
         labels = [label for label, keep in zip(results.labels, results.complete) if keep]
         tint = [s for s, keep in zip(series(results), results.complete) if keep]
         test = stats.friedman(table)
@@ -79,7 +90,11 @@ def critical_figure(results: ResultSet) -> Figure | None:
         )
     caption = "Average ranks, best at the left. A bar joins methods whose ranks do not differ (Nemenyi, 0.05). "
     title = f"Critical differences{at(results)}"
-    return Figure(stem(results, "critical"), title, panels, caption + " ".join(words))
+    order = np.argsort(averages[0], kind="stable")
+    rows = [[Cell(labels[m], labels[m]), *(Cell(fixed(v[m], 2), float(v[m])) for v in averages)] for m in order]
+    columns = [Column("Method", head=True), *(Column(f"average rank, {t}") for t in METRICS.values())]
+    numbers = Table(stem(results, "critical"), f"Average ranks{at(results)}", columns, rows)
+    return Figure(stem(results, "critical"), title, panels, caption + " ".join(words), (), numbers)
 
 
 def _ladder(average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wide: float, title: str) -> Panel:

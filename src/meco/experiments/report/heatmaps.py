@@ -17,13 +17,14 @@ from meco.experiments.report.tables import at, stem
 def heat_figure(sets: Sequence[ResultSet]) -> Figure:
     """Variants against dimensions: darker is better, under both metrics."""
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
-    panels = []
+    panels, tables = [], []
     for metric, title in METRICS.items():
         found = {
             (s.labels[m], s.dim): float(v)
             for s in sets
             for m, v in enumerate(final_performance(s, metric).mean(axis=1))
         }
+        tables.append(found)
         known = [v for v in found.values() if np.isfinite(v)]  # an incomplete contender has no mean
         low, high = min(known, default=0.0), max(known, default=0.0)
         marks = []
@@ -39,7 +40,13 @@ def heat_figure(sets: Sequence[ResultSet]) -> Figure:
         panels.append(Panel(title, marks, x, y, (460, 60 + 44 * len(labels))))
     caption = "Mean normalised performance over the held-out problems; darker is better."
     name = sets[0].experiment.name
-    return Figure(f"{name}-heat", "Action decoding against dimension", panels, caption)
+    columns = [Column("Variant", head=True), *(Column(f"{s.dim}D, {t}") for t in METRICS.values() for s in sets)]
+    rows = [
+        [Cell(k, k), *(Cell(fixed(v, 3), v) for t in tables for s in sets for v in [t.get((k, s.dim), float("nan"))])]
+        for k in labels
+    ]
+    numbers = Table(f"{name}-heat", "Mean normalised performance", columns, rows)
+    return Figure(f"{name}-heat", "Action decoding against dimension", panels, caption, (), numbers)
 
 
 def feasibility_figure(results: ResultSet) -> Figure:
@@ -60,7 +67,13 @@ def feasibility_figure(results: ResultSet) -> Figure:
         Axis(limits=(0, len(order)), names=names), (width, 40 + 20 * len(order)),
     )  # fmt: skip
     caption = "Share of runs that found a feasible point: an empty tile none, full colour all."
-    return Figure(stem(results, "feasibility"), f"Feasible runs{at(results)}", [panel], caption)
+    columns = [Column("Method", head=True), *(Column(p) for p in results.problems)]
+    rows = [
+        [Cell(results.labels[m], results.labels[m]), *(Cell(fixed(100 * v, 0), float(v)) for v in feasible[m])]
+        for m in order[::-1]
+    ]
+    numbers = Table(stem(results, "feasibility"), f"Feasible runs in per cent{at(results)}", columns, rows)
+    return Figure(stem(results, "feasibility"), f"Feasible runs{at(results)}", [panel], caption, (), numbers)
 
 
 def action_figure(results: ResultSet) -> Figure:

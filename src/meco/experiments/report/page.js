@@ -59,6 +59,54 @@
     });
   });
 
+  // pointing at a curve reads it back from its pixels
+  const tip = document.createElement("div");
+  tip.className = "tip"; tip.setAttribute("role", "status"); tip.hidden = true;
+  document.body.append(tip);
+  const axis = (svg, name) => {
+    const [start, stop, low, high, log] = svg.dataset[name].split(" ").map(Number);
+    const back = (p) => { const share = (p - start) / (stop - start); return log ? low * (high / low) ** share : low + share * (high - low); };
+    return back;
+  };
+  const shown = (v) => Number(v.toPrecision(3)).toString();
+  document.querySelectorAll("svg[data-x]").forEach((svg) => {
+    const curves = [...svg.querySelectorAll(".line")].flatMap((line) => (line.querySelector("path").getAttribute("d").match(/-?[\d.]+ -?[\d.]+/g) ?? [])
+      .map((pair) => [...pair.split(" ").map(Number), line.dataset.s]));
+    const read = (event) => {
+      const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      let near = null, least = 30 ** 2;
+      for (const one of curves) {
+        const away = (one[0] - at.x) ** 2 + (one[1] - at.y) ** 2;
+        if (away < least) { least = away; near = one; }
+      }
+      tip.hidden = near === null;
+      if (near === null) return;
+      tip.textContent = `${near[2]}: ${shown(axis(svg, "y")(near[1]))} at ${shown(axis(svg, "x")(near[0]))}`;
+      tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8)}px`;
+      tip.style.top = `${event.clientY - 34}px`;
+    };
+    svg.addEventListener("pointermove", read);
+    svg.addEventListener("pointerdown", read);
+    svg.addEventListener("pointerleave", () => { tip.hidden = true; });
+  });
+
+  // what does not fit says so, until it was scrolled to its end
+  document.querySelectorAll(".scroll, .panels > div").forEach((box) => {
+    const hint = () => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+    box.addEventListener("scroll", hint, { passive: true });
+    new ResizeObserver(() => requestAnimationFrame(hint)).observe(box);
+  });
+
+  // on a phone many pictures begin folded; a link to one of them opens its fold
+  if (innerWidth < 640) document.querySelectorAll("details.many").forEach((d) => { d.open = false; });
+  const unfold = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = target && target.closest("details");
+    if (fold && !fold.open) { fold.open = true; target.scrollIntoView(); }
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
+
   // light and dark
   const root = document.documentElement;
   const stored = (() => { try { return localStorage.getItem("meco-theme"); } catch { return null; } })();

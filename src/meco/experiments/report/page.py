@@ -8,7 +8,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from meco.experiments.report import svg
-from meco.experiments.report.figure import MUTED, Figure
+from meco.experiments.report.figure import MUTED, Figure, Panel
+from meco.experiments.report.headline import Headline, headline
 from meco.experiments.report.table import Cell, Column, Table, to_html
 from meco.experiments.run.progress import clock
 from meco.experiments.run.results import Results
@@ -32,24 +33,41 @@ VERSIONS = {  # of a session's facts, where it has them
 
 def compose(sections: Sequence[Section], results: Results) -> str:
     """The whole page as text; nothing in it is fetched from anywhere."""
+    top = headline([s for section in sections for s in section.sets])
     links = "".join(_link(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
     body = "".join(_section(s) for s in sections)
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    about = f"{len(results.runs):,} runs, meco {escape(results.meco)}, page of {made} UTC"
+    guide = (
+        f'<details class="about"><summary>How to read this page</summary>{METRIC_TEXT}'
+        "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it. Point "
+        "at a curve to read it. Colours are of methods, strokes of families: solid MeCO and SHADE, dashed evolution "
+        "strategies, dotted models.</p></details>"
+    )
+    whole = f"{_top(top)}{guide}{body}{_provenance(sections, results)}"
+    return framed("MeCO results", about, "Experiments", links, whole)
+
+
+def framed(title: str, about: str, parts: str, links: str, body: str) -> str:
+    """A page that stands alone: head, style, script, and the list of its parts beside the body."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>MeCO results</title><style>{svg.style('page.css')}{svg.style('figure.css')}</style></head><body>"
+        f"<title>{escape(title)}</title><style>{svg.style('page.css')}{svg.style('figure.css')}</style></head><body>"
         '<a class="skip" href="#main">Skip to the results</a>'
-        f"<header><div><h1>MeCO results</h1><p>{len(results.runs):,} runs, meco {escape(results.meco)}, "
-        f"page of {made} UTC</p></div>"
+        f"<header><div><h1>{escape(title)}</h1><p>{about}</p></div>"
         '<button type="button" id="theme" aria-label="Switch between light and dark">◐</button></header>'
-        f'<div class="frame"><nav aria-label="Experiments"><ol>{links}</ol></nav><main id="main">'
-        f'<details class="about" open><summary>How to read this page</summary>{METRIC_TEXT}'
-        "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it.</p>"
-        "</details>"
-        f"{body}{_provenance(sections, results)}</main></div><script>{svg.style('page.js')}</script></body></html>"
+        f'<div class="frame"><nav aria-label="{parts}"><ol>{links}</ol></nav><main id="main">'
+        f"{body}</main></div><script>{svg.style('page.js')}</script></body></html>"
     )
+
+
+def _top(found: Headline | None) -> str:
+    """The sentence and the picture that a reader sees first."""
+    if found is None:
+        return ""
+    return f'<section class="top"><p class="headline">{escape(found.sentence)}</p>{figure_html(found.figure)}</section>'
 
 
 def _link(section: Section) -> str:
@@ -67,7 +85,7 @@ def _section(section: Section) -> str:
         parts.append(f'<div class="missing" role="note"><p>Missing or incomplete:</p><ul>{items}</ul></div>')
     if not section.items:
         parts.append("<p>Nothing to show yet.</p>")
-    parts += [_figure(item) if isinstance(item, Figure) else _table(item) for item in section.items]
+    parts += [figure_html(item) if isinstance(item, Figure) else table_html(item) for item in section.items]
     return "".join(parts) + "</section>"
 
 
@@ -104,7 +122,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _table(table: Table) -> str:
+def table_html(table: Table) -> str:
     switches = ""
     if table.wide:
         kinds = {kind for row in table.rows for cell in row for kind, _ in cell.lines}
@@ -122,17 +140,12 @@ def _switch(name: str, text: str) -> str:
     return f'<label><input type="checkbox" checked data-hide="{name}"> {text}</label>'
 
 
-def _figure(figure: Figure) -> str:
-    several = len(figure.panels) > 1
-    panels = "".join(
-        f'<div style="--width:{p.size[0]}px">{f"<h4>{escape(p.title)}</h4>" if several else ""}'
-        f"{svg.draw(p, f'{figure.name}-{i}', figure.title)}</div>"
-        for i, p in enumerate(figure.panels)
-    )
+def figure_html(figure: Figure) -> str:
+    panels = "".join(_panel(figure, i, panel) for i, panel in enumerate(figure.panels))
     keys = "".join(
-        f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}" data-s="{escape(label)}" '
-        f'aria-pressed="false"><span>{escape(label)}</span></button></li>'
-        for label, s in figure.legend
+        f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}{" broken" if dash else ""}" '
+        f'data-s="{escape(label)}" aria-pressed="false"><span>{escape(label)}</span></button></li>'
+        for label, s, dash in figure.legend
     )
     legend = f'<ul class="legend" aria-label="Legend">{keys}</ul>' if keys else ""
     numbers = ""
@@ -140,11 +153,31 @@ def _figure(figure: Figure) -> str:
         numbers = f"<details><summary>The numbers</summary>{to_html(figure.table)}</details>"
     grid = f'<div class="panels{" small" if figure.small else ""}">{panels}</div>'
     if figure.small:
-        grid = f"<details><summary>Show {len(figure.panels)} panels</summary>{grid}</details>"
+        links = "".join(f'<a href="#{_anchor(figure, p)}">{escape(p.title)}</a> ' for p in figure.panels)
+        said = f"{len(figure.panels)} problems"
+        grid = f'<details open class="many"><summary>{said}</summary><p class="links">{links}</p>{grid}</details>'
     return (
         f'<figure class="item" id="{escape(figure.name)}"><h3>{escape(figure.title)}</h3>{legend}{grid}'
         f"<figcaption>{escape(figure.caption)}</figcaption>{numbers}</figure>"
     )
+
+
+def _panel(figure: Figure, i: int, panel: Panel) -> str:
+    """A picture with its title; in a figure of many each has a name to link to, and its numbers below."""
+    head = f"<h4>{escape(panel.title)}</h4>" if len(figure.panels) > 1 else ""
+    anchor, numbers = "", ""
+    if figure.small:
+        name = _anchor(figure, panel)
+        anchor = f' id="{name}"'
+        head = f'<h4><a href="#{name}">{escape(panel.title)}</a></h4>'
+    if panel.table is not None:
+        numbers = f"<details><summary>The numbers</summary>{to_html(panel.table)}</details>"
+    drawn = svg.draw(panel, f"{figure.name}-{i}", figure.title)
+    return f'<div{anchor} style="--width:{panel.size[0]}px">{head}{drawn}{numbers}</div>'
+
+
+def _anchor(figure: Figure, panel: Panel) -> str:
+    return escape(f"{figure.name}-{panel.title}".replace(" ", "-"))
 
 
 # -- what was run ----------------------------------------------------------------------------
@@ -158,9 +191,11 @@ def _provenance(sections: Sequence[Section], results: Results) -> str:
     rows = [_session(facts) for facts in results.sessions.values()]
     times = _times(sections)
     parts = ['<section id="made"><h2>How this was made</h2>']
-    parts.append(_table(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began.")))
+    parts.append(
+        table_html(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began."))
+    )
     if times is not None:
-        parts.append(_table(times))
+        parts.append(table_html(times))
     parts.append(
         "<p>Every run is named by its method, options, policy digest, problem, dimension, instance, budget and seed, "
         "and gives the same result with the same versions of the packages and one thread. "

@@ -10,7 +10,7 @@ from pathlib import Path
 from meco.errors import MissingExtra, load_extra
 from meco.experiments.plan.experiment import Experiment
 from meco.experiments.plan.paper import PAPER
-from meco.experiments.report import curves, figures, heatmaps, page, svg, tables, trajectories
+from meco.experiments.report import choice, curves, figures, heatmaps, page, svg, tables, trajectories
 from meco.experiments.report.figure import Figure
 from meco.experiments.report.result_set import ResultSet
 from meco.experiments.report.table import Table, to_csv, to_latex, to_markdown
@@ -22,6 +22,7 @@ from meco.files.names import safe_name
 Item = Table | Figure
 
 EACH: dict[str, Callable[[ResultSet], list[Item | None]]] = {  # views of one dimension
+    "choice": lambda s: [*choice.choice_items(s)],
     "critical": lambda s: [figures.critical_figure(s)],
     "values": lambda s: [*tables.value_tables(s)],
     "pairs": lambda s: [tables.pair_table(s)],
@@ -124,6 +125,8 @@ def build(experiment: Experiment, results: Results, palette: figures.Palette) ->
 def _folder(path: Path) -> Path:
     try:
         path.mkdir(exist_ok=True)
+        if path.is_symlink():
+            raise StoreError(f"{path} leads elsewhere, where nothing is written; remove it")
     except OSError as error:
         raise StoreError(f"cannot make {path}: {error.strerror}") from error
     return path
@@ -162,12 +165,15 @@ def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
 
 
 def _headline(sections: list[Section]) -> list[str]:
-    """The average ranks in plain text, for the terminal."""
+    """What each experiment comes to in plain text, for the terminal: which method to use, or else the average ranks."""
     lines = []
     for section in sections:
-        for item in section.items:
-            if isinstance(item, Table) and item.name == f"{section.experiment.name}-ranks":
-                lines += ["", f"{section.experiment.name}: {item.title}", *_plain_table(item)]
+        name = section.experiment.name
+        tables_ = [item for item in section.items if isinstance(item, Table)]
+        chosen = [t for t in tables_ if t.name.startswith(f"{name}-choice")]
+        for item in chosen or [t for t in tables_ if t.name == f"{name}-ranks"]:
+            lines += ["", item.title if chosen else f"{name}: {item.title}", *_plain_table(item)]
+            lines += ["", item.caption] if chosen else []
     return lines
 
 

@@ -46,7 +46,7 @@ def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, 
     inner = f'x="{left}" y="{top}" width="{width - left - right:.0f}" height="{height - top - bottom:.0f}"'
     parts = [
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="{ident}-t" class="panel" font-size="{FONT}"'
-        f'{spot}><title id="{ident}-t">{escape(name)}</title>',
+        f'{spot}{_readable(panel)}><title id="{ident}-t">{escape(name)}</title>',
         f'<clipPath id="{ident}-c"><rect {inner}/></clipPath>',
         "" if panel.y.hidden else _rows(panel, up),
         "" if panel.x.hidden else _columns(panel, across),
@@ -55,6 +55,19 @@ def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, 
         "</g></svg>",
     ]
     return "".join(parts)
+
+
+def _readable(panel: Panel) -> str:
+    """Where the axes lie in pixels and in data, for a script that reads curves back; nothing where there is no axis."""
+    if panel.x.hidden or panel.y.hidden or not any(isinstance(mark, fig.Line) for mark in panel.marks):
+        return ""
+    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    ends = ((left, width - right), (height - bottom, top))
+    said = []
+    for name, (start, stop) in zip("xy", ends):
+        axis, (low, high) = getattr(panel, name), limits(panel, name)
+        said.append(f' data-{name}="{start:.1f} {stop:.1f} {low:.6g} {high:.6g} {int(axis.log)}"')
+    return "".join(said)
 
 
 def to_file(figure: Figure) -> str:
@@ -71,11 +84,12 @@ def to_file(figure: Figure) -> str:
             x += size(panel)[0] + GAP
         y += max(size(p)[1] for p in row) + 2 * GAP
     across = 0.0
-    for label, series in figure.legend:
+    for label, series, dash in figure.legend:
         wide = 40 + fig.CHARACTER * len(label)
         if across and across + wide > width:
             across, y = 0.0, y + GAP
-        mark = f'<path d="M{across + 6:.1f} {y:.1f}h18" stroke="currentColor" stroke-width="3"/>'
+        dots = f' stroke-dasharray="{dash}"' if dash else ""
+        mark = f'<path d="M{across + 6:.1f} {y:.1f}h18" stroke="currentColor" stroke-width="3"{dots}/>'
         parts.append(f'<g class="{_tint(series)}">{mark}{_text("words", across + 30, y + 4, label)}</g>')
         across += wide
     height = y + GAP if figure.legend else y
@@ -171,7 +185,7 @@ def _line(mark: fig.Line, put: Put) -> str:
     points = _points(mark.x, mark.y, put)
     if not points:
         return ""
-    dash = ' stroke-dasharray="5 4"' if mark.dashed else ""
+    dash = f' stroke-dasharray="{mark.dash}"' if mark.dash else ""
     way = f'<path d="M{"L".join(points)}" stroke-width="{mark.width:g}"{dash}/>'
     return f'<g class="line {_tint(mark.series)}"{_data(mark.label)}>{_titled(mark.label)}{way}</g>'
 

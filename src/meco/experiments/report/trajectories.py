@@ -32,7 +32,7 @@ def trajectory_figure(results: ResultSet) -> Figure:
             record, x = found
             corners = path(x, mission.start, mission.end) / KM
             tint = series(results)[m]
-            marks.append(Line(corners[:, 0], corners[:, 1], tint, label, 2.2, dashed=not record.feasible))
+            marks.append(Line(corners[:, 0], corners[:, 1], tint, label, 2.2, "" if record.feasible else "5 4"))
             marks += [Spot(a, b, "hover", tint, label) for a, b in corners[1:-1]]
             text = number(record.f, 4) if record.feasible else f"ν {number(record.nu)}"
             row.append(Cell(text, record.f if record.feasible else float("inf")))

@@ -27,6 +27,7 @@ from meco.experiments.run.folder import write_whole
 from meco.experiments.run.record import Record, checked_record, unpack
 from meco.experiments.run.results import Results
 from meco.files.npz import read_npz
+from meco.files.plain import read_plain
 from meco.files.schema import check, parse_json
 
 FORMAT = 1
@@ -146,10 +147,8 @@ def read_compact(path: Path) -> Results:
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise DamagedFile(f"{path} is no compact results file: it has more than {LARGEST_FILE} bytes")
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST_MEMORY)
-        content = unpacker.decompress(path.read_bytes(), LARGEST_CONTENT)
+        content = unpacker.decompress(read_plain(path, LARGEST_FILE), LARGEST_CONTENT)
         if not unpacker.eof:
             raise DamagedFile(f"{path} is damaged: it is cut short, or more than {LARGEST_CONTENT} bytes unpacked")
         return read_npz(content, str(path), LARGEST_CONTENT)

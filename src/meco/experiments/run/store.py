@@ -21,6 +21,7 @@ from meco.experiments.run.folder import COMPACT, STORE, StoreError, has_store, u
 from meco.experiments.run.record import Record, checked_record
 from meco.experiments.run.results import Results
 from meco.files.lock import Lock
+from meco.files.plain import check_plain
 from meco.files.schema import check, parse_json
 
 FORMAT = "3"  # of the tables below
@@ -68,6 +69,7 @@ class Store:
         path = Path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
+            check_plain(path, [STORE])
             lock = Lock(path / ".lock")
         except OSError as error:
             raise StoreError(f"cannot write to the results folder {path}: {error.strerror}") from error

@@ -1,0 +1,91 @@
+"""What there is to see of a campaign's folder, as plain numbers for a page; the folder is only read."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.experiments.plan.experiment import Experiment, Run
+from meco.experiments.report import stats
+from meco.experiments.report.result_set import ResultSet
+from meco.experiments.run.folder import STORE
+from meco.experiments.run.results import Results
+from meco.experiments.run.store import read_results
+
+REASONS = 5  # failures told in words
+
+
+def seen_campaign(folder: Path) -> dict[str, Any]:
+    """Everything the page shows of the campaign in a folder, now; ready for JSON."""
+    results = read_results(folder)
+    wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted()))
+    done = sum(run in results.runs for run in wanted)
+    failed = [run for run in wanted if run in results.failures]
+    reasons = Counter(f"{run.method}: {results.failures[run]}" for run in failed).most_common(REASONS)
+    return {
+        "kind": "campaign", "folder": folder.name, "over": done + len(failed) >= len(wanted),
+        "done": done, "failed": len(failed), "wanted": len(wanted),
+        "reasons": [f"{text} ({count} runs)" for text, count in reasons],
+        "left": _left(results, wanted), "quiet": _quiet(folder),
+        "experiments": [_experiment(results, e, dim) for e in results.experiments for dim in e.dims],
+    }  # fmt: skip
+
+
+def _left(results: Results, wanted: list[Run]) -> float | None:
+    """Seconds that the missing runs take, by what the finished ones of their method took, on the workers there are."""
+    took: dict[str, list[float]] = {}
+    for run, record in results.runs.items():
+        took.setdefault(run.method, []).append(record.seconds)
+    if not took:
+        return None
+    pace = {method: float(np.mean(values)) for method, values in took.items()}
+    overall = float(np.mean(list(pace.values())))
+    missing = [run for run in wanted if run not in results.runs and run not in results.failures]
+    workers = max((int(facts.get("workers") or 1) for facts in list(results.sessions.values())[-1:]), default=1)
+    return sum(pace.get(run.method, overall) for run in missing) / max(1, workers)
+
+
+def _quiet(folder: Path) -> float | None:
+    """Seconds since a result was kept."""
+    store = folder / STORE
+    return max(0.0, time.time() - store.stat().st_mtime) if store.exists() else None
+
+
+def _experiment(results: Results, experiment: Experiment, dim: int | None) -> dict[str, Any]:
+    """Each contender at each problem: runs made, and how they stand among the problems that all have begun."""
+    found = ResultSet.of(results, experiment, dim)
+    cases = list(dict.fromkeys(experiment.cases(dim)))
+    place = {label: m for m, label in enumerate(found.labels)}
+    rank = _ranks(found)
+    rows = []
+    for contender in experiment.contenders:
+        runs = [experiment.runs_of(contender, case) for case in cases]
+        kept = [results.runs[run] for case in runs for run in case if run in results.runs]
+        rows.append({
+            "name": contender.label, "wanted": sum(map(len, runs)), "done": len(kept),
+            "failed": sum(run in results.failures for case in runs for run in case),
+            "feasible": sum(r.feasible for r in kept) / len(kept) if kept else None,
+            "seconds": sum(r.seconds for r in kept) / len(kept) if kept else None,
+            "rank": rank.get(place.get(contender.label, -1)),
+            "cells": [sum(run in results.runs for run in case) / max(1, len(case)) for case in runs],
+        })  # fmt: skip
+    return {
+        "title": experiment.title + (f", {dim}D" if dim is not None and len(experiment.dims) > 1 else ""),
+        "problems": [case.problem for case in cases], "methods": rows,
+    }  # fmt: skip
+
+
+def _ranks(found: ResultSet) -> dict[int, float]:
+    """Mean rank of each contender, feasibility first, over the problems that every contender has begun."""
+    if not found.records:
+        return {}
+    begun = np.flatnonzero(found.there.any(axis=2).all(axis=0))
+    if not begun.size:
+        return {}
+    cells = found.cells()
+    ranks = [stats.feasibility_ranks([row[j] for row in cells]) for j in begun]
+    return dict(enumerate(np.mean(ranks, axis=0).round(2).tolist()))

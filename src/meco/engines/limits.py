@@ -1,0 +1,27 @@
+"""What is known of constraints before anything is evaluated: linear rows, and which must never be violated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+
+class KnownLimits(NamedTuple):
+    """L rows offset + slope x <= 0, or = 0, of points x in the unit cube, and what must be kept at every evaluation.
+
+    Where the rows stand among the constraints, and which constraints are to be kept, the first answers tell.
+    """
+
+    slope: np.ndarray  # [L, D]
+    offset: np.ndarray  # [L]
+    equal: np.ndarray  # [L] whether a row must be zero
+    hard: np.ndarray  # [L] whether a row must be kept at every evaluation
+    places: Callable[[], np.ndarray]  # [L] each row's place among the constraints, -1 where it has none
+    never: Callable[[], np.ndarray]  # [C] constraints that must be kept at every evaluation
+    careful: bool  # whether some of these are not among the rows, so that only models can tell
+
+    def kept(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slope, offset and equal of the rows that must be kept."""
+        return self.slope[self.hard], self.offset[self.hard], self.equal[self.hard]

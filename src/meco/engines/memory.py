@@ -1,0 +1,118 @@
+"""What a search remembers between two generations, as a flat record of named arrays: saved, and put back.
+
+Whatever names its attributes in `remembers` can be saved: an engine, its parts, random streams. Beneath these lie
+arrays, numbers and plain containers of them (named tuples, frozen dataclasses, tuples, dicts), so
+
+    TrustRegion.region.models.gradient [B, F, D]   is saved as   "region.models.gradient"
+
+A record says no types. It is put back into a search of the same kind that has been told one generation, whatever its
+values: that one has every array in its place, and what does not fit it in name, type or shape is refused. Nothing is
+computed anew, so models are not fitted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import namespace, to_numpy
+from meco.engines.engine import Engine
+
+Record = dict[str, np.ndarray]
+NUMBERS = (bool, int, float)
+
+
+class DoesNotFit(ValueError):
+    """A record that is not of this search."""
+
+
+def can_be_saved(engine: Engine) -> bool:
+    """Whether this very class says what it keeps; one derived from it may keep more, and says so itself."""
+    inner = getattr(engine, "engine", None)  # of a controller
+    said = "remembers" in type(engine).__dict__ and engine.remembers is not None
+    return said and (inner is None or can_be_saved(inner))
+
+
+def captured(thing: Any) -> Any:
+    """What a thing keeps, without copies: arrays are never written to, objects and dicts may be."""
+    if getattr(thing, "remembers", None) is not None:
+        return {name: captured(getattr(thing, name)) for name in thing.remembers}
+    if isinstance(thing, dict):
+        return {name: captured(value) for name, value in thing.items()}
+    return thing
+
+
+def flattened(value: Any, name: str = "") -> Record:
+    """Something captured as arrays by name; where there is nothing, there is no name."""
+    if value is None:
+        return {}
+    parts = _parts(value)
+    if parts is not None:
+        found: Record = {}
+        for part, inner in parts.items():
+            found |= flattened(inner, _under(name, part))
+        return found
+    array = np.array(value) if isinstance(value, NUMBERS) else to_numpy(value)
+    if array.dtype.kind not in "biuf":
+        raise DoesNotFit(f"{name} is no array of numbers: {value!r:.60}")
+    return {name: array}
+
+
+def put_back(thing: Any, record: Mapping[str, np.ndarray]) -> None:
+    """Make a thing that was told one generation what the record says, or raise DoesNotFit and leave it half done."""
+    left = dict(record)
+    _restored(thing, left, "")
+    if left:
+        raise DoesNotFit(f"{min(left)} is unknown here")
+
+
+def _restored(like: Any, left: Record, name: str) -> Any:
+    if getattr(like, "remembers", None) is not None:
+        for part in like.remembers:
+            setattr(like, part, _restored(getattr(like, part), left, _under(name, part)))
+        return like
+    if like is None:
+        return None
+    parts = _parts(like)
+    if parts is None:
+        return _leaf(like, left, name)
+    found = {part: _restored(inner, left, _under(name, part)) for part, inner in parts.items()}
+    if isinstance(like, dict):
+        return found
+    if isinstance(like, (tuple, list)) and not hasattr(like, "_fields"):
+        return type(like)(found.values())
+    return type(like)(**found)
+
+
+def _leaf(like: Any, left: Record, name: str) -> Any:
+    """The record's value of this name, if it has the form of the one that is there."""
+    if name not in left:
+        raise DoesNotFit(f"{name} is missing")
+    value, there = left.pop(name), flattened(like)[""]
+    if value.dtype != there.dtype or value.shape != there.shape:
+        raise DoesNotFit(f"{name} should be {there.dtype} {there.shape}, and is {value.dtype} {value.shape}")
+    if isinstance(like, NUMBERS):
+        return type(like)(value.item())
+    if isinstance(like, np.ndarray):
+        return value.copy()  # ours alone, and writable
+    return namespace(like).asarray(value, dtype=like.dtype, device=like.device)
+
+
+def _parts(value: Any) -> dict[str, Any] | None:
+    """What a container holds, by name; None of an array or a number."""
+    if isinstance(value, dict):
+        return value
+    if hasattr(value, "_fields"):
+        return value._asdict()
+    if isinstance(value, (tuple, list)):
+        return {str(i): part for i, part in enumerate(value)}
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return None
+
+
+def _under(name: str, part: str) -> str:
+    return f"{name}.{part}" if name else part

@@ -1,0 +1,90 @@
+"""Points of the unit cube that keep linear rows, found before and without any evaluation. NumPy alone.
+
+The nearest such point is the limit of Dykstra's projections (Boyle and Dykstra 1986) onto the cube, onto the space of
+the equalities, and onto each half-space; what is left after them is closed by going towards a point well inside.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from meco.errors import InvalidInput
+
+SWEEPS = 400
+CLOSE = 1e-10  # movement of a sweep, in the unit cube, that ends them
+ROUNDING = 1e-12  # by which a point lies inside what it was moved to; equalities are met as closely
+MARGINS = (0.1, 0.03, 0.01, 1e-3, 1e-5, 0.0)  # how far inside a first point may lie, in the unit cube
+
+
+class Polytope:
+    """offset + slope x <= 0 (= 0 where equal) in the unit cube; slope [L, D], offset and equal [L]."""
+
+    def __init__(self, slope: np.ndarray, offset: np.ndarray, equal: np.ndarray) -> None:
+        length = np.sqrt(np.sum(slope * slope, axis=1))
+        used = length > 0.0  # a row of zeros says nothing of x
+        unit, value = slope[used] / length[used, None], offset[used] / length[used]
+        same = equal[used]
+        self.slope, self.offset = unit[~same], value[~same]
+        self.plane, self.level = unit[same], value[same]
+        self.back = np.linalg.pinv(self.plane) if len(self.plane) else None
+
+    def excess(self, x: np.ndarray) -> float:
+        """By how much a point x [D] breaks the worst row, in the unit cube; at most 0 where it keeps all."""
+        over = np.max(self.offset + self.slope @ x, initial=-np.inf)
+        off = np.max(np.abs(self.level + self.plane @ x), initial=0.0)
+        return float(max(over, off - ROUNDING))
+
+    def nearest(self, x: np.ndarray, margin: float = 0.0) -> np.ndarray:
+        """The point nearest to x [D] that keeps the rows with a margin, or nearly does."""
+        sets = len(self.offset) + 1
+        gone = np.zeros((sets, x.size))  # what each projection took away, given back before the next one (Dykstra)
+        for _ in range(SWEEPS):
+            before = x
+            x = self._in_plane(x)
+            y = x + gone[0]
+            x = np.clip(y, 0.0, 1.0)
+            gone[0] = y - x
+            for i in range(1, sets):
+                y = x + gone[i]
+                over = max(self.offset[i - 1] + margin + self.slope[i - 1] @ y, 0.0)
+                x = y - over * self.slope[i - 1]
+                gone[i] = y - x
+            if np.max(np.abs(x - before)) < CLOSE:
+                break
+        return self._closed(x, margin)
+
+    def _closed(self, x: np.ndarray, margin: float) -> np.ndarray:
+        """Beyond the rows by no more than rounding, whatever the sweeps have left."""
+        for _ in range(SWEEPS):
+            x = np.clip(self._in_plane(x), 0.0, 1.0)
+            if self.excess(x) <= -margin:
+                break
+            for slope, offset in zip(self.slope, self.offset):
+                x = x - max(offset + slope @ x + margin + ROUNDING, 0.0) * slope
+        return x
+
+    def _in_plane(self, x: np.ndarray) -> np.ndarray:
+        return x if self.back is None else x - self.back @ (self.level + self.plane @ x)
+
+    def inside(self, x: np.ndarray) -> np.ndarray:
+        """A point near x [D] that keeps every row, as far inside as there is room."""
+        for margin in MARGINS:
+            found = self.nearest(x, margin)
+            if self.excess(found) <= 0.0:
+                return found
+        found = self.nearest(x)
+        if self.excess(found) > 1e-7:
+            raise InvalidInput("the linear constraints that must be kept have no common point within the bounds")
+        return found
+
+    def kept(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
+        """The point nearest to x [D] that keeps every row; anchor [D] keeps them."""
+        x = np.clip(x, 0.0, 1.0)
+        if self.excess(x) <= 0.0:
+            return x
+        near = self.nearest(x)
+        for share in (1.0, 1.0 - 1e-9, 1.0 - 1e-6, 1.0 - 1e-3, 0.9, 0.5):
+            tried = anchor + share * (near - anchor)
+            if self.excess(tried) <= 0.0:
+                return tried
+        return anchor

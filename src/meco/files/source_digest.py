@@ -1,0 +1,49 @@
+"""A digest of what source files do: comments, docstrings and layout do not change it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
+    """Of some modules of this package and, where these lie in the parts named, of the modules that they import.
+
+    >>> len(source_digest(["meco.registry"]))
+    64
+    """
+    waiting, seen = list(modules), {}
+    parts = tuple(within)
+    while waiting:
+        name = waiting.pop()
+        if name in seen or not (file := _file(name)).is_file():
+            continue
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        seen[name] = plain(tree)
+        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
+        waiting += [other for other in imported if other.startswith(parts)] if parts else []
+    return hashlib.sha256(json.dumps(sorted(seen.items())).encode()).hexdigest()
+
+
+def _file(module: str) -> Path:
+    return PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+
+
+def plain(node: Any) -> Any:
+    """A syntax tree as lists, without docstrings, places and empty fields, so alike for every version of Python."""
+    if isinstance(node, ast.AST):
+        fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
+        return [type(node).__name__, *([name, plain(value)] for name, value in fields if name != "kind")]
+    if isinstance(node, list):
+        return [plain(each) for each in node if not _is_docstring(each)]
+    return repr(node)
+
+
+def _is_docstring(node: Any) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

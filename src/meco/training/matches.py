@@ -1,0 +1,164 @@
+"""Matches: a generated problem at a budget, many of them played in lockstep and judged by their best points."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.arrays import Array, to_numpy
+from meco.engines.engine import Engine, Task
+from meco.engines.graphs import Turns
+from meco.evaluator import Evaluator
+from meco.mdp.controller import Controlled
+from meco.mdp.quantile import TENTHS, Outcomes
+from meco.problems.generated import GENERATED, MissionFamily, make_batch
+from meco.problems.problem import Problem
+from meco.streams import DeviceStreams, Streams
+
+Make = Callable[[Task], Engine]  # how a search is built
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class Match(NamedTuple):
+    """A generated problem at a budget."""
+
+    family: str
+    seed: int
+    dim: int
+    budget: int
+
+    @property
+    def problem(self) -> Problem:
+        """The problem itself."""
+        return _drawn(self.family, self.seed, self.dim)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """What matches in lockstep have in common: D, budget, inequalities, equalities."""
+        return (self.dim, self.budget, *GENERATED[self.family].counts(self.dim))
+
+    @property
+    def cost(self) -> float:
+        """About how long it takes, beside others."""
+        return self.budget * (self.dim + 5.0) ** 1.7
+
+
+@lru_cache(maxsize=4096)
+def _drawn(family: str, seed: int, dim: int) -> Problem:
+    return make_batch(family, [seed], dim)[0]
+
+
+# where matches are played: D and evaluations per variable
+Layout = Sequence[tuple[int, int]]
+
+
+def drawn_matches(chosen: str, layout: Layout, each: int, families: Sequence[str] = (), first: int = 1) -> list[Match]:
+    """So many problems of every family of a set, or of some, at every place of a layout; a mission has its own D."""
+    found = []
+    for family in (f for f in GENERATED.values() if f.set == chosen and (not families or f.name in families)):
+        places = [(family.dim, layout[0][1])] if isinstance(family, MissionFamily) else layout
+        for place, (dim, per) in enumerate(places):
+            seeds = range(first + place * each, first + (place + 1) * each)
+            found += [Match(family.name, seed, dim, per * dim) for seed in seeds]
+    return found
+
+
+def in_lockstep(matches: Iterable[Match]) -> list[list[int]]:
+    """Places of the matches that can be played together, the costliest group first."""
+    groups: dict[Any, list[int]] = {}
+    each = list(matches)
+    for place, match in enumerate(each):
+        groups.setdefault(match.shape, []).append(place)
+    return sorted(groups.values(), key=lambda places: -each[places[0]].cost)
+
+
+class Copies:
+    """Streams of some runs, handed to several copies of them: copies of a run differ in nothing that is drawn."""
+
+    def __init__(self, streams: Any, count: int) -> None:
+        self._streams, self._count = streams, count
+        self.xp, self.device = streams.xp, streams.device
+        self.seeds, self.runs = tuple(streams.seeds) * count, streams.runs * count
+        self.generators = getattr(streams, "generators", ())  # of a device, for recordings
+
+    def uniform(self, *shape: int) -> Array:
+        """Uniform numbers in [0, 1): [B, *shape], copy after copy."""
+        return self.xp.concat([self._streams.uniform(*shape)] * self._count, axis=0)
+
+    def normal(self, *shape: int) -> Array:
+        """Standard normal numbers: [B, *shape], copy after copy."""
+        return self.xp.concat([self._streams.normal(*shape)] * self._count, axis=0)
+
+    def beside(self, purpose: int) -> Copies:
+        """Other streams of the same runs."""
+        return Copies(self._streams.beside(purpose), self._count)
+
+
+def play(matches: Sequence[Match], seeds: Sequence[int], make: Make, copies: int = 1, device: str = "cpu") -> Outcomes:
+    """Searches on matches of one shape, a seed each, in several copies: best points at each tenth, [copies * M, 10].
+
+    Copies of a match come one after the other: row c * M + m. On "cpu" they are NumPy's, and row b is run b alone;
+    elsewhere torch's, where one generator serves all.
+    """
+    streams: Any = Streams(seeds) if device == "cpu" else DeviceStreams(int(seeds[0]), len(seeds), device)
+    rng = Copies(streams, copies)
+    budget = matches[0].budget
+    with np.errstate(all="ignore"):
+        evaluator = Evaluator([m.problem for m in matches] * copies, budget, rng.runs, rng.xp, rng.device)
+        engine = make(Task.of(evaluator, rng))  # type: ignore[arg-type]
+        advance = _one_by_one(engine, evaluator) if device == "cpu" else _on_device(engine, evaluator)
+        found: list[list[np.ndarray]] = []
+        while evaluator.left:
+            advance()
+            while len(found) < TENTHS * (budget - evaluator.left) // budget:
+                held = evaluator.feasible_best.held
+                assert held is not None
+                found.append([to_numpy(part)[:, 0].copy() for part in (held.f, held.nu, held.feasible)])
+    return Outcomes(*(np.stack(parts, axis=-1) for parts in zip(*found)))
+
+
+def _one_by_one(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
+    def advance() -> None:
+        x = engine.ask()
+        engine.tell(x, evaluator.evaluate(x))
+
+    return advance
+
+
+def _on_device(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
+    """Turns of the engine alone may be recorded; a controller decides between them."""
+    steered = engine if isinstance(engine, Controlled) else None
+    turns = Turns(engine if steered is None else steered.engine, evaluator)
+
+    def advance() -> None:
+        left = evaluator.left
+        turns.advance(1)
+        if steered is not None:
+            steered.count(left - evaluator.left)
+
+    return advance
+
+
+@contextmanager
+def crew(processes: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A map over tasks, in this process or in several, each with one thread."""
+    if processes <= 1:
+        yield map
+        return
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)  # inherited by the workers
+    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+    try:
+        yield pool.map
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})

@@ -1,0 +1,310 @@
+"""A run that goes on from its state: bit for bit as if it had never stopped, and without doing anything twice."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.blackbox import continuing, runfolder
+from meco.blackbox.search_state import unpacked
+from meco.engines.de.shade import Shade
+from meco.engines.engine import Engine
+from meco.engines.memory import DoesNotFit, can_be_saved, captured, flattened, put_back
+from meco.engines.model import look
+from meco.methods import build_engine
+from meco.streams import Streams
+
+BOX = [(-5.0, 5.0)] * 3
+SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "MeCO-rand", "C2oDE", "COLSHADE", "MDE-CGO"]
+SIZED = {"batch": 4}, {"pop_size": 8}
+
+
+def fun(x):
+    if x[1] > 3.5:
+        raise ValueError("no mesh")
+    f = float(x @ x) + np.sin(5.0 * x[0])
+    return f if x[2] < 4.9 else np.nan, {"reach": 1.0 - x[0], "height": x[1] - 3.0}, [x[0] - x[2]]
+
+
+def same(a, b):
+    for key in ("x", "f", "g", "h", "failed", "attempt"):
+        assert_array_equal(getattr(a.evaluations, key), getattr(b.evaluations, key))
+    assert_array_equal(a.x, b.x)
+    assert (a.nfev, a.nfail, a.nit, a.constr, a.starts) == (b.nfev, b.nfail, b.nit, b.constr, b.starts)
+    assert a.trace.keys() == b.trace.keys()
+    for key in a.trace:
+        assert_array_equal(a.trace[key], b.trace[key])
+
+
+def cut_off(folder, after, **options):
+    """A run that ends in the middle of a call."""
+    left = [after]
+
+    def breaks_off(x):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    breaks_off.__qualname__ = fun.__qualname__
+    return meco.minimize(breaks_off, BOX, checkpoint=folder, **options)
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """A state after every generation, and how many answers the resumed searches began with."""
+    monkeypatch.setattr(runfolder, "SELDOM", 0)
+    found, go_on = [], continuing.go_on
+    monkeypatch.setattr(
+        continuing, "go_on", lambda session, state, *more: found.append(go_on(session, state, *more) * state.covered)
+    )
+    return found
+
+
+@pytest.mark.parametrize("method", SAVED)
+@pytest.mark.parametrize("change", [{}, {"integrality": [True, False, True]}, None, {"on_error": "retry"}])
+def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, often):
+    options = {"method": method, "budget": 110, "seed": 5, "pop_size": None if "TR" in method else 12}
+    options |= SIZED["TR" not in method] if change is None else change
+    draw = np.random.default_rng(len(method) + len(change or "batch"))
+    whole = meco.minimize(fun, BOX, **options)
+    for k in range(3):
+        after = int(draw.integers(60, 109))
+        cut_off(tmp_path / str(k), after, **options)
+        same(meco.minimize(fun, BOX, checkpoint=tmp_path / str(k), resume=True, **options), whole)
+        assert len(often) == k + 1
+        assert after - 40 <= often[-1] <= after  # all but the generation that was under way
+
+
+@pytest.mark.parametrize("method", ["TR-ES", "SHADE", "MeCO"])
+def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
+    options = {"method": method, "budget": 120, "seed": 2}
+    for after in (60, 7, 31):
+        cut_off(tmp_path / "run", after, resume=True, **options)
+    same(
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options),
+        meco.minimize(fun, BOX, **options),
+    )
+    assert often[-1] > 40
+
+
+@pytest.mark.parametrize("method", ["TR-ES", "SHADE-FR"])
+def test_known_points_are_told_once_in_all(tmp_path, method, often):
+    known = np.random.default_rng(3).integers(-5, 4, (70, 3)).astype(float)
+    values = [fun(x) for x in np.where(known > 3.5, 0.0, known)]
+    evaluated = (known, [v[0] for v in values], [list(v[1].values()) for v in values], [v[2] for v in values])
+    options = {"method": method, "budget": 90, "seed": 1, "evaluated": evaluated, "integrality": True, "x0": [1, 1, 1]}
+    cut_off(tmp_path / "run", 55, **options)
+    same(
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options),
+        meco.minimize(fun, BOX, **options),
+    )
+    assert often[-1] > 0
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatch, batch, often):
+    fits, fit = [], look.least_change
+    monkeypatch.setattr(look, "least_change", lambda *args: fits.append(1) or fit(*args))
+    options = {"method": "TR-ES", "budget": 120, "seed": 3, "batch": batch}
+    meco.minimize(fun, BOX, **options)
+    whole, fits[:] = len(fits), []
+    cut_off(tmp_path / "run", 103, **options)
+    before, fits[:] = len(fits), []
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options)
+    assert before + len(fits) == whole + 1  # the step under way is made once more
+    fits[:] = []
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options)
+    assert fits == []  # a finished run is given back as it is
+
+
+@settings(max_examples=15, deadline=None)
+@given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 8))
+def test_a_damaged_state_is_not_used(tmp_path_factory, place, bit):
+    folder = tmp_path_factory.mktemp("run") / "run"
+    options = {"method": "TR", "budget": 40, "seed": 1}
+    cut_off(folder, 30, **options)
+    content = bytearray((folder / "state.bin").read_bytes())
+    at = int(place * len(content))
+    if bit == 8:
+        del content[at:]
+    else:
+        content[at] ^= 1 << bit
+    (folder / "state.bin").write_bytes(content)
+    assert unpacked(bytes(content)) is None
+    same(meco.minimize(fun, BOX, checkpoint=folder, resume=True, **options), meco.minimize(fun, BOX, **options))
+
+
+@pytest.mark.parametrize("lie", ["name", "shape", "type", "missing", "covered", "answers", "belongs", "trace"])
+def test_a_state_that_does_not_fit_is_not_used(tmp_path, lie, often):
+    options = {"method": "TR", "budget": 60, "seed": 1}
+    cut_off(tmp_path / "run", 40, **options)
+    place = tmp_path / "run" / "state.bin"
+    state = unpacked(place.read_bytes())
+    name = "engine.region.centre"
+    record = dict(state.record)
+    if lie == "name":
+        record["engine.more"] = np.zeros(1)
+    elif lie == "shape":
+        record[name] = record[name][:, :2]
+    elif lie == "type":
+        record[name] = record[name].astype(np.int64)
+    elif lie == "missing":
+        del record[name]
+    elif lie == "trace":
+        record["trace.delta"] = record["trace.delta"][:-1]
+    state = state._replace(record=record)
+    changes = {"covered": 4000, "answers": "0" * 64, "belongs": "0" * 64}
+    if lie in changes:
+        state = state._replace(**{lie: changes[lie]})
+    place.write_bytes(state.packed())
+    same(
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options),
+        meco.minimize(fun, BOX, **options),
+    )
+    assert sum(often) == 0
+
+
+def test_a_state_of_other_answers_is_not_used(tmp_path, often):
+    options = {"method": "TR", "budget": 60, "seed": 1}
+    cut_off(tmp_path / "long", 50, **options)
+    cut_off(tmp_path / "short", 20, **options)
+    (tmp_path / "short" / "state.bin").write_bytes((tmp_path / "long" / "state.bin").read_bytes())
+    same(
+        meco.minimize(fun, BOX, checkpoint=tmp_path / "short", resume=True, **options),
+        meco.minimize(fun, BOX, **options),
+    )
+    assert often == [0]
+
+
+def test_a_target_that_an_earlier_answer_meets_ends_the_resumed_run_there(tmp_path, often):
+    options = {"method": "TR-ES", "budget": 100, "seed": 1}
+    whole = meco.minimize(fun, BOX, **options)
+    cut_off(tmp_path / "run", 90, **options)
+    target = float(whole.trace["f"][30])
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, target=target, **options)
+    assert resumed.stop_reason == "target"
+    assert resumed.nfev == meco.minimize(fun, BOX, target=target, **options).nfev < 90
+
+
+def test_the_states_of_a_run_cost_little(tmp_path, monkeypatch):
+    written, write = [], runfolder.write_bytes
+    monkeypatch.setattr(runfolder, "write_bytes", lambda *args: written.append(args[0].name) or write(*args))
+    clock = iter(np.arange(0.0, 1e6, 0.5))  # each look at the clock takes half a second
+    monkeypatch.setattr(runfolder.time, "monotonic", lambda: float(next(clock)))
+    folder = runfolder.RunFolder.open(
+        tmp_path / "run", {"lower": [0.0], "upper": [1.0], "budget": 9, "options": {}, "method": "SHADE"}, resume=False
+    )
+    for _ in range(1000):
+        folder.generation(lambda: b"state")
+    folder.close()
+    assert 1000 * 0.5 / (0.5 * (1 + runfolder.SELDOM)) <= len(written) <= 1000 / runfolder.SELDOM + 2
+
+
+def engine_and(values, method="SHADE", seed=1, **options):
+    """An engine that was told generations of these values."""
+    from meco.engines.engine import Task
+    from meco.evaluator import Evaluator
+    from meco.problems.problem import Problem
+
+    problem = Problem("p", np.zeros(3), np.ones(3), 1, 0, lambda x: (values * x[..., 0], x[..., :1] - 0.5, x[..., :0]))
+    evaluator = Evaluator(problem, 500)
+    engine = build_engine(method, Task.of(evaluator, Streams([seed])), **options)
+    turns = iter([False, False, True])
+    engine.run(evaluator, lambda: next(turns))
+    return engine
+
+
+def test_a_record_is_flat_and_named_by_what_it_holds():
+    record = flattened(captured(engine_and(1.0, "TR")))
+    assert record["region.models.hessian"].shape == (1, 2, 3, 3)
+    assert record["seen.count"].dtype == np.int64
+    assert {type(value) for value in record.values()} == {np.ndarray}
+
+
+@pytest.mark.parametrize("method", ["SHADE", "TR-ES", "MA-ES"])
+def test_a_record_put_back_makes_an_engine_go_the_same_way(method):
+    one, other = engine_and(1.0, method), engine_and(-7.0, method, seed=2)
+    put_back(
+        {"engine": other, "streams": other.task.rng}, flattened(captured({"engine": one, "streams": one.task.rng}))
+    )
+    assert_array_equal(one.ask(), other.ask())
+
+
+def test_a_record_of_another_engine_is_refused():
+    with pytest.raises(DoesNotFit, match=r"population\.x should be float64 \(1, 9, 3\)"):
+        put_back(engine_and(1.0, pop_size=9), flattened(captured(engine_and(1.0, pop_size=8))))
+    with pytest.raises(DoesNotFit, match=r"history\.F is missing"):
+        put_back(engine_and(1.0, pop_size=7), flattened(captured(engine_and(1.0, "MA-ES"))))
+
+
+def test_an_engine_derived_from_one_that_can_be_saved_must_say_so_itself():
+    class Mine(Shade):
+        pass
+
+    class Own(Shade):
+        remembers = (*(Shade.remembers or ()), "more")
+
+    assert can_be_saved(Shade.__new__(Shade))
+    assert not can_be_saved(Mine.__new__(Mine))
+    assert can_be_saved(Own.__new__(Own))
+    assert Engine.remembers is None
+
+
+def test_streams_are_put_back_to_the_last_bit():
+    draw, other = Streams([3, 4]), Streams([5, 6])
+    draw.normal(7)
+    draw.generator(1).integers(10, dtype=np.uint32)
+    other.places = draw.places
+    assert_array_equal(draw.normal(9), other.normal(9))
+    assert draw.generator(1).integers(99, dtype=np.uint32) == other.generator(1).integers(99, dtype=np.uint32)
+
+
+@pytest.mark.parametrize("method", ["TR", "TR-ES", "SHADE", "MA-ES", "MeCO"])
+@pytest.mark.parametrize("told", [0, 30, 57, 80])
+def test_an_optimizer_goes_on_from_its_state_without_asking_twice(method, told, monkeypatch):
+    def values(x):
+        return (x * x).sum(axis=1), 1.0 - x[:, :2], x[:, :1] - x[:, 2:]
+
+    options = {"budget": 80, "seed": 1, "method": method} | ({} if "TR" in method else {"pop_size": 10})
+    search = meco.Optimizer(BOX, 2, 1, **options)
+    while len(search.result.evaluations) < told:
+        x = search.ask(told - len(search.result.evaluations))
+        f, g, h = values(x)
+        for column in (f, g, h):
+            column[x[:, 0] > 4] = np.nan
+        search.tell(x, f, g, h)
+    asked = []
+    kinds = {type(search.engine), type(getattr(search.engine, "engine", search.engine))}
+    for kind in kinds:
+        ask = kind.ask
+        monkeypatch.setattr(kind, "ask", lambda self, ask=ask: asked.append(1) or ask(self))
+    again = meco.Optimizer.from_state(search.state())
+    assert len(asked) <= 3 * len(kinds)  # when built, in the rehearsal, and for the points that are out
+    for each in (search, again):
+        while not each.done:
+            each.ask()
+            x = each.pending
+            each.tell(x, *values(x))
+    same(search.result, again.result)
+
+
+def test_a_state_without_where_the_search_stood_is_told_again():
+    search = meco.Optimizer(BOX, budget=60, seed=1)
+    for _ in range(20):
+        x = search.ask()
+        search.tell(x, (x * x).sum(axis=1))
+    state = {key: value for key, value in search.state().items() if key not in ("search", "sha256")}
+    again = meco.Optimizer.from_state(state)  # as version 0.1 wrote it
+    assert_array_equal(again.ask(), search.ask())
+    damaged = search.state()
+    damaged["search"] = damaged["search"][:-1]
+    with pytest.raises(meco.errors.DamagedFile, match="changed or damaged"):
+        meco.Optimizer.from_state(damaged)
+    assert unpacked(hashlib.sha256(b"").digest()) is None

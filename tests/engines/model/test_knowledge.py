@@ -1,0 +1,69 @@
+"""What TR-ES knows of its search, and the features that a policy sees of it."""
+
+import array_api_compat.torch as torch_xp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from meco.engines.engine import Task
+from meco.engines.model.region import GEOMETRY, OFFSPRING, STEP
+from meco.engines.model.tally import no_points, tallied, with_turn
+from meco.engines.model.trust_region_es import TrustRegionES
+from meco.evaluator import Evaluator
+from meco.mdp.controller import Controller
+from meco.mdp.controls import CONTROLS
+from meco.mdp.features import FEATURES
+from meco.problems.evaluation import Evaluation
+from meco.problems.generated import make_batch
+from meco.streams import Streams
+
+SEEN = FEATURES["model-search"]
+
+
+def told(counts, who, gained, f, g):
+    f, g = np.array([f], dtype=float), np.array([g], dtype=float)[..., None]
+    ev = Evaluation.of(f, g, np.zeros((1, f.shape[1], 0)))
+    return with_turn(counts, np.array([who]), np.array([gained]), ev)
+
+
+def test_a_tally_says_who_proposed_what_and_what_came_of_it():
+    counts = told(no_points(np.zeros((1, 2))), [STEP, STEP, GEOMETRY], [True, False, False], [3, 4, np.nan], [-1, 1, 0])
+    tally = tallied(told(counts, [OFFSPRING], [True], [2.0], [0.2]))
+    assert {name: float(value[0]) for name, value in tally._asdict().items()} == {
+        "told": 4, "accepted": 1, "refused": 1, "geometry": 1, "offspring": 1, "fruitful": 1, "feasible": 1,
+        "failed": 1,
+    }  # fmt: skip
+
+
+def observed(family, dim, xp=np, seeds=(1, 2, 3)):
+    """Features at ten moments of a run: [10, B, F]."""
+    evaluator = Evaluator(list(make_batch(family, seeds, dim)), 30 * dim, len(seeds), xp)
+    engine = TrustRegionES(Task.of(evaluator, Streams(seeds, xp)))
+    controller, seen = Controller(engine, SEEN, CONTROLS["theta-and-share"]), []
+    while evaluator.left:
+        x = engine.ask()
+        engine.tell(x, evaluator.evaluate(x))
+        if evaluator.nfev[0] >= 3 * dim * (len(seen) + 1):
+            seen.append(np.asarray(controller.observe()))
+    return np.stack(seen)
+
+
+@pytest.mark.parametrize(
+    "family", ["ripples-ring", "bowl-fails", "bowl-free", "bowl-planes", "bowl-whole", "bowl-empty"]
+)
+def test_features_are_bounded_and_of_each_run_alone(family):
+    s = observed(family, 4)
+    assert s.shape == (10, 3, len(SEEN.names))
+    assert np.all(np.abs(s) <= SEEN.bound)
+    assert_array_equal(s[:, 1], observed(family, 4, seeds=(2,))[:, 0])
+
+
+def test_features_are_the_same_on_torch():
+    torch, numpy = observed("steps-outside", 3, torch_xp), observed("steps-outside", 3)
+    assert_allclose(torch[:5], numpy[:5], atol=1e-6)  # later, rounding has set the searches apart
+
+
+def test_the_last_features_are_what_the_engines_own_rule_would_set():
+    s = dict(zip(SEEN.names, np.moveaxis(observed("ripples-free", 2), -1, 0)))
+    assert_allclose(s["theta by the rule"], 0.5 * (1.0 - s["budget spent"]))
+    assert set(np.unique(s["share by the rule"])) <= {0.0, 0.5, 0.9}

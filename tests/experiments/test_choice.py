@@ -1,0 +1,152 @@
+"""meco bench on a plain function: how often feasible, how good, and a sentence that says which method to use."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from meco.blackbox.plain import as_problem
+from meco.cli import main
+from meco.errors import InvalidInput
+from meco.experiments.plan.comparison import comparison
+from meco.experiments.plan.own import load_user_problem
+from meco.experiments.report import choice
+from meco.experiments.report.result_set import ResultSet
+from meco.experiments.run.executors import start_workers
+from meco.experiments.run.record import Record
+from meco.experiments.run.results import Results
+from meco.experiments.run.runner import run_campaign
+from meco.experiments.run.store import Store, read_results
+
+MINE = '''
+bounds = [(-5, 5)] * 2
+
+def bowl(x):
+    """A bowl with a wall."""
+    if x[1] > 4:
+        raise RuntimeError("no mesh")
+    return float(x @ x), {"wall": 1.0 - x[0]}, {"level": x[1] - 0.5}
+
+def hopeless(x):
+    return float(x @ x), [1.0 + x[0] ** 2]
+
+def broken(x):
+    return x.nothing
+
+number = 3
+'''
+
+
+@pytest.fixture
+def mine(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(MINE)
+    return file
+
+
+def test_a_plain_function_is_a_problem(mine):
+    problem = load_user_problem(str(mine), "bowl")
+    assert (problem.dim, problem.n_ineq, problem.n_eq) == (2, 1, 1)
+    assert problem.constraint_names == ("wall", "level")
+    assert problem.title == "A bowl with a wall."
+    f, g, h = problem.raw(np.array([[[1.0, 0.5], [0.0, 4.5]]]))
+    np.testing.assert_array_equal(f, [[1.25, np.nan]])
+    np.testing.assert_array_equal(g, [[[0.0], [np.nan]]])
+    np.testing.assert_array_equal(h, [[[0.0], [np.nan]]])
+
+
+def test_named_constraints_may_come_in_any_order():
+    def fun(x):
+        named = {"a": x[0], "b": x[1]}
+        return 0.0, named if x[0] > 0.5 else dict(reversed(named.items()))
+
+    g = as_problem("fun", fun, [(0, 1)] * 2).raw(np.array([[0.9, 0.1], [0.2, 0.3]]))[1]
+    order = [1, 0] if as_problem("fun", fun, [(0, 1)] * 2).constraint_names == ("b", "a") else [0, 1]
+    np.testing.assert_array_equal(g[:, order], [[0.9, 0.1], [0.2, 0.3]])
+
+
+def test_an_answer_with_other_constraints_has_failed():
+    problem = as_problem("fun", lambda x: (0.0, [x[0]] if x[0] < 0.8 else []), [(0, 1)])
+    assert np.isnan(problem.raw(np.array([[0.9]]))[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("broken", "broken gave no usable answer at 20 points between its bounds; the last: AttributeError"),
+        ("number", "has no meco.Problem or function called 'number'; it has bowl, hopeless, broken"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(mine, name, said):
+    with pytest.raises(InvalidInput, match=re.escape(said)):
+        load_user_problem(str(mine), name)
+
+
+def test_bounds_are_asked_for(tmp_path):
+    (tmp_path / "bare.py").write_text("def f(x):\n    return 0.0\n")
+    with pytest.raises(InvalidInput, match=re.escape("bounds = [(low, high), ...]")):
+        load_user_problem(str(tmp_path / "bare.py"), "f")
+
+
+def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
+    given = ["--problem", f"{mine}:bowl", "--methods", "TR-ES", "SHADE-FR", "--runs", "4", "--budget", "80", "--quiet"]
+    assert main(["bench", *given, "--executor", "serial", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "On mine.py:bowl use TR-ES: feasible in 4 of 4 runs, median f 1.25" in said
+    assert "SHADE-FR comes next" in said
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Best feasible f over evaluations" in page
+    assert "use TR-ES" in page
+    names = {p.name for p in (tmp_path / "out" / "tables").iterdir()}
+    assert any(n.endswith("-choice.csv") for n in names)
+    assert any(n.endswith("-best-feasible.tex") for n in names)
+
+
+@pytest.fixture
+def compared(mine, tmp_path):
+    """Runs of two methods on a function, as a result set whose records a test may change."""
+    experiment = comparison(problems=[f"{mine}:bowl"], methods=["SHADE-FR", "MA-ES"], budget=60, runs=4)
+    with Store.campaign(tmp_path / "out") as store:
+        run_campaign([experiment], store, start_workers("serial", 1), quiet=True)
+    return read_results(tmp_path / "out")
+
+
+def told(results: Results, change) -> str:
+    runs = {run: change(run, record) for run, record in results.runs.items()}
+    return choice.advice(ResultSet.of(replace(results, runs=runs), results.experiments[0]), 0)
+
+
+def with_f(record: Record, f: float | None) -> Record:
+    return replace(record, f=f or 0.0, nu=0.0 if f else 2.0, feasible=f is not None, feasible_at=30 if f else None)
+
+
+def test_more_feasible_runs_come_before_a_smaller_f(compared):
+    said = told(compared, lambda run, r: with_f(r, 9.0 if run.method == "MA-ES" else 1.0 if run.seed < 3 else None))
+    assert said.startswith("On mine.py:bowl use MA-ES: feasible in 4 of 4 runs, median f 9.00000 after 60 evaluations.")
+    assert "SHADE-FR comes next (feasible in 2 of 4 runs)" in said
+
+
+def test_a_difference_that_chance_may_make_is_called_so(compared):
+    said = told(compared, lambda run, r: with_f(r, 1.0 + run.seed + 0.1 * (run.method == "MA-ES")))
+    assert "chance may explain the difference" in said
+    assert said.endswith("either will do.")
+
+
+def test_a_difference_that_chance_does_not_make_is_called_so(compared):
+    said = told(compared, lambda run, r: with_f(r, run.seed + 100.0 * (run.method == "MA-ES")))
+    assert "use SHADE-FR" in said
+    assert "chance does not explain the difference (rank-sum test, p = 0.0286)" in said
+
+
+def test_where_nothing_is_feasible_the_nearest_is_named(compared):
+    said = told(compared, lambda run, r: with_f(r, None))
+    assert "no method found a feasible point in 60 evaluations" in said
+    assert "try a larger --budget" in said
+
+
+def test_curves_begin_where_most_runs_are_feasible(compared):
+    figure = choice.best_feasible_figure(ResultSet.of(compared, compared.experiments[0]), 0)
+    assert [row[0].text for row in figure.table.rows] == ["SHADE-FR", "MA-ES"]
+    for mark in figure.panels[0].marks:
+        assert not np.isnan(np.asarray(mark.y)).any()

@@ -1,0 +1,135 @@
+"""The report page as a reader meets it: a headline, values where one points, hints where something does not fit."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from meco.experiments.plan.experiment import Contender, Experiment
+from meco.experiments.report import figures
+from meco.experiments.report.figure import Figure
+from meco.experiments.report.headline import headline
+from meco.experiments.report.report import build, known_experiments, write_report
+from meco.experiments.report.result_set import ResultSet
+from meco.experiments.run.executors import start_workers
+from meco.experiments.run.folder import COMPACT
+from meco.experiments.run.runner import run_campaign
+from meco.experiments.run.store import Store, read_results
+
+pytest.importorskip("scipy")
+browsing = pytest.importorskip("tools.browser", reason="only a checkout has the tools")
+needs_browser = pytest.mark.skipif(
+    browsing.find_browser() is None, reason="NO BROWSER: install chromium to look at the pages"
+)
+VIEWS = ("ranks", "critical", "values", "feasibility", "progress", "ecdf", "convergence")
+TRIAL = Experiment(
+    "trial", "A trial", tuple(Contender.of(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "TR-ES")),
+    ("C01", "C04", "C20"), dims=(4,), budget=120, runs=2, views=VIEWS, first_seed=1,
+)  # fmt: skip
+KEPT = Path(__file__).parents[2] / "results"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("page")
+    with Store.campaign(out) as store:
+        run_campaign([TRIAL], store, start_workers("serial", 1), quiet=True)
+    write_report(out, page_only=True)
+    return out
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    return ResultSet.of(read_results(folder), TRIAL, 4)
+
+
+def test_the_headline_says_who_comes_first(results, folder):
+    top = headline([results])
+    ranks = results.rank_table("first").mean(axis=1)
+    best = results.labels[int(ranks.argmin())]
+    assert f"of 4 methods on 3 problems, 120 evaluations a run, {best} (average rank {ranks.min():.1f}" in top.sentence
+    assert top.figure.table.rows[0][0].text == best
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.index(top.sentence[:40]) < page.index("<h2>A trial</h2>")
+
+
+def test_every_figure_has_its_numbers_beside_it(folder):
+    found = read_results(folder)
+    items = build(TRIAL, found, figures.Palette()).items
+    drawn = [item for item in items if isinstance(item, Figure)]
+    assert drawn
+    for item in drawn:
+        assert item.table is not None or all(panel.table is not None for panel in item.panels), item.name
+
+
+def test_families_differ_by_their_strokes_and_variants_by_their_colours(results):
+    slots = figures.Palette().slots([results])
+    assert len(set(slots.values())) == 4
+    dash = dict(zip(results.labels, figures.dashes(results)))
+    assert dash["SHADE"] == dash["SHADE-eps"] == ""
+    assert len({dash["SHADE"], dash["MA-ES"], dash["TR-ES"]}) == 3
+
+
+def test_every_link_of_the_page_leads_somewhere(folder):
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    names = set(re.findall(r'id="([^"]+)"', page))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= names
+    assert "trial-convergence-score-C04" in names
+
+
+def test_the_kept_results_make_the_page_by_themselves(tmp_path):
+    if not (KEPT / COMPACT).exists():
+        pytest.skip("only a checkout has the kept results")
+    (tmp_path / COMPACT).write_bytes((KEPT / COMPACT).read_bytes())
+    made = write_report(tmp_path, page_only=True).page
+    assert made.stat().st_size < 5e6
+    assert len(known_experiments(read_results(tmp_path))) > 5
+
+
+@needs_browser
+def test_pointing_at_a_curve_reads_it(folder, results):
+    with browsing.Browser() as browser:
+        browser.open((folder / "report.html").as_uri())
+        line = "document.querySelector('#trial-progress svg .line[data-s=\"MA-ES\"] path')"
+        place = browser.ask(
+            f"(p => {{ document.documentElement.style.scrollBehavior = 'auto'; p.scrollIntoView({{ block: 'center' }});"
+            "const at = p.getPointAtLength(p.getTotalLength()).matrixTransform(p.getScreenCTM());"
+            "return [at.x, at.y]; })"
+            f"({line})"
+        )
+        browser.point(*place)
+        browser.wait("!document.querySelector('.tip').hidden")
+        said = re.fullmatch(r"(\S+): (\S+) at (\S+)", browser.ask("document.querySelector('.tip').textContent"))
+        assert float(said[3]) == 100.0
+        shown = {row[0].text: row[1].value for row in _progress(results).table.rows}
+        assert float(said[2]) == pytest.approx(shown[said[1]], rel=0.05)
+        assert browser.errors == []
+
+
+def _progress(results):
+    from meco.experiments.report.curves import progress_figure
+
+    return progress_figure(results)
+
+
+@needs_browser
+def test_what_does_not_fit_says_so_until_it_was_scrolled(folder):
+    with browsing.Browser(width=390, height=844) as browser:
+        browser.open((folder / "report.html").as_uri())
+        browser.wait("document.querySelectorAll('.scroll.more').length > 0")
+        assert browser.ask("document.documentElement.scrollWidth") == 390
+        browser.ask("document.querySelectorAll('.scroll').forEach(s => { s.scrollLeft = 1e6; })")
+        browser.wait("document.querySelectorAll('.scroll.more').length === 0")
+        assert browser.errors == []
+
+
+@needs_browser
+def test_on_a_phone_many_pictures_are_folded_and_a_link_opens_them(folder):
+    with browsing.Browser(width=390, height=844) as browser:
+        browser.open((folder / "report.html").as_uri())
+        assert not browser.ask("document.querySelector('#trial-convergence-score details.many').open")
+        browser.ask("location.hash = 'trial-convergence-score-C04'")
+        browser.wait("document.querySelector('#trial-convergence-score details.many').open")
+    with browsing.Browser() as browser:
+        browser.open((folder / "report.html").as_uri())
+        assert browser.ask("document.querySelector('#trial-convergence-score details.many').open")

@@ -1,0 +1,93 @@
+"""The page of one run stands alone and says what the result says."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import meco
+
+BOX = [(-2.0, 2.0)] * 3
+
+
+class Balanced(HTMLParser):
+    """Fails where an element is not closed by its own tag."""
+
+    VOID = ("meta", "link", "input", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def page_of(result, tmp_path):
+    text = result.report(tmp_path / "run.html").read_text(encoding="utf-8")
+    reader = Balanced()
+    reader.feed(text)
+    assert reader.open == []
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", text), "nothing is fetched from elsewhere"
+    assert "nan" not in re.findall(r' d="([^"]*)"', text.lower())
+    return text, " ".join(reader.text)
+
+
+def fun(x):
+    if x[0] > 1.9:
+        raise RuntimeError("mesh")
+    return {"f": float(x @ x), "g": {"reach <1>": 1.0 - x[0], "far": x[1] - 50.0}, "h": {"tie & knot": x[1] - x[2]}}
+
+
+def test_the_page_shows_the_point_its_constraints_and_how_the_search_went(tmp_path):
+    result = meco.minimize(fun, BOX, budget=120, seed=1)
+    text, said = page_of(result, tmp_path)
+    assert result.message in said
+    for name, found in result.multipliers.items():
+        assert name in said
+        assert found == 0.0 or "decides f" in said
+    assert "<svg" in text
+    for title in ("Convergence", "Violation", "What the method did", "Radius of the region", "best points"):
+        assert title in said, title
+    assert f"began {result.starts} times" in said or "began once" in said
+
+
+@pytest.mark.parametrize(
+    ("method", "function"),
+    [
+        ("SHADE", lambda x: float(x @ x)),
+        ("TR-ES", lambda x: (float(x @ x), [1.0 + x[0] ** 2])),
+        ("MeCO", lambda x: (float(x @ x), [1.0 - x[0]])),
+        ("TR", lambda x: None),
+    ],
+)
+def test_runs_without_constraints_without_a_feasible_point_or_without_any_answer_have_a_page(
+    method, function, tmp_path
+):
+    result = meco.minimize(function, BOX, method=method, budget=60, seed=1, on_error="penalize")
+    _, said = page_of(result, tmp_path)
+    assert "What was found" in said
+    if not result.feasible:
+        assert "no feasible point" in said.lower() or "No evaluation succeeded" in said
+
+
+def test_one_variable_and_known_points_have_a_page(tmp_path):
+    known = (np.array([[0.5], [1.0]]), np.array([0.25, 1.0]))
+    page_of(meco.minimize(lambda x: float(x @ x), [(-2, 2)], evaluated=known, budget=10, seed=1), tmp_path)
+
+
+def test_the_command_line_writes_the_page(tmp_path, monkeypatch, capsys):
+    from meco.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["solve", "tilted", "--budget", "40", "--seed", "1", "--quiet", "--report", "page.html"]) == 0
+    assert "page: page.html" in capsys.readouterr().err
+    assert "One run" in (tmp_path / "page.html").read_text(encoding="utf-8")

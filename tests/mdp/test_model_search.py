@@ -1,0 +1,98 @@
+"""MeCO-TR: every way to say which policy steers it, and what does not fit."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.errors import InvalidInput, UnknownName
+from meco.mdp import load_policy, policy_names, save_policy
+from meco.mdp.model_search import correcting_shape
+from meco.mdp.network import draw_weights
+from meco.mdp.policy import Correcting, Greedy
+from meco.training.search import engine_digest
+
+RECORD = {"features": "model-search", "controls": "theta-and-share", "kind": "correcting"}
+
+
+def runs(policy, seeds=(1, 2), budget=120):
+    return meco.solve("MeCO-TR", "ring", budget, seeds, policy=policy)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A network with large weights, in a file."""
+    weights = draw_weights(np.random.default_rng(3), correcting_shape(4))
+    path = tmp_path / "own.safetensors"
+    save_policy(path, weights._replace(w2=20.0 * weights.w2), RECORD)
+    return path
+
+
+def test_a_policy_is_a_name_a_file_or_an_object(own):
+    by_file, by_object = runs(str(own)), runs(load_policy(own))
+    for one, other in zip(by_file, by_object):
+        assert_array_equal(one.trace["theta"], other.trace["theta"])
+    assert np.ptp(by_file[0].trace["share"]) > 0.0
+    assert runs("meco-tr")[0].nfev == 120
+
+
+def test_each_run_may_have_a_policy_of_its_own(own):
+    other = draw_weights(np.random.default_rng(4), correcting_shape(4))
+    side_by_side = runs([Correcting(other, RECORD), load_policy(own)])
+    assert_array_equal(side_by_side[1].x, runs(load_policy(own), seeds=(2,))[0].x)
+
+
+def test_constants_stand_for_the_whole_run():
+    for found in runs({"theta": 0.5, "share": 0}):
+        assert set(found.trace["theta"]) == {0.5}
+        assert set(found.trace["share"]) == {0.0}
+    with pytest.raises(UnknownName, match="no control named 'thta'; did you mean 'theta'"):
+        runs({"thta": 0.5})
+    with pytest.raises(InvalidInput, match=r"share must lie in \[0, 1\]; got 2.0"):
+        runs({"share": 2})
+
+
+def test_random_and_untrained_controls_differ_from_run_to_run_and_repeat_themselves():
+    for policy in ("random", "untrained"):
+        first, again = runs(policy), runs(policy)
+        assert_array_equal(first[0].trace["theta"], again[0].trace["theta"])
+        assert not np.array_equal(first[0].trace["theta"], first[1].trace["theta"])
+
+
+def test_a_policy_of_other_features_or_controls_is_refused():
+    with pytest.raises(InvalidInput, match="made for the features 'population-10'; the search has 'model-search'"):
+        runs("meco-10d")
+    with pytest.raises(InvalidInput, match="made for the controls 'epsilon'"):
+        runs(Greedy(draw_weights(np.random.default_rng(1)), {"features": "model-search", "controls": "epsilon"}))
+
+
+def test_a_network_of_zeros_sets_what_the_engine_would():
+    steered, alone = runs("meco-tr")[0], meco.solve("TR-ES", "ring", 120, [1])[0]
+    at = np.flatnonzero(np.diff(steered.trace["theta"]))[0] + 1
+    assert abs(steered.trace["theta"][at] - alone.trace["theta"][at]) < 0.03  # it stands until the next decision
+
+
+def test_results_and_run_folders_name_the_policy(own, tmp_path):
+    def fun(x):
+        return float(np.sum(x**2)), [1.0 - x[0]]
+
+    options = {"method": "MeCO-TR", "policy": str(own), "budget": 30, "seed": 1}
+    result = meco.minimize(fun, [(-2, 2)] * 2, checkpoint=tmp_path / "run", **options)
+    assert result.versions["policy"] == f"own {load_policy(own).metadata['digest'][:12]}"
+    assert load_policy(own).metadata["digest"][:12] in "".join(p.read_text() for p in (tmp_path / "run").glob("*.json"))
+
+
+def test_trained_policies_steer_the_engine_that_they_were_trained_on():
+    """An engine that has changed asks for a new training: a policy is worth what its engine does."""
+    told = {name: load_policy(name).metadata.get("engine") for name in policy_names()}
+    assert {name: digest for name, digest in told.items() if digest not in (None, engine_digest())} == {}
+
+
+def test_correcting_policies_keep_the_ranges_of_their_controls(own):
+    policy, rng = load_policy(own), np.random.default_rng(1)
+    assert isinstance(policy, Correcting)
+    values = policy.decide(
+        rng.uniform(-1, 1, (50, 29)), rng.uniform(size=(50, 2)), meco.mdp.CONTROLS["theta-and-share"]
+    )
+    for each in values.values():
+        assert np.all((each >= 0.0) & (each <= 1.0))

@@ -1,0 +1,28 @@
+"""What the docs build adds to the pages: pictures, tutorials as notebooks, and the report page (see mkdocs.yml)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "src")]
+
+from tools import gallery  # noqa: E402
+from tools.notebook import notebook  # noqa: E402
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Files that are made, beside those that are written."""
+    for name, draw in gallery.PICTURES.items():
+        files.append(File.generated(config, f"made/{name}", content=draw()))
+    for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
+        made = json.dumps(notebook(page.read_text(encoding="utf-8")), indent=1)
+        files.append(File.generated(config, f"tutorials/{page.stem}.ipynb", content=made))
+    report = (ROOT / "results" / "report.html").read_bytes()
+    files.append(File.generated(config, "report.html", content=report))
+    return files
