@@ -30,15 +30,16 @@ METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES")
 TRIED = 1.0  # seconds
 AXES = {  # what grows, and what stays as it is meanwhile
     "D": ((5, 10, 20, 50, 100, 200), {"constraints": 2, "runs": 1}),
-    "constraints": ((0, 2, 10, 100, 1000), {"D": 10, "budget": 500, "runs": 1}),
+    "constraints": ((0, 2, 10, 100, 1000), {"D": 10, "budget": 200, "runs": 1}),
+    "runs": ((1, 8, 32, 128), {"D": 10, "constraints": 2, "budget": 200}),
     "budget": ((100, 1000, 10_000, 100_000), {"D": 10, "constraints": 2, "runs": 1}),
-    "runs": ((1, 8, 32, 128, 512), {"D": 10, "constraints": 2, "budget": 500}),
 }
 
 
 def measured(method: str, D: int, constraints: int, runs: int, budget: int | None = None) -> dict[str, float]:
     """Microseconds per evaluation of one run, bytes per run at the peak, and the seconds of one batch."""
-    problem, budget = trivial(D, constraints), 5 * D + 50 if budget is None else budget
+    short = 3 * D + 30  # TR's first points and some of its models
+    problem, budget = trivial(D, constraints), short if budget is None else budget
 
     def batch() -> float:
         start = time.process_time()
@@ -51,7 +52,7 @@ def measured(method: str, D: int, constraints: int, runs: int, budget: int | Non
         seconds = min(seconds, again := batch())
         spent += again
     tracemalloc.start()
-    meco.solve(method, problem, min(budget, 5 * D + 50), seeds=range(runs))
+    meco.solve(method, problem, min(budget, short), seeds=range(runs))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return {"us": 1e6 * seconds / (budget * runs), "bytes": peak / runs, "seconds": seconds}

@@ -12,10 +12,10 @@ PAGE, PICTURE = ROOT / "docs" / "scale.md", ROOT / "docs" / "images" / "scale.pn
 BEGIN, END = "<!-- begin: tools/scale_page.py -->", "<!-- end -->"
 METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES")
 AXES = {  # what grows -> its title, what is fixed, and which number is told
-    "D": ("Variables", "two constraints, 5 D + 50 evaluations", "us"),
-    "constraints": ("Constraints", "D = 10, 500 evaluations", "us"),
+    "D": ("Variables", "two constraints, 3 D + 30 evaluations", "us"),
+    "constraints": ("Constraints", "D = 10, 200 evaluations", "us"),
+    "runs": ("Runs in lockstep", "D = 10, two constraints, 200 evaluations", "us"),
     "budget": ("Evaluations of a run", "D = 10, two constraints", "us"),
-    "runs": ("Runs in lockstep", "D = 10, two constraints, 500 evaluations", "us"),
 }
 COLOURS = ("#1f5fa8", "#2a8f57", "#a02c4a", "#a06a00", "#6b4fa0")
 
@@ -52,7 +52,7 @@ def written(kept: dict[str, Any]) -> str:
     parts = []
     for axis, (title, fixed, number) in AXES.items():
         parts += [f"### {title}", f"Microseconds per evaluation: {fixed}.", table(points, axis, number, title)]
-    parts += ["### Memory", "Megabytes of a run at the peak of 5 D + 50 evaluations, two constraints."]
+    parts += ["### Memory", "Megabytes of a run at the peak of 3 D + 30 evaluations, two constraints."]
     parts += [table(points, "D", "bytes", "D")]
     parts += [f"*{machine['cpu']}, one core shared with other programs; commit {machine['commit']}.*"]
     return "\n\n".join(parts)

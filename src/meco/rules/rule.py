@@ -66,6 +66,12 @@ def not_worse(a: Key, b: Key) -> Array:
     return (a.major < b.major) | ((a.major == b.major) & (a.minor <= b.minor))
 
 
+def duel(a: Key, b: Key) -> tuple[Array, Array]:
+    """Whether a ranks before b or level with it, and whether it ranks before b; keys are numbers, never nan."""
+    before, level = a.major < b.major, a.major == b.major
+    return before | (level & (a.minor <= b.minor)), before | (level & (a.minor < b.minor))
+
+
 def order(key: Key) -> Array:
     """Indices from best to worst, ties in their old order: [B, N]."""
     if isinstance(key.minor, np.ndarray):

@@ -13,7 +13,7 @@ from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
 from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Population, Rule, gain, not_worse, order
+from meco.rules.rule import Key, Population, Rule, duel, gain, order
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,13 @@ def selected(
     history: History, settings: ShadeSettings,
 ) -> tuple[Population, History, Array]:  # fmt: skip
     """The survivors, what their F and CR teach, and which parents [B, N] lost and are worth keeping."""
-    won = not_worse(trial, parent) & ~offspring.ev.failed
-    better = won & ~not_worse(parent, trial)
+    won, better = duel(trial, parent)
+    if not offspring.ev.intact:
+        won, better = won & ~offspring.ev.failed, better & ~offspring.ev.failed
     weight = gain(trial, parent, better, raw=settings.raw_gain)
     # a place where the evaluation failed is no direction to learn from
-    success = (won if settings.ties_succeed else better) & ~parents.ev.failed
+    success = won if settings.ties_succeed else better
+    success = success if parents.ev.intact else success & ~parents.ev.failed
     return parents.replaced(won, *offspring), history.learned(trials.F, trials.CR, weight), success
 
 
