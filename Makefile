@@ -43,9 +43,8 @@ serve-docs: $(VENV)/.dev ## Serve the documentation while writing it
 screens: docs ## Take the screenshots that the documentation shows (needs chromium)
 	$(BIN)/python -m tools.screenshots
 
-bench: $(VENV)/.dev ## Measure the optimizer's overhead beside its peers
-	$(BIN)/python benchmarks/overhead.py
-	$(BIN)/python benchmarks/lockstep.py
+bench: $(VENV)/.dev ## Measure the fast benchmarks, and say what got slower
+	$(BIN)/python benchmarks/bench.py
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) site build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import platform
 import statistics
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 
 def medians(candidates: dict[str, Callable[[], object]], rounds: int = 7) -> dict[str, float]:
@@ -27,3 +30,19 @@ def optional(module: str) -> bool:
     import importlib.util
 
     return importlib.util.find_spec(module) is not None
+
+
+def machine() -> dict[str, str]:
+    """What was measured, and on what: beside every output that is kept."""
+    import numpy
+
+    try:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        cpu = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        commit, cpu = "", platform.processor()
+    return {
+        "commit": commit, "cpu": cpu, "python": platform.python_version(),
+        "numpy": numpy.__version__,
+    }  # fmt: skip

@@ -5,24 +5,36 @@ Shape letters, everywhere: B runs in lockstep, N candidates, D variables, C cons
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
 from meco.errors import load_extra
 
 Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
+F = TypeVar("F", bound=Callable[..., Any])
+
+VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
+_WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
+MANY_COLUMNS = 64  # from here on a scan is cheaper than a sum column by column
 
 
 def namespace(x: Array) -> Any:
     """The array-API functions of the library that x belongs to."""
     if isinstance(x, (np.ndarray, np.generic)):
         return np
+    known = _WRAPPED.get(type(x))
+    if known is not None:
+        return known
     if hasattr(x, "__array_namespace__"):
         return x.__array_namespace__()
     compat = load_extra("array_api_compat", "train", f"computing on {type(x).__module__} arrays")
-    return compat.array_namespace(x)
+    _WRAPPED[type(x)] = compat.array_namespace(x)
+    return _WRAPPED[type(x)]
 
 
 def asarray_like(value: Any, x: Array) -> Array:
@@ -73,6 +85,8 @@ def rows(x: Array, index: Array) -> Array:
     """Row index[b, k] of each run: x [B, N, ...], index [B, K] -> [B, K, ...]."""
     runs, count = x.shape[0], x.shape[1]
     if runs == 1 and isinstance(x, np.ndarray):  # the single user's case, without the detour below
+        if index.shape[1] == 1:
+            return x[:, (first := int(index[0, 0])) : first + 1]
         return x[0].take(index[0], axis=0)[None]
     xp = namespace(x)
     flat = xp.reshape(x, (runs * count, *x.shape[2:]))
@@ -95,11 +109,32 @@ def nearest(distance: Array, count: int) -> Array:
 
 def ordered_sum(x: Array) -> Array:
     """Sum over the last axis from left to right: columns of zeros never change the last bit."""
-    if x.shape[-1] == 0:
+    width = x.shape[-1]
+    if width == 0:
         return namespace(x).zeros(x.shape[:-1], dtype=x.dtype, device=x.device)
     if isinstance(x, np.ndarray):
         return np.add.accumulate(x, axis=-1)[..., -1]
-    return namespace(x).cumulative_sum(x, axis=-1)[..., -1]
+    if width > MANY_COLUMNS:
+        return namespace(x).cumulative_sum(x, axis=-1)[..., -1]
+    total = x[..., 0]
+    for column in range(1, width):  # on an accelerator far faster than a scan along short rows
+        total = total + x[..., column]
+    return total
+
+
+def running_sums(x: Array) -> Array:
+    """Sums of the first 1, 2, ... entries along the last axis.
+
+    In NumPy one after the other; elsewhere in log2(n) steps of whole arrays, since an
+    accelerator scans short rows slowly. Either way a row's bits depend on that row alone.
+    """
+    if isinstance(x, np.ndarray):
+        return np.add.accumulate(x, axis=-1)
+    xp, width, reach = namespace(x), x.shape[-1], 1
+    while reach < width:
+        x = xp.concat([x[..., :reach], x[..., reach:] + x[..., :-reach]], axis=-1)
+        reach *= 2
+    return x
 
 
 class GrowingRows:
@@ -156,7 +191,7 @@ def possibly(mask: Array) -> bool:
 
 def surely(mask: Array) -> bool:
     """Whether the mask is known to hold everywhere: asked of NumPy, never known of a device without waiting for it."""
-    return bool(mask.all()) if isinstance(mask, np.ndarray) else False
+    return isinstance(mask, np.ndarray) and (mask.item() if mask.size == 1 else bool(mask.all()))
 
 
 def everywhere(mask: Array) -> bool:
@@ -169,6 +204,41 @@ def all_columns(mask: Array) -> Array:
     if isinstance(mask, np.ndarray):
         return np.logical_and.reduce(mask, axis=-1)
     return namespace(mask).all(mask, axis=-1)
+
+
+def largest(x: Array) -> Array:
+    """The largest entry along the last axis, which stays: [..., n] -> [..., 1]."""
+    if isinstance(x, np.ndarray):
+        return np.maximum.reduce(x, axis=-1, keepdims=True)
+    return namespace(x).max(x, axis=-1, keepdims=True)
+
+
+def total(x: Array) -> Array:
+    """Sum over the last axis: [..., n] -> [...]."""
+    if isinstance(x, np.ndarray):
+        return np.add.reduce(x, axis=-1)
+    return namespace(x).sum(x, axis=-1)
+
+
+def converted(x: Array, dtype: Any) -> Array:
+    """The same numbers in another type, cut towards zero where it holds whole numbers only."""
+    return x.astype(dtype) if isinstance(x, np.ndarray) else namespace(x).astype(x, dtype)
+
+
+def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
+    """The same numbers in another shape."""
+    return x.reshape(shape) if isinstance(x, np.ndarray) else namespace(x).reshape(x, shape)
+
+
+def stepped_over(index: Array, taken: Array) -> Array:
+    """Positions counted without the taken one as positions counted with it."""
+    beyond = index >= taken
+    return index + (beyond if isinstance(beyond, np.ndarray) else converted(beyond, index.dtype))
+
+
+def blank(x: Array) -> Array:
+    """Zeros in the shape of x."""
+    return np.zeros(x.shape) if isinstance(x, np.ndarray) else namespace(x).zeros_like(x)
 
 
 def bounded(x: Array, low: float, high: float) -> Array:
@@ -197,3 +267,51 @@ def masked_min(x: Array, keep: Array, axis: int = -1) -> Array:
     """Least kept entry; inf where none is kept."""
     xp = namespace(x)
     return xp.min(xp.where(keep, x, xp.inf), axis=axis)
+
+
+class _Mode:
+    on = False
+
+
+def fused(formula: F) -> F:
+    """A pure function of arrays that runs as it stands, or inside `with fusing():` as one kernel that torch compiles.
+
+    Its many small steps are then one pass over an accelerator's memory. Compiled arithmetic
+    may differ in the last bits and takes a minute to make: it is for thousands of runs at
+    once. What cannot be compiled stays plain; what sorts is better left out, its kernels
+    take longest to compile and gain nothing.
+    """
+    compiled: Any = None
+
+    @wraps(formula)
+    def call(*args: Any) -> Any:
+        nonlocal compiled
+        if not _Mode.on or compiled is formula:
+            return formula(*args)
+        if compiled is None:
+            compiled = _compiled(formula)
+        try:
+            return compiled(*args)
+        except Exception as error:  # whatever a compiler may say, the formula itself still runs
+            warnings.warn(f"{formula.__name__} runs uncompiled: {error!s:.200}", stacklevel=2)
+            compiled = formula
+            return formula(*args)
+
+    return call  # type: ignore[return-value]
+
+
+@contextmanager
+def fusing(on: bool = True) -> Iterator[None]:
+    """Inside the block, which is for torch arrays only, compile fused formulas; or leave them plain."""
+    before, _Mode.on = _Mode.on, on
+    try:
+        yield
+    finally:
+        _Mode.on = before
+
+
+def _compiled(formula: Callable[..., Any]) -> Callable[..., Any]:
+    torch = load_extra("torch", "train", "compiling formulas")
+    torch._dynamo.config.recompile_limit = VARIANTS
+    namespace(torch.empty(0))  # found before the compiler looks
+    return torch.compile(formula, fullgraph=True)

@@ -7,11 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, GrowingRows, everywhere, namespace, rows, to_numpy
+from meco.arrays import (
+    Array,
+    GrowingRows,
+    converted,
+    fused,
+    fusing,
+    namespace,
+    rows,
+    surely,
+    to_numpy,
+    total,
+)
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem, round_half_away
-from meco.results import Incumbent, RunResult, feasibility_first, objective_plus_violation
+from meco.results import Incumbent, RunResults, feasibility_first, objective_plus_violation
 from meco.rules.rule import Population, Progress
 
 TOGETHER = 512  # generations that are noted before their notes are stacked, which takes less memory
@@ -51,18 +62,24 @@ class Evaluator:
         self.notes: list[str] = []
         self._rows: list[dict[str, Array]] = []  # of generations that are not among the traced ones yet
         self._traced: dict[str, GrowingRows] | None = None
-        self._groups = _group(each)
-        self._order: Any = None  # runs of each group, and back, where the candidates are
         self._device = device
         self.scale: Any = None  # of variables that are not linear in the unit cube
+        self._groups, order = _group(each)
+        self._forth = self._back = None  # where the runs of a group already lie side by side
+        if (order != np.arange(runs)).any():
+            self._forth, self._back = self._index(order), self._index(np.argsort(order))
         self._place(each)
 
     def _place(self, each: list[Problem]) -> None:
         """Box, integer mask and tolerances as arrays [B or 1, 1, D] beside the candidates."""
-        shared = each[:1] if all(p is each[0] for p in each) else each
+        places: dict[int, int] = {}
+        which = np.array([places.setdefault(id(p), len(places)) for p in each])
+        shared = [each[run] for run in np.unique(which, return_index=True)[1]]  # each problem once
 
         def put(rows_: list[Any]) -> Array:
             block = np.stack([np.asarray(r, dtype=np.float64) for r in rows_])
+            if len(shared) > 1:
+                block = block[which]
             return block if self.xp is np else self.xp.asarray(block, dtype=self.xp.float64, device=self._device)
 
         self.lower = put([p.lower for p in shared])[:, None, :]
@@ -80,6 +97,11 @@ class Evaluator:
         return self._ineq_tol, self._eq_tol
 
     @property
+    def over(self) -> bool:
+        """Whether every run has spent its evaluations."""
+        return self._most >= self.budget and (self._even or bool(self.nfev.min() >= self.budget))
+
+    @property
     def left(self) -> int:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
@@ -94,11 +116,11 @@ class Evaluator:
 
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
-        xp = namespace(unit)
-        x = xp.minimum(self.lower + unit * self._width, self.upper)  # rounding can pass the upper bound only
+        x = _mapped(unit, self.lower, self._width, self.upper)
         x = x if self.scale is None else self.scale.to_box(unit, x)
         if self.whole is None:
             return x
+        xp = namespace(unit)
         rounded = xp.minimum(xp.maximum(round_half_away(x), self._least_whole), self._most_whole)
         return xp.where(self.whole, rounded, x)
 
@@ -114,15 +136,22 @@ class Evaluator:
         wanted [B, n] leaves some out. What is not evaluated comes back as failed.
         """
         count = unit.shape[1]
-        if self._most >= self.budget and (self._even or self.nfev.min() >= self.budget):
+        if self.over:
             raise BudgetSpent(f"all {self.budget} evaluations are spent")
         if wanted is None and self._even:
-            take = min(count, self.left)
-            x = self.to_box(unit[:, :take, :])
-            ev = self._call(x)
-            self._account(x, ev, take)
-            return ev if take == count else concat([ev, absent(ev, count - take)])
+            if count <= self.left:
+                return self._evaluate_all(unit)
+            lacking = count - self.left
+            with fusing(False):  # the cut generation comes once
+                ev = self._evaluate_all(unit[:, : self.left, :])
+            return concat([ev, absent(ev, lacking)])
         return self._evaluate_some(unit, np.ones((self.runs, count), dtype=bool) if wanted is None else wanted)
+
+    def _evaluate_all(self, unit: Array) -> Evaluation:
+        x = self.to_box(unit)
+        ev = self._call(x)
+        self._account(x, ev, unit.shape[1])
+        return ev
 
     def peek(self, unit: Array) -> Evaluation:
         """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
@@ -161,15 +190,13 @@ class Evaluator:
     def _call(self, x: Array) -> Evaluation:
         if len(self._groups) == 1:
             return self._finish(*self._groups[0][0].raw(x))
-        xp = self.xp
-        parts = []
-        if self._order is None:  # moved once: a recording on a device takes nothing from the host
-            back = np.argsort(np.concatenate([runs for _, runs in self._groups]))
-            self._order = [self._index(runs) for _, runs in self._groups], self._index(back)
-        taken, back = self._order
-        for (problem, _), runs in zip(self._groups, taken):
-            parts.append(self._padded(problem, xp.take(x, runs, axis=0)))
-        return self._finish(*(xp.take(xp.concat(list(p), axis=0), back, axis=0) for p in zip(*parts)))
+        xp, parts, at = self.xp, [], 0
+        x = x if self._forth is None else xp.take(x, self._forth, axis=0)
+        for problem, runs in self._groups:
+            parts.append(self._padded(problem, x[at : at + runs, ...]))
+            at += runs
+        values = [xp.concat(list(p), axis=0) for p in zip(*parts)]
+        return self._finish(*(v if self._back is None else xp.take(v, self._back, axis=0) for v in values))
 
     def _padded(self, problem: Any, x: Array) -> tuple[Array, Array, Array]:
         """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
@@ -204,12 +231,11 @@ class Evaluator:
         row = {"nfev": self.nfev, "f": held.f[:, 0], "nu": held.nu[:, 0], "feasible": held.feasible[:, 0]}
         row["score"] = score.key.minor[:, 0]
         if population is not None:
-            xp = namespace(population.x)
             if not self._survivors_cannot_improve():
                 self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
             self.last_population = population
             feasible = population.ev.feasible
-            row["feasible_share"] = xp.sum(xp.astype(feasible, population.x.dtype), axis=-1) / feasible.shape[1]
+            row["feasible_share"] = total(converted(feasible, population.x.dtype)) / feasible.shape[1]
         self._rows.append(row | (extras or {}))
         if len(self._rows) >= TOGETHER:
             self.trace()
@@ -218,11 +244,12 @@ class Evaluator:
         """Whether the best survivor of each run already is the best point evaluated."""
         survivor, point = self.snapshot_best.held, self.feasible_best.held
         assert point is not None
-        return survivor is not None and everywhere(
-            (survivor.key.major == point.key.major) & (survivor.key.minor == point.key.minor)
-        )
+        if survivor is None:
+            return False
+        same = survivor.key.minor == point.key.minor
+        return surely(same) and surely(survivor.key.major == point.key.major)
 
-    def results(self, method: str, seeds: Sequence[int]) -> list[RunResult]:
+    def results(self, method: str, seeds: Sequence[int]) -> RunResults:
         """One record per run, in NumPy."""
         if not self._rows and self._traced is None:
             self.note(None)
@@ -237,31 +264,8 @@ class Evaluator:
             last.challenge(self.to_box(self.last_population.x), self.last_population.ev)
             final = last.host()
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
-        trace = self.trace()
-        return [
-            RunResult(
-                x=found.x[b, 0],
-                f=float(found.f[b, 0]),
-                nu=float(found.nu[b, 0]),
-                feasible=bool(found.feasible[b, 0]),
-                x_score=score.x[b, 0],
-                score=float(score.key.minor[b, 0]),
-                snapshot_x=snapshot.x[b, 0],
-                snapshot_f=float(snapshot.f[b, 0]),
-                snapshot_nu=float(snapshot.nu[b, 0]),
-                snapshot_feasible=bool(snapshot.feasible[b, 0]),
-                final_x=final.x[b, 0],
-                final_score=float(final.key.minor[b, 0]),
-                nfev=int(self.nfev[b]),
-                seed=int(seed),
-                method=method,
-                problem=self.problems[b].name,
-                nfail=int(failed[b]),
-                notes=tuple(self.notes),
-                trace={k: v[:, b] for k, v in trace.items()},
-            )
-            for b, seed in enumerate(seeds)
-        ]
+        names, bests = [p.name for p in self.problems], (found, score, snapshot, final)
+        return RunResults(method, list(seeds), names, *bests, self.nfev, failed, tuple(self.notes), self.trace())
 
     def take_trace(self, trace: Mapping[str, np.ndarray]) -> None:
         """Put [G, B, ...] by name in the place of what was recorded so far."""
@@ -279,11 +283,7 @@ class Evaluator:
         if self._rows:
             known = self._rows[-1] if self._traced is None else self._traced
             names = [k for k in known if all(k in row for row in self._rows)]
-            one = self._rows[0] if len(self._rows) == 1 else None  # asked after every generation: no stacking
-            more = {
-                k: np.stack([to_numpy(row[k]) for row in self._rows]) if one is None else to_numpy(one[k])[None]
-                for k in names
-            }
+            more = {k: _stacked([row[k] for row in self._rows]) for k in names}
             if self._traced is None:
                 self._traced = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in more.items()}
             self._traced = {k: self._traced[k] for k in names}
@@ -293,12 +293,21 @@ class Evaluator:
         return {k: kept.all for k, kept in (self._traced or {}).items()}  # none of a search that was begun anew
 
 
-def _group(problems: list[Problem]) -> list[tuple[Any, np.ndarray]]:
-    """Runs that share a problem object, or whose formulas stack, are evaluated in one call."""
+@fused
+def _mapped(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
+    return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only
+
+
+def _group(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:
+    """Runs that share a problem object, or whose formulas stack, are evaluated in one call.
+
+    What evaluates each group with its number of runs, and the runs [B] group by group.
+    """
     members: dict[Any, list[int]] = {}
     for run, p in enumerate(problems):
         members.setdefault(getattr(p.formula, "stacks_with", id(p)), []).append(run)
-    return [(_together([problems[run] for run in runs]), np.array(runs)) for runs in members.values()]
+    groups = [(_together([problems[run] for run in runs]), len(runs)) for runs in members.values()]
+    return groups, np.concatenate([np.array(runs) for runs in members.values()])
 
 
 def _together(problems: list[Problem]) -> Any:
@@ -307,6 +316,13 @@ def _together(problems: list[Problem]) -> Any:
         return problems[0]
     formula: Any = problems[0].formula
     return formula.stack(problems)
+
+
+def _stacked(values: list[Array]) -> np.ndarray:
+    """Arrays of equal shape as one in host memory, in one transfer."""
+    if len(values) == 1:  # asked after every generation: no stacking
+        return to_numpy(values[0])[None]
+    return to_numpy(namespace(values[0]).stack(values))
 
 
 def _widen(values: Array, width: int) -> Array:

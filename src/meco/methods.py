@@ -218,7 +218,7 @@ def run_batch(
     draw: Streams,
     watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
-) -> list[RunResult]:
+) -> Sequence[RunResult]:
     """Runs in lockstep, one for each stream."""
     with np.errstate(all="ignore"):  # ours, whatever the caller set
         evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, GrowingRows, namespace, possibly, rows, surely, to_numpy
+from meco.arrays import Array, GrowingRows, blank, fused, namespace, rows, surely, to_numpy
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, best, not_worse
 
@@ -22,8 +22,8 @@ def feasibility_first(ev: Evaluation) -> Key:
 
 def objective_plus_violation(ev: Evaluation) -> Key:
     """f + nu, the number of the paper's CEC2017 tables."""
-    total = ev.f + ev.nu
-    key = Key(namespace(total).zeros_like(total), total)
+    sum_ = ev.f + ev.nu
+    key = Key(blank(sum_), sum_)
     return key if ev.intact else key.last_where(ev.failed)
 
 
@@ -48,17 +48,13 @@ class Incumbent:
 
     def challenge(self, x: Array, ev: Evaluation) -> None:
         """Take the best of these candidates where it beats what is held."""
+        ev.nu  # noqa: B018 - made and kept here, since a compiled formula keeps nothing
+        if self.held is not None:
+            self.held = _best_of(self.metric, self.held, x, ev)
+            return
         key = self.metric(ev)
         i = best(key)[:, None]
-        found = Key(rows(key.major, i), rows(key.minor, i))
-        if self.held is None:
-            self.held = _gather(found, x, ev, i)
-            return
-        won = ~not_worse(self.held.key, found)
-        if surely(won):
-            self.held = _gather(found, x, ev, i)
-        elif possibly(won):  # where nothing improved, nothing is copied
-            self.held = _better(won, _gather(found, x, ev, i), self.held)
+        self.held = _gather(Key(rows(key.major, i), rows(key.minor, i)), x, ev, i)
 
     def host(self) -> Held:
         """What is held, in NumPy."""
@@ -69,6 +65,24 @@ class Incumbent:
     def hosted(held: Held) -> Held:
         """The same candidates in NumPy."""
         return Held(Key(*(to_numpy(v) for v in held.key)), *(to_numpy(v) for v in held[1:]))
+
+
+@fused
+def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Evaluation) -> Held:
+    """The best of these candidates, or what is held where that is not worse."""
+    key = metric(ev)
+    i = best(key)[:, None]
+    found = Key(rows(key.major, i), rows(key.minor, i))
+    if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers
+        return held if not_worse(_numbers(held.key), _numbers(found)) else _gather(found, x, ev, i)
+    lost = not_worse(held.key, found)
+    if surely(lost):  # where nothing improved, nothing is copied
+        return held
+    return _better(~lost, _gather(found, x, ev, i), held)
+
+
+def _numbers(key: Key) -> Key:
+    return Key(key.major.item(), key.minor.item())
 
 
 def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> Held:
@@ -116,6 +130,53 @@ class RunResult:
         return (
             f"RunResult({self.method} on {self.problem}, seed {self.seed}: f={self.f:.6g} ({state}), "
             f"score={self.score:.6g}, nfev={self.nfev})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RunResults(Sequence[RunResult]):
+    """The records of runs in lockstep, each made when it is looked at: thousands of runs cost nothing before."""
+
+    method: str
+    seeds: Sequence[int]
+    problems: Sequence[str]
+    found: Held
+    score: Held
+    snapshot: Held
+    final: Held
+    nfev: np.ndarray
+    nfail: np.ndarray
+    notes: tuple[str, ...]
+    trace: Mapping[str, np.ndarray]  # [generations, B, ...] each
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __getitem__(self, run: Any) -> Any:
+        if isinstance(run, slice):
+            return [self[b] for b in range(*run.indices(len(self)))]
+        b = range(len(self))[run]
+        found, score, snapshot, final = self.found, self.score, self.snapshot, self.final
+        return RunResult(
+            x=found.x[b, 0],
+            f=float(found.f[b, 0]),
+            nu=float(found.nu[b, 0]),
+            feasible=bool(found.feasible[b, 0]),
+            x_score=score.x[b, 0],
+            score=float(score.key.minor[b, 0]),
+            snapshot_x=snapshot.x[b, 0],
+            snapshot_f=float(snapshot.f[b, 0]),
+            snapshot_nu=float(snapshot.nu[b, 0]),
+            snapshot_feasible=bool(snapshot.feasible[b, 0]),
+            final_x=final.x[b, 0],
+            final_score=float(final.key.minor[b, 0]),
+            nfev=int(self.nfev[b]),
+            seed=int(self.seeds[b]),
+            method=self.method,
+            problem=self.problems[b],
+            nfail=int(self.nfail[b]),
+            notes=self.notes,
+            trace={k: v[:, b] for k, v in self.trace.items()},
         )
 
 

@@ -7,10 +7,11 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import get_problem, get_suite
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.evaluator import Evaluator
 from meco.problems.cec2017 import DEFINITIONS, NAMES
 from meco.problems.cec2017_instances import rotation
 from meco.problems.evaluation import Evaluation
@@ -135,3 +136,16 @@ def test_a_damaged_table_file_is_named(monkeypatch, tmp_path):
 def test_a_wrong_shape_says_what_was_wanted():
     with pytest.raises(InvalidInput, match=r"C01 has 10 variables, so x must have shape \(\.\.\., 10\); got \(4, 3\)"):
         get_problem("C01", 10).raw(np.zeros((4, 3)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_instances_in_lockstep_have_the_bits_of_each_alone(name):
+    problems = [get_problem(name, 10, instance) for instance in (1, 2, 2, 3)]
+    evaluator = Evaluator(problems, 40, runs=4)
+    assert len(evaluator._groups) == 1
+    unit = np.random.default_rng(5).random((4, 7, 10))
+    together = evaluator.evaluate(unit)
+    for b, problem in enumerate(problems):
+        alone = Evaluator(problem, 40).evaluate(unit[b : b + 1])
+        for part in ("f", "g", "h"):
+            assert_array_equal(getattr(together, part)[b], getattr(alone, part)[0])

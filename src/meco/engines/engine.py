@@ -156,7 +156,7 @@ class Engine(ABC):
 
     def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
         """Ask, evaluate and tell until the budget is spent or stop() says so."""
-        while evaluator.nfev.min() < evaluator.budget:
+        while not evaluator.over:
             x = self.ask()
             if self.generation == 0:
                 note_if_cut(evaluator, x.shape[1])

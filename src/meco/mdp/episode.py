@@ -166,7 +166,7 @@ class Episode:
 
     def results(self, method: str = "MeCO") -> list[RunResult]:
         """What the runs found so far, one record each."""
-        return self._evaluator.results(method, self.seeds)
+        return list(self._evaluator.results(method, self.seeds))
 
     def _summary(self) -> StepSummary:
         return StepSummary(*self.now, score=self.score, first_score=self._first_score)

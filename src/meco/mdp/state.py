@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, masked_max, masked_mean, masked_min, namespace, rows
+from meco.arrays import Array, fused, masked_max, masked_mean, masked_min, namespace, rows
 from meco.problems.evaluation import Evaluation
 from meco.rules.epsilon import relaxed_violation
 from meco.rules.rule import Key, Population, Progress, best
@@ -92,10 +92,11 @@ def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
     xp = namespace(values)
     apart, n = values - mean[:, None], values.shape[-1]
     if ok is not None:
-        apart, n = xp.where(ok, apart, 0.0), xp.maximum(count(ok), 1.0)
+        apart, n = xp.where(ok, apart, 0.0), xp.clip(count(ok), min=1.0)
     return xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
+@fused
 def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
     """f_best: objective of the best candidate when eps [B, C] is allowed; nan if all failed. [B]."""
     key = Key(relaxed_violation(c, eps), f)
@@ -132,6 +133,7 @@ def reference(ev: Evaluation, delta: float) -> Reference:
     return Reference.of(first.f_best, f_worst, f_min, first.nu_bar)
 
 
+@fused
 def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
     """s3 and s1: mean and std of (x_i - x^L) / (x^U - x^L) over all N D entries; x [B, N, D] is in the unit cube."""
     xp = namespace(x)
@@ -142,6 +144,7 @@ def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array
     return mean, deviation(entries, mean, ok)
 
 
+@fused
 def objective_centre_and_spread(
     f: Array, now: PopulationSummary, first: Reference, ok: Array | None
 ) -> tuple[Array, Array]:
@@ -173,6 +176,7 @@ def feasible_share(feasible: Array, ok: Array | None) -> Array:
     return count(feasible) / namespace(feasible).maximum(count(ok), 1.0)
 
 
+@fused
 def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     """s10 = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
 
@@ -186,7 +190,7 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     if ok is None:
         return pairs * (2.0 / max(size * (size - 1), 1))
     n = count(ok)
-    return pairs * (2.0 / xp.maximum(n * (n - 1.0), 1.0))
+    return pairs * (2.0 / xp.clip(n * (n - 1.0), min=1.0))
 
 
 def clipped(s: Array) -> Array:

@@ -7,13 +7,13 @@ is written here is the arithmetic of the official code, quirks included.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace
+from meco.arrays import Array, Constants, columns, fused, namespace, running_sums
 from meco.errors import InvalidInput
 from meco.problems.cec2017_instances import Instance, make_instance
 from meco.problems.problem import Problem, round_half_away
@@ -31,8 +31,7 @@ Values = tuple[Array, list[Array], list[Array]]
 
 def squared_sums(u: Array) -> Array:
     """Sum over i of (u_1 + ... + u_i)^2."""
-    xp = namespace(u)
-    return xp.sum(xp.cumulative_sum(u, axis=-1) ** 2, axis=-1)
+    return namespace(u).sum(running_sums(u) ** 2, axis=-1)
 
 
 def rastrigin(u: Array) -> Array:
@@ -70,28 +69,34 @@ def _waves(u: Array, height: float, pace: float, offset: float) -> Array:
 # -- C01 to C11 ------------------------------------------------------------------------------------
 
 
+@fused
 def c01(y: Array) -> Values:
     return squared_sums(y), [_waves(y, 5000.0, 0.1, 4000.0)], []
 
 
+@fused
 def c02(y: Array, z: Array) -> Values:
     return squared_sums(y), [_waves(z, 5000.0, 0.1, 4000.0)], []
 
 
+@fused
 def c03(y: Array) -> Values:
     f, g, _ = c01(y)
     return f, g, [-_total(y * namespace(y).sin(0.1 * math.pi * y))]
 
 
+@fused
 def c04(y: Array) -> Values:
     xp = namespace(y)
     return rastrigin(y), [-_total(y * xp.sin(2.0 * y)), _total(y * xp.sin(y))], []
 
 
+@fused
 def c05(y: Array, z: Array, w: Array) -> Values:
     return rosenbrock(y), [_waves(z, 50.0, 2.0, 40.0), _waves(w, 50.0, 2.0, 40.0)], []
 
 
+@fused
 def c06(y: Array) -> Values:
     xp = namespace(y)
     h5 = _total(y * xp.sin(2.0 * xp.sqrt(xp.abs(y))))
@@ -106,16 +111,19 @@ def c06(y: Array) -> Values:
     return rastrigin(y), [], h
 
 
+@fused
 def c07(y: Array) -> Values:
     xp = namespace(y)
     h1 = _total(y - 100.0 * xp.cos(0.5 * y) + 100.0)
     return _total(y * xp.sin(y)), [], [h1, -h1]
 
 
+@fused
 def c08(y: Array) -> Values:
     return namespace(y).max(y, axis=-1), [], [squared_sums(y[..., 0::2]), squared_sums(y[..., 1::2])]
 
 
+@fused
 def c09(y: Array) -> Values:
     xp = namespace(y)
     a = y[..., 0::2]
@@ -123,10 +131,12 @@ def c09(y: Array) -> Values:
     return xp.max(y, axis=-1), [xp.prod(y[..., 1::2], axis=-1)], [chain]
 
 
+@fused
 def c10(y: Array) -> Values:
     return namespace(y).max(y, axis=-1), [], [squared_sums(y), steps(y)]
 
 
+@fused
 def c11(y: Array) -> Values:
     return _total(y), [namespace(y).prod(y, axis=-1)], [steps(y)]
 
@@ -134,15 +144,18 @@ def c11(y: Array) -> Values:
 # -- C12 to C20 with u = y; C21 to C28 are the same with u = M y --------------------------------------
 
 
+@fused
 def c12(u: Array) -> Values:
     return rastrigin(u), [4.0 - _total(abs(u)), square(u) - 4.0], []
 
 
+@fused
 def c13(u: Array) -> Values:
     total = _total(u)
     return rosenbrock(u), [rastrigin(u) - 100.0, total - 2.0 * u.shape[-1], 5.0 - total], []
 
 
+@fused
 def c14(u: Array) -> Values:
     xp = namespace(u)
     dim, s = u.shape[-1], square(u)
@@ -150,12 +163,14 @@ def c14(u: Array) -> Values:
     return f, [square(u[..., 1:]) + 1.0 - abs(u[..., 0])], [s - 4.0]
 
 
+@fused
 def c15(u: Array) -> Values:
     xp = namespace(u)
     f = xp.max(xp.abs(u), axis=-1)
     return f, [square(u) - 100.0 * u.shape[-1]], [xp.cos(f) + xp.sin(f)]
 
 
+@fused
 def c16(u: Array) -> Values:
     xp = namespace(u)
     f = _total(xp.abs(u))
@@ -163,6 +178,7 @@ def c16(u: Array) -> Values:
     return f, [square(u) - 100.0 * u.shape[-1]], [t * t - xp.exp(t) - 1.0 + math.e]
 
 
+@fused
 def c17(u: Array) -> Values:
     xp = namespace(u)
     dim, s = u.shape[-1], square(u)
@@ -172,6 +188,7 @@ def c17(u: Array) -> Values:
     return f, [1.0 - _total(signs)], [s - 4.0 * dim]
 
 
+@fused
 def c18(u: Array) -> Values:
     xp = namespace(u)
     a, b = u[..., :-1], u[..., 1:]
@@ -181,6 +198,7 @@ def c18(u: Array) -> Values:
     return rastrigin(coarse), [1.0 - _total(xp.abs(u)), square(u) - 100.0 * u.shape[-1]], [h1]
 
 
+@fused
 def c19(u: Array) -> Values:
     xp = namespace(u)
     dim = u.shape[-1]
@@ -190,6 +208,7 @@ def c19(u: Array) -> Values:
     return f, [g1, _total(xp.sin(2.0 * u) ** 2) - 0.5 * dim], []
 
 
+@fused
 def c20(u: Array) -> Values:
     xp = namespace(u)
     r = xp.sqrt(u * u + xp.roll(u, -1, axis=-1) ** 2)  # the last pairs with the first
@@ -273,13 +292,39 @@ class _Formula:
     def __init__(self, definition: Definition, instance: Instance) -> None:
         self.definition = definition
         maps = {"z": instance.first, "w": instance.second}
+        self.numbers = {"o": instance.shift, **{k: m for k, m in maps.items() if m is not None}}
         self.constants = Constants(o=instance.shift, **{k: m.T for k, m in maps.items() if m is not None})
+        self.stacks_with = (definition.formula.__name__, definition.given, instance.shift.size)
 
     def __call__(self, x: Array) -> Values:
-        numbers = self.constants.on(x)
-        y = x - numbers["o"]  # shift first: folding M o into a constant changes the last bits
-        given: list[Any] = [y if letter == "y" else y @ numbers[letter] for letter in self.definition.given]
-        return self.definition.formula(*given)
+        return _values(self.definition, x, self.constants.on(x))
+
+    @staticmethod
+    def stack(problems: Sequence[Problem]) -> _Stacked:
+        """Instances of one problem, evaluated in one call."""
+        return _Stacked([p.formula for p in problems])  # type: ignore[misc]
+
+
+class _Stacked:
+    """One problem in several instances, one for each run."""
+
+    def __init__(self, formulas: Sequence[_Formula]) -> None:
+        self.definition = formulas[0].definition
+        each = {k: np.stack([f.numbers[k] for f in formulas]) for k in formulas[0].numbers}
+        turned = {k: m.transpose(0, 2, 1) for k, m in each.items() if k != "o"}  # as alone: the same bits
+        self.constants = Constants(o=each["o"][:, None, :], **turned)
+
+    def raw(self, x: Array) -> tuple[Array, Array, Array]:
+        """Values of run b in instance b: x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
+        with np.errstate(all="ignore"):
+            f, g, h = _values(self.definition, x, self.constants.on(x))
+            return f, columns(g, f), columns(h, f)
+
+
+def _values(definition: Definition, x: Array, numbers: dict[str, Array]) -> Values:
+    y = x - numbers["o"]  # shift first: folding M o into a constant changes the last bits
+    given: list[Any] = [y if letter == "y" else y @ numbers[letter] for letter in definition.given]
+    return definition.formula(*given)
 
 
 def _known_point(definition: Definition, instance: Instance) -> Any:

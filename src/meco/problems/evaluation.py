@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.arrays import Array, all_columns, bounded, namespace, ordered_sum, surely
+from meco.arrays import Array, all_columns, bounded, fused, namespace, ordered_sum, surely
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,24 +31,13 @@ class Evaluation:
         cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4
     ) -> Evaluation:
         """Mark what is not finite as failed and what keeps all limits as feasible."""
-        xp = namespace(f)
-        finite = kept = xp.isfinite(f)
-        if g.shape[-1]:
-            finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
-        if h.shape[-1]:
-            finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
-        if surely(finite):
-            return cls(f, g, h, ~finite, kept, intact=True)
-        wide = finite[..., None]
-        return cls(
-            xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
-        )
+        return _judged(f, g, h, ineq_tol, eq_tol)
 
     @cached_property
     def c(self) -> Array:
         """Violation of each constraint, inequalities first: (max(g, 0), |h|)  [B, N, C]."""
-        xp = namespace(self.f)
-        return xp.concat([bounded(self.g, 0.0, np.inf), xp.abs(self.h)], axis=-1)
+        xp, above = namespace(self.f), bounded(self.g, 0.0, np.inf)
+        return xp.concat([above, xp.abs(self.h)], axis=-1) if self.h.shape[-1] else above
 
     @cached_property
     def nu(self) -> Array:
@@ -58,20 +47,39 @@ class Evaluation:
     def where(self, keep: Array, other: Evaluation) -> Evaluation:
         """These rows where keep [B, N] holds, the other's rows elsewhere."""
         xp = namespace(self.f)
-        wide = keep[..., None]
-        return Evaluation(
+        wide, intact = keep[..., None], self.intact and other.intact
+        merged = Evaluation(
             xp.where(keep, self.f, other.f),
             xp.where(wide, self.g, other.g),
-            xp.where(wide, self.h, other.h),
-            xp.where(keep, self.failed, other.failed),
+            xp.where(wide, self.h, other.h) if self.h.shape[-1] else other.h,
+            other.failed if intact else xp.where(keep, self.failed, other.failed),
             xp.where(keep, self.feasible, other.feasible),
-            self.intact and other.intact,
+            intact,
         )
+        if intact and "nu" in self.__dict__ and "nu" in other.__dict__:  # known already: not summed up again
+            merged.__dict__["nu"] = xp.where(keep, self.nu, other.nu)
+        return merged
 
     def map(self, change: Callable[[Array], Array]) -> Evaluation:
         """The same change (a gather, a slice, a reshape) made to every array."""
         f, g, h, failed, feasible = (change(a) for a in (self.f, self.g, self.h, self.failed, self.feasible))
         return Evaluation(f, g, h, failed, feasible, self.intact)
+
+
+@fused
+def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+    xp = namespace(f)
+    finite = kept = xp.isfinite(f)
+    if g.shape[-1]:
+        finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
+    if h.shape[-1]:
+        finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
+    if surely(finite):
+        return Evaluation(f, g, h, ~finite, kept, intact=True)
+    wide = finite[..., None]
+    return Evaluation(
+        xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
+    )
 
 
 def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:

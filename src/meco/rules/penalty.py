@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.arrays import Array, masked_max, masked_mean, masked_min, namespace
+from meco.arrays import Array, blank, masked_max, masked_mean, masked_min, namespace
 from meco.errors import UnknownName
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Population, Progress, Rule
@@ -16,7 +16,7 @@ NOTHING_TO_COMPARE = 1e12  # first weight when the first population cannot set o
 def penalised(ev: Evaluation, weight: Array | float) -> Key:
     """f + weight * nu as a one-level key."""
     total = ev.f + weight * ev.nu
-    return Key(namespace(total).zeros_like(total), total)
+    return Key(blank(total), total)
 
 
 @dataclass(frozen=True)

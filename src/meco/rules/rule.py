@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, namespace, rows
+from meco.arrays import Array, fused, largest, namespace, rows, surely
 from meco.rules.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -66,6 +66,12 @@ def not_worse(a: Key, b: Key) -> Array:
     return (a.major < b.major) | ((a.major == b.major) & (a.minor <= b.minor))
 
 
+def duel(a: Key, b: Key) -> tuple[Array, Array]:
+    """Whether a ranks before b or level with it, and whether it ranks before b; keys are numbers, never nan."""
+    before, level = a.major < b.major, a.major == b.major
+    return before | (level & (a.minor <= b.minor)), before | (level & (a.minor < b.minor))
+
+
 def order(key: Key) -> Array:
     """Indices from best to worst, ties in their old order: [B, N]."""
     if isinstance(key.minor, np.ndarray):
@@ -95,6 +101,8 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
     usable = better & (parent.minor < xp.inf)  # a failed parent teaches nothing
     decided = usable & (trial.major < parent.major)
     tied = usable & ~decided
+    if not raw and surely(tied == usable):  # one class only, as under any rule with one level
+        return _by_largest(xp.where(tied, parent.minor, 0.0) - xp.where(tied, trial.minor, 0.0))
     major = xp.where(decided, parent.major, 0.0) - xp.where(decided, trial.major, 0.0)
     minor = xp.where(tied, parent.minor, 0.0) - xp.where(tied, trial.minor, 0.0)
     if raw:
@@ -103,9 +111,14 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
 
 
 def _by_largest(values: Array) -> Array:
-    xp = namespace(values)
-    largest = xp.max(values, axis=-1, keepdims=True)
-    return values / xp.where(largest > 0, largest, 1.0)
+    most = largest(values)
+    return values / namespace(values).where(most > 0, most, 1.0)
+
+
+@fused
+def _key(rule: Rule, ev: Evaluation, state: Any) -> Key:
+    key = rule.values(ev, state)
+    return key if ev.intact else key.last_where(ev.failed)
 
 
 class Rule(ABC):
@@ -138,8 +151,7 @@ class Rule(ABC):
 
     def key(self, ev: Evaluation, state: Any) -> Key:
         """The rank of candidates; failed ones lose every comparison."""
-        key = self.values(ev, state)
-        return key if ev.intact else key.last_where(ev.failed)
+        return _key(self, ev, state)
 
     def known(self, state: Any) -> Mapping[str, Any]:
         """What of the state a policy's features may use, by name."""

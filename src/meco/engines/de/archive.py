@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.arrays import Array, namespace, rows
+from meco.arrays import Array, bounded, converted, namespace, rows, total
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,5 +38,5 @@ class Archive:
         slots = xp.arange(capacity, dtype=self.size.dtype, device=self.size.device)
         member = xp.concat([success, slots[None, :] < self.size[:, None]], axis=1)
         ranked = xp.argsort(xp.where(member, u_drop, 2.0), axis=-1)[:, :capacity]
-        count = xp.sum(xp.astype(member, self.size.dtype), axis=-1)
-        return Archive(rows(pool, ranked), xp.minimum(count, xp.full_like(count, capacity)))
+        count = total(converted(member, self.size.dtype))
+        return Archive(rows(pool, ranked), bounded(count, 0, capacity))

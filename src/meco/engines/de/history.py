@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from meco.arrays import Array, bounded, namespace, rows
+from meco.arrays import Array, bounded, converted, largest, namespace, rows, total
 
 WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR
 START = 0.5
@@ -23,8 +23,8 @@ class History:
     def fresh(cls, x: Array, slots: int) -> History:
         """Every slot at 0.5, for the runs of a population x [B, N, D]."""
         xp = namespace(x)
-        half = xp.full((x.shape[0], slots), START, dtype=x.dtype, device=x.device)
-        return cls(half, half, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
+        half, too = (xp.full((x.shape[0], slots), START, dtype=x.dtype, device=x.device) for _ in range(2))
+        return cls(half, too, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
 
     def sample(self, u_slot: Array, u_F: Array, normal: Array, crowd: int | None = None) -> tuple[Array, Array]:
         """F and CR of each individual around one slot, the same for both: [B, N].
@@ -33,7 +33,7 @@ class History:
         population loses its spread.
         """
         xp = namespace(u_slot)
-        slot = xp.astype(u_slot * self.F.shape[1], self.turn.dtype)
+        slot = converted(u_slot * self.F.shape[1], self.turn.dtype)
         CR = bounded(rows(self.CR, slot) + WIDTH * normal, 0.0, 1.0)
         least = 0.0 if crowd is None else xp.sqrt((1.0 - 0.5 * CR) / crowd)
         return positive_cauchy(rows(self.F, slot), u_F, least), CR
@@ -45,11 +45,11 @@ class History:
         by the Lehmer mean too (L-SHADE).
         """
         xp = namespace(weight)
-        learns = xp.max(weight, axis=-1) > 0
+        learns = largest(weight)[..., 0] > 0
         slots = xp.arange(self.F.shape[1], dtype=self.turn.dtype, device=self.turn.device)
         here = (slots == self.turn[:, None]) & learns[:, None]
         mean_CR = lehmer_mean if lehmer_CR else weighted_mean
-        turn = (self.turn + xp.astype(learns, self.turn.dtype)) % self.F.shape[1]
+        turn = (self.turn + converted(learns, self.turn.dtype)) % self.F.shape[1]
         return History(
             xp.where(here, lehmer_mean(F, weight)[:, None], self.F),
             xp.where(here, mean_CR(CR, weight)[:, None], self.CR),
@@ -60,8 +60,8 @@ class History:
 def weighted_mean(values: Array, weight: Array) -> Array:
     """Sum of w v over sum of w along the last axis; 0 where no weight is positive."""
     xp = namespace(values)
-    total = xp.sum(weight, axis=-1)
-    return xp.vecdot(weight, values) / xp.where(total > 0, total, 1.0)
+    whole = total(weight)
+    return xp.vecdot(weight, values) / xp.where(whole > 0, whole, 1.0)
 
 
 def lehmer_mean(values: Array, weight: Array) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from meco.arrays import Array, bounded, namespace
+from meco.arrays import Array, bounded, converted, namespace, reshaped, stepped_over
 from meco.streams import Streams
 
 
@@ -16,11 +16,10 @@ def numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -> lis
 
 def pieces(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
     """Cut a run's numbers [B, n] into arrays [B, *shape] one after the other."""
-    xp = namespace(block)
     cut, at = [], 0
     for shape in shapes:
         end = at + math.prod(shape)
-        cut.append(xp.reshape(block[:, at:end], (block.shape[0], *shape)))
+        cut.append(reshaped(block[:, at:end], (block.shape[0], *shape)))
         at = end
     return cut
 
@@ -36,9 +35,9 @@ def distinct(u: Array) -> list[Array]:
     taken = xp.broadcast_to(own[None, :, None], (runs, size, 1))
     picked = []
     for k in range(count):
-        index = xp.astype(u[..., k] * (size - 1 - k), xp.int64)
+        index = converted(u[..., k] * (size - 1 - k), xp.int64)
         for j in range(k + 1):
-            index = index + xp.astype(index >= taken[..., j], index.dtype)
+            index = stepped_over(index, taken[..., j])
         picked.append(index)
         taken = xp.sort(xp.concat([taken, index[..., None]], axis=-1), axis=-1)
     return picked

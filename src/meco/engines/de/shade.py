@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, bounded, namespace, rows
+from meco.arrays import Array, bounded, converted, fused, namespace, rows, stepped_over
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
 from meco.engines.de.operators import numbers
@@ -13,7 +13,7 @@ from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
 from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Rule, gain, not_worse, order
+from meco.rules.rule import Key, Population, Rule, duel, gain, order
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class ShadeNumbers(NamedTuple):
     @classmethod
     def take(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
         n, d = size, task.dim
-        return cls(*numbers(task.rng, *[(n,)] * 7, (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1)))
+        seven, *rest = numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
+        return cls(*(seven[:, k, :] for k in range(7)), *rest)
 
 
 class Shade(RuleEngine):
@@ -59,6 +60,8 @@ class Shade(RuleEngine):
 
     label = "SHADE"
     fewest = 4  # a trial needs itself, a guide and two others
+    history: History
+    archive: Archive
     remembers = (*RuleEngine.common, "history", "archive")
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
@@ -71,28 +74,24 @@ class Shade(RuleEngine):
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
             return self.first()
-        set_, rng = self.settings, self.task.rng
-        self.u = u = ShadeNumbers.take(self.task, self.size, set_.redraw)
+        self.u = ShadeNumbers.take(self.task, self.size, self.settings.redraw)
+        normal = self.task.rng.normal(self.size)
         self.parent_key = self.key(self.population.ev)
-        self.F, self.CR = self.history.sample(u.slot, u.F, rng.normal(self.size))
-        x = self.population.x
-        self.pool = self.archive.beside(x)
-        guide = rows(x, pick_guides(order(self.parent_key), u.share, u.guide, set_.guides))
-        first, second = pick_others(u.first, u.second, self.archive.size)
-        mutant = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F)
-        inside = midpoint_repair(mutant, x) if u.fresh is None else redraw_repair(mutant, u.fresh)
-        return binomial(x, inside, self.CR, u.cross, u.forced)
+        ranked = order(self.parent_key)
+        self.trials = varied(
+            self.population.x, ranked, self.history, self.archive, self.u, normal, self.settings.guides
+        )
+        return self.trials.x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is not worse than its parent; learn F and CR from the wins."""
         if self.population is None:
             self.begin(x, ev)
             return
-        trial = self.key(ev)
-        won = not_worse(trial, self.parent_key) & ~ev.failed
-        better = won & ~not_worse(self.parent_key, trial)
-        self._learn(trial, won if self.settings.ties_succeed else better, better)
-        self.population = self.population.replaced(won, x, ev)
+        self.population, self.history, success = selected(
+            self.population, self.parent_key, self.trials, self.key(ev), Population(x, ev), self.history, self.settings
+        )
+        self.archive = self.archive.added(self.trials.pool, success, self.u.drop)
         self.generation += 1
         self.adapt(self.u.rule)
 
@@ -101,12 +100,44 @@ class Shade(RuleEngine):
         self.history = History.fresh(x, self.settings.memory)
         self.archive = Archive.empty(x)
 
-    def _learn(self, trial: Key, success: Array, better: Array) -> None:
-        assert self.population is not None
-        weight = gain(trial, self.parent_key, better, raw=self.settings.raw_gain)
-        self.history = self.history.learned(self.F, self.CR, weight)
-        # a place where the evaluation failed is no direction to learn from
-        self.archive = self.archive.added(self.pool, success & ~self.population.ev.failed, self.u.drop)
+
+class Trials(NamedTuple):
+    """What a generation proposes x [B, N, D], the F and CR it was made with [B, N], and who lent directions."""
+
+    x: Array
+    F: Array
+    CR: Array
+    pool: Array  # [B, 2N, D]
+
+
+@fused
+def varied(
+    x: Array, ranked: Array, history: History, archive: Archive, u: ShadeNumbers, normal: Array, guides: float | None
+) -> Trials:
+    """A trial for each parent of the population x [B, N, D], whose order from best to worst is ranked [B, N]."""
+    F, CR = history.sample(u.slot, u.F, normal)
+    pool = archive.beside(x)
+    guide = rows(x, pick_guides(ranked, u.share, u.guide, guides))
+    first, second = pick_others(u.first, u.second, archive.size)
+    mutant = current_to_pbest(x, guide, rows(x, first), rows(pool, second), F)
+    inside = midpoint_repair(mutant, x) if u.fresh is None else redraw_repair(mutant, u.fresh)
+    return Trials(binomial(x, inside, CR, u.cross, u.forced), F, CR, pool)
+
+
+@fused
+def selected(
+    parents: Population, parent: Key, trials: Trials, trial: Key, offspring: Population,
+    history: History, settings: ShadeSettings,
+) -> tuple[Population, History, Array]:  # fmt: skip
+    """The survivors, what their F and CR teach, and which parents [B, N] lost and are worth keeping."""
+    won, better = duel(trial, parent)
+    if not offspring.ev.intact:
+        won, better = won & ~offspring.ev.failed, better & ~offspring.ev.failed
+    weight = gain(trial, parent, better, raw=settings.raw_gain)
+    # a place where the evaluation failed is no direction to learn from
+    success = won if settings.ties_succeed else better
+    success = success if parents.ev.intact else success & ~parents.ev.failed
+    return parents.replaced(won, *offspring), history.learned(trials.F, trials.CR, weight), success
 
 
 def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | None) -> Array:
@@ -127,15 +158,14 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     size = u_first.shape[1]
     own = xp.arange(size, dtype=archived.dtype, device=archived.device)[None, :]
     first = _index(u_first * (size - 1), archived)
-    first = first + xp.astype(first >= own, first.dtype)  # step over i
+    first = stepped_over(first, own)
     low, high = xp.minimum(first, own), xp.maximum(first, own)
-    second = _index(u_second * xp.astype(size + archived - 2, u_second.dtype)[:, None], archived)
-    second = second + xp.astype(second >= low, second.dtype)  # step over the lower taken index, then the higher
-    return first, second + xp.astype(second >= high, second.dtype)
+    second = _index(u_second * converted(size + archived - 2, u_second.dtype)[:, None], archived)
+    return first, stepped_over(stepped_over(second, low), high)  # the lower taken index first
 
 
 def _index(position: Array, like: Array) -> Array:
-    return namespace(position).astype(position, like.dtype)  # positions are not negative: this is the floor
+    return converted(position, like.dtype)  # positions are not negative: this is the floor
 
 
 def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, F: Array) -> Array:

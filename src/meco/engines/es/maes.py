@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, Constants, asarray_like, namespace, rows
+from meco.arrays import Array, Constants, asarray_like, fused, namespace, rows
 from meco.engines.engine import Task, with_given
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
@@ -61,7 +61,7 @@ class SearchDistribution(NamedTuple):
         xp = namespace(mean)
         runs, dim = mean.shape
         made = {"dtype": mean.dtype, "device": mean.device}
-        sphere = xp.broadcast_to(xp.eye(dim, **made), (runs, dim, dim))
+        sphere = xp.zeros((runs, 1, 1), **made) + xp.eye(dim, **made)
         return cls(mean, xp.full((runs,), sigma, **made), sphere, xp.zeros((runs, dim), **made))
 
 
@@ -91,9 +91,7 @@ class MaEs(RuleEngine):
         now = self.distribution
         self.distribution = now = self._first(u_fresh) if now is None else self._next(now, u_fresh)
         self.z = self._with_given_steps(normal) if self.generation == 0 else normal
-        xp = namespace(normal)
-        self.d = xp.matmul(self.z, xp.matrix_transpose(now.matrix))
-        x = fold(now.mean[:, None, :] + now.sigma[:, None, None] * self.d)
+        x, self.d = offspring(now, self.z)
         return with_given(x, self.task.x0) if self.generation == 0 else x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -113,16 +111,9 @@ class MaEs(RuleEngine):
         """Towards the better half of the offspring; runs that can learn nothing more start at u_fresh [B, D]."""
         assert self.population is not None
         ev, par = self.population.ev, self.parameters
-        xp = namespace(ev.f)
-        parents = order(self.key(ev))[:, : par.mu]
-        weight = parent_weights(par.weights.on(ev.f)["w"], ~rows(ev.failed, parents))
-        z, d = rows(self.z, parents), rows(self.d, parents)
-        if self.generation == 1 and self.task.x0 is not None:
-            z, d = short_steps(z, d)
-        lost, broken = diagnosis(now, self.d, xp.any(weight > 0.0, axis=-1))
-        now = moved(now, z, d, weight, par)
-        sigma = xp.clip(now.sigma * step_change(now.path, par), max=WIDEST)
-        return repaired(now._replace(sigma=sigma), broken, lost, u_fresh, self.sigma)
+        given = self.generation == 1 and self.task.x0 is not None
+        weights, parents = par.weights.on(ev.f)["w"], order(self.key(ev))[:, : par.mu]
+        return adapted(now, self.z, self.d, parents, ev.failed, weights, par, u_fresh, self.sigma, given)
 
     def _first(self, like: Array) -> SearchDistribution:
         """Round, at the centre or at the first given point, for the runs of like [B, D]."""
@@ -144,6 +135,34 @@ class MaEs(RuleEngine):
 def native_size(dim: int) -> int:
     """The usual number of offspring, lambda = 4 + floor(3 ln D)."""
     return 4 + int(3 * math.log(dim))
+
+
+@fused
+def offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
+    """Points in the unit cube and the steps to them in the matrix's coordinates: z [B, N, D] -> x, d."""
+    xp = namespace(z)
+    d = xp.matmul(z, xp.matrix_transpose(now.matrix))
+    return fold(now.mean[:, None, :] + now.sigma[:, None, None] * d), d
+
+
+@fused
+def adapted(
+    now: SearchDistribution, z: Array, d: Array, parents: Array, failed: Array, weights: Array, par: StrategyParameters,
+    u_fresh: Array, sigma: float, given: bool,
+) -> SearchDistribution:  # fmt: skip
+    """The distribution after offspring z, d [B, N, D], the best of which are parents [B, mu].
+
+    given says that some of them were not drawn.
+    """
+    xp = namespace(z)
+    weight = parent_weights(weights, ~rows(failed, parents))
+    chosen_z, chosen_d = rows(z, parents), rows(d, parents)
+    if given:
+        chosen_z, chosen_d = short_steps(chosen_z, chosen_d)
+    lost, broken = diagnosis(now, d, xp.any(weight > 0.0, axis=-1))
+    now = moved(now, chosen_z, chosen_d, weight, par)
+    wider = xp.clip(now.sigma * step_change(now.path, par), max=WIDEST)
+    return repaired(now._replace(sigma=wider), broken, lost, u_fresh, sigma)
 
 
 def fold(y: Array) -> Array:

@@ -1,0 +1,130 @@
+"""The fast benchmarks: ratios that hold on any machine, beside those that were kept.
+
+    python benchmarks/bench.py [--keep]
+
+Everything is measured in CPU time, in turns and in one process, and divided by a neighbour: SciPy, one run at a time,
+the search without what is added to it. No absolute time is compared. What is more than 20 % above the kept ratio is
+measured once more, and named if it still is. --keep writes results/bench.json, with machine and commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import meco
+from _side_by_side import machine, medians, optional
+from overhead import BUDGET, ours, scipy_de, trivial
+from trust_region import cobyqa
+
+KEPT = Path(__file__).parent / "results" / "bench.json"
+SLOWER = 1.2  # times the kept ratio
+Ratios = dict[str, float]
+
+
+def beside_scipy() -> Ratios:
+    """One run of 2500 evaluations with two constraints, by SciPy's vectorised DE without any."""
+    methods = {name: ours(name, 50, 2) for name in ("SHADE", "SHADE-FR", "MeCO", "MA-ES")}
+    wider = {"SHADE, 20 constraints": ours("SHADE", 50, 20), "SHADE, D = 100": ours("SHADE", 100, 2)}
+    seconds = medians({"SciPy": scipy_de(50), **methods, **wider}, 7)
+    return {f"{name} / SciPy DE": seconds[name] / seconds["SciPy"] for name in (*methods, *wider)}
+
+
+def in_lockstep() -> Ratios:
+    """A run among others, by a run alone."""
+    problem, runs = trivial(10, 2), 32
+    found = {}
+    for name, budget in (("SHADE", 500), ("MA-ES", 500), ("MeCO", 500), ("TR", 60), ("TR-ES", 60)):
+        one, many = _solving(name, problem, budget, 1), _solving(name, problem, budget, runs)
+        seconds = medians({"one": one, "many": many}, 3)
+        found[f"{name}, {runs} in lockstep / alone"] = seconds["many"] / runs / seconds["one"]
+    return found
+
+
+def trust_region() -> Ratios:
+    """TR by COBYQA, both with their evaluations."""
+    found = {}
+    for dim in (10, 30):
+        problem = meco.get_problem("C05", dim=dim)
+        budget = 10 * dim
+        seconds = medians(
+            {"TR": _solving("TR", problem, budget), "COBYQA": lambda p=problem, b=budget: cobyqa(p, b)}, 3
+        )
+        found[f"TR / COBYQA, D = {dim}"] = seconds["TR"] / budget / (seconds["COBYQA"] / cobyqa(problem, budget))
+    return found
+
+
+def doors() -> Ratios:
+    """minimize() by solve(), on the same search."""
+    problem = trivial(10, 2)
+    box = list(zip(problem.lower, problem.upper))
+    seconds = medians(
+        {
+            "minimize": lambda: meco.minimize(problem.raw, box, method="SHADE", budget=BUDGET, seed=1, vectorized=True),
+            "solve": _solving("SHADE", problem, BUDGET),
+        },
+        5,
+    )
+    return {"minimize / solve": seconds["minimize"] / seconds["solve"]}
+
+
+def training() -> Ratios:
+    """A step of fourteen policies that learn, by a generation of their fourteen searches."""
+    from meco.training.presets import PRESETS
+    from training import per_step
+
+    folds = PRESETS["loo50"](1)[::2]
+    problems = [meco.get_problem(config.problems[0], 50) for config in folds]
+    step = per_step(folds, 98)
+    seconds = medians({"search": lambda: meco.solve("SHADE", problems, BUDGET, range(len(problems)))}, 3)
+    return {"training step / generation": step / (seconds["search"] / (BUDGET / 50))}
+
+
+def _solving(method: str, problem: meco.Problem, budget: int, runs: int = 1) -> Callable[[], object]:
+    return lambda: meco.solve(method, problem, budget, seeds=range(runs))
+
+
+def measured() -> Ratios:
+    """Every ratio; less is better."""
+    parts = [beside_scipy, in_lockstep, trust_region, doors] + ([training] if optional("torch") else [])
+    found: Ratios = {}
+    for part in parts:
+        found |= part()
+        print(f"  {part.__doc__.partition(chr(10))[0]}", flush=True)
+    return found
+
+
+def slower(found: Ratios, kept: Ratios) -> list[str]:
+    """The ratios that are more than a fifth above what was kept."""
+    return [name for name, ratio in found.items() if name in kept and ratio > SLOWER * kept[name]]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--keep", action="store_true", help="keep these ratios")
+    args = parser.parse_args()
+    found = measured()
+    kept = json.loads(KEPT.read_text())["ratios"] if KEPT.exists() else {}
+    if not args.keep and slower(found, kept):
+        again = measured()
+        found = {name: min(ratio, again[name]) for name, ratio in found.items()}
+    print(f"\n{'':36s} {'now':>7s} {'kept':>7s}")
+    for name, ratio in found.items():
+        print(
+            f"{name:36s} {ratio:7.3f} " + (f"{kept[name]:7.3f} {ratio / kept[name] - 1:+5.0%}" if name in kept else "")
+        )
+    if args.keep:
+        KEPT.write_text(json.dumps({"machine": machine(), "ratios": found}, indent=1) + "\n")
+        return
+    worse = slower(found, kept)
+    print(f"\nslower by more than {SLOWER - 1:.0%}: {', '.join(worse) or 'nothing'}")
+
+
+if __name__ == "__main__":
+    main()

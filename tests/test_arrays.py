@@ -1,0 +1,72 @@
+"""Sums whose bits do not depend on company, and formulas that compile or stay as they are."""
+
+import warnings
+
+import array_api_strict as strict
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from meco import arrays
+from meco.arrays import fused, fusing, ordered_sum, running_sums
+
+torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")
+import array_api_compat.torch as torch_xp  # noqa: E402
+
+MIXED = ("C01", "C05", "C06", "C08", "C13", "C18", "C22", "C28")  # scans, maps, one to six constraints
+NUMBERS = np.random.default_rng(3).normal(size=(4, 5, 7)) * 10.0 ** np.arange(7)
+LIBRARIES = pytest.mark.parametrize("xp", [strict, torch_xp], ids=["strict", "torch"])
+
+
+@LIBRARIES
+def test_an_ordered_sum_has_numpys_bits_and_does_not_see_zeros(xp):
+    ours = ordered_sum(NUMBERS)
+    assert_array_equal(np.asarray(ordered_sum(xp.asarray(NUMBERS))), ours)
+    gaps = np.zeros((4, 5, 9))
+    gaps[..., [0, 2, 3, 4, 6, 7, 8]] = NUMBERS
+    assert_array_equal(np.asarray(ordered_sum(xp.asarray(gaps))), ours)
+    wide = np.concatenate([NUMBERS, np.zeros((4, 5, 100))], axis=-1)
+    assert_array_equal(np.asarray(ordered_sum(xp.asarray(wide))), ours)
+
+
+@LIBRARIES
+@pytest.mark.parametrize("width", [1, 2, 7])
+def test_running_sums_are_cumulative_and_know_their_own_row_only(xp, width):
+    x = NUMBERS[..., :width]
+    found = np.asarray(running_sums(xp.asarray(x)))
+    assert_allclose(found, np.cumsum(x, axis=-1), rtol=1e-12)
+    assert_array_equal(np.asarray(running_sums(xp.asarray(x[2:3, 1:2]))), found[2:3, 1:2])
+
+
+@pytest.mark.parametrize("method", ["SHADE", "MA-ES", "MeCO"])
+def test_a_run_on_torch_does_not_notice_its_neighbours(method):
+    problems = [meco.get_problem(name, 10) for name in MIXED]
+    together = meco.solve(method, problems, budget=300, seeds=range(len(MIXED)), xp=torch_xp)
+    for seed, (problem, run) in enumerate(zip(problems, together)):
+        alone = meco.solve(method, problem, budget=300, seeds=[seed], xp=torch_xp)[0]
+        assert_array_equal(run.x, alone.x, err_msg=problem.name)
+        assert run.score == alone.score
+
+
+@pytest.mark.parametrize("method", ["SHADE", "MA-ES", "MeCO"])
+def test_every_marked_formula_compiles_and_the_search_stays(method, monkeypatch):
+    monkeypatch.setattr(arrays, "_compiled", lambda f: torch.compile(f, fullgraph=True, backend="eager"))
+    problems = [meco.get_problem(name, 10) for name in MIXED]
+    plain = meco.solve(method, problems, budget=210, seeds=range(len(MIXED)), xp=torch_xp)
+    with fusing(), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        compiled = meco.solve(method, problems, budget=210, seeds=range(len(MIXED)), xp=torch_xp)
+    for ours, theirs in zip(plain, compiled):
+        assert_allclose(theirs.x, ours.x, rtol=1e-9)
+
+
+def test_what_cannot_be_compiled_runs_plain_and_says_so():
+    @fused
+    def refused(x):
+        return x + (1.0 if "tensor" in str(type(x)).lower() and bool((x > 0).any()) else 0.0)
+
+    x = torch.ones(3)
+    with fusing(), pytest.warns(UserWarning, match="refused runs uncompiled"):
+        assert refused(x).tolist() == [2.0, 2.0, 2.0]
+    assert refused(x).tolist() == [2.0, 2.0, 2.0]
