@@ -60,10 +60,11 @@ def test_random_and_untrained_controls_differ_from_run_to_run_and_repeat_themsel
 
 
 def test_a_policy_of_other_features_or_controls_is_refused():
-    with pytest.raises(InvalidInput, match="made for the features 'population-10'; the search has 'model-search'"):
+    with pytest.raises(InvalidInput, match=r"the controls 'epsilon' set epsilon.*TrustRegionES offers theta in"):
         runs("meco-10d")
-    with pytest.raises(InvalidInput, match="made for the controls 'epsilon'"):
-        runs(Greedy(draw_weights(np.random.default_rng(1)), {"features": "model-search", "controls": "epsilon"}))
+    ten = Greedy(draw_weights(np.random.default_rng(1)), {"features": "population-10", "controls": "theta-and-share"})
+    with pytest.raises(InvalidInput, match="made for the features 'population-10'; the search has 'model-search'"):
+        runs(ten)
 
 
 def test_a_network_of_zeros_sets_what_the_engine_would():
