@@ -141,6 +141,14 @@ def test_meco_train_knows_the_search_as_a_preset(tmp_path, capsys):
     assert "the preset tr has no --epochs" in capsys.readouterr().err
 
 
+def test_double_dqn_is_another_learner_of_the_same_command(tmp_path):
+    settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
+    assert main(["--out", str(tmp_path), *settings, "--set=learner=ddqn", "--set=name=q"]) == 0
+    told = load_policy(tmp_path / "q.safetensors").metadata
+    assert told["kind"] == "greedy"
+    assert told["training"]["learner"] == "ddqn"
+
+
 def test_settings_that_do_not_exist_are_refused():
     with pytest.raises(UnknownName, match="did you mean 'pairs'"):
         SMALL.changed({"pair": "3"})
