@@ -26,7 +26,7 @@ from meco.problems.suite import get_problem
 def test_every_experiment_of_the_paper_has_an_entry():
     assert list(PAPER) == [
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
-        "ablation-state", "ablation-action", "ablation-reward", "training-gain",
+        "ablation-state", "ablation-action", "ablation-reward", "training-gain", "steering",
     ]  # fmt: skip
     assert find_experiments("all") == list(PAPER.values())
 

@@ -8,8 +8,8 @@ import meco
 from meco.errors import InvalidInput, UnknownName
 from meco.mdp import load_policy, policy_names, save_policy
 from meco.mdp.model_search import correcting_shape
-from meco.mdp.network import draw_weights
-from meco.mdp.policy import Correcting, Greedy
+from meco.mdp.network import NetworkShape, Weights, draw_weights
+from meco.mdp.policy import Choosing, Correcting, Greedy
 from meco.training.search import engine_digest
 
 RECORD = {"features": "model-search", "controls": "theta-and-share", "kind": "correcting"}
@@ -60,10 +60,11 @@ def test_random_and_untrained_controls_differ_from_run_to_run_and_repeat_themsel
 
 
 def test_a_policy_of_other_features_or_controls_is_refused():
-    with pytest.raises(InvalidInput, match="made for the features 'population-10'; the search has 'model-search'"):
+    with pytest.raises(InvalidInput, match=r"the controls 'epsilon' set epsilon.*TrustRegionES offers theta in"):
         runs("meco-10d")
-    with pytest.raises(InvalidInput, match="made for the controls 'epsilon'"):
-        runs(Greedy(draw_weights(np.random.default_rng(1)), {"features": "model-search", "controls": "epsilon"}))
+    ten = Greedy(draw_weights(np.random.default_rng(1)), {"features": "population-10", "controls": "theta-and-share"})
+    with pytest.raises(InvalidInput, match="made for the features 'population-10'; the search has 'model-search'"):
+        runs(ten)
 
 
 def test_a_network_of_zeros_sets_what_the_engine_would():
@@ -86,6 +87,19 @@ def test_trained_policies_steer_the_engine_that_they_were_trained_on():
     """An engine that has changed asks for a new training: a policy is worth what its engine does."""
     told = {name: load_policy(name).metadata.get("engine") for name in policy_names()}
     assert {name: digest for name, digest in told.items() if digest not in (None, engine_digest())} == {}
+
+
+def test_choosing_policies_take_a_place_of_their_grid_or_the_rule():
+    controls = meco.mdp.CONTROLS["theta-by-share"]
+    shape = NetworkShape(29, 2, Choosing.width(controls))
+    record = {"features": "model-search", "controls": "theta-by-share"}
+    zeros = Weights(*(np.zeros(sizes) for sizes in shape.layers))
+    last, seventh = np.eye(26)[-1], np.eye(26)[7]
+    steered = runs(Choosing(zeros._replace(b2=seventh), record))[0]
+    assert set(steered.trace["theta"][1:]) == {controls.grid[7][0]}
+    assert set(steered.trace["share"][1:]) == {controls.grid[7][1]}
+    for rule, zero in zip(runs(Choosing(zeros._replace(b2=last), record)), runs("meco-tr")):
+        assert_array_equal(rule.x, zero.x)
 
 
 def test_correcting_policies_keep_the_ranges_of_their_controls(own):

@@ -135,10 +135,18 @@ def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, capsys)
 def test_meco_train_knows_the_search_as_a_preset(tmp_path, capsys):
     settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
     settings += ["--set=iterations=1", "--quiet", "--out", str(tmp_path)]
-    assert meco_main(["train", "--preset", "tr", *settings]) == 0
+    assert meco_main(["train", "--preset", "tr-direct", *settings]) == 0
     assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["iterations"] == 1
-    assert meco_main(["train", "--preset", "tr", "--epochs", "3"]) == 2
-    assert "the preset tr has no --epochs" in capsys.readouterr().err
+    assert meco_main(["train", "--preset", "tr-direct", "--epochs", "3"]) == 2
+    assert "the preset tr-direct has no --epochs" in capsys.readouterr().err
+
+
+def test_double_dqn_is_another_learner_of_the_same_command(tmp_path):
+    settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
+    assert main(["--out", str(tmp_path), *settings, "--set=learner=ddqn", "--set=name=q"]) == 0
+    told = load_policy(tmp_path / "q.safetensors").metadata
+    assert told["kind"] == "greedy"
+    assert told["training"]["learner"] == "ddqn"
 
 
 def test_settings_that_do_not_exist_are_refused():

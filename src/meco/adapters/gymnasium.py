@@ -1,4 +1,4 @@
-"""The meta-level MDP as Gymnasium environments: MeCO-v0, alone or many in lockstep.
+"""The meta-level MDPs as Gymnasium environments: MeCO-v0 and MeCO-TR-v0 (search_env.py), alone or many in lockstep.
 
 Gymnasium 1 reads no entry points of others: a name carries the module that registers it. That is meco.gym, so
 gymnasium.make("meco.gym:MeCO-v0") needs no import; after one of this module or of meco.gym, "MeCO-v0" is enough.
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.adapters.search_env import SearchEnv, SearchVectorEnv
 from meco.adapters.stage import Player, Stage
 from meco.errors import InvalidInput, load_extra
 from meco.mdp.controls import CONTROLS
@@ -124,7 +125,10 @@ class MecoVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarra
         return s.astype(np.float32), r, done, never, self._stage.info(self._episode)
 
 
-ENVIRONMENTS: dict[str, tuple[type, type]] = {"MeCO-v0": (MecoEnv, MecoVectorEnv)}  # by id: one run, many in lockstep
+ENVIRONMENTS: dict[str, tuple[type, type]] = {  # by id: one run, many in lockstep
+    "MeCO-v0": (MecoEnv, MecoVectorEnv),
+    "MeCO-TR-v0": (SearchEnv, SearchVectorEnv),
+}
 
 
 def register() -> None:

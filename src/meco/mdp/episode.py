@@ -11,7 +11,7 @@ from meco.arrays import Array, namespace, to_numpy
 from meco.engines.de.shade import Shade
 from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, UnknownName
 from meco.evaluator import Evaluator
 from meco.mdp.controller import Controller
 from meco.mdp.controls import relaxation
@@ -33,7 +33,8 @@ class Episode:
     has its seed, and its own problem if a list is given; row b is run b alone, bit for bit.
     references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
     the episodes that end here; unless given, the episode keeps one of its own. record=False
-    keeps no trace for results(), which training never asks for.
+    keeps no trace for results(), which training never asks for. method="MeCO-TR" gives an
+    episode of that method instead (search_episode.py).
 
     Examples:
         >>> from meco.mdp import Episode
@@ -44,6 +45,15 @@ class Episode:
         ((2, 10), (2,), [False, False])
     """
 
+    def __new__(cls, *args: Any, method: str = "MeCO", **options: Any) -> Any:
+        if cls is Episode and method != "MeCO":
+            if method != "MeCO-TR":
+                raise UnknownName("method with episodes", method, ("MeCO", "MeCO-TR"))
+            from meco.mdp.search_episode import SearchEpisode  # the model engine is loaded by those who want it
+
+            return SearchEpisode(*args, **options)
+        return super().__new__(cls)
+
     def __init__(
         self,
         problem: Problem | str | Sequence[Problem],
@@ -51,6 +61,7 @@ class Episode:
         budget: int | None = None,
         pop_size: int | None = 50,
         *,
+        method: str = "MeCO",
         decoder: Decoder | None = None,
         reward: str | Reward = "full",
         references: ReferenceObjective | Array | None = None,

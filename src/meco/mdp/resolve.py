@@ -39,10 +39,9 @@ def find_policy(
     if not isinstance(given, Iterable):
         raise InvalidInput(f"policy must be a name, a file or a policy; got {given!r}")
     each = [p if isinstance(p, Policy) else load_policy(p) for p in given]  # type: ignore[arg-type]
-    if len(each) != len(seeds) or not all(isinstance(p, kind) for p in each):
-        raise InvalidInput(
-            f"{len(seeds)} runs need one policy, or {len(seeds)} {kind.__name__.lower()} ones; got {len(each)}"
-        )
+    kinds = {type(p) for p in each}
+    if len(each) != len(seeds) or len(kinds) != 1 or not issubclass(kinds.pop(), NetworkPolicy):
+        raise InvalidInput(f"{len(seeds)} runs need one policy, or {len(seeds)} networks of one kind; got {len(each)}")
     return side_by_side(each)  # type: ignore[arg-type]
 
 

@@ -18,7 +18,7 @@ from meco.errors import InvalidInput
 from meco.files.source_digest import source_digest
 from meco.mdp.model_search import DECISIONS, SEARCH_CONTROLS, SEARCH_FEATURES, steered_search
 from meco.mdp.network import NetworkShape, Weights, draw_weights, packed, unpacked
-from meco.mdp.policy import Correcting
+from meco.mdp.policy import KINDS
 from meco.mdp.quantile import Outcomes
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.evolution import Evolution
@@ -44,11 +44,12 @@ class Round(NamedTuple):
     weights: np.ndarray
     shape: NetworkShape
     device: str
+    kind: str = "correcting"
 
 
 def played(task: Round) -> Outcomes:
     """Best points at each tenth of the runs of a round, [2 M, 10]; one row of weights serves every run."""
-    policy = Correcting(unpacked(task.weights, task.shape))
+    policy = KINDS[task.kind](unpacked(task.weights, task.shape))
     copies = 1 if task.weights.ndim == 1 else len(task.weights) // len(task.matches)
     return play(task.matches, task.seeds, partial(steered_search, policy), copies, task.device)
 
@@ -175,7 +176,14 @@ class PolicySearch:
         """Mean final quantile of a network on a pool, the choose families unless given."""
         return float(self.quantiles(weights, pool or self.choose).mean())
 
-    def quantiles(self, weights: np.ndarray, pool: Pool, seeds: Iterable[int] = (7, 8)) -> np.ndarray:
+    def quantiles(
+        self,
+        weights: np.ndarray,
+        pool: Pool,
+        seeds: Iterable[int] = (7, 8),
+        shape: NetworkShape | None = None,
+        kind: str = "correcting",
+    ) -> np.ndarray:
         """Final quantiles of a network: [N, S], a row for each match of the pool, a column for each seed."""
         each, size = list(seeds), 24 if self.config.device == "cpu" else 4096
         groups = [g[k : k + size] for g in in_lockstep(pool.matches) for k in range(0, len(g), size)]
@@ -184,8 +192,9 @@ class PolicySearch:
                 [pool.matches[i] for i in g],
                 [10_000 * seed + i for i in g],
                 weights,
-                self.config.shape,
+                shape or self.config.shape,
                 self.config.device,
+                kind,
             )
             for g in groups
             for seed in each
@@ -242,7 +251,6 @@ def record(search: PolicySearch) -> dict[str, Any]:
     return {
         "features": SEARCH_FEATURES,
         "controls": SEARCH_CONTROLS,
-        "kind": "correcting",
         "decisions": DECISIONS,
         "families": families,
         "engine": search.digest,

@@ -10,6 +10,8 @@ from meco.mdp.model_search import UNITS, correcting_shape
 from meco.mdp.network import NetworkShape
 from meco.problems.generated import GENERATED
 
+LEARNERS = ("search", "ddqn")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -46,6 +48,7 @@ class SearchConfig(Settings):
     """Settings of a direct policy search."""
 
     name: str = "meco-tr"
+    learner: str = "search"  # or "ddqn": iterations are then rounds, and width their episodes
     hidden: int = UNITS
     sigma: float = 0.1  # of the weights' steps
     rate: float = 0.03  # first step size; falls to a tenth
@@ -66,6 +69,8 @@ class SearchConfig(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.learner not in LEARNERS:
+            raise UnknownName("learner", self.learner, LEARNERS)
         if not (self.sigma > 0 and self.rate > 0):
             raise InvalidInput(f"sigma and rate must be above 0; got {self.sigma} and {self.rate}")
 

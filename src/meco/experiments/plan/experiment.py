@@ -19,6 +19,7 @@ from meco.registry import short
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
+SHIPPED = {"MeCO": "meco-10d", "MeCO-TR": "meco-tr"}  # policies of methods, unless another is named
 
 
 class TestCase(NamedTuple):
@@ -89,9 +90,9 @@ class Contender:
 
     @classmethod
     def of(cls, method: str, variant: str = "", **options: Any) -> Contender:
-        """A method as the tables name it; MeCO says which policy it means."""
-        if method == "MeCO":
-            options.setdefault("policy", "meco-10d")
+        """A method as the tables name it; one that is steered says by which policy."""
+        if method in SHIPPED:
+            options.setdefault("policy", SHIPPED[method])
         name = short(method)
         return cls(f"{name}:{variant}" if variant else name, method, options)
 
