@@ -56,6 +56,12 @@ def table(rows: dict[str, dict[str, list[tuple[float, float]]]], best: dict[str,
     print(f"{'within 1 %':18}" + "".join(f"{f'{solved[name]} of {len(rows)}':>18}" for name in methods))
 
 
+def say(problem: str, method: str, runs: list[tuple[float, float]], best: float) -> None:
+    """Every run of a method on a problem in a line, as soon as they are there."""
+    told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
+    print(f"# {problem:16} {method:7} {told}   optimum {best:.8g}", flush=True)
+
+
 # ---- pymoo ------------------------------------------------------------------------------------------------------
 
 
@@ -141,8 +147,7 @@ def compare_pymoo(only: list[str] | None, names: list[str] | None) -> None:
             if not only or name in only
         }
         for name, runs in rows[label].items():
-            told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
-            print(f"# {label:16} {name:7} {told}   optimum {best[label]:.8g}", flush=True)
+            say(label, name, runs, best[label])
     table(rows, best, f"pymoo's own problems, 100 D evaluations, seeds {SEEDS[0]} to {SEEDS[-1]}")
 
 
@@ -205,9 +210,7 @@ def compare_optuna(only: list[str] | None, names: list[str] | None) -> None:
             start = time.process_time()
             rows[label][name] = [optuna_run(problem, optuna_samplers(trials, s)[name](), trials) for s in SEEDS]
             seconds[name] += time.process_time() - start
-        for name, runs in rows[label].items():
-            told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
-            print(f"# {label:16} {name:7} {told}   optimum {best[label]:.8g}", flush=True)
+            say(label, name, rows[label][name], best[label])
     table(rows, best, f"Optuna, {trials} trials, seeds {SEEDS[0]} to {SEEDS[-1]}")
     count = len(rows) * len(SEEDS)
     shown = "".join(f"{1000 * s / count / trials:>15.1f} ms" for s in seconds.values() if s)

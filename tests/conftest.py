@@ -47,3 +47,11 @@ def pytest_terminal_summary(terminalreporter):
     if data_folder() is None:
         terminalreporter.section("official data missing", sep="!")
         terminalreporter.line("MECO_DATA is not set: golden values of the official codes were NOT compared.")
+    if unseen(terminalreporter.stats.get("skipped", ())):
+        terminalreporter.section("no browser", sep="!")
+        terminalreporter.line("No Chromium was found: the pages were NOT looked at (Debian package: chromium).")
+
+
+def unseen(skipped) -> bool:
+    """Whether a test was skipped for want of a browser."""
+    return any("NO BROWSER" in str(report.longrepr) for report in skipped)

@@ -75,24 +75,30 @@ def test_the_comparison_is_read_as_it_was_printed():
     assert rows["tank"]["MeCO"] < 0.01 < rows["tank"]["SciPy DE"]
 
 
+@pytest.fixture(scope="module")
+def browser():
+    with browsing.Browser() as made:
+        yield made
+
+
 @needs_browser
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_loads_without_a_complaint_on_a_desk_and_on_a_phone(address, page):
-    with browsing.Browser() as browser:
-        browser.open(address + page)
-        browser.wait("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
-        browser.size(390, 844)
-        browser.wait("document.documentElement.scrollWidth === 390")
-        assert browser.errors == []
+def test_a_page_loads_without_a_complaint_on_a_desk_and_on_a_phone(address, browser, page):
+    browser.size(1400, 900)
+    browser.open(address + page)
+    browser.wait("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
+    browser.size(390, 844)
+    browser.wait("document.documentElement.scrollWidth === 390")
+    assert browser.errors == []
 
 
 @needs_browser
-def test_the_search_finds_what_is_written(address):
-    with browsing.Browser(width=1400) as browser:
-        browser.open(address)
-        browser.ask("document.querySelector('.md-search__input').focus()")
-        browser.call("Input.insertText", text="eval_timeout")
-        browser.wait("document.querySelectorAll('.md-search-result__item').length > 0")
+def test_the_search_finds_what_is_written(address, browser):
+    browser.size(1400, 900)
+    browser.open(address)
+    browser.ask("document.querySelector('.md-search__input').focus()")
+    browser.call("Input.insertText", text="eval_timeout")
+    browser.wait("document.querySelectorAll('.md-search-result__item').length > 0")
 
 
 @needs_browser

@@ -50,9 +50,7 @@ class Browser:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for part in ("Page", "Runtime", "Log"):
             self.call(f"{part}.enable")
-        self.size(width, height)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+        self.size(width, height, dark)
 
     def __enter__(self) -> Browser:
         return self
@@ -103,11 +101,12 @@ class Browser:
 
     # -- what people do --------------------------------------------------------------------
 
-    def size(self, width: int, height: int) -> None:
-        """Another window; one that is narrow is a phone's."""
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
-        )
+    def size(self, width: int, height: int, dark: bool = False) -> None:
+        """Another window, in the light or in the dark; one that is narrow is a phone's."""
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        self.call("Emulation.setDeviceMetricsOverride", **screen)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def open(self, address: str) -> None:
         """Go to a page, and wait until it has loaded."""

@@ -23,13 +23,14 @@ PAGES = {  # of the site: name of the picture, page, whether on a phone in the d
 }
 
 
-def of_watch(picture: Path) -> None:
+def of_watch(browser: Browser, picture: Path) -> None:
     """A run in the watching page."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "vessel"
         bounds = [(0.1, 10), (0.1, 10), (10, 100), (10, 240)]
         meco.minimize(vessel, bounds, x0=[1.0, 0.5, 90.0, 200.0], budget=200, seed=1, checkpoint=run)
-        with server(run) as made, Browser(WIDE, 900) as browser:
+        browser.size(WIDE, 900)
+        with server(run) as made:
             threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.05}).start()
             try:
                 browser.open(f"http://127.0.0.1:{made.server_address[1]}/")
@@ -39,21 +40,22 @@ def of_watch(picture: Path) -> None:
                 made.shutdown()
 
 
-def of_page(address: str, picture: Path, phone: bool = False) -> None:
+def of_page(browser: Browser, address: str, picture: Path, phone: bool = False) -> None:
     """A page in its first window."""
-    with Browser(390 if phone else WIDE, HIGH, dark=phone) as browser:
-        browser.open(address)
-        browser.wait("[...document.images].every(image => image.complete)")
-        browser.picture(picture)
+    browser.size(390 if phone else WIDE, HIGH, dark=phone)
+    browser.open(address)
+    browser.wait("[...document.images].every(image => image.complete)")
+    browser.picture(picture)
 
 
 def main(site: Path = ROOT / "site", folder: Path = SCREENS) -> list[Path]:
     """Take all of them; the pictures that were made."""
     folder.mkdir(parents=True, exist_ok=True)
-    of_watch(folder / "watch.png")
-    of_page((ROOT / "results" / "report.html").as_uri(), folder / "report.png")
-    for name, (page, phone) in PAGES.items():
-        of_page((site / page).as_uri(), folder / f"{name}.png", phone)
+    with Browser() as browser:
+        of_watch(browser, folder / "watch.png")
+        of_page(browser, (ROOT / "results" / "report.html").as_uri(), folder / "report.png")
+        for name, (page, phone) in PAGES.items():
+            of_page(browser, (site / page).as_uri(), folder / f"{name}.png", phone)
     return sorted(folder.glob("*.png"))
 
 

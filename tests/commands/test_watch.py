@@ -3,6 +3,7 @@
 import http.client
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ import pytest
 
 import meco
 from meco.cli import main
-from meco.commands.watch import server
+from meco.commands.watch import Follower, server
 from meco.commands.watched import seen
 from meco.commands.watched_campaign import seen_campaign
 from meco.errors import InvalidInput
@@ -108,6 +109,18 @@ def test_a_run_that_has_not_begun_is_shown_as_such(tmp_path, folder):
     (tmp_path / "run.json").write_text((folder / "run.json").read_text())
     told = seen(tmp_path)
     assert (told["nfev"], told["best"], told["curve"], told["over"]) == (0, None, [], False)
+
+
+def test_a_folder_is_read_again_only_when_it_has_changed(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "run")
+    looks = []
+    follow = Follower(tmp_path / "run", lambda path: looks.append(path) or seen(path))
+    first = follow()
+    assert follow()["quiet"] >= first["quiet"]
+    assert len(looks) == 1
+    (tmp_path / "run" / "result.json").unlink()
+    assert not follow()["over"]
+    assert len(looks) == 2
 
 
 def test_the_server_gives_the_page_and_its_numbers_and_nothing_else(folder):

@@ -31,15 +31,27 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def window():
+    """One browser for all of them."""
+    with browsing.Browser() as made:
+        page.browser = made
+        yield
+
+
 @contextmanager
-def page(folder, **window):
-    with server(folder) as made, browsing.Browser(**window) as browser:
+def page(folder, width=1200, height=900, dark=False):
+    browser = page.browser
+    browser.size(width, height, dark)
+    browser.errors.clear()
+    with server(folder) as made:
         threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02}).start()
         try:
             browser.open(f"http://127.0.0.1:{made.server_address[1]}/")
             browser.wait("document.querySelector('#failures')")
             yield browser
         finally:
+            browser.open("about:blank")
             made.shutdown()
 
 
@@ -135,14 +147,14 @@ def test_a_page_whose_server_has_gone_says_so(folder):
     command = [sys.executable, "-m", "meco", "watch", str(folder)]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     address = re.search(r"http://\S+/", started.stdout.readline())[0]
-    with browsing.Browser() as browser:
-        browser.open(address)
-        browser.wait("document.querySelector('#failures')")
-        started.terminate()
-        assert started.wait(timeout=20) == 0
-        started.stdout.close()
-        browser.wait("document.querySelector('#facts').innerText.includes('has stopped')")
-        assert text(browser, "#title").startswith("beam")
+    browser = page.browser
+    browser.open(address)
+    browser.wait("document.querySelector('#failures')")
+    started.terminate()
+    assert started.wait(timeout=20) == 0
+    started.stdout.close()
+    browser.wait("document.querySelector('#facts').innerText.includes('has stopped')")
+    assert text(browser, "#title").startswith("beam")
 
 
 @pytest.mark.parametrize("width", [1200, 390])

@@ -433,7 +433,7 @@ document.documentElement.setAttribute("data-found", JSON.stringify(found));
 @pytest.fixture(scope="module")
 def browser(report, tmp_path_factory):
     if CHROMIUM is None:
-        pytest.skip("CHROMIUM MISSING: the page was NOT tried in a browser (Debian package: chromium)")
+        pytest.skip("NO BROWSER: the page was NOT tried in one (Debian package: chromium)")
     profile = tmp_path_factory.mktemp("chromium")
 
     def look(text: str, *options: str) -> subprocess.CompletedProcess:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -52,18 +54,44 @@ def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     return made
 
 
-def follower(folder: Path) -> Callable[[], dict[str, Any]]:
-    """What tells the present state of a folder: a run's where it has run.json, else a campaign's."""
+class Follower:
+    """Tells the present state of a folder; one in which nothing has changed is not read again."""
+
+    def __init__(self, folder: Path, look: Callable[[Path], dict[str, Any]]) -> None:
+        self.folder, self.look = folder, look
+        self.kept: tuple[Any, float, dict[str, Any]] = None, 0.0, {}
+
+    def __call__(self) -> dict[str, Any]:
+        now = time.monotonic()
+        mark = _mark(self.folder)
+        if mark != self.kept[0]:
+            self.kept = mark, now, self.look(self.folder)
+        _, at, told = self.kept
+        return told if told["quiet"] is None else told | {"quiet": told["quiet"] + now - at}
+
+
+def _mark(folder: Path) -> dict[str, tuple[int, int]]:
+    """What differs once a file of a folder was written; one that has just gone is not there."""
+    found = {}
+    for path in folder.iterdir():
+        with suppress(FileNotFoundError):
+            now = path.stat()
+            found[path.name] = now.st_mtime_ns, now.st_size
+    return found
+
+
+def follower(folder: Path) -> Follower:
+    """What follows a folder: as a run's where it has run.json, else as a campaign's."""
     if read_facts(folder) is not None:
         from meco.commands.watched import seen
 
-        return partial(seen, folder)
+        return Follower(folder, seen)
     from meco.experiments.run.folder import COMPACT, has_store
 
     if has_store(folder) or (folder / COMPACT).exists():
         from meco.commands.watched_campaign import seen_campaign
 
-        return partial(seen_campaign, folder)
+        return Follower(folder, seen_campaign)
     raise InvalidInput(f"{folder} is not the folder of a run or a campaign: it has neither run.json nor results")
 
 
