@@ -1,6 +1,6 @@
 """Time and memory of long runs, bare, with the log, and with log and callback.
 
-`python tests/attack/large_runs.py` measures SHADE and TR-ES up to 100,000 evaluations, each run in a process of its
+`python benchmarks/long_runs.py` measures SHADE and TR-ES up to 100,000 evaluations, each run in a process of its
 own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Time is that of the processor.
 """
 
