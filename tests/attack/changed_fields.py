@@ -235,7 +235,7 @@ def policy(draw, place):
 def search_state(draw, place):
     """Every other file of a run folder: a bit, a byte, a piece or all of it; or a state that a forger sealed anew."""
     (place / "p.py").write_text(FUNCTION)
-    method = draw.choice(["SHADE-FR", "MeCO", "MA-ES", "TR", "TR-ES"])
+    method = draw.choice(["SHADE-FR", "MeCO", "MA-ES", "TR", "TR-ES", "MeCO-TR"])
     line = ["p.py:fun", "--method", method, "--budget", "30", "--seed", "3", "--quiet", "--checkpoint"]
     call(["solve", *line, "whole"], place)
     shutil.copytree(place / "whole", place / "r")
