@@ -1,7 +1,7 @@
 """Time and memory of long runs, bare, with the log, and with log and callback.
 
-`python benchmarks/long_runs.py` measures SHADE, TR-ES and MeCO-TR up to 100,000 evaluations, each run in a process of its
-own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Time is that of the processor.
+`python benchmarks/long_runs.py` measures SHADE, TR-ES and MeCO-TR up to 100,000 evaluations, each run in a process of
+its own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Time is that of the processor.
 """
 
 from __future__ import annotations
