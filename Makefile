@@ -27,7 +27,7 @@ test-slow: $(VENV)/.dev ## Run the tests that take minutes
 ATTACK ?= --kind all
 test-attack: $(VENV)/.dev ## Attack it for hours; resumable, outcomes in out/attack (ATTACK="--kind commands --tries 500")
 	$(BIN)/python tests/attack/attack.py $(ATTACK)
-	$(BIN)/python tests/attack/large_runs.py
+	$(BIN)/python benchmarks/long_runs.py
 
 lint: $(VENV)/.dev ## Check style and types, and format
 	$(BIN)/ruff check --fix src tests tools benchmarks examples

@@ -74,9 +74,9 @@ def kept(out):
 
 def together(kinds, tries, first, i, n):
     """(kind, seed) of part i of n, every kind at the same pace."""
-    seeds = {kind: range(first, first + (tries or KINDS[kind][1])) for kind in kinds}
+    seeds = {kind: range(first, first + (tries or KINDS[kind][1]))[i - 1 :: n] for kind in kinds}
     placed = [((k + 0.5) / len(some), kind, seed) for kind, some in seeds.items() for k, seed in enumerate(some)]
-    return [(kind, seed) for _, kind, seed in sorted(placed)][i - 1 :: n]
+    return [(kind, seed) for _, kind, seed in sorted(placed)]
 
 
 def summary(rows, wanted):

@@ -20,6 +20,7 @@ from in_process import call, complaint
 import meco
 from meco.blackbox.runreader import SEAL, write_facts
 from meco.blackbox.search_state import unpacked
+from meco.commands.watched import seen
 from meco.errors import MecoError
 from meco.experiments.run.store import read_results
 from meco.files.safetensors import parse_tensors, write_tensors
@@ -235,7 +236,7 @@ def policy(draw, place):
 def search_state(draw, place):
     """Every other file of a run folder: a bit, a byte, a piece or all of it; or a state that a forger sealed anew."""
     (place / "p.py").write_text(FUNCTION)
-    method = draw.choice(["SHADE-FR", "MeCO", "MA-ES", "TR", "TR-ES"])
+    method = draw.choice(["SHADE-FR", "MeCO", "MA-ES", "TR", "TR-ES", "MeCO-TR"])
     line = ["p.py:fun", "--method", method, "--budget", "30", "--seed", "3", "--quiet", "--checkpoint"]
     call(["solve", *line, "whole"], place)
     shutil.copytree(place / "whole", place / "r")
@@ -247,6 +248,8 @@ def search_state(draw, place):
         (place / "r" / "evals.bin").write_bytes(log[: draw.randrange(len(log) // 2 if forged else 32, len(log))])
     file = draw.choice(sorted(p for p in (place / "r").iterdir() if p.name not in ("run.json", "lock")))
     did = f"{method}, {file.name}: {_spoilt(file, draw)}" if not forged else f"{method}: {_forged(place, draw)}"
+    with suppress(MecoError, OSError):  # what `meco watch` shows, of a folder that is damaged too
+        json.dumps(seen(place / "r"))
     code, said, _ = call(["resume", "r", "--yes", "--quiet", "--max-time", "20"], place)
     wrong = complaint(2 if forged and code == 70 else code, said)  # numbers that no search makes may end in one line
     if not wrong and not forged and not any(line.startswith("meco: ") for line in said.splitlines()):

@@ -27,7 +27,7 @@ BOUNDS = (
     "0,1", "-5,5 0,2", "[[0,1],[2,3]]", "1,0", "0", "0,1,2", "[[0,1],[2]]", "0,inf", "[]", "{}", "binary", "0,1;2,3",
     "1e308,-1e308",
 )  # fmt: skip
-METHODS = ("SHADE", "MeCO", "TR", "TR-ES", "MA-ES", "COBYQA", "nope", "shade", "p.py:fun", "bad.py:X", "")
+METHODS = ("SHADE", "MeCO", "TR", "TR-ES", "MeCO-TR", "MA-ES", "COBYQA", "nope", "shade", "p.py:fun", "bad.py:X", "")
 TARGETS = (
     "p.py:fun", "p.py:fun", "p.py:rows", "p.py:raises", "sphere", "C01", "RC19", "UAV-02", "G-bowl-linear-0007", *TEXTS
 )  # fmt: skip

@@ -17,7 +17,7 @@ import meco
 
 METHODS = (
     "SHADE-FR", "SHADE", "SHADE-eps", "SHADE-BOC", "MeCO", "MeCO-rand", "MA-ES", "MDE-CGO", "C2oDE", "COLSHADE",
-    "BP-epsMAg-ES", "TR", "TR-ES", "TR", "TR-ES",
+    "BP-epsMAg-ES", "TR", "TR-ES", "TR-ES", "MeCO-TR",
 )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def attempt(seed, folder):
     options = {"method": method, "budget": budget, "seed": seed, **asked(rng, dim)}
     options |= {"on_error": ("penalize", "retry")[int(rng.integers(2))]}
     options |= {"eval_timeout": 0.5} if how == "processes" else {}
-    options |= {"batch": 2} if how != "here" and method.startswith("TR") else {}
+    options |= {"batch": 2} if how != "here" and "TR" in method else {}
     options |= {"checkpoint": os.path.join(folder, "run")} if rng.random() < 0.3 else {}
     with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
         warnings.simplefilter("ignore")

@@ -15,6 +15,7 @@ KINDS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "ENOSPC", "SIGSTOP")
 METHODS = (
     {"method": "SHADE-FR"}, {"method": "SHADE", "pop_size": 7}, {"method": "MeCO"}, {"method": "MA-ES"},
     {"method": "TR", "batch": 2}, {"method": "TR-ES", "batch": 1}, {"method": "TR-ES", "batch": 3},
+    {"method": "MeCO-TR", "batch": 2},
 )  # fmt: skip
 HANGS = 120  # seconds
 

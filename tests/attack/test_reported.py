@@ -17,6 +17,7 @@ import meco
 from meco.blackbox.answers import Cause, EvaluationFailed, raised
 from meco.blackbox.calls import CallJob, Stopping
 from meco.blackbox.runfolder import RunFolder
+from meco.blackbox.trace_file import read_trace
 from meco.blackbox.workers import Executor
 from meco.errors import CannotWrite, DamagedFile, InvalidInput, MecoError
 
@@ -410,3 +411,21 @@ def test_callbacks_do_not_make_a_run_quadratic():
     run(budget=20_000, callback=look, method="SHADE")
     steps = np.diff(times)
     assert np.median(steps[-300:]) < 3 * np.median(steps[:300])
+
+
+def test_a_spoilt_trace_is_only_less_to_look_at(tmp_path):
+    run(checkpoint=tmp_path / "r")
+    file = tmp_path / "r" / "trace.jsonl"
+    whole = file.read_text() if file.exists() else ""
+    wrong = [
+        "[" * 5000,
+        '{"nfev": 1, "delta": "x"}',
+        '{"nfev": true}',
+        "{}",
+        '{"nfev": ' + "9" * 5000 + "}",
+        "\x00",
+        "7",
+    ]
+    file.write_text(whole + "\n".join(wrong) + "\n")
+    assert len(read_trace(file)) == len(whole.splitlines())
+    assert run(checkpoint=tmp_path / "r", resume=True).nfev == 40

@@ -32,9 +32,9 @@ def test_the_official_instance_gives_the_official_values(golden, name, dim):
     index = int(name[1:]) - 1
     assert (problem.n_ineq, problem.n_eq) == (values["n_g"][index], values["n_h"][index])
     assert problem.upper[0] == values["bound"][index]
-    assert error(f, expected["f"]) <= 1e-9
-    assert error(g, expected["g"][:, : problem.n_ineq]) <= 1e-9
-    assert error(h, expected["h"][:, : problem.n_eq]) <= 1e-9
+    assert error(f, expected["f"]) <= 1e-10
+    assert error(g, expected["g"][:, : problem.n_ineq]) <= 1e-10
+    assert error(h, expected["h"][:, : problem.n_eq]) <= 1e-10
 
 
 def test_the_paper_recipe_gives_its_check_values():

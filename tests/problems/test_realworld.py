@@ -24,7 +24,7 @@ def uniform(problem, *shape, seed=0):
     return np.random.default_rng(seed).uniform(problem.lower, problem.upper, (*shape, problem.dim))
 
 
-def assert_close(ours, official, tolerance=1e-9):
+def assert_close(ours, official, tolerance=1e-10):
     """Within tolerance of max(1, |official|), and inf and nan at the same places."""
     finite = np.isfinite(official)
     assert_array_equal(np.where(finite, 0.0, ours), np.where(finite, 0.0, official))

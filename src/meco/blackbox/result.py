@@ -170,7 +170,10 @@ def _multipliers(engine: Engine | None, evaluator: Evaluator | None, found: _Bes
     """Lagrange multipliers [C] at the best point, where the engine knows any."""
     if engine is None or evaluator is None or not engine.generation or not found.usable:
         return None
-    prices = engine.multipliers(evaluator.to_unit(found.x[None]))
+    try:
+        prices = engine.multipliers(evaluator.to_unit(found.x[None]))
+    except np.linalg.LinAlgError:  # values too far apart for any model: a run's result does not hang on prices
+        return None
     return None if prices is None else prices[0]
 
 

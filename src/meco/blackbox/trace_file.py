@@ -10,15 +10,19 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from meco.arrays import Array
+from meco.errors import DamagedFile
 from meco.files.plain import read_plain
+from meco.files.schema import Maybe, check, parse_json
 
 ROWS = 200
+FORM = {"nfev": int, str: Maybe(float)}
 LARGEST_FILE = 1 << 24  # bytes
 
 
@@ -48,11 +52,9 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     rows = []
     text = read_plain(path, LARGEST_FILE).decode(errors="replace") if path.exists() else ""
     for line in text.splitlines():
-        try:
-            row = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(row, dict) and isinstance(row.get("nfev"), int):
+        with suppress(DamagedFile):
+            row = parse_json(line, str(path))
+            check(row, FORM, str(path))
             rows.append(row)
     return rows
 

@@ -54,3 +54,14 @@ def test_curvature_beyond_the_largest_is_cut():
 def test_no_curvature_passes_through():
     for made in (convex, by_products):
         assert_array_equal(made(np.zeros((3, 4, 4))), np.zeros((3, 4, 4)))
+
+
+@pytest.mark.parametrize("worst", [np.nan, np.inf, -np.inf, 1e308, -1e160])
+def test_no_number_keeps_an_eigen_decomposition_from_its_end(worst):
+    for dim in (1, 2, 5):
+        h = np.random.default_rng(dim).normal(size=(3, dim, dim))
+        h[1, 0, -1] = worst
+        with np.errstate(all="ignore"):  # as the engine has it
+            made = convex(h)
+        assert np.isfinite(made).all()
+        assert np.abs(made).max() <= 1.01 * LARGEST

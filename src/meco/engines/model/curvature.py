@@ -14,6 +14,7 @@ import numpy as np
 from meco.arrays import Array, namespace
 
 LARGEST = 1e8  # curvature beyond this, in units of the region, is a broken model
+ABSURD = 1e100  # of which no product may be formed
 STEEP, STEADY = (3.4445, -4.7750, 2.0315), (1.875, -1.25, 0.375)  # quick from small values; exact at +-1
 SCHEDULE = (STEEP,) * 4 + (STEADY,) * 3
 
@@ -24,6 +25,8 @@ def convex(hessian: Array) -> Array:
     h = 0.5 * (hessian + xp.matrix_transpose(hessian))
     if not isinstance(h, np.ndarray):
         return by_products(h)
+    if not np.abs(h).max(initial=0.0) < ABSURD:  # nan too: an eigen-decomposition would not converge
+        h = np.clip(np.nan_to_num(h), -ABSURD, ABSURD)
     values, vectors = np.linalg.eigh(h)
     return (vectors * np.minimum(np.abs(values), LARGEST)[:, None, :]) @ np.matrix_transpose(vectors)
 

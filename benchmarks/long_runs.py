@@ -1,7 +1,7 @@
 """Time and memory of long runs, bare, with the log, and with log and callback.
 
-`python tests/attack/large_runs.py` measures SHADE and TR-ES up to 100,000 evaluations, each run in a process of its
-own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Time is that of the processor.
+`python benchmarks/long_runs.py` measures SHADE, TR-ES and MeCO-TR up to 100,000 evaluations, each run in a process of
+its own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Time is that of the processor.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def measure(method, evaluations, how):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluations", type=int, default=100_000)
-    parser.add_argument("--methods", nargs="+", default=["SHADE", "TR-ES"])
+    parser.add_argument("--methods", nargs="+", default=["SHADE", "TR-ES", "MeCO-TR"])
     parser.add_argument("--how", nargs="+", default=HOWS, choices=HOWS)
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # in this process

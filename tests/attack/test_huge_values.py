@@ -1,0 +1,36 @@
+"""Values of absurd size at a share of the points: every search ends with its result."""
+
+import numpy as np
+import pytest
+
+import meco
+
+METHODS = ("TR", "TR-ES", "SHADE", "MeCO", "MA-ES", "COLSHADE", "BP-epsMAg-ES", "CMA-ES-native")
+
+
+class Huge:
+    """x.x under constraints; all values of two points in five are multiplied."""
+
+    def __init__(self, scale, equality):
+        self.scale, self.equality = scale, equality
+
+    def __call__(self, x):
+        s = self.scale if np.random.default_rng(x.view(np.uint32)).random() < 0.4 else 1.0
+        with np.errstate(over="ignore"):
+            return s * float(x @ x), [s * (1 - x[0]), -s * x[1]], [s * (x[0] - x[-1])] if self.equality else []
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_search_survives_values_of_any_size(method):
+    if method not in meco.METHODS:
+        pytest.skip(f"{method} is not there")
+    for number, scale in enumerate([1e308, 1e200, 1e155, 1e120, 1e90, 1e-155, 1e-300]):
+        for seed in range(3):
+            dim = 2 + seed
+            whole = [number % 2 == 0] + [False] * (dim - 1) if method.startswith("TR") else None
+            made = meco.minimize(
+                Huge(scale, seed % 2), [(-3.0, 4.0)] * dim, method=method, budget=40, seed=9 * number + seed,
+                integrality=whole,
+            )  # fmt: skip
+            assert made.nfev == 40
+            assert np.isfinite(made.x).all()
