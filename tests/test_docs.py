@@ -37,6 +37,12 @@ def test_the_table_of_methods_is_what_the_records_say():
     assert methods_table.renewed(page) == page, "run: python tools/methods_table.py"
 
 
+def test_every_method_s_page_says_on_which_units_it_depends():
+    for page, said in methods_table.pages().items():
+        text = page.read_text(encoding="utf-8")
+        assert methods_table.with_units(text, said) == text, f"{page.name}: run: python tools/methods_table.py"
+
+
 def test_an_engine_is_added_as_the_page_says(tmp_path):
     script = []
     for language, title, text in blocks("add-an-engine.md"):
