@@ -4,6 +4,7 @@ import inspect
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,12 @@ def test_the_table_of_methods_is_what_the_records_say():
     assert methods_table.renewed(page) == page, "run: python tools/methods_table.py"
 
 
+def test_every_method_s_page_says_on_which_units_it_depends():
+    for page, said in methods_table.pages().items():
+        text = page.read_text(encoding="utf-8")
+        assert methods_table.with_units(text, said) == text, f"{page.name}: run: python tools/methods_table.py"
+
+
 def test_an_engine_is_added_as_the_page_says(tmp_path):
     script = []
     for language, title, text in blocks("add-an-engine.md"):
@@ -50,6 +57,32 @@ def test_an_engine_is_added_as_the_page_says(tmp_path):
     assert len(lines) == 2
     for line in lines:
         assert typed(["-m", *line.split()], tmp_path)
+
+
+def commands():
+    """(page, words) of every `meco ...` that a page tells one to type."""
+    for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md"))):
+        text = re.sub(r"```python.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL).replace("\\\n", " ")
+        for line in text.splitlines():
+            words = shlex.split(line, comments=True) if re.match(r" *meco [a-z]", line) else []
+            end = next((i for i, word in enumerate(words) if word in ("&", "|", ">")), len(words))
+            if words:
+                yield page.name, words[1:end]
+
+
+def test_every_command_of_the_pages_is_understood(monkeypatch, capsys):
+    """Its options are there; that they work is tested where they are made."""
+    from meco import cli
+
+    found = list(commands())
+    assert len(found) > 25
+    for name in {words[0] for _, words in found}:
+        monkeypatch.setattr(cli._module(name), "run", lambda args: 0)
+    for page, words in found:
+        try:
+            assert cli.main(words) == 0
+        except SystemExit as refused:
+            raise AssertionError(f"{page}: meco {' '.join(words)}: {capsys.readouterr().err}") from refused
 
 
 def test_every_part_of_the_package_is_in_the_architecture():

@@ -18,7 +18,10 @@ ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = [
     ROOT / "README.md",
-    *(ROOT / "docs" / name for name in ("index.md", "quickstart.md", "my-simulator.md", "uav.md", "adapters.md")),
+    *(
+        ROOT / "docs" / name
+        for name in ("index.md", "quickstart.md", "my-simulator.md", "experts.md", "uav.md", "adapters.md")
+    ),
 ]
 METHOD_PAGES = sorted(page for page in (ROOT / "docs" / "methods").glob("*.md") if "```python" in page.read_text())
 NEEDS = {
@@ -95,3 +98,55 @@ def test_the_python_of_the_page_on_experiments_runs(tmp_path):
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
     run(script, tmp_path)
+
+
+CLUSTER = '''
+"""A cluster on this machine, asked for as dask-jobqueue's is."""
+from distributed import LocalCluster
+
+
+class SLURMCluster(LocalCluster):
+    def __init__(self, *, queue, cores, processes, memory, walltime, job_script_prologue):
+        super().__init__(n_workers=0, threads_per_worker=1, processes=False, dashboard_address=None)
+
+    def adapt(self, *, minimum_jobs, maximum_jobs):
+        return super().adapt(minimum=0, maximum=1)
+'''
+
+
+def test_the_python_of_the_page_on_slurm_runs_beside_a_cluster_of_this_machine(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "dask_jobqueue.py").write_text(CLUSTER)
+    block = next(block for block in python_of(ROOT / "docs" / "experiments.md") if "SLURMCluster" in block)
+    (tmp_path / "page.py").write_text(block)
+    done = subprocess.run([sys.executable, "page.py"], cwd=tmp_path, input="\n", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "://" in done.stdout
+
+
+AT_HAND = """
+import meco
+
+problem_a = problem_b = meco.get_problem("C01", dim=10)
+fun, bounds, constraints = lambda x: (x @ x, [1 - x[0]]), [(-5, 5)] * 3, ()
+"""
+
+
+def test_the_python_of_the_page_on_training_runs(tmp_path):
+    """With a policy and a log of one epoch where the page has those of a long training."""
+    for name in ("torch", "matplotlib", "gymnasium"):
+        pytest.importorskip(name)
+    first, *rest = python_of(ROOT / "docs" / "train-your-own.md")
+    training = [block for block in rest if "Trainer(configs" in block]
+    short = training[0].replace("seed=seed)", "seed=seed, epochs=1, budget=100)")
+    made = short.replace('name=f"mine-{seed}"', 'name="cec2017-10d"').replace("in (1, 2)", "in (1,)")
+    assert "epochs=1" in made
+    assert "cec2017-10d" in made
+    others = [block for block in rest if block is not training[0]]
+    script = tmp_path / "page.py"
+    (tmp_path / "policies").mkdir()
+    script.write_text(
+        "\n".join([AT_HAND, made.replace("mine.npz", "first.npz"), first, short, *others]), encoding="utf-8"
+    )
+    run(script, tmp_path)
+    assert (tmp_path / "training.png").exists()

@@ -5,6 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+import meco.errors
+from meco.method import UNITS
 
 BOX = [(-5.0, 5.0)] * 4
 
@@ -66,3 +68,33 @@ def test_ranks_do_not_change_under_an_affine_change_of_f():
     f, g, h = rng.normal(size=(1, 50)), rng.normal(size=(1, 50, 2)), rng.normal(size=(1, 50, 1)) * 1e-4
     before = order(feasibility_first(Evaluation.of(f, g, h)))
     assert_array_equal(order(feasibility_first(Evaluation.of(8.0 * f + 3.0, g, h))), before)
+
+
+def in_other_units(unit):
+    """The problem with f, all constraints or one of them in other units, and the tolerance of equalities in these."""
+
+    def fun(x):
+        f, g, h = plain(x)
+        g = [*g, -x[1] - x[2]]
+        if unit == "f":
+            return 4.0 * f, g, h
+        if unit == "all":
+            return f, [4.0 * v for v in g], [4.0 * v for v in h]
+        return f, [4.0 * g[0], *g[1:]] if unit == "each" else g, h
+
+    return fun, 4e-4 if unit == "all" else 1e-4
+
+
+@pytest.mark.parametrize("method", meco.METHODS)
+def test_a_method_notices_the_units_that_its_record_names(method):
+    def search(unit):
+        fun, eq_tol = in_other_units(unit)
+        budget = 60 if meco.METHODS[method].family == "model" else 160  # populations of 50 must have met
+        return meco.minimize(fun, BOX, method=method, budget=budget, seed=3, eq_tol=eq_tol, ineq_tol=0.0).evaluations.x
+
+    try:
+        expected = search("none")
+    except meco.errors.MissingExtra as missing:
+        pytest.skip(f"METHOD NOT CHECKED: {method}: {missing}")
+    found = tuple(unit for unit in UNITS if not np.array_equal(search(unit), expected))
+    assert found == meco.METHODS[method].notices

@@ -11,6 +11,11 @@ from typing import Any
 from meco.engines.engine import Engine
 from meco.errors import InvalidInput
 
+UNITS = {  # what may be multiplied by a factor
+    "f": "f",
+    "all": "all constraints alike",
+    "each": "one constraint against the others",
+}
 Size = Callable[[int, int], int]  # (dim, budget) -> how many
 
 
@@ -27,6 +32,7 @@ class Method:
     options: tuple[str, ...] = ()  # keywords that build takes
     extra: str | None = None  # the extra that brings the packages it needs
     models_functions: bool = False  # whether runs that go together must have equal D, p and q
+    notices: tuple[str, ...] = ()  # units that change the search, see UNITS; where tolerances change with them
     seconds: float = 0.02  # of one core, for a run at D = 50 and 2500 evaluations, in lockstep where it can
     aliases: tuple[str, ...] = ()  # other spellings of its name
 

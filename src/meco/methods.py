@@ -15,7 +15,7 @@ from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.evaluator import Evaluator
 from meco.files.modules import names_a_file
-from meco.method import Method, as_method, by_dimension, fifty
+from meco.method import UNITS, Method, as_method, by_dimension, fifty
 from meco.problems.foreign import from_pymoo, is_pymoo
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
@@ -27,13 +27,13 @@ from meco.streams import Streams
 
 DEFAULT = "TR-ES"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
-_shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS)
+_shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS, notices=("each",))
 _learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:]))
 _de = partial(Method, family="DE", population=fifty)
-_es = partial(Method, family="ES", population=fifty)
-_pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"))
+_es = partial(Method, family="ES", population=fifty, notices=("each",))
+_pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), notices=tuple(UNITS))
 _region = partial(Method, family="TR", models_functions=True)
-_model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True)
+_model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True, notices=("all", "each"))
 
 METHODS: Registry[Method] = Registry(
     "method",
@@ -44,7 +44,9 @@ METHODS: Registry[Method] = Registry(
         ),
         "MeCO-u": _learned(later("mdp.methods:untrained"), "MeCO with random network weights"),
         "MeCO-rand": _learned(later("mdp.methods:random_actions"), "MeCO with random actions"),
-        "SHADE": _shade(partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu"),
+        "SHADE": _shade(
+            partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu", notices=tuple(UNITS)
+        ),
         "SHADE-eps": _shade(
             partial(Shade, rule=FixedEpsilon(share=0.1)), "SHADE with a fixed relaxation", aliases=("SHADE-ε",)
         ),
@@ -52,7 +54,7 @@ METHODS: Registry[Method] = Registry(
         "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
         "MDE-CGO": _de(
             later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
-            options=("rule", "pop_size", "strategy", "F", "CR"),
+            options=("rule", "pop_size", "strategy", "F", "CR"), notices=("each",),
         ),
         "C2oDE": _de(
             later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
@@ -60,7 +62,7 @@ METHODS: Registry[Method] = Registry(
         ),
         "MA-ES": _es(
             later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty",
-            population=by_dimension, options=("rule", "pop_size", "sigma"),
+            population=by_dimension, options=("rule", "pop_size", "sigma"), notices=tuple(UNITS),
         ),
         "BP-epsMAg-ES": _es(
             later("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
@@ -87,11 +89,11 @@ METHODS: Registry[Method] = Registry(
         ),
         "COLSHADE": _de(
             later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
-            options=("rule", "pop_size", "flights"),
+            options=("rule", "pop_size", "flights"), notices=("each",),
         ),
         "CMA-ES-AL": _pycma(
             later("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
-            population=by_dimension, seconds=1.0,
+            population=by_dimension, seconds=1.0, notices=("all", "each"),
         ),
         "SciPy-DE": _de(
             later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",

@@ -39,3 +39,15 @@ def test_neighbours_lie_one_place_away_and_inside(at, up, down):
     ours, _ = lattice([0.0, 0.0], [4.0, 1.0], [True, False])
     found = ours.neighbours(np.array([[at, 0.3]]))
     assert_array_equal(found[0], [[up, 0.3], [at, 0.3], [down, 0.3], [at, 0.3]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_continuous_variables_make_up_for_the_rounding_of_whole_numbers(seed):
+    """An equality between both kinds is met: rounding a step and leaving it at that misses it by its slope."""
+
+    def fun(x):
+        return float((x[0] - 7.3) ** 2 + (x[1] - 1) ** 2 + 0.1 * (x[2] - 2) ** 2), [], [x[0] * x[1] - x[2] ** 2 - 3.3]
+
+    found = meco.minimize(fun, [(0, 40), (0, 10), (0, 10)], integrality=[True, False, False], budget=60, seed=seed)
+    assert found.feasible
+    assert_allclose(found.fun, 0.0904, atol=1e-3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from meco.arrays import Array, namespace
 from meco.engines.engine import Task
+from meco.engines.model.region import Region
+from meco.engines.model.step import Place, Step, relaxed_step
 from meco.problems.problem import round_half_away
 
 
@@ -17,6 +19,7 @@ class Lattice:
         self.width = xp.where(width > 0.0, width, 1.0)
         self.least, self.most = xp.ceil(task.lower), xp.floor(task.upper)
         self.grain = xp.where(self.whole, 1.0 / self.width, 0.0)[:, 0, :]  # [B or 1, D]: distance of two places
+        self.mixed = not bool(xp.all(self.whole))  # whether some variables are continuous
 
     def snapped(self, x: Array) -> Array:
         """Points [B, n, D] with whole-number variables at the place that is evaluated for them."""
@@ -24,6 +27,17 @@ class Lattice:
         value = round_half_away(self.lower + x * self.width)
         value = xp.minimum(xp.maximum(value, self.least), self.most)
         return xp.where(self.whole, (value - self.lower) / self.width, x)
+
+    def settled(self, step: Step, place: Place, region: Region, theta: Array) -> Step:
+        """The step again with whole numbers held where rounding takes them.
+
+        The other variables make up for what rounding does to the constraints; without it hardly an equality is met.
+        """
+        xp, delta = namespace(step.s), region.delta[:, None]
+        x = xp.clip(region.centre + delta * step.s, min=0.0, max=1.0)
+        s = (self.snapped(x[:, None, :])[:, 0, :] - region.centre) / delta
+        low, high = (xp.where(self.grain > 0.0, s, side) for side in (place.low, place.high))
+        return relaxed_step(place._replace(low=low, high=high), theta, step.multipliers, step.weights)
 
     def neighbours(self, centre: Array) -> Array:
         """The centre [B, D] moved by one place along each variable, both ways: [B, 2 D, D]; continuous ones stay."""
