@@ -41,6 +41,7 @@ def minimize(
     policy: Any = None,
     pop_size: int | None = None,
     batch: int | None = None,
+    asynchronous: bool = False,
     integrality: Any = None,
     eq_tol: Any = EQ_TOL,
     ineq_tol: Any = INEQ_TOL,
@@ -83,6 +84,8 @@ def minimize(
         pop_size: Candidates of a generation, of methods that have a population.
         batch: Points that TR and TR-ES propose at once: as many as there are workers (8 for an executor or a
             map) unless given. The points depend on it and on the seed.
+        asynchronous: Whether every free worker gets a point of TR or TR-ES at once, and none waits for another. What
+            the run does then depends on who finishes first; it resumes from every recorded answer, not bit for bit.
         integrality: True for variables that are whole numbers.
         eq_tol: Feasible means |h| <= eq_tol: a number, a list in the order of the constraints, or a dict by name.
         ineq_tol: The same for g <= ineq_tol. Points with every g <= 0 go before points within the tolerance.
@@ -124,14 +127,14 @@ def minimize(
     asked = {
         "budget": budget, "seed": seed, "method": method, "policy": policy, "pop_size": pop_size, "batch": batch,
         "eq_tol": eq_tol, "ineq_tol": ineq_tol, "on_error": on_error, "keep_feasible": keep_feasible, "log": log,
-        "repeats": repeats,
+        "repeats": repeats, "asynchronous": bool(asynchronous),
     }  # fmt: skip
     if resume:
         if checkpoint is None:
             raise InvalidInput("resume=True needs checkpoint=<folder of the run>")
         before = recorded(checkpoint)
         asked |= {key: before[key] for key in asked if key in before and _left_open(key, asked[key])}
-    on_error, keep_feasible = asked.pop("on_error"), asked.pop("keep_feasible")
+    on_error, keep_feasible, asynchronous = (asked.pop(key) for key in ("on_error", "keep_feasible", "asynchronous"))
     request = make_request(
         bounds, integrality=integrality, x0=x0, evaluated=evaluated, constraint_names=constraint_names,
         at_once=_at_once(workers), **asked,
@@ -152,11 +155,11 @@ def minimize(
     allowed = partial(request.tolerances, log)
     caller = Caller(backend, log, stopping, request.budget, on_error, allowed, call.vectorized)
     caller.warn = lambda text: warnings.warn(text, stacklevel=2)
-    session = Session(request, caller, _reporter(progress))
+    session = (_never_idle(request, backend) if asynchronous else Session)(request, caller, _reporter(progress))
     folder = None
     try:
         if checkpoint is not None:
-            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error}
+            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error, **session.facts}
             folder = RunFolder.open(checkpoint, inputs, resume, getattr(fun, "source", None))
             keep(session, folder)
         return session.run()
@@ -201,6 +204,21 @@ def _backend(workers: Any, call: Call, eval_timeout: float | None) -> Backend:
     from meco.blackbox.workers import choose_backend
 
     return choose_backend(workers, call, eval_timeout)
+
+
+def _never_idle(request: Request, backend: Any) -> type[Session]:
+    """The session of asynchronous runs, where the workers can be given one point at a time."""
+    from meco.blackbox.free_running import FreeSession
+
+    if METHODS[request.method].family != "TR":
+        raise InvalidInput(
+            f"asynchronous=True needs TR or TR-ES; {request.method} proposes whole generations: leave it out"
+        )
+    if not hasattr(backend, "most") and not hasattr(backend, "count") and not isinstance(backend, Serial):
+        raise InvalidInput("asynchronous=True needs a number of workers or an executor: a map takes points together")
+    if hasattr(backend, "most"):
+        backend.most = request.options["batch"]
+    return FreeSession
 
 
 def _reporter(progress: Any) -> Callable[[Session], None] | None:

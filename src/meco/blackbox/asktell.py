@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import warnings
 from collections.abc import Mapping
@@ -13,8 +12,9 @@ import numpy as np
 from meco.arrays import to_numpy
 from meco.blackbox.answers import Answer, Fault, checked
 from meco.blackbox.answers import failed as failure
-from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known
+from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.habits import given_seed, refuse_unknown
+from meco.blackbox.optimizer_state import REPEATED, STATE_FORMAT, read_state, seal
 from meco.blackbox.request import make_request, whole_number
 from meco.blackbox.result import MinimizeResult, make_result
 from meco.blackbox.search_state import SearchState, as_record, belonging, brought_back, remembered, unpacked
@@ -22,27 +22,10 @@ from meco.blackbox.session import prepare
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
 from meco.engines.memory import DoesNotFit
 from meco.errors import DamagedFile, InvalidInput, MecoError
-from meco.files.schema import Maybe, check, parse_json
 from meco.methods import DEFAULT
+from meco.registry import later
 
-STATE_FORMAT = 1
-COLUMNS = ("x", "f", "g", "h")
-INPUTS = {
-    "lower": [float], "upper": [float], "budget": int, "method": str, "seed": int, "options": {str: object},
-    "x0": Maybe([[float]]), "integrality": Maybe([bool]), "evaluated": Maybe({"count": int}),
-    "constraint_names": [str], "ineq_tol": object, "eq_tol": object, "n_ineq": int, "n_eq": int, "out": int,
-    "log": Maybe([bool]),
-}  # fmt: skip
-REPEATED = (
-    "budget",
-    "method",
-    "seed",
-    "x0",
-    "integrality",
-    "ineq_tol",
-    "eq_tol",
-    "log",
-)  # inputs that are JSON as they are
+NEVER_IDLE = later("blackbox.free_optimizer:FreeOptimizer")
 
 
 class Optimizer:
@@ -58,6 +41,12 @@ class Optimizer:
         True
     """
 
+    asynchronous = False
+
+    def __new__(cls, *args: Any, asynchronous: bool = False, **options: Any) -> Optimizer:
+        """One that answers whoever is free, where that is asked for."""
+        return super().__new__(NEVER_IDLE.load() if asynchronous else cls)
+
     @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
         self,
@@ -70,6 +59,7 @@ class Optimizer:
         policy: Any = None,
         pop_size: int | None = None,
         batch: int | None = None,
+        asynchronous: bool = False,
         seed: Any = None,
         x0: Any = None,
         evaluated: Any = None,
@@ -98,19 +88,23 @@ class Optimizer:
             )
         self.log = EvaluationLog(self.request.budget)
         self.log.declare(*counts)
-        self.evaluator, self.engine = prepare(self.request, self.log, self._told)
         self.nit = 0
         self._stood: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was last told, see _stand()
+        self._points, self._numbers = np.zeros((0, self.request.dim)), list[int]()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.evaluator, self.engine = prepare(self.request, self.log, self._told)
         self._next()
 
     def _next(self) -> None:
         """Candidates of the next generation; one that holds known points only passes by itself."""
-        self._points, self._numbers = np.zeros((0, self.request.dim)), range(0)
+        self._points, self._numbers = np.zeros((0, self.request.dim)), []
         self._out = 0  # how many of the points were given out
         while self.evaluator.left > 0 and not len(self._points):
             self._unit = self.engine.ask()
             self._points = self.evaluator.to_box(self._unit)[0][self.evaluator.needed(self._unit)]
-            self._numbers = self.log.plan(len(self._points))
+            self._numbers = list(self.log.plan(len(self._points)))
             if not len(self._points):
                 self._finish()
 
@@ -169,15 +163,22 @@ class Optimizer:
         lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
         if lost.shape != (count,):
             raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
-        for k, i in enumerate(self._places(points)):
-            self._enter(self.log, self._numbers[i], self._points[i], (float(f[k, 0]), g[k], h[k]), bool(lost[k]))
-        if len(self._points) and all(n in self.log.entries for n in self._numbers):
+        places = self._places(points)
+        for k, i in enumerate(places):
+            values = (float(f[k, 0]), g[k], h[k])
+            self.log.take(*self._entry(self._numbers[i], self._points[i], values, bool(lost[k])))
+        self._learn([self._numbers[i] for i in places])
+
+    def _learn(self, numbers: list[int]) -> None:
+        """Go on when the last answer of a generation has come."""
+        if self._numbers and all(n in self.log.entries for n in self._numbers):
             self._finish()
             self._next()
 
-    def _enter(self, log: EvaluationLog, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> None:
+    def _entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
+        """What was told of a point as the log keeps it, and the reason where it failed."""
         answer = failure(Fault.RAISED, "told as failed") if lost else checked(Answer(*values))
-        log.take(Entry.of(number, self.nit, 0, x, answer), answer.reason)
+        return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
     def _places(self, points: np.ndarray) -> list[int]:
         """Which candidates these points are; all of them are found before any is entered."""
@@ -215,6 +216,7 @@ class Optimizer:
         numbers = sorted(self.log.entries)
         f, g, h = self.log.values(numbers)
         inputs = self.request.facts() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT, "out": self._out}
+        inputs["asynchronous"] = self.asynchronous
         x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
         state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
         state |= {"x": x, "f": f, "g": g, "h": h}
@@ -225,7 +227,7 @@ class Optimizer:
         if record is not None:
             stands = SearchState(record, covered, nit, 0, belonging(self.request.facts()), "")
             state["search"] = np.frombuffer(stands.packed(), dtype=np.uint8)
-        return state | {"sha256": _seal(state)}
+        return state | {"sha256": seal(state)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], policy: Any = None) -> Optimizer:
@@ -233,7 +235,7 @@ class Optimizer:
 
         A policy that was given as an object must be given again.
         """
-        inputs, number, values, known = _read_state(state)
+        inputs, number, values, known = read_state(state)
         options: dict[str, Any] = inputs["options"] | ({} if policy is None else {"policy": policy})
         options |= {key: inputs.get(key) for key in REPEATED}
         try:
@@ -241,13 +243,17 @@ class Optimizer:
                 list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
                 constraint_names=inputs["constraint_names"] or None, **options,
             )  # fmt: skip
-            search._tell_again(search._go_on(state, number, *values), number, *values)
-            if not 0 <= inputs["out"] <= len(search._points):
-                raise DamagedFile(f"it says that {inputs['out']} of {len(search._points)} points were given out")
+            search._take_over(state, inputs["out"], number, *values)
         except (MecoError, TypeError) as error:
             raise DamagedFile(f"this state cannot be continued: {error}") from error
-        search._out = inputs["out"]
         return search
+
+    def _take_over(self, state: Mapping[str, Any], out: int, number: np.ndarray, *values: np.ndarray) -> None:
+        """Be where a state was taken, with so many points of the generation given out."""
+        self._tell_again(self._go_on(state, number, *values), number, *values)
+        if not 0 <= out <= len(self._points):
+            raise DamagedFile(f"it says that {out} of {len(self._points)} points were given out")
+        self._out = out
 
     def _go_on(self, state: Mapping[str, Any], number: np.ndarray, x: Any, f: Any, g: Any, h: Any) -> int:
         """Bring back a search that stood after some of these answers: how many, 0 where it has to be told them all."""
@@ -260,7 +266,7 @@ class Optimizer:
             return 0
         log.declare(*self.log.counts)
         for n in log.plan(count):
-            self._enter(log, n, x[n], (float(f[n]), g[n], h[n]), lost=not np.isfinite(f[n]))
+            log.take(*self._entry(n, x[n], (float(f[n]), g[n], h[n]), not np.isfinite(f[n])))
         log.review()
         try:
             evaluator, engine = brought_back(self.request, log, stands.record)
@@ -276,46 +282,12 @@ class Optimizer:
         """Tell what was told before, from some answer on, generation by generation."""
         while at < len(x):
             self.ask()
-            until = at + int(np.sum(number[at:] < self._numbers.stop))
+            until = at + int(np.sum(number[at:] < self.log.planned))
             if until == at:
                 raise DamagedFile(f"it holds values of {len(x)} evaluations, of which {len(x) - at} were never asked")
             part = slice(at, until)
             self.tell(x[part], f[part], g[part], h[part], failed=~np.isfinite(f[part]))
             at = until
-
-
-def _read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray, list[np.ndarray], Any]:
-    """Inputs, numbers of the calls, their columns and what was known beforehand, each of them checked."""
-    try:
-        inputs = parse_json(str(state["inputs"]), "the state's inputs")
-        check(inputs, {"format": int}, "the state's inputs")
-        if inputs["format"] > STATE_FORMAT:
-            raise DamagedFile(f"the state has format {inputs['format']}; this version reads up to {STATE_FORMAT}")
-        check(inputs, INPUTS, "the state's inputs")
-        if "sha256" in state and str(state["sha256"]) != _seal(state):  # version 0.1 wrote none
-            raise DamagedFile("the state was changed or damaged: it is not what state() gave")
-        values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
-        number = np.array(state["number"])
-        known = tuple(np.array(state[f"known_{key}"]) for key in Known._fields) if inputs.get("evaluated") else None
-    except (KeyError, TypeError, ValueError, OverflowError) as error:
-        said = error if isinstance(error, MecoError) else repr(error)
-        raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
-    count, dim = len(number) if number.ndim == 1 else -1, len(inputs["lower"])
-    shapes = [(count, dim), (count,), (count, inputs["n_ineq"]), (count, inputs["n_eq"])]
-    rising = number.dtype.kind in "iu" and bool((np.diff(number) > 0).all() and (number >= 0).all())
-    if [v.shape for v in values] != shapes or not rising or len(inputs["upper"]) != dim:
-        raise DamagedFile("this is not the state of an Optimizer: its columns do not fit together")
-    return inputs, number, values, known
-
-
-def _seal(state: Mapping[str, Any]) -> str:
-    """A hash of everything that a state holds."""
-    total = hashlib.sha256()
-    for key in sorted(k for k in state if k != "sha256"):
-        value = str(state[key]) if key == "inputs" else np.ascontiguousarray(state[key], dtype="<f8")
-        content = value.encode() if isinstance(value, str) else f"{value.shape}".encode() + value.tobytes()
-        total.update(f"{key} {len(content)} ".encode() + content)
-    return total.hexdigest()
 
 
 def _copied(values: Any, name: str) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from numbers import Real
 from typing import Any, NamedTuple, Protocol
@@ -156,11 +156,14 @@ Found = tuple[int, list[Answer], float]  # index of the job, its answers, second
 
 
 class Backend(Protocol):
-    """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes."""
+    """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes.
+
+    A job is taken from an iterator when somebody is free to run it.
+    """
 
     chunks: int
 
-    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]: ...
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]: ...
 
     def close(self) -> None: ...
 
@@ -173,7 +176,7 @@ class Serial:
     def __init__(self, call: Call) -> None:
         self.call = call
 
-    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
         for index, job in enumerate(jobs):
             stopping.check()
             yield index, *self.call(*job)
@@ -238,10 +241,10 @@ class Caller:
             jobs = [CallJob(numbers[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
             self._watch(numbers.stop)
             for index, answers, seconds in self.backend.run(jobs, self.stopping):
-                self._notice(self.begun + index, answers[0])
+                self.notice(self.begun + index, answers[0])
                 for k, answer in zip(chunks[index], answers):
                     self.clocked(numbers[k], seconds / len(answers))
-                    self._take(numbers[k], attempt, points[k], answer)
+                    self.take(numbers[k], attempt, points[k], answer)
                 self._watch(numbers.stop)
                 self.tick()
             self.begun += len(jobs)
@@ -254,7 +257,7 @@ class Caller:
         self._watch(numbers.stop)
         return numbers
 
-    def _notice(self, call: int, answer: Answer) -> None:
+    def notice(self, call: int, answer: Answer) -> None:
         """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
         if self.on_error is not None or call >= ALIKE:
             return
@@ -275,7 +278,7 @@ class Caller:
         parts = np.array_split(np.array(todo, dtype=int), max(1, min(self.backend.chunks, len(todo))))
         return [part.tolist() for part in parts if part.size]
 
-    def _take(self, number: int, attempt: int, x: np.ndarray, answer: Answer) -> None:
+    def take(self, number: int, attempt: int, x: np.ndarray, answer: Answer) -> None:
         """Enter an answer; a failed one is raised where asked."""
         entry = Entry.of(number, self.batch, attempt, x, answer)
         if not entry.good and self.on_error == "raise":
@@ -296,10 +299,10 @@ class Caller:
     def _watch(self, until: int) -> None:
         """Show answers to the stopping conditions in order of number, whoever finished first."""
         while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
-            if self.stopping.answered(*self._shown(self.log.entries[self.watched])):
+            if self.stopping.answered(*self.shown(self.log.entries[self.watched])):
                 raise StopRun(self.stopping.reason or "target")
 
-    def _shown(self, entry: Entry) -> tuple[float, bool]:
+    def shown(self, entry: Entry) -> tuple[float, bool]:
         """f of the next answer, and whether it counts as feasible: once a point has every g <= 0, only such do."""
         self.watched += 1
         ineq, eq = self.tolerances()
@@ -309,7 +312,7 @@ class Caller:
     def would_end(self) -> bool:
         """Whether one of the answers in the log ends the run; they count as watched."""
         answers = (self.log.entries[n] for n in range(self.watched, len(self.log)))
-        return self.stopping.watches_answers and any(self.stopping.wish(*self._shown(entry)) for entry in answers)
+        return self.stopping.watches_answers and any(self.stopping.wish(*self.shown(entry)) for entry in answers)
 
 
 def _failure(entry: Entry, reason: str) -> EvaluationFailed:

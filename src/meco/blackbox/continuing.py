@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +12,15 @@ from meco.blackbox.runfolder import RunFolder
 from meco.blackbox.search_state import (
     AnswerDigest,
     SearchState,
-    as_record,
     belonging,
     brought_back,
-    remembered,
+    packed_search,
     tell_again,
     unpacked,
 )
 from meco.blackbox.session import Session
 from meco.engines.memory import DoesNotFit
 from meco.errors import MecoError
-from meco.files.safetensors import LARGEST_FILE
 
 NEAR = 1e-6  # of a variable's range, within which another number of threads proposes the same point
 
@@ -36,8 +35,13 @@ def keep(session: Session, folder: RunFolder) -> None:
         session.log.near = NEAR * (session.request.upper - session.request.lower)
     belongs, answers = belonging(folder.facts["inputs"]), AnswerDigest()
     state = unpacked(folder.state())
-    if state is not None and state.belongs == belongs:
-        go_on(session, state, answers)
+    stood = state if state is not None and state.belongs == belongs else None
+    if session.facts.get("asynchronous"):  # it goes on by itself: its answers are told in the order recorded
+        free: Any = session
+        free.stands, free.state = stood, partial(free.stands_at, belongs)
+        return
+    if stood is not None:
+        go_on(session, stood, answers)
     session.state = partial(_state, session, belongs, answers)
 
 
@@ -46,13 +50,10 @@ def _state(session: Session, belongs: str, answers: AnswerDigest) -> bytes | Non
     log = session.log
     if session.anew or not log.reviewed or len(log) != log.planned:
         return None
-    memory = remembered(session.evaluator, session.engine)
-    record = None if memory is None else as_record(memory, session.evaluator, session.nit)
-    if record is None:
-        return None
     digest = answers.of(log.entries, len(log))
-    content = SearchState(record, len(log), session.nit, session.caller.batch, belongs, digest).packed()
-    return content if len(content) <= LARGEST_FILE else None
+    return packed_search(
+        session.evaluator, session.engine, session.nit, len(log), session.caller.batch, belongs, digest
+    )
 
 
 @np.errstate(all="ignore")

@@ -250,6 +250,11 @@ class EvaluationLog:
         )
         return f, g, h
 
+    def usable(self) -> Known:
+        """Every answer that another search can be told."""
+        good = [n for n, entry in self.entries.items() if entry.good]
+        return Known(np.array([self.entries[n].x for n in good]), *self.values(good))
+
     def names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
         """A name for each constraint, inequalities first."""
         (p, q), given = self.counts, tuple(given)

@@ -14,8 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from multiprocessing.connection import Connection, wait
@@ -139,15 +138,19 @@ class WorkerPool:
         self.chunks = count
         self.idle: list[Worker] = []
 
-    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
         """(index of job, answers, seconds) as they come, until a stop; a signal lets calls at hand be finished."""
-        waiting, busy = deque(enumerate(jobs)), list[Worker]()
+        waiting, busy, more = enumerate(jobs), list[Worker](), True
         try:
-            while waiting or busy:
+            while more or busy:
                 if not busy:
                     stopping.check()
-                while waiting and len(busy) < self.count and not stopping.interrupted():
-                    busy.append(self._assign(*waiting.popleft()))
+                while more and len(busy) < self.count and not stopping.interrupted():
+                    job = next(waiting, None)  # made only now, where jobs are made one by one
+                    more = job is not None
+                    busy += [] if job is None else [self._assign(*job)]
+                if not busy:
+                    continue
                 self._sleep(busy, stopping)
                 for worker in list(busy):
                     found = self._collect(worker)

@@ -58,7 +58,7 @@ class RunFolder:
         self._written = Writing(self)
         self.broken = False  # whether something could not be written: then nothing more is
         self.past = self._take_over()
-        self._order = [entry.number for entry in self.past]  # as they stand in the log
+        self.order = [entry.number for entry in self.past]  # as they stand in the log
         self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
         self._due = 0.0  # when the next state is to be written
@@ -139,7 +139,7 @@ class RunFolder:
     def _keep(self, entry: Entry) -> None:
         with self._writing():
             self.log_file.append(entry)
-        self._order.append(entry.number)
+        self.order.append(entry.number)
 
     def _failed(self, entry: Entry, reason: str) -> None:
         line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
@@ -183,10 +183,11 @@ class RunFolder:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         with self._writing():
             self.log_file.flush()
-            if log.caught_up and self._order != sorted(self._order):
+            told_in_order = self.facts["inputs"].get("asynchronous")  # then the order is part of what happened
+            if log.caught_up and not told_in_order and self.order != sorted(self.order):
                 entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
-                self._order = sorted(entries)
-                self.log_file.rewrite(entries[n] for n in self._order)
+                self.order = sorted(entries)
+                self.log_file.rewrite(entries[n] for n in self.order)
             write_json(self.path / "result.json", result, self.fsync)
 
     def _writing(self) -> Writing:

@@ -37,6 +37,7 @@ FACTS = {
         "log": Maybe([bool]),
         "repeats": Maybe(int),
         "keep_feasible": Maybe(object),
+        "asynchronous": Maybe(bool),
     },
     "source": Maybe(
         {

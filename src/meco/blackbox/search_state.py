@@ -100,6 +100,18 @@ def as_record(memory: Any, evaluator: WarmStartEvaluator, generations: int) -> R
     return record | {TRACE + name: rows[:generations] for name, rows in evaluator.trace().items()}
 
 
+def packed_search(
+    evaluator: WarmStartEvaluator, engine: Engine, nit: int, covered: int, batch: int, belongs: str, answers: str
+) -> bytes | None:
+    """The state of a search after so many generations and answers; nothing where it is too large or cannot be saved."""
+    memory = remembered(evaluator, engine)
+    record = None if memory is None else as_record(memory, evaluator, nit)
+    if record is None:
+        return None
+    content = SearchState(record, covered, nit, batch, belongs, answers).packed()
+    return content if len(content) <= LARGEST_FILE else None
+
+
 def brought_back(request: Request, log: EvaluationLog, record: Record) -> tuple[WarmStartEvaluator, Engine]:
     """The search of a record, on a log that holds the answers it was told; DoesNotFit where it is of another search.
 

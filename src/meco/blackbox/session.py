@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -55,10 +55,9 @@ def prepare(
 class WarmStartEvaluator(Evaluator):
     """One run on a function whose number of constraints its answers tell.
 
-    Mapping a point into the unit cube and back can move its last bit, so points given in
-    the box are remembered with their unit coordinates. A known point is answered once without
-    being called or counted; asked for again, it is a point like any other, so a run that
-    only proposes known points ends too.
+    Mapping a point into the unit cube and back can move its last bit, so points given in the box are remembered with
+    their unit coordinates. A known point is answered once without being called or counted; asked for again, it is a
+    point like any other, so a run that only proposes known points ends too.
     """
 
     remembers = ("nfev", "_most", "feasible_best", "score_best", "untold")
@@ -204,6 +203,8 @@ def _keys(unit: np.ndarray) -> list[bytes]:
 class Session:
     """A run in progress."""
 
+    facts: Mapping[str, Any] = {}  # what run.json has to say of this kind of session
+
     @np.errstate(all="ignore")
     def __init__(self, request: Request, caller: Caller, report: Callable[[Session], None] | None = None) -> None:
         self.request, self.caller, self.report = request, caller, report
@@ -297,10 +298,8 @@ class Session:
 
     def _begin_anew(self) -> None:
         """A new search for the constraints that there really are, which knows what the first one was told."""
-        good = [n for n, entry in self.log.entries.items() if entry.good]
-        known = Known(np.array([self.log.entries[n].x for n in good]), *self.log.values(good))
         self.anew = True
-        self.evaluator, self.engine = prepare(self.request, self.log, self.call, known)
+        self.evaluator, self.engine = prepare(self.request, self.log, self.call, self.log.usable())
         self.evaluator.charge(self.log.planned)
         self.caller.charge = self.evaluator.charge
 
@@ -345,5 +344,5 @@ class Session:
         tried = {entry.x.tobytes() for entry in self.log.entries.values()}
         known = set() if self.request.known is None else {row.tobytes() for row in self.request.known.x}
         missing = sum(row.tobytes() not in tried | known for row in self.request.x0)
-        count = len(self.request.x0)
-        return [f"{missing} of the {count} starting points were not tried (population or budget)"] if missing else []
+        said = f"{missing} of the {len(self.request.x0)} starting points were not tried (population or budget)"
+        return [said] if missing else []

@@ -5,10 +5,12 @@ from __future__ import annotations
 import operator
 import os
 import pickle
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
 from functools import partial
+from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -62,19 +64,20 @@ class Mapped:
     def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
         self.mapper, self.call = mapper, call
 
-    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
         stopping.check()
-        if not jobs:
-            return
         open_jobs = dict(enumerate(jobs))
-        for found in self.mapper(partial(_apply, self.call), list(enumerate(jobs))):
+        if not open_jobs:
+            return
+        count = len(open_jobs)
+        for found in self.mapper(partial(_apply, self.call), list(open_jobs.items())):
             job = open_jobs.pop(found[0], None) if isinstance(found, tuple) and len(found) == 3 else None
             if job is None or len(found[1]) != len(job.points):
                 raise StopRun("workers", "the map returned something that is no result of a call, or one twice")
             yield found
             stopping.check()
         if open_jobs:
-            raise StopRun("workers", f"the map returned {len(jobs) - len(open_jobs)} of {len(jobs)} results")
+            raise StopRun("workers", f"the map returned {count - len(open_jobs)} of {count} results")
 
     def close(self) -> None:
         pass
@@ -96,23 +99,28 @@ class Executor:
 
     def __init__(self, executor: Any, call: Callable[..., Any], timeout: float | None = None) -> None:
         self.executor, self.call = executor, call
+        self.most = sys.maxsize  # futures at once
         self.patience = None if timeout is None else timeout + GRACE
 
-    def run(self, jobs: list[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
         done: SimpleQueue[int] = SimpleQueue()
         futures: dict[int, Any] = {}
+        given: dict[int, CallJob] = {}
+        waiting = enumerate(jobs)
         try:
-            for index, job in enumerate(jobs):
-                futures[index] = self._submit(job)
-                futures[index].add_done_callback(lambda future, index=index: done.put(index))
-            while futures:
+            while True:
+                for index, job in islice(waiting, self.most - len(futures)):
+                    futures[index], given[index] = self._submit(job), job
+                    futures[index].add_done_callback(lambda future, index=index: done.put(index))
+                if not futures:
+                    return
                 ended = self._next(done, futures, stopping)
                 if ended is None:
                     for lost in list(futures):
                         futures.pop(lost).cancel()
-                        yield lost, *_lost(jobs[lost], "the executor lost it")
+                        yield lost, *_lost(given.pop(lost), "the executor lost it")
                 elif ended in futures:
-                    yield ended, *self._answers(futures.pop(ended), jobs[ended])
+                    yield ended, *self._answers(futures.pop(ended), given.pop(ended))
         finally:
             for future in futures.values():
                 future.cancel()

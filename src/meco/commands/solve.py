@@ -54,6 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--x0", help='points to try first: "1,2,3"')
     how.add_argument("--evaluated", help="folder of an earlier run, whose evaluations are then known")
     how.add_argument("--workers", type=int, default=1, help="processes that evaluate; -1: all cores")
+    how.add_argument("--asynchronous", action="store_true", help="a point of TR or TR-ES for every free worker at once")
     how.add_argument("--eval-timeout", type=float, help="seconds after which an evaluation is killed")
     how.add_argument("--on-error", choices=("penalize", "retry", "raise"))
     how.add_argument("--repeats", type=int, help="last calls that go to the best points again, for noisy functions")
@@ -136,6 +137,7 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
         "log": _mask(args.log, dim, "--log"),
         "keep_feasible": args.keep.split(",") if args.keep else False,
         "repeats": args.repeats,
+        "asynchronous": args.asynchronous,
         "constraint_names": args.names.split(",") if args.names else getattr(problem, "constraint_names", ()),
     } | _tolerances(args, problem)
     try:

@@ -338,7 +338,8 @@ class TrustRegion(Engine):
     def trace(self) -> dict[str, Array]:
         """Radius, relaxation and weights of each run, its starts, its models' leave-one-out R^2, who proposed last."""
         region = self.region
-        who = region.turn if self.generation == 1 else self.expectation.who[:, 0]
+        made = getattr(self, "expectation", None)  # none of a search that has just been brought back
+        who = region.turn if self.generation == 1 or made is None else made.who[:, 0]
         weights = self.rule.trace(region.weights)
         shares = dict(zip(("r2_f", "r2_c"), self.explained))
         return {"delta": region.delta, "theta": self.theta(), "who": who, "starts": region.start, **shares, **weights}

@@ -1,0 +1,303 @@
+"""asynchronous=True: a point for every free worker, none of them twice, and nothing recorded is lost."""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.blackbox import runfolder
+from meco.blackbox.log_file import read_log
+from meco.blackbox.runreader import load_run
+from meco.errors import DamagedFile, InvalidInput
+
+BOX = [(-2.0, 2.0)] * 4
+FAMILY = ["TR", "TR-ES", "MeCO-TR"]
+
+
+def fun(x):
+    return float(np.sum((x - 0.3) ** 2) + x[0] * x[1]), [0.5 - x[0] - x[1]]
+
+
+def values(x):
+    found = [fun(row) for row in x]
+    return np.array([f for f, _ in found]), np.array([g for _, g in found])
+
+
+def uneven(x):
+    time.sleep(0.001 + 0.01 * abs(np.sin(1e4 * x[0])))
+    return fun(x)
+
+
+def follow(search, draw, told=None):
+    """Tell outstanding points in random order, and ask for more in random numbers, up to eight."""
+    while not search.done and (told is None or len(search.log) < told):
+        out = search.pending
+        search.ask(int(draw.integers(0, 9 - len(out))))
+        out = search.pending
+        if len(out):
+            chosen = out[draw.permutation(len(out))[: int(draw.integers(1, 4))]]
+            search.tell(chosen, *values(chosen))
+    return search.result
+
+
+@pytest.mark.parametrize("method", FAMILY)
+def test_every_free_worker_gets_a_point_at_once_and_none_that_is_out(method):
+    search = meco.Optimizer(BOX, 1, budget=150, method=method, seed=1, batch=8, asynchronous=True)
+    draw = np.random.default_rng(1)
+    while len(search.log) < 130:
+        assert len(search.ask(8 - len(search.pending))) > 0
+        out = search.pending
+        assert out.shape == (8, 4)
+        apart = np.max(np.abs(out[:, None] - out[None]), axis=-1) + np.eye(8)
+        assert apart.min() > 0.0
+        one = out[draw.integers(8)][None]
+        search.tell(one, *values(one))
+
+
+@pytest.mark.parametrize("method", FAMILY)
+@pytest.mark.parametrize("batch", [1, 4, 32])
+def test_the_budget_is_spent_exactly_and_the_answer_is_good(method, batch):
+    search = meco.Optimizer(BOX, 1, budget=160, method=method, seed=2, batch=batch, asynchronous=True)
+    result = follow(search, np.random.default_rng(batch))
+    assert (result.nfev, result.feasible, len(search.pending), len(search.ask(3))) == (160, True, 0, 0)
+    assert result.fun < meco.minimize(fun, BOX, budget=160, seed=1).fun + 1e-3
+
+
+@pytest.mark.parametrize("workers", [1, 3, "threads"])
+def test_minimize_works_with_workers_and_executors(workers):
+    with ThreadPoolExecutor(3) as pool:
+        result = meco.minimize(
+            uneven, BOX, budget=70, seed=1, workers=pool if workers == "threads" else workers, asynchronous=True
+        )
+    assert (result.nfev, result.feasible, result.stop_reason) == (70, True, "budget")
+    assert result.fun < 0.1
+    assert len(np.unique(result.evaluations.x, axis=0)) == 70
+
+
+def test_no_more_futures_are_out_than_the_batch_says():
+    class Counting(ThreadPoolExecutor):
+        out = most = 0
+
+        def submit(self, *args):
+            self.out += 1
+            self.most = max(self.most, self.out)
+            future = super().submit(*args)
+            future.add_done_callback(lambda _: setattr(self, "out", self.out - 1))
+            return future
+
+    with Counting(8) as pool:
+        meco.minimize(uneven, BOX, budget=60, seed=1, workers=pool, batch=5, asynchronous=True)
+    assert pool.most == 5
+
+
+def test_methods_and_maps_that_cannot_are_named():
+    with pytest.raises(InvalidInput, match="TR or TR-ES; SHADE proposes whole generations"):
+        meco.minimize(fun, BOX, method="SHADE", asynchronous=True)
+    with pytest.raises(InvalidInput, match="TR or TR-ES; SHADE proposes whole generations"):
+        meco.Optimizer(BOX, 1, method="SHADE", asynchronous=True)
+    with pytest.raises(InvalidInput, match="a map takes points together"):
+        meco.minimize(fun, BOX, workers=map, asynchronous=True)
+
+
+def test_failures_are_survived_and_called_again_where_asked():
+    def fails(x):
+        if x[0] > 0.5:
+            raise ValueError("no mesh")
+        return fun(x)
+
+    for on_error in ("penalize", "retry"):
+        result = meco.minimize(fails, BOX, budget=90, seed=1, workers=2, asynchronous=True, on_error=on_error)
+        assert (result.nfev, result.feasible) == (90, True)
+        assert result.nfail > 0
+        assert (result.evaluations.attempt.max() == 2) == (on_error == "retry")
+
+
+def test_a_function_that_fails_at_first_is_searched_on(tmp_path):
+    calls = []
+
+    def late(x):
+        calls.append(x)
+        if len(calls) <= 15:
+            raise RuntimeError("warming up")
+        return fun(x)
+
+    result = meco.minimize(late, BOX, budget=80, seed=1, asynchronous=True, on_error="penalize")
+    assert (result.nfev, result.nfail, result.feasible) == (80, 15, True)
+
+
+def test_a_start_where_everything_fails_is_left():
+    def fails(x):
+        if np.abs(x).max() < 1.2:
+            raise ValueError("no mesh")
+        return fun(x)
+
+    for workers in (1, 4):
+        result = meco.minimize(fails, BOX, budget=150, seed=1, asynchronous=True, workers=workers, on_error="penalize")
+        assert (result.nfev, result.feasible) == (150, True)
+
+
+def test_constraints_that_most_answers_have_are_found_here_too():
+    calls = []
+
+    def odd(x):
+        calls.append(x)
+        return 1e9 if len(calls) == 1 else fun(x)
+
+    with pytest.warns(UserWarning, match="counts as failed"):
+        result = meco.minimize(odd, BOX, budget=80, seed=1, asynchronous=True)
+    assert (result.nfev, result.nfail, result.feasible, list(result.constr)) == (80, 1, True, ["g1"])
+
+
+def test_a_target_and_a_callback_end_the_run():
+    assert meco.minimize(fun, BOX, budget=200, seed=1, asynchronous=True, target=0.2).stop_reason == "target"
+    assert meco.minimize(fun, BOX, budget=200, seed=1, asynchronous=True, stop="feasible").nfev < 30
+    seen = []
+    result = meco.minimize(
+        fun, BOX, budget=99, seed=1, asynchronous=True, callback=lambda r: seen.append(r.nfev) or len(seen) > 40
+    )
+    assert result.stop_reason == "callback"
+    assert seen == sorted(seen)
+
+
+def test_known_points_and_starting_points_are_used():
+    known = np.random.default_rng(1).uniform(-2, 2, (30, 4))
+    start = [0.1, 0.5, 0.2, 0.3]
+    result = meco.minimize(fun, BOX, budget=40, seed=1, evaluated=(known, *values(known)), x0=start, asynchronous=True)
+    assert (result.nfev, result.evaluations.given.sum()) == (40, 30)
+    assert_array_equal(result.evaluations.x[30], start)
+    assert not {x.tobytes() for x in known} & {x.tobytes() for x in result.evaluations.x[30:]}
+
+
+@pytest.mark.parametrize(
+    "change", [{"integrality": [True, True, False, False]}, {"integrality": True}, {"log": [True] + 3 * [False]}]
+)
+def test_whole_numbers_and_other_scales_are_kept(change):
+    box = [(1.0, 9.0)] * 4
+    result = meco.minimize(
+        lambda x: (float(x @ x), [3.2 - x[0]]), box, budget=90, seed=1, asynchronous=True, workers=2, **change
+    )
+    assert (result.nfev, result.feasible) == (90, True)
+    whole = np.broadcast_to(change.get("integrality", False), 4)
+    assert_array_equal(result.evaluations.x[:, whole] % 1, 0)
+
+
+def interrupted(folder, after):
+    calls = []
+
+    def breaks_off(x):
+        calls.append(x)
+        if len(calls) > after:
+            raise KeyboardInterrupt
+        return fun(x)
+
+    breaks_off.__qualname__ = fun.__qualname__
+    return meco.minimize(breaks_off, BOX, budget=100, seed=1, checkpoint=folder, asynchronous=True, batch=4)
+
+
+@pytest.mark.parametrize("after", [0, 3, 40, 99])
+def test_a_run_resumes_from_every_recorded_answer_and_says_how(tmp_path, after):
+    assert interrupted(tmp_path / "run", after).nfev == after
+    before = read_log(tmp_path / "run" / "evals.bin").entries
+    result = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, workers=2)
+    assert (result.nfev, result.feasible) == (100, True)
+    entries = read_log(tmp_path / "run" / "evals.bin").entries
+    assert [e.number for e in entries][: len(before)] == [e.number for e in before]
+    assert sorted(e.number for e in entries) == list(range(100))
+    assert ("not bit for bit" in result.message) == (after > 0)
+    facts = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
+    assert (facts["asynchronous"], facts["options"]["batch"]) == (True, 4)
+
+
+def test_a_resumed_run_goes_on_with_the_models_and_the_radius_that_it_had(tmp_path, monkeypatch):
+    monkeypatch.setattr(runfolder, "SELDOM", 0)
+    for name in ("kept", "lost", "damaged"):
+        interrupted(tmp_path / name, 70)
+    (tmp_path / "lost" / "state.bin").unlink()
+    content = (tmp_path / "damaged" / "state.bin").read_bytes()
+    (tmp_path / "damaged" / "state.bin").write_bytes(content[:-1])
+    options = {"resume": True, "workers": 2}
+    kept, lost, damaged = (
+        meco.minimize(fun, BOX, checkpoint=tmp_path / name, **options) for name in ("kept", "lost", "damaged")
+    )
+    for result in (kept, lost, damaged):
+        assert (result.nfev, result.feasible, "not bit for bit" in result.message) == (100, True, True)
+    assert kept.nit > 85 > 35 > lost.nit == damaged.nit
+    assert kept.trace["delta"][70] < 0.05 < lost.trace["delta"][0]
+    again = meco.minimize(fun, BOX, checkpoint=tmp_path / "kept", resume=True)
+    assert_array_equal(again.x, kept.x)
+    assert again.nfev == 100
+
+
+def test_the_batch_of_a_folder_overrides_the_workers_of_who_resumes_it(tmp_path):
+    meco.minimize(fun, BOX, budget=60, seed=1, workers=4, checkpoint=tmp_path / "run", max_time=0.0)
+    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, workers=2)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]["options"]["batch"] == 4
+    assert_array_equal(resumed.evaluations.x, meco.minimize(fun, BOX, budget=60, seed=1, batch=4).evaluations.x)
+
+
+def test_an_asynchronous_folder_keeps_its_order_and_is_read_like_any_other(tmp_path):
+    calls, enough = [], Event()
+
+    def first_is_slow(x):
+        calls.append(x)
+        if len(calls) == 1:
+            enough.wait(60)
+        elif len(calls) == 20:
+            enough.set()
+        return fun(x)
+
+    with ThreadPoolExecutor(3) as pool:
+        meco.minimize(
+            first_is_slow, BOX, budget=60, seed=1, workers=pool, batch=3, asynchronous=True, checkpoint=tmp_path / "run"
+        )
+    numbers = [e.number for e in read_log(tmp_path / "run" / "evals.bin").entries]
+    assert sorted(numbers) == list(range(60))
+    assert numbers.index(0) > 10
+    _, log, damaged = load_run(tmp_path / "run")
+    assert (len(log), damaged) == (60, 0)
+
+
+def test_a_run_stays_what_it_was_begun_as(tmp_path):
+    options = {"budget": 30, "seed": 1, "checkpoint": tmp_path / "run"}
+    meco.minimize(fun, BOX, max_time=0.0, **options)
+    with pytest.raises(InvalidInput, match="its asynchronous is None"):
+        meco.minimize(fun, BOX, resume=True, asynchronous=True, **options)
+
+
+def test_a_call_that_takes_forever_holds_nobody_up():
+    search = meco.Optimizer(BOX, 1, budget=160, method="TR", seed=1, batch=4, asynchronous=True)
+    never, draw = [], np.random.default_rng(3)
+    while len(search.log) < 150:
+        search.ask(4 + len(never) - len(search.pending))
+        out = search.pending
+        if len(search.log) in (40, 80) and len(never) < len(search.log) // 40:
+            never.append(search.search.running.step)  # the very step that the search waits for
+        told = out[
+            [not any(np.array_equal(x, search.evaluator.to_box(t.x[None, None])[0, 0]) for t in never) for x in out]
+        ]
+        one = told[draw.integers(len(told))][None]
+        search.tell(one, *values(one))
+    assert search.result.fun < 0.0675 + 1e-3
+
+
+@pytest.mark.parametrize("told", [0, 5, 40, 90])
+def test_an_optimizer_goes_on_from_its_state_with_what_is_out(tmp_path, told):
+    search = meco.Optimizer(BOX, 1, budget=90, seed=1, batch=4, asynchronous=True)
+    follow(search, np.random.default_rng(told), told)
+    np.savez(tmp_path / "state.npz", **search.state())
+    with np.load(tmp_path / "state.npz", allow_pickle=False) as state:
+        again = meco.Optimizer.from_state(state)
+    assert_array_equal(np.sort(again.pending, axis=0), np.sort(search.pending, axis=0))
+    result = follow(again, np.random.default_rng(1))
+    assert (result.nfev, result.feasible) == (90, True)
+    state = search.state() | {"order": np.array([7, 7])}
+    del state["sha256"]
+    with pytest.raises(DamagedFile, match="do not fit together"):
+        meco.Optimizer.from_state(state)
