@@ -21,7 +21,7 @@ from meco.mdp.quantile import TENTHS, Outcomes, quantile
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
-from meco.results import RunResult
+from meco.results import RunResults
 from meco.streams import Streams
 
 
@@ -159,6 +159,6 @@ class SearchEpisode:
         assert held is not None
         return held.key.minor[:, 0]
 
-    def results(self, method: str = "MeCO-TR") -> list[RunResult]:
+    def results(self, method: str = "MeCO-TR") -> RunResults:
         """What the runs found so far, one record each."""
         return self._evaluator.results(method, self.seeds)
