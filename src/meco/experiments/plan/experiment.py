@@ -116,7 +116,9 @@ class Experiment:
     problems: tuple[str, ...]
     dims: tuple[int | None, ...] = (None,)  # None: the problem's own
     instance: str = "paper"
-    budget: int | None = None  # evaluations of a run; None: 50 D
+    budget: int | None = None  # evaluations of a run; None: so many a variable, up to a most
+    per_variable: int = 50
+    most: int = 1_000_000
     runs: int = 10
     first_seed: int = 42  # where the paper's authors begin
     about: str = ""
@@ -138,10 +140,13 @@ class Experiment:
     def _case(self, name: str, dim: int | None) -> TestCase:
         if name in self.files:
             size, digest = self.versions[name] if name in self.versions else _version(self.files[name], name)
-            return TestCase(name, size, digest, self.budget or 50 * size)
+            return TestCase(name, size, digest, self._budget(size))
         if dim is None:
             dim = get_problem(name).dim
-        return TestCase(name, dim, self.instance, self.budget or 50 * dim)
+        return TestCase(name, dim, self.instance, self._budget(dim))
+
+    def _budget(self, dim: int) -> int:
+        return self.budget or min(self.per_variable * dim, self.most)
 
     def wanted(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
         """Every run of the experiment, with the contender it belongs to."""

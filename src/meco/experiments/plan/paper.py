@@ -7,6 +7,7 @@ from typing import Any
 
 from meco.errors import InvalidInput, UnknownName
 from meco.experiments.plan.experiment import Contender, Experiment, cut_name, known_labels
+from meco.experiments.plan.further import FURTHER
 from meco.methods import METHODS
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UAV_NAMES
 from meco.registry import Registry
@@ -218,6 +219,7 @@ PAPER: Registry[Experiment] = Registry(
             quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
             focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
         ),
+        **FURTHER,
     },
 )
 

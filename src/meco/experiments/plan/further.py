@@ -1,0 +1,97 @@
+"""Experiments beyond the paper's: other dimensions, problems, budgets and batches, and generated problems."""
+
+from __future__ import annotations
+
+from meco.experiments.plan.experiment import Contender, Experiment
+from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
+from meco.problems.suite import CEC_NAMES, RW_NAMES
+
+MODELS = ("TR", "TR-ES", "MeCO-TR")
+QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
+MODELLERS = ("COBYQA",)  # COBRA and SACOBRA take minutes a run from D = 30 on
+LARGE = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))  # real-world problems beyond D = 30
+EACH_FAMILY = 4  # problems of each confirm family
+PER_VARIABLE = (10, 20, 50, 100, 200)
+
+
+def _named(names: tuple[str, ...]) -> tuple[Contender, ...]:
+    return tuple(Contender.of(name).limited() for name in names)
+
+
+def _confirm_problems() -> tuple[str, ...]:
+    """Problems of the families that no policy was trained or chosen on."""
+    drawn = [f.name for f in GENERATED.values() if f.set == "confirm" and not isinstance(f, MissionFamily)]
+    return tuple(problem_name(family, 1 + k) for family in drawn for k in range(EACH_FAMILY))
+
+
+def _at_budget(per_variable: int) -> Experiment:
+    name = f"budgets-{per_variable}"
+    return Experiment(
+        name,
+        f"{per_variable} evaluations a variable, D = 10",
+        _named((*MODELS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")),
+        CEC_NAMES,
+        dims=(10,),
+        per_variable=per_variable,
+        runs=5,
+        about="Who is best when: the same problems and methods with smaller and larger budgets.",
+        views=("ranks", "critical", "feasibility"),
+    )
+
+
+FURTHER = {
+    "dimensions": Experiment(
+        "dimensions",
+        "CEC2017 in 10 and 30 dimensions",
+        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
+        CEC_NAMES,
+        dims=(10, 30),
+        about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
+        views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
+        focus=MODELS,
+    ),
+    "rwco": Experiment(
+        "rwco",
+        "Real-world problems up to 30 variables",
+        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
+        tuple(name for name in RW_NAMES if name not in LARGE),
+        most=2500,
+        runs=5,
+        about="38 of the 57 problems of the CEC2020 collection, 50 D evaluations and at most 2500. f+ν can be least at "
+        "a useless point there; feasibility first is what counts.",
+        views=("ranks", "critical", "values", "pairs", "feasibility"),
+        focus=MODELS,
+    ),
+    "rwco-large": Experiment(
+        "rwco-large",
+        "Real-world problems beyond 30 variables",
+        _named(QUICK_METHODS),
+        LARGE,
+        most=2500,
+        runs=5,
+        about="The other 19 of the 57, without the methods that model functions.",
+        views=("ranks", "critical", "values", "feasibility"),
+    ),
+    "families": Experiment(
+        "families",
+        "Families of generated problems that no policy was trained or chosen on",
+        _named((*MODELS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")),
+        _confirm_problems(),
+        dims=(10,),
+        runs=5,
+        about="Bowls, valleys, ripples, kinks and plateaus under constraints of every kind (docs/generated.md).",
+        views=("ranks", "critical", "feasibility"),
+        focus=MODELS,
+    ),
+    **{f"budgets-{k}": _at_budget(k) for k in PER_VARIABLE},
+    "parallel": Experiment(
+        "parallel",
+        "Points proposed at once",
+        tuple(Contender(f"TR-ES, batch {k}", "TR-ES", {"batch": k}) for k in (1, 4, 8, 32)),
+        CEC_NAMES,
+        dims=(10,),
+        runs=5,
+        about="What it costs to propose several points without waiting for the answer to any of them.",
+        views=("ranks", "pairs", "feasibility"),
+    ),
+}
