@@ -14,6 +14,7 @@ from meco.experiments.plan import printed
 from meco.experiments.plan.comparison import comparison, folder_name
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.plan.experiment import TestCase as Case
+from meco.experiments.plan.further import FURTHER
 from meco.experiments.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
 from meco.experiments.report.report import EACH, TOGETHER, known_experiments
 from meco.experiments.report.result_set import ResultSet
@@ -27,6 +28,8 @@ def test_every_experiment_of_the_paper_has_an_entry():
     assert list(PAPER) == [
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain", "steering",
+        "cec2017-10d", "cec2017-30d", "rwco", "rwco-large", "families",
+        "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "parallel",
     ]  # fmt: skip
     assert find_experiments("all") == list(PAPER.values())
 
@@ -38,7 +41,7 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
     assert len({c.label for c in e.contenders}) == len(e.contenders)
     assert set(e.views) <= {*EACH, *TOGETHER}
     assert {*e.quick, *e.focus} <= {*(c.label for c in e.contenders)}
-    assert e.runs == 10
+    assert e.runs == (5 if name in FURTHER else 10)
     assert Experiment.from_json(e.to_json()) == e
 
 

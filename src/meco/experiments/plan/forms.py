@@ -12,7 +12,8 @@ RUN = {"method": str, "options": str, "case": [object], "seed": int}
 PLAN = {
     "name": str, "title": str, "problems": [str], "dims": [Maybe(int)], "instance": str, "budget": Maybe(int),
     "per_variable": int, "most": int, "runs": int, "first_seed": int, "about": str, "views": [str], "printed": str,
-    "quick": [str], "focus": [str], "notes": [str], "files": {str: str}, "versions": {str: [object]}, "pins": {str: str},
+    "quick": [str], "focus": [str], "notes": [str], "files": {str: str}, "versions": {str: [object]},
+    "pins": {str: str},
     "contenders": [{"label": str, "method": str, "options": {str: object}, "most": Maybe(int)}],
 }  # fmt: skip
 MOST_RUNS = 10_000_000

@@ -24,6 +24,20 @@ def _confirm_problems() -> tuple[str, ...]:
     return tuple(problem_name(family, 1 + k) for family in drawn for k in range(EACH_FAMILY))
 
 
+def _in_dimension(dim: int) -> Experiment:
+    return Experiment(
+        f"cec2017-{dim}d",
+        f"CEC2017, D = {dim}",
+        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
+        CEC_NAMES,
+        dims=(dim,),
+        runs=5,
+        about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
+        views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
+        focus=MODELS,
+    )
+
+
 def _at_budget(per_variable: int) -> Experiment:
     name = f"budgets-{per_variable}"
     return Experiment(
@@ -40,16 +54,7 @@ def _at_budget(per_variable: int) -> Experiment:
 
 
 FURTHER = {
-    "dimensions": Experiment(
-        "dimensions",
-        "CEC2017 in 10 and 30 dimensions",
-        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
-        CEC_NAMES,
-        dims=(10, 30),
-        about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
-        views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
-        focus=MODELS,
-    ),
+    **{f"cec2017-{dim}d": _in_dimension(dim) for dim in (10, 30)},
     "rwco": Experiment(
         "rwco",
         "Real-world problems up to 30 variables",
