@@ -3,6 +3,7 @@
     python benchmarks/users.py [--seeds 5] [--solvers ...] [--designs ...] > benchmarks/results/users.txt
     python benchmarks/users.py --best            # long runs, for the best values in users_problems.py
 
+A run of Optuna's GPSampler takes three minutes of a core and more: name the other solvers to leave it out.
 Every solver is called bare, as its documentation recommends (users_solvers.py), and is judged by the points it
 evaluated within the budget: the best one with every g <= 0 and |h| within the design's tolerance. The gap is
 (f - best) / |best|; a run without a feasible point counts as infinite in the median.
