@@ -248,7 +248,10 @@ class EvaluationTable:
     def _extend(self, entries: Sequence[Any]) -> None:
         if entries:
             g, h = (stacked(c, n) for c, n in zip(zip(*((e.g, e.h) for e in entries)), self.counts))
-            codes = np.array([(e.attempt, e.fault) for e in entries], dtype=np.int64)
+            codes = np.zeros((len(entries), 2), dtype=np.int64)
+            for i, entry in enumerate(entries):
+                if entry.attempt or entry.fault:  # seldom
+                    codes[i] = entry.attempt, entry.fault
             self._add(np.array([e.x for e in entries]), np.array([e.f for e in entries]), g, h, codes, given=False)
 
     def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, given: bool) -> None:
@@ -280,5 +283,7 @@ class EvaluationTable:
 
 def stacked(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
     """Rows [n, width]; one of another width is nan."""
+    if not width:
+        return np.empty((len(rows), 0))
     blank = np.full(width, np.nan)
     return np.array([r if r.size == width else blank for r in rows]).reshape(len(rows), width)

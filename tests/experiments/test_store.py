@@ -244,3 +244,12 @@ def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
         store.add([(run(0), record(0))])
     with sqlite3.connect(tmp_path / STORE) as db:
         assert db.execute("SELECT score FROM runs").fetchall() == [(1.75,)]
+
+
+@pytest.mark.parametrize("name", ["meco", "format"])
+@pytest.mark.parametrize("value", [b"\xff\x00", b""])
+def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
+    with Store(tmp_path, create=True) as store:
+        store._db.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
+    with pytest.raises((DamagedFile, InvalidInput), match="is damaged|format"):
+        read_results(tmp_path)

@@ -169,7 +169,7 @@ def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
     print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
     if kept and result.stop_reason not in ("budget", "finished"):
-        print(f"`meco resume {kept}` goes on from here", file=sys.stderr)
+        print(f"meco: `meco resume {kept}` goes on from here", file=sys.stderr)
     if args.plot:
         _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
     if args.report:

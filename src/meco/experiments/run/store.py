@@ -234,6 +234,8 @@ class Store:
     def meta(self, name: str) -> str | None:
         """A fact about the store: its format, the version that wrote it."""
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        if found and not isinstance(found[0], str):
+            raise DamagedFile(f"{self.path} is damaged: its {name} is no text but {found[0]!r:.60}")
         return found[0] if found else None
 
     def done(self) -> set[Run]:
