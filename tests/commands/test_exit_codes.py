@@ -34,6 +34,7 @@ CODES = {
     1: ["policy verify spoilt.safetensors", f"bench --problem sphere bad.py:bad --dim 2 {BENCH}"],
     2: [
         f"solve never.py:fun {SOLVE}", f"solve never.py:fun {SOLVE} --json", f"solve raises.py:fun {SOLVE}",
+        f"solve good.py:fun {SOLVE} --checkpoint early --max-time 0", "resume run --yes --quiet --workers x",
         f"solve broken.py:fun {SOLVE}", f"solve none.py:fun {SOLVE}", "solve", "nope", "", "resume nowhere",
         "solve good.py:fun --budget x", "solve good.py:fun --budget 12 --method nope", "export nowhere",
         "report nowhere", "watch nowhere", "policy show nowhere",

@@ -251,5 +251,5 @@ def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
 def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
     with Store(tmp_path, create=True) as store:
         store._db.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
-    with pytest.raises((DamagedFile, InvalidInput), match="is damaged|format"):
+    with pytest.raises((DamagedFile, InvalidInput), match=r"is damaged|format"):
         read_results(tmp_path)
