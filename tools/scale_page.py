@@ -82,7 +82,7 @@ def draw(points: Points, file: Path) -> None:
         panel.tick_params(labelsize=8)
         panel.grid(alpha=0.25, lw=0.5)
     panels[0].set_ylabel("µs per evaluation", fontsize=9)
-    panels[0].legend(fontsize=7, frameon=False)
+    panels[-1].legend(fontsize=7, frameon=False, loc="center")
     figure.savefig(file, dpi=130)
     plt.close(figure)
 

@@ -86,7 +86,7 @@ def rows(x: Array, index: Array) -> Array:
     runs, count = x.shape[0], x.shape[1]
     if runs == 1 and isinstance(x, np.ndarray):  # the single user's case, without the detour below
         if index.shape[1] == 1:
-            return x[:, (first := int(index[0, 0])) : first + 1]
+            return x[:, (first := int(index[0, 0])) : first + 1].copy()
         return x[0].take(index[0], axis=0)[None]
     xp = namespace(x)
     flat = xp.reshape(x, (runs * count, *x.shape[2:]))

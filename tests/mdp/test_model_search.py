@@ -5,14 +5,19 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.engines.engine import Task
 from meco.errors import InvalidInput, UnknownName
+from meco.evaluator import Evaluator
 from meco.mdp import load_policy, policy_names, save_policy
-from meco.mdp.model_search import correcting_shape
+from meco.mdp.model_search import correcting_shape, steered_search
 from meco.mdp.network import NetworkShape, Weights, draw_weights
 from meco.mdp.policy import Choosing, Correcting, Greedy
+from meco.streams import Streams
 from meco.training.search import engine_digest
 
 RECORD = {"features": "model-search", "controls": "theta-and-share", "kind": "correcting"}
+
+ZEROS = Correcting(Weights(*(np.zeros(sizes) for sizes in correcting_shape(1).layers)), RECORD)
 
 
 def runs(policy, seeds=(1, 2), budget=120):
@@ -68,7 +73,7 @@ def test_a_policy_of_other_features_or_controls_is_refused():
 
 
 def test_a_network_of_zeros_sets_what_the_engine_would():
-    steered, alone = runs("meco-tr")[0], meco.solve("TR-ES", "ring", 120, [1])[0]
+    steered, alone = runs(ZEROS)[0], meco.solve("TR-ES", "ring", 120, [1])[0]
     at = np.flatnonzero(np.diff(steered.trace["theta"]))[0] + 1
     assert abs(steered.trace["theta"][at] - alone.trace["theta"][at]) < 0.03  # it stands until the next decision
 
@@ -98,8 +103,17 @@ def test_choosing_policies_take_a_place_of_their_grid_or_the_rule():
     steered = runs(Choosing(zeros._replace(b2=seventh), record))[0]
     assert set(steered.trace["theta"][1:]) == {controls.grid[7][0]}
     assert set(steered.trace["share"][1:]) == {controls.grid[7][1]}
-    for rule, zero in zip(runs(Choosing(zeros._replace(b2=last), record)), runs("meco-tr")):
+    for rule, zero in zip(runs(Choosing(zeros._replace(b2=last), record)), runs(ZEROS)):
         assert_array_equal(rule.x, zero.x)
+
+
+def test_what_other_searches_found_goes_to_the_models():
+    evaluator = Evaluator(meco.get_problem("ring"), 60, 1)
+    search = steered_search(ZEROS, Task.of(evaluator, Streams([1])))
+    search.tell(x := search.ask(), evaluator.evaluate(x))
+    known = search.engine.seen.count
+    search.learn(x[:, :3] * 0.5, evaluator.peek(x[:, :3] * 0.5))
+    assert search.engine.seen.count == known + 3
 
 
 def test_correcting_policies_keep_the_ranges_of_their_controls(own):
