@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, namespace, possibly
 from meco.engines.engine import Task
 from meco.engines.model.region import Region
 from meco.engines.model.step import Place, Step, relaxed_step
@@ -19,7 +19,9 @@ class Lattice:
         self.width = xp.where(width > 0.0, width, 1.0)
         self.least, self.most = xp.ceil(task.lower), xp.floor(task.upper)
         self.grain = xp.where(self.whole, 1.0 / self.width, 0.0)[:, 0, :]  # [B or 1, D]: distance of two places
-        self.mixed = not bool(xp.all(self.whole))  # whether some variables are continuous
+        assert task.whole is not None
+        whole = task.whole[:, 0, :]
+        self.mixed = xp.any(whole, axis=-1) & ~xp.all(whole, axis=-1)  # [B or 1]: whether variables are of both kinds
 
     def snapped(self, x: Array) -> Array:
         """Points [B, n, D] with whole-number variables at the place that is evaluated for them."""
@@ -29,15 +31,21 @@ class Lattice:
         return xp.where(self.whole, (value - self.lower) / self.width, x)
 
     def settled(self, step: Step, place: Place, region: Region, theta: Array) -> Step:
-        """The step again with whole numbers held where rounding takes them.
+        """The step again, where variables are of both kinds, with whole numbers held where rounding takes them.
 
         The other variables make up for what rounding does to the constraints; without it hardly an equality is met.
         """
+        if not possibly(self.mixed):
+            return step
         xp, delta = namespace(step.s), region.delta[:, None]
         x = xp.clip(region.centre + delta * step.s, min=0.0, max=1.0)
         s = (self.snapped(x[:, None, :])[:, 0, :] - region.centre) / delta
         low, high = (xp.where(self.grain > 0.0, s, side) for side in (place.low, place.high))
-        return relaxed_step(place._replace(low=low, high=high), theta, step.multipliers, step.weights)
+        again = relaxed_step(place._replace(low=low, high=high), theta, step.multipliers, step.weights)
+        mixed = self.mixed[:, None]
+        s, value, multipliers = (xp.where(mixed, new, old) for new, old in zip(again[:3], step[:3]))
+        weights = step.weights._replace(w=xp.where(mixed, again.weights.w, step.weights.w))
+        return Step(s, value, multipliers, weights)
 
     def neighbours(self, centre: Array) -> Array:
         """The centre [B, D] moved by one place along each variable, both ways: [B, 2 D, D]; continuous ones stay."""

@@ -128,7 +128,7 @@ class TrustRegion(Engine):
         place, around = self._place(view), self.region
         weights = self.region.weights.faded(self.task.dim)
         step = relaxed_step(place, self.theta(), self.region.multipliers, weights)
-        if self.lattice is not None and self.lattice.mixed:
+        if self.lattice is not None:
             step = self.lattice.settled(step, place, self.region, self.theta())
         self.region = self.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(place.value, place.n_ineq, step.weights)
