@@ -51,3 +51,15 @@ def test_continuous_variables_make_up_for_the_rounding_of_whole_numbers(seed):
     found = meco.minimize(fun, [(0, 40), (0, 10), (0, 10)], integrality=[True, False, False], budget=60, seed=seed)
     assert found.feasible
     assert_allclose(found.fun, 0.0904, atol=1e-3)
+
+
+def test_a_new_start_may_flip_variables_of_two_places():
+    """A quarter of the cube is less than half the way between 0 and 1: rounding would take every start back."""
+    reached = set()
+
+    def values(x):
+        reached.add(tuple(np.round(x).astype(int)))
+        return float(np.dot(x, [3.0, 1.0, 2.0, 5.0, 4.0]))
+
+    meco.minimize(values, [(0, 1)] * 5, integrality=True, budget=150, seed=1)
+    assert len(reached) >= 28  # of 32

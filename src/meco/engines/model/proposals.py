@@ -26,11 +26,15 @@ def least_known(view: View, place: Place, delta: Array, u: Array, count: int) ->
     return rows(tries, xp.argsort(-unknown, axis=-1, stable=True)[:, :count])
 
 
-def new_start(seen: SeenPoints, region: Region, u: Array) -> Array:
-    """A point near the one of least merit, anywhere if all have failed; u [B, D] in (0, 1)."""
+def new_start(seen: SeenPoints, region: Region, u: Array, grain: Array | float = 0.0) -> Array:
+    """A point near the one of least merit, anywhere if all have failed; u [B, D] in (0, 1).
+
+    Whole-number variables may move by one place, grain [B, D], however far apart two places are.
+    """
     xp = namespace(u)
     chosen = best(Merit().values(seen.evaluation(), region.weights).last_where(seen.failed))[:, None]
-    near = rows(seen.x, chosen)[:, 0, :] + 2.0 * AROUND * (u - 0.5)
+    width = xp.maximum(xp.zeros_like(u) + AROUND, xp.zeros_like(u) + grain)
+    near = rows(seen.x, chosen)[:, 0, :] + 2.0 * width * (u - 0.5)
     return xp.where(xp.all(seen.failed, axis=-1)[:, None], u, xp.clip(near, min=0.0, max=1.0))
 
 

@@ -222,7 +222,7 @@ class TrustRegion(Engine):
     def _restarted(self, again: Array, u: Array) -> Array:
         """Forget the region where again [B] holds, and begin anew; u [B, D]."""
         region, xp = self.region, namespace(u)
-        x = new_start(self.seen, region, u)
+        x = new_start(self.seen, region, u, 0.0 if self.lattice is None else self.lattice.grain)
         self.region = region._replace(
             start=region.start + xp.astype(again, region.start.dtype),
             delta=xp.where(again, self.radius, region.delta),
