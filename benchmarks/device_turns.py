@@ -1,0 +1,66 @@
+"""Complete runs of TR-ES per second on an accelerator, turns recorded as CUDA graphs or made one by one.
+
+    python benchmarks/device_turns.py [--dim 10] [--runs 16384] [--plain] [--profile]
+
+Generated problems ("bowl-linear", six constraints), 50 D evaluations; the first turns, which record, are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from meco.engines.engine import Task
+from meco.engines.graphs import Turns
+from meco.engines.model.trust_region_es import TrustRegionES
+from meco.evaluator import Evaluator
+from meco.problems.generated import make_batch
+from meco.streams import DeviceStreams
+
+DIFFERENT = 256  # problems; the others repeat them with other random numbers
+WARM = 33  # turns
+
+
+def begun(dim: int, runs: int, device: str) -> tuple[Turns, Evaluator]:
+    """A search on the device, before its first turn."""
+    rng = DeviceStreams(1, runs, device)
+    problems = make_batch("bowl-linear", [run % DIFFERENT for run in range(runs)], dim)
+    evaluator = Evaluator(problems, 50 * dim, runs, rng.xp, device)
+    return Turns(TrustRegionES(Task.of(evaluator, rng)), evaluator), evaluator  # type: ignore[arg-type]
+
+
+def main() -> None:
+    import torch
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dim", type=int, default=10)
+    parser.add_argument("--runs", type=int, default=16384)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--plain", action="store_true", help="no recording")
+    parser.add_argument("--profile", action="store_true", help="where the time of five plain turns goes")
+    args = parser.parse_args()
+    turns, evaluator = begun(args.dim, args.runs, args.device)
+    turns.records = turns.records and not (args.plain or args.profile)
+    turns.advance(WARM)
+    torch.cuda.synchronize()
+    if args.profile:
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            turns.advance(5)
+            torch.cuda.synchronize()
+        print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=30, max_name_column_width=60))
+        return
+    count, start = 0, time.perf_counter()
+    while evaluator.left > 0:
+        turns.advance(1)
+        count += 1
+    torch.cuda.synchronize()
+    each = (time.perf_counter() - start) / count
+    print(
+        f"TR-ES, D = {args.dim}, {args.runs} in flight, {torch.cuda.get_device_name()}: {1e3 * each:.1f} ms a turn, "
+        f"{args.runs / (each * 50 * args.dim):.0f} complete runs/s, "
+        f"{torch.cuda.max_memory_allocated() / args.runs / 1e6:.2f} MB per run"
+    )
+
+
+if __name__ == "__main__":
+    main()
