@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-attack lint docs serve-docs screens bench clean
+.PHONY: help demo test test-slow test-attack lint docs serve-docs screens bench release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -45,6 +45,9 @@ screens: docs ## Take the screenshots that the documentation shows (needs chromi
 
 bench: $(VENV)/.dev ## Measure the fast benchmarks, and say what got slower
 	$(BIN)/python benchmarks/bench.py
+
+release: $(VENV)/.dev ## Build a release and try it from a local index in a fresh environment
+	$(BIN)/python tools/release.py
 
 clean: ## Remove everything that was built
 	rm -rf $(VENV) site build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
