@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
 import subprocess
 import sys
@@ -253,3 +254,10 @@ def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
         store._db.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
     with pytest.raises((DamagedFile, InvalidInput), match=r"is damaged|format"):
         read_results(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_the_place_of_a_store_is_not_read(tmp_path):
+    os.mkfifo(tmp_path / "results.sqlite")
+    with pytest.raises(DamagedFile, match="no plain file"):
+        Store(tmp_path)

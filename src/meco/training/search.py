@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.errors import InvalidInput
+from meco.errors import DamagedFile, InvalidInput
+from meco.files.schema import check
 from meco.files.source_digest import source_digest
 from meco.mdp.model_search import DECISIONS, SEARCH_CONTROLS, SEARCH_FEATURES, steered_search
 from meco.mdp.network import NetworkShape, Weights, draw_weights, packed, unpacked
@@ -234,12 +235,19 @@ class PolicySearch:
     def resume(self) -> None:
         """Go on from the checkpoint, which must be of the same training and engine."""
         arrays, state = read_checkpoint(self.checkpoint)
-        same = {**state["config"], "iterations": self.config.iterations} == self.config.as_dict()
-        if not same or state["engine"] != self.digest:
+        settings = state.get("config")
+        same = (
+            isinstance(settings, dict) and {**settings, "iterations": self.config.iterations} == self.config.as_dict()
+        )
+        if not same or state.get("engine") != self.digest:
             raise InvalidInput(f"{self.checkpoint} belongs to a training with other settings or another engine")
-        self.evolution = Evolution(arrays["mean"], arrays["first"], arrays["second"], state["steps"])
-        self.rows = state["rows"]
-        self.snapshots = list(zip(*state["judged"], arrays["snapshots"]))
+        try:
+            check(state, {"config": dict, "steps": int, "rows": [dict], "judged": [[object]]}, "its state")
+            self.evolution = Evolution(arrays["mean"], arrays["first"], arrays["second"], state["steps"])
+            self.rows = state["rows"]
+            self.snapshots = list(zip(*state["judged"], arrays["snapshots"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train anew") from error
 
 
 def record(search: PolicySearch) -> dict[str, Any]:

@@ -215,7 +215,7 @@ class Trainer:
         """Go on from the checkpoint, which must be of the same training."""
         assert self.checkpoint is not None
         arrays, state = read_checkpoint(self.checkpoint)
-        if state["configs"] != [c.as_dict() for c in self.configs]:
+        if state.get("configs") != [c.as_dict() for c in self.configs]:
             raise InvalidInput(
                 f"{self.checkpoint} belongs to a training with other settings; "
                 "resume with the same ones, or start anew without resuming"

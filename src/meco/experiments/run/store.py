@@ -115,6 +115,8 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         if not self.path.exists():
             raise InvalidInput(f"{self.folder} holds no results: {STORE} is missing; meco reproduce or bench makes one")
+        if not self.path.is_file():
+            raise DamagedFile(f"{self.path} is not read: it is no plain file")
         writable = os.access(self.path, os.W_OK) and os.access(self.folder, os.W_OK)
         target = self.path.resolve().as_uri() + ("?mode=rw" if writable else "?mode=ro&immutable=1")
         return sqlite3.connect(target, uri=True, isolation_level=None, timeout=30)
