@@ -6,8 +6,9 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from meco import __version__
@@ -51,7 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(AttributeError, ValueError):  # names of files and messages may not be UTF-8
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        code = _run(list(sys.argv[1:] if argv is None else argv))
+        with _warnings_in_a_line():
+            code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -66,6 +68,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         code, said = _explained(error)
         print("meco: " + " ".join(said.split()), file=sys.stderr)
         return code
+
+
+@contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """What Python warns of, as the other lines are, without the place in the source."""
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"meco: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _run(arguments: list[str]) -> int:

@@ -43,7 +43,7 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray, li
         raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
     count, dim = len(number) if number.ndim == 1 else -1, len(inputs["lower"])
     shapes = [(count, dim), (count,), (count, inputs["n_ineq"]), (count, inputs["n_eq"])]
-    rising = number.dtype.kind in "iu" and bool((np.diff(number) > 0).all() and (number >= 0).all())
+    rising = count >= 0 and number.dtype.kind in "iu" and bool((np.diff(number) > 0).all() and (number >= 0).all())
     if [v.shape for v in values] != shapes or not rising or len(inputs["upper"]) != dim:
         raise DamagedFile("this is not the state of an Optimizer: its columns do not fit together")
     return inputs, number, values, known

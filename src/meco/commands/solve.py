@@ -174,6 +174,8 @@ def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
         _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
     if args.report:
         print(f"page: {result.report(args.report)}", file=sys.stderr)
+    if not result.feasible:
+        print("meco: no feasible point was found", file=sys.stderr)
     return 0 if result.feasible else INFEASIBLE
 
 
@@ -205,6 +207,8 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     best = _best(results)
     if args.plot:
         _picture(args.plot, args.target, best.x, lambda path: _curves(results, path))
+    if not best.feasible:
+        print("meco: no feasible point was found", file=sys.stderr)
     return 0 if best.feasible else INFEASIBLE
 
 
