@@ -3,8 +3,9 @@
     python tools/join_results.py results new-runs [more-runs ...]
 
 A store never mixes versions. Searches that are bit for bit the same in two versions, which tests/data/digests.json
-holds, may be shown side by side all the same: the sessions in the file say which version made what. Plans are those of
-this version, with the contenders that have runs. Runs of MeCO-TR that name no policy were made with the shipped one.
+holds, may be shown side by side all the same: the sessions in the file say which version made what. Plans and policies
+are those of this version, with the contenders that have runs. Runs of MeCO-TR that name no policy were made with the
+shipped one.
 """
 
 from __future__ import annotations
@@ -38,16 +39,21 @@ def planned(old: list[Experiment], runs: dict[Run, Record]) -> list[Experiment]:
         earlier = next((e for e in old if e.name == name), None)
         plan = earlier if name not in PAPER else PAPER[name].pinned()
         assert plan is not None
-        plan = replace(plan, pins={**plan.pins, **(earlier.pins if earlier else {})})
+        plan = replace(plan, pins={**(earlier.pins if earlier else {}), **plan.pins})
         present = []
         for contender in plan.contenders:
             full = replace(contender, most=None)
-            counts = [sum(run in runs for run in plan.runs_of(full, case)) for case in plan.cases()]
-            if max(counts, default=0) and min(counts) > 0:
-                present.append(replace(contender, most=min(counts) if min(counts) < plan.runs else None))
+            count = min((made_of(plan.runs_of(full, case), runs) for case in plan.cases()), default=0)
+            if count:
+                present.append(replace(contender, most=count if count < plan.runs else None))
         if present:
             made.append(replace(plan, contenders=tuple(present)))
     return made
+
+
+def made_of(wanted: list[Run], runs: dict[Run, Record]) -> int:
+    """How many of these runs there are, up to the first that is missing: a plan has consecutive seeds."""
+    return next((k for k, run in enumerate(wanted) if run not in runs), len(wanted))
 
 
 def main() -> None:
@@ -55,7 +61,7 @@ def main() -> None:
     parts = [read_results(path) for path in (folder, *others)]
     runs = {named(run): record for part in parts for run, record in part.runs.items()}
     sessions = {name: facts for part in parts for name, facts in part.sessions.items()}
-    experiments = planned(parts[0].experiments, runs)
+    experiments = planned([e for part in parts for e in part.experiments], runs)
     joined = Results(__version__, runs, {}, experiments, sessions, digest(runs))
     print(write_compact(joined, folder / COMPACT), len(runs), "runs")
     for e in experiments:

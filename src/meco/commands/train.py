@@ -22,7 +22,8 @@ from meco.training.record import write_trained
 
 SEARCHES = ("tr", "tr-direct")  # the presets that are no trainings of the paper: from held controls, and direct
 STOPPED = 130  # exit code after a clean stop that --resume can continue
-NOT_OF_THE_POLICY = ("--out", "--only", "--save-every")  # options with a value that do not change the result
+# options with a value that do not change the result
+NOT_OF_THE_POLICY = ("--out", "--only", "--save-every", "--processes", "--seconds")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +96,7 @@ def _search(args: argparse.Namespace) -> int:
             config = kind(seed=seed, device=args.device or "cpu").changed(dict(_pair(t) for t in args.set))
             config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
             late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
-            command = shlex.join(["meco", *sys.argv[1:]])
+            command = shlex.join(["meco", *_telling(sys.argv[1:])])
             if holds:
                 done = produce_holding(config, args.out, args.processes, late, say, command)
             else:
@@ -178,6 +179,11 @@ def _kept(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
 
 def command_for(arguments: Sequence[str], name: str) -> str:
     """The command that makes this one policy again, whatever was trained beside it."""
+    return shlex.join(["meco", *_telling(arguments), "--only", name])
+
+
+def _telling(arguments: Sequence[str]) -> list[str]:
+    """The words of a command that change the policy; where it is written and how long that may take are left out."""
     words, rest = [], list(arguments)
     while rest:
         word = rest.pop(0)
@@ -185,7 +191,7 @@ def command_for(arguments: Sequence[str], name: str) -> str:
             rest.pop(0)
         elif word not in ("--resume", "--quiet") and not word.startswith(tuple(f"{o}=" for o in NOT_OF_THE_POLICY)):
             words.append(word)
-    return shlex.join(["meco", *words, "--only", name])
+    return words
 
 
 def _pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:

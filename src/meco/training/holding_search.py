@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from meco.engines.es.maes import native_size
+from meco.errors import InvalidInput
 from meco.files.atomic import write_bytes
 from meco.mdp.model_search import DECISIONS, SEARCH_FEATURES
 from meco.mdp.network import Weights
@@ -25,6 +26,7 @@ from meco.training.holding import ALTERNATIVES, Game, drawn_plan, own_quantiles,
 from meco.training.judging import Verdict, judged
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep
 from meco.training.record import commit
+from meco.training.references import WIDEST
 from meco.training.regression import Regression, Samples, fitted
 from meco.training.search import engine_digest
 from meco.training.search_config import Settings
@@ -50,11 +52,16 @@ class HoldingConfig(Settings):
     problems: int = 6  # of each train family, at each D and budget
     judges: int = 8  # of each choose family, at each D
     judge_seeds: int = 2
-    width: int = 4096  # runs in lockstep, at most; fewer are faster on a CPU
+    width: int = 4096  # runs in lockstep, at most
     seed: int = 1
     device: str = "cpu"
 
     least_one = ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width")
+
+    @property
+    def lockstep(self) -> int:
+        """Runs of one game, at most; on a CPU, where row b is run b alone, as few as share the work among processes."""
+        return min(self.width, WIDEST) if self.device == "cpu" else self.width
 
     def layout(self) -> list[tuple[int, int]]:
         """Where it trains: D and evaluations per variable."""
@@ -75,6 +82,8 @@ class HoldingSearch:
         self.config, self.folder, self.call, self.say = config, Path(folder), call, say
         self.folder.mkdir(parents=True, exist_ok=True)
         self.matches = drawn_matches("train", config.layout(), config.problems, config.families)
+        if not self.matches or not self.judging_matches("choose"):
+            raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
         self.samples: list[Samples] = []
         self.fits: list[tuple[Weights, dict[str, Any]]] = []
         self.references: dict[int, Any] = {}  # outcomes of the first round, by match
@@ -120,11 +129,11 @@ class HoldingSearch:
         facts = {"config": self.config.as_dict(), "engine": engine_digest()}
         if path.is_file():
             arrays, state = read_checkpoint(path)
-            if state == facts:
+            if facts.items() <= state.items():
                 self._remember(match, arrays)
                 return arrays["q"], arrays["states"]
         policies = [Choosing(weights) for weights, _ in self.fits]
-        size = self.config.width
+        size = self.config.lockstep
         parts = [slice(k, k + size) for k in range(0, len(match), size)]
         games = [
             Game(
@@ -143,11 +152,14 @@ class HoldingSearch:
     def _remember(self, match: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
         own_quantiles(Outcomes(*(arrays[name] for name in Outcomes._fields)), match, self.references)
 
+    def judging_matches(self, chosen: str) -> list[Match]:
+        """Matches of the families of a set that candidates are compared on."""
+        return drawn_matches(chosen, self.config.judged_at(), self.config.judges, self.config.families)
+
     def judge(self, chosen: str = "choose") -> Verdict:
         """The networks of all rounds and margins beside constants, the own rule and random controls."""
         c = self.config
-        matches = drawn_matches(chosen, c.judged_at(), c.judges, c.families)
-        return judged(self.candidates(), matches, c.judge_seeds, self.call, c.device, c.width)
+        return judged(self.candidates(), self.judging_matches(chosen), c.judge_seeds, self.call, c.device, c.lockstep)
 
     def candidates(self) -> dict[str, Choosing]:
         """What the choice is among, by name."""

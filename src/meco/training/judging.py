@@ -67,19 +67,23 @@ def judged(
     device: str = "cpu",
     width: int = 4096,
 ) -> Verdict:
-    """Every kind of control on every match with every seed; constants and the own rule are the references."""
+    """Every kind of control on every match, with seeds of its own; constants and the own rule are the references.
+
+    No kind earns more than 1: a lead beyond every reference is not open to the references.
+    """
     names = (*STEADY, "own rule", *policies, "random")
     each = (*policies.values(), RandomPolicy())
     held = [*CONSTANTS, (np.nan, np.nan), *[(np.nan, np.nan)] * len(each)]
     games, places = [], []
     for group in in_lockstep(matches):
         rows = [(i, k, s) for i in group for k in range(len(names)) for s in range(seeds)]
-        for part in (rows[a : a + width] for a in range(0, len(rows), width)):
+        for first in range(0, len(rows), width):
+            part = rows[first : first + width]
             kinds = np.array([k for _, k, _ in part])
             theta, share = np.array(held)[kinds].T
             base = np.maximum(kinds - len(STEADY) - 1.0, -1.0)
             plan = Plan(theta, share, np.where(base < 0, 0.0, NEVER), base)
-            numbers = [FIRST_SEED + 7 * group[0] + j for j in range(len(part))]
+            numbers = [FIRST_SEED + 7 * group[0] + first + j for j in range(len(part))]
             games.append(Game([matches[i] for i, _, _ in part], numbers, each, plan, device, writes=False))
             places.append(part)
     found = np.full((3, len(matches), len(names), seeds), np.nan)
@@ -89,7 +93,7 @@ def judged(
     outcomes = Outcomes(found[0], found[1], found[2] > 0)
     references = Outcomes(*(part[:, : len(STEADY) + 1].reshape(len(matches), -1) for part in outcomes))
     q = [
-        quantile(Outcomes(*(part[:, k, s] for part in outcomes)), references)
+        np.minimum(quantile(Outcomes(*(part[:, k, s] for part in outcomes)), references), 1.0)
         for k in range(len(names))
         for s in range(seeds)
     ]

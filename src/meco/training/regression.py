@@ -77,7 +77,7 @@ def fitted(samples: Samples, controls: ControlSet, settings: Regression) -> tupl
         loss.backward()
         adam.step()
         falling.step()
-        if (step + 1) % settings.checked_every == 0:
+        if (step + 1) % settings.checked_every == 0 or step + 1 == settings.steps:
             with torch.no_grad():
                 found = float(error(checked))
             if found < best:

@@ -1,0 +1,122 @@
+"""Held controls: what a run follows before and after its change, trainings that go on, and how policies are judged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+pytest.importorskip("torch")
+
+from meco.cli import main
+from meco.errors import InvalidInput
+from meco.mdp import load_policy
+from meco.mdp.controls import CONTROLS
+from meco.mdp.policy import ConstantControls
+from meco.mdp.quantile import Outcomes
+from meco.training import holding_search
+from meco.training.holding import ALTERNATIVES, NEVER, OWN_RULE, Following, Plan, drawn_plan, own_quantiles
+from meco.training.holding_search import HoldingConfig, HoldingSearch
+from meco.training.judging import judged
+from meco.training.matches import Match
+from meco.training.regression import basis
+
+SMALL = HoldingConfig(
+    hidden=4, steps=20, rounds=2, runs=6, least=6, families=("bowl-linear", "valley-planes"), dims=(2,),
+    per_variable=(20,), problems=2, judges=1, judge_seeds=1,
+)  # fmt: skip
+
+
+def test_a_run_follows_its_policy_up_to_the_change_and_holds_from_there_on():
+    nan = np.nan
+    plan = Plan(np.array([0.9, nan, 0.9]), np.array([0.2, nan, 0.2]), np.array([1.0, 0.0, NEVER]), np.array([0, -1, 0]))
+    policy = Following([ConstantControls({"theta": 0.25, "share": 0.5})], plan, writes=True)
+    s = np.zeros((3, 29))
+    s[:, -2:] = 0.75, 0.1  # what the engine's own rule would set
+    first, second = (policy.decide(s, np.zeros((3, 2)), CONTROLS["theta-by-share"]) for _ in range(2))
+    assert_array_equal(first["theta"], [0.25, 0.75, 0.25])
+    assert_array_equal(second["theta"], [0.9, 0.75, 0.25])
+    assert_array_equal(second["share"], [0.2, 0.1, 0.5])
+    assert len(policy.states) == 2
+
+
+def test_a_plan_holds_what_it_says_it_holds():
+    plan, held = drawn_plan(np.random.default_rng(1), 500, 20, policies=2)
+    rule = held == OWN_RULE
+    assert np.isnan(plan.theta[rule]).all()
+    assert_array_equal(plan.share[~rule], np.array(ALTERNATIVES.grid)[held[~rule], 1])
+    assert set(plan.base) == {-1.0, 1.0}  # the engine's own rule, and the newest policy
+    assert plan.change.max() < 20
+
+
+def test_the_first_runs_of_a_match_are_what_later_ones_are_ranked_among():
+    known: dict[int, Outcomes] = {}
+    match, yes, none = np.array([4, 4]), np.array([True, True]), np.zeros(2)
+    assert_array_equal(own_quantiles(Outcomes(np.array([1.0, 2.0]), none, yes), match, known), [0.75, 0.25])
+    later = own_quantiles(Outcomes(np.array([0.0, 3.0]), none, yes), match, known)
+    assert_array_equal(later, [1.0, 0.0])
+
+
+def test_the_basis_tells_the_own_rule_from_every_combination():
+    rows = basis(ALTERNATIVES)
+    assert rows.shape == (OWN_RULE + 1, 7)
+    assert_array_equal(rows[-1], [0, 0, 0, 0, 0, 0, 1])
+    assert not rows[:-1, -1].any()
+
+
+def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_path, monkeypatch):
+    games = []
+    played = holding_search.played
+    monkeypatch.setattr(holding_search, "played", lambda game: (games.append(game), played(game))[1])
+
+    def search(folder):
+        return HoldingSearch(SMALL, folder, say=lambda line: None)
+
+    whole = search(tmp_path / "whole")
+    assert whole.run()
+    count = len(games)
+    stops = iter([False, True])
+    assert not search(tmp_path / "broken").run(lambda: next(stops))
+    resumed = search(tmp_path / "broken")
+    assert resumed.run()
+    assert len(games) == 2 * count  # no game was played twice
+    for here, there in zip(resumed.fits[-1][0], whole.fits[-1][0]):
+        assert_array_equal(here, there)
+
+
+def test_games_do_not_depend_on_how_many_are_played_at_once(tmp_path):
+    wide, narrow = (HoldingSearch(replace(SMALL, width=w), tmp_path / str(w), say=lambda line: None) for w in (4096, 5))
+    for search in (wide, narrow):
+        assert search.round(0, lambda: False)
+    for one, other in zip(wide.samples, narrow.samples):
+        assert_array_equal(one.quantile, other.quantile)
+        assert_array_equal(one.s, other.s)
+
+
+def test_no_kind_of_control_earns_more_than_the_references_can():
+    constant = ConstantControls({"theta": 0.0, "share": 0.0})
+    matches = [Match("bowl-linear", 1, 2, 40), Match("valley-planes", 1, 2, 40)]
+    found = judged({"constant": constant}, matches, seeds=2)
+    assert found.quantiles.max() <= 1.0
+    assert found.names[-2:] == ("constant", "random")
+    apart = judged({"constant": constant}, matches, seeds=2, width=7)
+    assert_array_equal(found.outcomes.f, apart.outcomes.f)
+
+
+def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
+    settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
+    command = ["train", "--preset", "tr", *settings, "--quiet", "--out", str(tmp_path), "--processes", "1"]
+    monkeypatch.setattr("sys.argv", ["meco", *command])
+    assert main(command) == 0
+    told = load_policy(tmp_path / "meco-tr.safetensors").metadata
+    assert told["kind"] == "choosing"
+    assert told["controls"] == ALTERNATIVES.name
+    assert told["families"] == {"train": ["bowl-linear"], "choose": ["valley-planes"]}
+    assert str(tmp_path) not in told["command"]
+    assert told["command"].startswith("meco train --preset tr --set=")
+
+
+@pytest.mark.parametrize("family", SMALL.families)
+def test_a_training_needs_families_to_train_on_and_others_to_choose_on(tmp_path, family):
+    with pytest.raises(InvalidInput, match="some to train on and some to choose on"):
+        HoldingSearch(replace(SMALL, families=(family,)), tmp_path)
