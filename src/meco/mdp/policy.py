@@ -21,6 +21,7 @@ from meco.registry import Registry
 
 __all__ = [
     "KINDS",
+    "Choosing",
     "ConstantControls",
     "ConstantPolicy",
     "Correcting",
