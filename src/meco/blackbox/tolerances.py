@@ -21,7 +21,8 @@ def read_tolerance(given: Any, keyword: str) -> Tolerance:
     """The tolerance in one of its three forms, every number in it checked."""
     if isinstance(given, Mapping):
         return {str(name): _number(value, f"{keyword}[{name!r}]") for name, value in given.items()}
-    if isinstance(given, (Sequence, np.ndarray)) and not isinstance(given, str) and np.ndim(given) == 1:
+    listed = given.ndim == 1 if isinstance(given, np.ndarray) else isinstance(given, Sequence)
+    if listed and not isinstance(given, (str, bytes)):
         return [_number(value, f"{keyword}[{i}]") for i, value in enumerate(given)]
     return _number(given, keyword)
 

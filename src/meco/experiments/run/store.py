@@ -56,6 +56,9 @@ class Store:
             if create and self._empty():
                 self._create()
             self._check()
+        except UnicodeDecodeError as error:  # sqlite quotes what it cannot read
+            self.close()
+            raise DamagedFile(f"{self.path} is damaged: {error}") from error
         except BaseException:
             self.close()
             raise
