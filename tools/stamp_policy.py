@@ -1,9 +1,9 @@
 """Say that a policy still steers an engine that has changed since its training, and why.
 
-    python tools/stamp_policy.py meco-tr "steps of whole-number variables; searches without them are the same"
+    python tools/stamp_policy.py meco-tr "steps of whole-number variables (one train family of fifteen)"
 
-The policy keeps its weights. Its record names the engine's present digest, the one it was trained with, and the reason:
-for changes that leave the searches it learnt from bit for bit as they were. Anything else asks for a new training.
+The policy keeps its weights. Its record names the engine's present digest, the one it was trained with, and what has
+changed: for changes that leave nearly all searches it learnt from bit for bit as they were, until the next training.
 """
 
 from __future__ import annotations
