@@ -1,7 +1,7 @@
-"""Draw what a policy of MeCO-TR does: theta and share over the run by family, and which features matter.
+"""Draw what a policy of MeCO-TR does: theta and share over the run by family and D, and which features matter.
 
-    python tools/draw_control.py meco-tr docs/images/control.png --set confirm --dim 10 --problems 8
-    python tools/draw_control.py meco-tr docs/images/importance.png --importance RESULTS.jsonl
+    python tools/draw_control.py meco-tr docs/images/control.png --dims 5,10 --problems 12
+    python tools/draw_control.py meco-tr importance.png --importance RESULTS.jsonl
 
 RESULTS.jsonl is what `benchmarks/control.py --importance --out` kept.
 """
@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import matplotlib
 
@@ -19,45 +21,81 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-import meco
-from meco.problems.generated import GENERATED, Family, make_batch
+from meco.arrays import Array
+from meco.mdp.controls import ControlSet
+from meco.mdp.features import FEATURES
+from meco.mdp.model_search import SEARCH_FEATURES, steered_search
+from meco.mdp.policy import Policy
+from meco.mdp.resolve import find_policy
+from meco.training.matches import drawn_matches, play
 
-GRID = np.linspace(0.0, 1.0, 101)  # of the budget
+FAMILIES = "basin-free,funnels-linear,ripples-many,funnels-empty,ring-curved,valley-saddle"
 COLOURS = {"theta": "C0", "share": "C1"}
+SPENT = FEATURES[SEARCH_FEATURES].names.index("budget spent")
 
 
-def courses(policy: Any, family: str, dim: int, problems: int, first: int = 5001) -> dict[str, np.ndarray]:
-    """Theta and share of each run at each hundredth of the budget: [runs, 101]."""
-    kind = GENERATED[family]
-    batch = make_batch(family, range(first, first + problems), dim if isinstance(kind, Family) else None)
-    runs = meco.solve("MeCO-TR", list(batch), seeds=range(problems), policy=policy)
-    found = {}
-    for name in COLOURS:
-        held = [np.searchsorted(r.trace["nfev"] / r.trace["nfev"][-1], GRID, side="left") for r in runs]
-        found[name] = np.stack([r.trace[name][np.minimum(i, len(r.trace[name]) - 1)] for r, i in zip(runs, held)])
-    return found
+@dataclass(frozen=True, eq=False)
+class Watched(Policy):
+    """A policy that keeps when it decided, what it set, and what the engine's own rule would have set."""
+
+    policy: Policy
+    spent: list[float] = field(default_factory=list)
+    values: list[dict[str, np.ndarray]] = field(default_factory=list)
+    own: list[dict[str, np.ndarray]] = field(default_factory=list)
+
+    @property
+    def metadata(self):  # type: ignore[override]
+        return self.policy.metadata
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        values = self.policy.decide(s, u, controls)
+        self.spent.append(float(s[0, SPENT]))
+        self.values.append({name: np.array(value) for name, value in values.items()})
+        self.own.append({name: np.array(s[:, k - len(controls.names)]) for k, name in enumerate(controls.names)})
+        return values
 
 
-def draw_courses(policy: Any, chosen: str, dim: int, problems: int, picture: Path) -> None:
-    """A panel for each family: means, and where the middle half of the runs lies; dotted what TR-ES would set."""
-    families = [name for name, family in GENERATED.items() if family.set == chosen]
-    columns = 5
+class Course(NamedTuple):
+    """A control at each decision of some runs."""
+
+    spent: np.ndarray  # [T], of the budget
+    values: np.ndarray  # [T, B]
+    own: np.ndarray  # [T, B]
+
+
+def courses(policy: Policy, family: str, dim: int, problems: int, per_variable: int = 50) -> dict[str, Course]:
+    """Theta and share over runs on the first problems of a family, a run each."""
+    watched = Watched(policy)
+    matches = drawn_matches("confirm", [(dim, per_variable)], problems, [family])
+    play(matches, range(1, problems + 1), partial(steered_search, watched))
+    return {
+        name: Course(
+            np.array(watched.spent), *(np.stack([v[name] for v in each]) for each in (watched.values, watched.own))
+        )
+        for name in COLOURS
+    }
+
+
+def draw_courses(policy: Policy, families: list[str], dims: list[int], problems: int, picture: Path) -> None:
+    """A panel for each family and D: means, where the middle half of the runs lies, and dotted what TR-ES would set."""
+    size = (2.15 * len(families), 1.9 * len(dims) + 0.4)
     figure, axes = plt.subplots(
-        -(-len(families) // columns), columns, figsize=(13, 2.6 * -(-len(families) // columns)), sharex=True,
-        sharey=True, layout="constrained", squeeze=False,
-    )  # fmt: skip
-    for panel, family in zip(axes.flat, families):
-        for name, values in courses(policy, family, dim, problems).items():
-            low, high = np.quantile(values, [0.25, 0.75], axis=0)
-            panel.fill_between(GRID, low, high, color=COLOURS[name], alpha=0.2, linewidth=0)
-            panel.plot(GRID, values.mean(axis=0), color=COLOURS[name], label=name)
-        panel.plot(GRID, 0.5 * (1.0 - GRID), ":", color=COLOURS["theta"], linewidth=0.8)
-        panel.set_title(family, fontsize=9)
-    for panel in axes.flat[len(families) :]:
-        panel.set_axis_off()
-    axes[0, 0].legend(fontsize=8)
-    figure.supxlabel("share of the budget")
-    figure.savefig(picture, dpi=110)
+        len(dims), len(families), figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
+    )
+    for row, dim in zip(axes, dims):
+        for panel, family in zip(row, families):
+            for name, course in courses(policy, family, dim, problems).items():
+                low, high = np.quantile(course.values, [0.25, 0.75], axis=1)
+                panel.fill_between(course.spent, low, high, color=COLOURS[name], alpha=0.15, linewidth=0, step="post")
+                panel.step(course.spent, course.values.mean(1), where="post", color=COLOURS[name], label=name)
+                panel.plot(course.spent, course.own.mean(1), ":", color=COLOURS[name], linewidth=1.2)
+            panel.set_title(f"{family}, D = {dim}", fontsize=8)
+            panel.tick_params(labelsize=7)
+            panel.set_xlim(0.0, 1.0)
+            panel.set_ylim(0.0, 1.0)
+    axes[0, 0].legend(fontsize=7, frameon=False)
+    figure.supxlabel("share of the budget", fontsize=8)
+    figure.savefig(picture, dpi=100)
 
 
 def draw_importance(results: Path, picture: Path) -> None:
@@ -83,15 +121,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("policy")
     parser.add_argument("picture", type=Path)
-    parser.add_argument("--set", default="confirm")
-    parser.add_argument("--dim", type=int, default=10)
-    parser.add_argument("--problems", type=int, default=8)
+    parser.add_argument("--families", default=FAMILIES, help="of the set confirm, by name")
+    parser.add_argument("--dims", default="5,10")
+    parser.add_argument("--problems", type=int, default=12)
     parser.add_argument("--importance", type=Path)
     args = parser.parse_args()
     if args.importance:
         draw_importance(args.importance, args.picture)
     else:
-        draw_courses(args.policy, args.set, args.dim, args.problems, args.picture)
+        dims = [int(dim) for dim in args.dims.split(",")]
+        draw_courses(find_policy(args.policy, [1]), args.families.split(","), dims, args.problems, args.picture)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,261 @@
+"""What the policy of MeCO-TR learnt: the gap to hindsight, the features it needs, and what each control is worth.
+
+    python benchmarks/learnt.py judge JUDGED.npz --device cuda     # policy, constants, own rule, untrained, random
+    python benchmarks/learnt.py gap JUDGED.npz                     # who is ahead, by family and D; share of the gap
+    python benchmarks/learnt.py parts JUDGED.npz --dims 5,10       # groups of features mixed, one control alone
+
+judge plays 222 problems of the confirm families, four seeds each. gap counts quantiles so that no side is favoured:
+runs of two seeds are ranked among the runs of the other two seeds of every constant, of the own rule and of the
+policy, so that everyone meets as many runs of its own kind, at most 1; all splits of the seeds, both ways round.
+parts plays the policy again, whole and in part, with equal random numbers, among the same references: a group of
+features is mixed when the policy sees those of another search, drawn from all that were recorded.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from control import GROUPS, SEEN, OnlyControls, signed_rank
+from meco.arrays import Array
+from meco.mdp.controls import ControlSet
+from meco.mdp.model_search import correcting_shape, steered_search
+from meco.mdp.network import draw_weights
+from meco.mdp.policy import Choosing, Correcting, Policy
+from meco.mdp.quantile import Outcomes, quantile
+from meco.mdp.resolve import find_policy
+from meco.training.judging import STEADY, judged
+from meco.training.matches import Match, drawn_matches, in_lockstep, play
+
+POLICY, RULE = "MeCO-TR", "own rule"
+RIVALS = (*STEADY, RULE)
+PARTS = GROUPS | {"rule": ("theta by the rule", "share by the rule")}
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Results [N, K, S] of K kinds of control on N matches with S seeds each."""
+
+    names: list[str]
+    matches: list[Match]
+    outcomes: Outcomes
+
+    def of(self, kinds: Iterable[str], seeds: Iterable[int]) -> Outcomes:
+        """All results of some kinds and seeds, side by side: [N, R]."""
+        places = [self.names.index(name) for name in kinds]
+        chosen = (part[:, places][..., list(seeds)] for part in self.outcomes)
+        return Outcomes(*(part.reshape(len(part), -1) for part in chosen))
+
+
+def read_judged(path: Path) -> Judged:
+    """What judge kept."""
+    with np.load(path) as kept:
+        matches = [Match(str(m[0]), *map(int, m[1:])) for m in kept["matches"]]
+        return Judged(kept["names"].tolist(), matches, Outcomes(kept["f"], kept["nu"], kept["feasible"]))
+
+
+def judge(path: Path, device: str, dims: list[int], per: int, problems: int, seeds: int) -> None:
+    """Play every kind of control on the confirm families and keep the results."""
+    untrained = (Correcting(draw_weights(np.random.default_rng(k), correcting_shape())) for k in range(3))
+    each = {POLICY: find_policy("meco-tr", [1])} | {f"untrained {k}": policy for k, policy in enumerate(untrained)}
+    matches = drawn_matches("confirm", [(dim, per) for dim in dims], problems)
+    verdict = judged(each, matches, seeds, device=device)
+    rows = np.array([[str(value) for value in match] for match in matches])
+    np.savez(path, names=verdict.names, quantiles=verdict.quantiles, matches=rows, **verdict.outcomes._asdict())
+
+
+def ranked(runs: Outcomes, references: Outcomes) -> np.ndarray:
+    """Mean quantile of runs [N, S] among references [N, R], at most 1: [N]."""
+    each = [quantile(Outcomes(*(part[:, s] for part in runs)), references) for s in range(runs.f.shape[1])]
+    return np.minimum(np.stack(each, -1), 1.0).mean(-1)
+
+
+def fair_quantiles(known: Judged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each half of the seeds, quantiles [N, K] of the rivals and the policy in it, and in the other half."""
+    kinds, count = (*RIVALS, POLICY), known.outcomes.f.shape[-1]
+    for one in combinations(range(count), count // 2):
+        two = [s for s in range(count) if s not in one]
+        first = [ranked(known.of([k], one), known.of(kinds, two)) for k in kinds]
+        second = [ranked(known.of([k], two), known.of(kinds, one)) for k in kinds]
+        yield np.stack(first, 1), np.stack(second, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Gap:
+    """Quantiles of each problem [N]: of every kind, and of the constant that hindsight chose on other seeds."""
+
+    scores: dict[str, np.ndarray]
+    hindsight: np.ndarray
+
+    @property
+    def best(self) -> str:
+        """The constant of largest mean."""
+        return max(STEADY, key=lambda name: self.scores[name].mean())
+
+    def closed(self, chosen: Any = slice(None)) -> float:
+        """Share of the way from the best constant to hindsight that the policy goes."""
+        base = self.scores[self.best][chosen].mean()
+        return float((self.scores[POLICY][chosen].mean() - base) / (self.hindsight[chosen].mean() - base))
+
+
+def gap(known: Judged) -> Gap:
+    """Everyone's fair quantiles, means over the splits of the seeds."""
+    halves = list(fair_quantiles(known))
+    each = np.mean([second for _, second in halves], axis=0)
+    rows = np.arange(len(known.matches))
+    picks = [second[rows, first[:, : len(STEADY)].argmax(1)] for first, second in halves]
+    return Gap(dict(zip((*RIVALS, POLICY), each.T)), np.mean(picks, axis=0))
+
+
+def difference(a: np.ndarray, b: np.ndarray) -> str:
+    """Mean, standard error and Wilcoxon's p of paired values."""
+    d = a - b
+    return f"{d.mean():+.4f} +- {d.std(ddof=1) / np.sqrt(len(d)):.4f}, p {signed_rank(a, b):.2g}"
+
+
+def gap_lines(known: Judged) -> Iterator[str]:
+    """The comparison in words and numbers, whole and by family and D."""
+    found = gap(known)
+    policy, best, rule = (found.scores[name] for name in (POLICY, found.best, RULE))
+    yield f"{len(policy)} problems, {known.outcomes.f.shape[-1]} seeds; best constant: {found.best}"
+    for name, values in ((POLICY, policy), (found.best, best), (RULE, rule), ("hindsight", found.hindsight)):
+        yield f"  {values.mean():.4f}  {name:<20} to the best constant {difference(values, best)}"
+    yield f"  to the own rule {difference(policy, rule)}"
+    rng = np.random.default_rng(1)
+    drawn = [found.closed(rng.integers(len(policy), size=len(policy))) for _ in range(2000)]
+    yield f"  closes {found.closed():.0%} of the gap (80 % of resampled problems: {_between(drawn)})"
+    kinds = {"family": [m.family for m in known.matches], "D": [m.dim for m in known.matches]}
+    for title, labels in kinds.items():
+        yield f"{title:<16}    N   policy   less best constant   less own rule   hindsight less best constant"
+        for label in dict.fromkeys(labels):
+            at = np.array([other == label for other in labels])
+            values = [_mean(v[at]) for v in (policy - best, policy - rule, found.hindsight - best)]
+            yield f"{label!s:<16} {at.sum():4d}   {policy[at].mean():.3f}   " + "   ".join(values)
+
+
+def _between(values: list[float]) -> str:
+    low, high = np.quantile(values, [0.1, 0.9])
+    return f"{low:.0%} to {high:.0%}"
+
+
+def _mean(values: np.ndarray) -> str:
+    return f"{values.mean():+.3f} +- {values.std(ddof=1) / np.sqrt(len(values)):.3f}"
+
+
+@dataclass(frozen=True, eq=False)
+class Recording(Policy):
+    """A policy that keeps what it saw."""
+
+    policy: Policy
+    states: list[np.ndarray] = field(default_factory=list)
+
+    @property
+    def metadata(self):  # type: ignore[override]
+        return self.policy.metadata
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        self.states.append(np.array(s))
+        return self.policy.decide(s, u, controls)
+
+
+@dataclass(frozen=True, eq=False)
+class Foreign(Policy):
+    """A policy that sees some features of another search: rows of a bank [M, F], drawn at each decision."""
+
+    policy: Policy
+    bank: np.ndarray
+    places: tuple[int, ...]
+    rng: np.random.Generator = field(default_factory=partial(np.random.default_rng, 1))
+
+    @property
+    def metadata(self):  # type: ignore[override]
+        return self.policy.metadata
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        return self.policy.decide(mixed(np.array(s), self.bank, self.places, self.rng), u, controls)
+
+
+def mixed(s: np.ndarray, bank: np.ndarray, places: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+    """States [B, F] whose features at some places are those of rows of a bank, together."""
+    s = s.copy()
+    s[:, list(places)] = bank[rng.integers(len(bank), size=len(s))][:, list(places)]
+    return s
+
+
+def parts_of(policy: Policy, bank: np.ndarray) -> dict[str, Policy]:
+    """The policy with one control alone, and with each group of features mixed."""
+    found: dict[str, Policy] = {f"{name} only": OnlyControls(policy, (name,)) for name in ("theta", "share")}
+    places = {group: tuple(SEEN.index(name) for name in names) for group, names in PARTS.items()}
+    places["everything"] = tuple(range(len(SEEN)))
+    return found | {f"mixed {group}": Foreign(policy, bank, at) for group, at in places.items()}
+
+
+def scored(known: Judged, rows: list[int], policy: Policy, seeds: int) -> np.ndarray:
+    """Mean final quantile [N] on some of the matches among the rivals that were judged."""
+    references, found = known.of(RIVALS, range(known.outcomes.f.shape[-1])), np.empty(len(known.matches))
+    for group in in_lockstep([known.matches[i] for i in rows]):
+        here = [rows[g] for g in group]
+        numbers = [number for _ in here for number in range(1, seeds + 1)]
+        runs = [known.matches[i] for i in here for _ in range(seeds)]
+        tenths = play(runs, numbers, partial(steered_search, policy))
+        final = Outcomes(*(part[:, -1].reshape(len(here), seeds) for part in tenths))
+        found[here] = ranked(final, Outcomes(*(part[here] for part in references)))
+    return found[rows]
+
+
+def regret(policy: Choosing, bank: np.ndarray, places: tuple[int, ...]) -> tuple[float, float]:
+    """Share of decisions that change when features are mixed, and what they lose by the network's own values."""
+    true, seen = (policy.outputs(s) for s in (bank, mixed(bank, bank, places, np.random.default_rng(1))))
+    rows, before, after = np.arange(len(bank)), true.argmax(1), seen.argmax(1)
+    return float(np.mean(before != after)), float(np.mean(true[rows, before] - true[rows, after]))
+
+
+def parts_lines(known: Judged, dims: list[int], problems: int, seeds: int) -> Iterator[str]:
+    """What is lost without a group of features or a control, by playing, and of single features by the values."""
+    counts: dict[Any, int] = {}
+    for i, match in enumerate(known.matches):
+        counts[i] = sum(m[:1] + m[2:] == match[:1] + match[2:] for m in known.matches[:i])
+    rows = [i for i, m in enumerate(known.matches) if m.dim in dims and counts[i] < problems]
+    policy = find_policy("meco-tr", [1])
+    assert isinstance(policy, Choosing)
+    recording = Recording(policy)
+    whole = scored(known, rows, recording, seeds)
+    bank = np.concatenate(recording.states)
+    yield f"{len(rows)} problems at D = {dims}, {seeds} seeds: {whole.mean():.4f} whole; {len(bank)} decisions recorded"
+    for name, part in parts_of(policy, bank).items():
+        yield f"  {name:<20} {difference(scored(known, rows, part, seeds), whole)}"
+    yield "of single features: decisions that change, and the loss by the network's own values"
+    each = {name: regret(policy, bank, (k,)) for k, name in enumerate(SEEN)}
+    for name, (changed, loss) in sorted(each.items(), key=lambda item: -item[1][1]):
+        yield f"  {name:<28} {changed:5.1%}  {loss:.4f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["judge", "gap", "parts"])
+    parser.add_argument("judged", type=Path)
+    parser.add_argument("--dims", default="2,5,10,20")
+    parser.add_argument("--per-variable", type=int, default=50)
+    parser.add_argument("--problems", type=int, default=6, help="of each family at each D")
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args()
+    dims = [int(dim) for dim in args.dims.split(",")]
+    if args.what == "judge":
+        judge(args.judged, args.device, dims, args.per_variable, args.problems, args.seeds)
+        return
+    known = read_judged(args.judged)
+    made = gap_lines(known) if args.what == "gap" else parts_lines(known, dims, args.problems, args.seeds)
+    for line in made:
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
