@@ -58,7 +58,7 @@ class Turns:
         """Take over what was set since the last turn; where shapes have changed, begin anew."""
         held: list[Any] = []
         self._each(held.append)
-        if [t.shape for t in held] != [p.shape for p in self.places]:
+        if [(t.shape, t.dtype) for t in held] != [(p.shape, p.dtype) for p in self.places]:
             self.graphs.clear()
             self.places = [t.clone(memory_format=self.torch.contiguous_format) for t in held]
         else:
@@ -80,8 +80,8 @@ class Turns:
             self._turn()
             made: list[Any] = []
             self._each(made.append)
-            taken = {place.data_ptr() for place in self.places}
-            new = [m.clone() if m is not p and m.data_ptr() in taken else m for p, m in zip(self.places, made)]
+            taken = {_storage(place) for place in self.places}
+            new = [m if m is p or _storage(m) not in taken else m.clone() for p, m in zip(self.places, made)]
             for place, tensor in zip(self.places, new):
                 if tensor is not place:
                     place.copy_(tensor)
@@ -104,3 +104,8 @@ class Turns:
             new = [self._mapped(v, change) for v in value]
             return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
         return value
+
+
+def _storage(tensor: Any) -> int:
+    """Where its memory begins, of which it may be a part."""
+    return tensor.untyped_storage().data_ptr()

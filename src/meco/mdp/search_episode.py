@@ -92,7 +92,9 @@ class SearchEpisode:
         """
         if self._over:
             raise InvalidInput("no episode is running: call reset() first")
-        self._controller.steer(self._checked(actions))
+        values = self._checked(actions)
+        self._over = True  # unless this step comes to its end: after a failed one the runs no longer agree
+        self._controller.steer(values)
         due = self.pace * ((self.budget - self._evaluator.left) // self.pace + 1)
         while self._evaluator.left and self.budget - self._evaluator.left < due:
             self._turn()

@@ -89,7 +89,8 @@ class PolicySearch:
 
     def _pool(self, chosen: str, matches: list[Match]) -> Pool:
         seeds = list(range(1, 1 + self.config.reference_seeds))  # the same for every training
-        facts = {"engine": self.digest, "matches": len(matches), "seeds": seeds, "device": self.config.device}
+        facts = {"engine": self.digest, "seeds": seeds, "device": self.config.device}
+        facts["matches"] = [list(m) for m in matches]
         path = self.folder / f"references-{chosen}.npz"
         if path.is_file():
             return read_pool(path, facts)
