@@ -160,13 +160,13 @@ def gap_lines(known: Judged) -> Iterator[str]:
     rng = np.random.default_rng(1)
     drawn = [found.closed(rng.integers(len(policy), size=len(policy))) for _ in range(2000)]
     yield f"  closes {found.closed():.0%} of the gap (80 % of resampled problems: {_between(drawn)})"
-    kinds = {"family": [m.family for m in known.matches], "D": [m.dim for m in known.matches]}
+    kinds: dict[str, list[Any]] = {"family": [m.family for m in known.matches], "D": [m.dim for m in known.matches]}
     for title, labels in kinds.items():
         yield f"{title:<16}    N   policy   less best constant   less own rule   hindsight less best constant"
         for label in dict.fromkeys(labels):
             at = np.array([other == label for other in labels])
-            values = [_mean(v[at]) for v in (policy - best, policy - rule, found.hindsight - best)]
-            yield f"{label!s:<16} {at.sum():4d}   {policy[at].mean():.3f}   " + "   ".join(values)
+            told = [_mean(v[at]) for v in (policy - best, policy - rule, found.hindsight - best)]
+            yield f"{label!s:<16} {at.sum():4d}   {policy[at].mean():.3f}   " + "   ".join(told)
 
 
 def _between(values: list[float]) -> str:
