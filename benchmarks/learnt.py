@@ -1,14 +1,15 @@
 """What the policy of MeCO-TR learnt: the gap to hindsight, the features it needs, and what each control is worth.
 
     python benchmarks/learnt.py judge JUDGED.npz --device cuda     # policy, constants, own rule, untrained, random
+    python benchmarks/learnt.py here HERE.npz --dims 5,10          # policy, own rule and share 0 alone, on the CPU
     python benchmarks/learnt.py gap JUDGED.npz                     # who is ahead, by family and D; share of the gap
     python benchmarks/learnt.py parts JUDGED.npz --dims 5,10       # groups of features mixed, one control alone
 
 judge plays 222 problems of the confirm families, four seeds each. gap counts quantiles so that no side is favoured:
 runs of two seeds are ranked among the runs of the other two seeds of every constant, of the own rule and of the
 policy, so that everyone meets as many runs of its own kind, at most 1; all splits of the seeds, both ways round.
-parts plays the policy again, whole and in part, with equal random numbers, among the same references: a group of
-features is mixed when the policy sees those of another search, drawn from all that were recorded.
+parts plays the policy again on the CPU, whole and in part, with equal random numbers, among the same references: a
+group of features is mixed when the policy sees those of another search, drawn from all that were recorded.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import numpy as np
 
 from control import GROUPS, SEEN, OnlyControls, signed_rank
 from meco.arrays import Array
+from meco.engines.model.trust_region_es import TrustRegionES
 from meco.mdp.controls import ControlSet
 from meco.mdp.model_search import correcting_shape, steered_search
 from meco.mdp.network import draw_weights
@@ -33,6 +35,7 @@ from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
 from meco.training.judging import STEADY, judged
 from meco.training.matches import Match, drawn_matches, in_lockstep, play
+from meco.training.references import CONSTANTS, held_at
 
 POLICY, RULE = "MeCO-TR", "own rule"
 RIVALS = (*STEADY, RULE)
@@ -71,15 +74,40 @@ def judge(path: Path, device: str, dims: list[int], per: int, problems: int, see
     np.savez(path, names=verdict.names, quantiles=verdict.quantiles, matches=rows, **verdict.outcomes._asdict())
 
 
+def here(path: Path, dims: list[int], per: int, problems: int, seeds: int) -> None:
+    """Play the policy, the own rule and the constants without offspring on the CPU, as users do; keep the results."""
+    alone = [pair for pair in CONSTANTS if pair[1] == 0.0]
+    names = [*(STEADY[CONSTANTS.index(pair)] for pair in alone), RULE, POLICY]
+    matches = drawn_matches("confirm", [(dim, per) for dim in dims], problems)
+    makers: list[tuple[Any, int]] = [
+        (partial(held_at, alone), len(alone)),
+        (TrustRegionES, 1),
+        (partial(steered_search, find_policy("meco-tr", [1])), 1),
+    ]
+    found = np.empty((3, len(matches), len(names), seeds))
+    for group in in_lockstep(matches):
+        numbers, runs = [*range(1, seeds + 1)] * len(group), [matches[i] for i in group for _ in range(seeds)]
+        parts = [[part[:, -1] for part in play(runs, numbers, make, copies)] for make, copies in makers]
+        each = np.concatenate(parts, axis=1).reshape(3, len(names), len(group), seeds)
+        found[:, group] = np.swapaxes(each, 1, 2)
+    rows = np.array([[str(value) for value in match] for match in matches])
+    np.savez(path, names=names, matches=rows, f=found[0], nu=found[1], feasible=found[2] > 0.0)
+
+
 def ranked(runs: Outcomes, references: Outcomes) -> np.ndarray:
     """Mean quantile of runs [N, S] among references [N, R], at most 1: [N]."""
     each = [quantile(Outcomes(*(part[:, s] for part in runs)), references) for s in range(runs.f.shape[1])]
     return np.minimum(np.stack(each, -1), 1.0).mean(-1)
 
 
+def contenders(known: Judged) -> list[str]:
+    """The constants that were played, the own rule and the policy, in this order."""
+    return [name for name in (*RIVALS, POLICY) if name in known.names]
+
+
 def fair_quantiles(known: Judged) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """For each half of the seeds, quantiles [N, K] of the rivals and the policy in it, and in the other half."""
-    kinds, count = (*RIVALS, POLICY), known.outcomes.f.shape[-1]
+    kinds, count = contenders(known), known.outcomes.f.shape[-1]
     for one in combinations(range(count), count // 2):
         two = [s for s in range(count) if s not in one]
         first = [ranked(known.of([k], one), known.of(kinds, two)) for k in kinds]
@@ -97,21 +125,22 @@ class Gap:
     @property
     def best(self) -> str:
         """The constant of largest mean."""
-        return max(STEADY, key=lambda name: self.scores[name].mean())
+        return max((name for name in STEADY if name in self.scores), key=lambda name: self.scores[name].mean())
 
     def closed(self, chosen: Any = slice(None)) -> float:
-        """Share of the way from the best constant to hindsight that the policy goes."""
+        """Share of the way from the best constant to hindsight that the policy goes; nan where there is no way."""
         base = self.scores[self.best][chosen].mean()
-        return float((self.scores[POLICY][chosen].mean() - base) / (self.hindsight[chosen].mean() - base))
+        way = self.hindsight[chosen].mean() - base
+        return float((self.scores[POLICY][chosen].mean() - base) / way) if way > 0.0 else np.nan
 
 
 def gap(known: Judged) -> Gap:
     """Everyone's fair quantiles, means over the splits of the seeds."""
     halves = list(fair_quantiles(known))
     each = np.mean([second for _, second in halves], axis=0)
-    rows = np.arange(len(known.matches))
-    picks = [second[rows, first[:, : len(STEADY)].argmax(1)] for first, second in halves]
-    return Gap(dict(zip((*RIVALS, POLICY), each.T)), np.mean(picks, axis=0))
+    kinds, rows = contenders(known), np.arange(len(known.matches))
+    picks = [second[rows, first[:, : kinds.index(RULE)].argmax(1)] for first, second in halves]
+    return Gap(dict(zip(kinds, each.T)), np.mean(picks, axis=0))
 
 
 def difference(a: np.ndarray, b: np.ndarray) -> str:
@@ -131,17 +160,17 @@ def gap_lines(known: Judged) -> Iterator[str]:
     rng = np.random.default_rng(1)
     drawn = [found.closed(rng.integers(len(policy), size=len(policy))) for _ in range(2000)]
     yield f"  closes {found.closed():.0%} of the gap (80 % of resampled problems: {_between(drawn)})"
-    kinds = {"family": [m.family for m in known.matches], "D": [m.dim for m in known.matches]}
+    kinds: dict[str, list[Any]] = {"family": [m.family for m in known.matches], "D": [m.dim for m in known.matches]}
     for title, labels in kinds.items():
         yield f"{title:<16}    N   policy   less best constant   less own rule   hindsight less best constant"
         for label in dict.fromkeys(labels):
             at = np.array([other == label for other in labels])
-            values = [_mean(v[at]) for v in (policy - best, policy - rule, found.hindsight - best)]
-            yield f"{label!s:<16} {at.sum():4d}   {policy[at].mean():.3f}   " + "   ".join(values)
+            told = [_mean(v[at]) for v in (policy - best, policy - rule, found.hindsight - best)]
+            yield f"{label!s:<16} {at.sum():4d}   {policy[at].mean():.3f}   " + "   ".join(told)
 
 
 def _between(values: list[float]) -> str:
-    low, high = np.quantile(values, [0.1, 0.9])
+    low, high = np.nanquantile(values, [0.1, 0.9])
     return f"{low:.0%} to {high:.0%}"
 
 
@@ -239,7 +268,7 @@ def parts_lines(known: Judged, dims: list[int], problems: int, seeds: int) -> It
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["judge", "gap", "parts"])
+    parser.add_argument("what", choices=["judge", "here", "gap", "parts"])
     parser.add_argument("judged", type=Path)
     parser.add_argument("--dims", default="2,5,10,20")
     parser.add_argument("--per-variable", type=int, default=50)
@@ -250,6 +279,9 @@ def main() -> None:
     dims = [int(dim) for dim in args.dims.split(",")]
     if args.what == "judge":
         judge(args.judged, args.device, dims, args.per_variable, args.problems, args.seeds)
+        return
+    if args.what == "here":
+        here(args.judged, dims, args.per_variable, args.problems, args.seeds)
         return
     known = read_judged(args.judged)
     made = gap_lines(known) if args.what == "gap" else parts_lines(known, dims, args.problems, args.seeds)
