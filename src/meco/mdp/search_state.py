@@ -98,4 +98,5 @@ def search_state(known: Mapping[str, Any], memory: Remembered | None) -> tuple[A
     ]  # fmt: skip
     s = xp.stack(columns, axis=-1)
     s = bounded(xp.where(xp.isnan(s), 0.0, s), -1.0, 1.0)
-    return s, Remembered(tally, known["f"], known["violation"], lately)
+    kept = type(tally)(*(count + 0.0 for count in tally))  # a copy: on a device the engine counts on in place
+    return s, Remembered(kept, known["f"], known["violation"], lately)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 
 from meco.engines.model.archive import SeenPoints, as_evaluation, values_of
@@ -50,3 +51,25 @@ def test_values_are_read_back_as_they_were_told():
     back = as_evaluation(values_of(ev), 2, ev.failed)
     assert_array_equal(back.c, ev.c)
     assert_array_equal(back.f, ev.f)
+
+
+def test_a_device_that_adds_points_by_itself_is_given_room_for_them():
+    """Places are made by what the host counts: where it does not count a repeated turn, points would be lost."""
+    torch = pytest.importorskip("torch")
+    import meco
+    from meco.engines.engine import Task
+    from meco.engines.model.trust_region import TrustRegion
+    from meco.evaluator import Evaluator
+    from meco.streams import DeviceStreams
+
+    rng = DeviceStreams(1, 2, "cpu")
+    evaluator = Evaluator(meco.get_problem("C01", dim=3), 500, 2, rng.xp, "cpu")
+    engine = TrustRegion(Task.of(evaluator, rng))
+    x = engine.ask()
+    engine.tell(x, evaluator.evaluate(x))
+    first = engine.seen.x.shape[1]
+    for _ in range(200):  # as if a device had made them
+        engine.make_ready()
+        engine.count_turn()
+    assert isinstance(engine.seen.x, torch.Tensor)
+    assert engine.seen.count == first + 200 <= engine.seen.x.shape[1]

@@ -51,7 +51,12 @@ class SeenPoints:
         else:
             self._put(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
             self._next = self._next + count
-        self.count += count
+        self.count_more(count)
+
+    def count_more(self, count: int) -> None:
+        """What the host knows of points that were added, by add() or by a device that repeats it."""
+        if self.count + count <= self.places:
+            self.count += count
 
     def _farthest(self, centre: Array, count: int) -> Array:
         """Places [B, k] of the points farthest from the centre."""

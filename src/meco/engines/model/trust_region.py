@@ -269,6 +269,7 @@ class TrustRegion(Engine):
     def count_turn(self) -> None:
         self.told += self.batch
         self.generation += 1
+        self.seen.count_more(self.batch)
 
     def parts(self) -> tuple[object, ...]:
         return (self, self.seen)
