@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from interruption import broken_off
 from meco.blackbox import runfolder
 from meco.blackbox.log_file import read_log
 from meco.blackbox.runreader import load_run
@@ -189,16 +190,7 @@ def test_whole_numbers_and_other_scales_are_kept(change):
 
 
 def interrupted(folder, after):
-    calls = []
-
-    def breaks_off(x):
-        calls.append(x)
-        if len(calls) > after:
-            raise KeyboardInterrupt
-        return fun(x)
-
-    breaks_off.__qualname__ = fun.__qualname__
-    return meco.minimize(breaks_off, BOX, budget=100, seed=1, checkpoint=folder, asynchronous=True, batch=4)
+    return meco.minimize(broken_off(fun, after), BOX, budget=100, seed=1, checkpoint=folder, asynchronous=True, batch=4)
 
 
 @pytest.mark.parametrize("after", [0, 3, 40, 99])

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from interruption import broken_off
 from meco.api import Checkpoint
 from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry
@@ -44,16 +45,7 @@ def same(a, b):
 
 def interrupted_run(folder, after, **options):
     """Run until the function has been called `after` times, then break off in the middle."""
-    calls = []
-
-    def breaks_off(x):
-        calls.append(x)
-        if len(calls) > after:
-            raise KeyboardInterrupt
-        return fun(x)
-
-    breaks_off.__qualname__ = fun.__qualname__
-    return meco.minimize(breaks_off, BOX, checkpoint=folder, **{**OPTIONS, **options})
+    return meco.minimize(broken_off(fun, after), BOX, checkpoint=folder, **{**OPTIONS, **options})
 
 
 def test_a_checkpoint_changes_nothing(tmp_path):

@@ -88,10 +88,14 @@ def test_results_and_run_folders_name_the_policy(own, tmp_path):
     assert load_policy(own).metadata["digest"][:12] in "".join(p.read_text() for p in (tmp_path / "run").glob("*.json"))
 
 
-def test_trained_policies_steer_the_engine_that_they_were_trained_on():
-    """An engine that has changed asks for a new training: a policy is worth what its engine does."""
-    told = {name: load_policy(name).metadata.get("engine") for name in policy_names()}
-    assert {name: digest for name, digest in told.items() if digest not in (None, engine_digest())} == {}
+def test_policies_name_the_engine_that_they_steer_and_what_has_changed_since_their_training():
+    """An engine that has changed asks for a new training; until then the record says what it was trained with."""
+    told = {name: load_policy(name).metadata for name in policy_names()}
+    assert {name for name, record in told.items() if record.get("engine") not in (None, engine_digest())} == set()
+    stamped = [
+        record for record in told.values() if record.get("trained_with", record.get("engine")) != record.get("engine")
+    ]
+    assert all(record["since"] for record in stamped)
 
 
 def test_choosing_policies_take_a_place_of_their_grid_or_the_rule():

@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 from searches import METHODS
 
 import meco
+from interruption import broken_off
 
 BOX = [(-5.0, 5.0)] * 3
 BUDGET = 60
@@ -54,16 +55,7 @@ def test_asking_and_telling_in_any_order_is_the_run_of_minimize(method, save):
 @both
 @pytest.mark.parametrize("after", [0, 3, 7, 8, 41, 59])
 def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
-    calls = []
-
-    def breaks_off(x):
-        calls.append(x)
-        if len(calls) > after:
-            raise KeyboardInterrupt
-        return fun(x)
-
-    breaks_off.__qualname__ = fun.__qualname__
-    part = meco.minimize(breaks_off, BOX, checkpoint=tmp_path / "run", **options(method))
+    part = meco.minimize(broken_off(fun, after), BOX, checkpoint=tmp_path / "run", **options(method))
     assert (part.stop_reason, part.nfev) == ("interrupt", after)
     resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options(method))
     same(resumed, meco.minimize(fun, BOX, **options(method)))
@@ -73,16 +65,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
 def test_known_and_starting_points_are_resumed_with_the_run(method, tmp_path):
     known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
     more = options(method, evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
-    calls = []
-
-    def breaks_off(x):
-        calls.append(x)
-        if len(calls) > 20:
-            raise KeyboardInterrupt
-        return fun(x)
-
-    breaks_off.__qualname__ = fun.__qualname__
-    meco.minimize(breaks_off, BOX, checkpoint=tmp_path / "run", **more)
+    meco.minimize(broken_off(fun, 20), BOX, checkpoint=tmp_path / "run", **more)
     resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **more)
     same(resumed, meco.minimize(fun, BOX, **more))
 
