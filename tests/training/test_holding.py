@@ -19,6 +19,7 @@ from meco.training.holding import ALTERNATIVES, NEVER, OWN_RULE, Following, Plan
 from meco.training.holding_search import HoldingConfig, HoldingSearch
 from meco.training.judging import judged
 from meco.training.matches import Match
+from meco.training.references import CONSTANTS
 from meco.training.regression import basis
 
 SMALL = HoldingConfig(
@@ -101,6 +102,15 @@ def test_no_kind_of_control_earns_more_than_the_references_can():
     assert found.names[-2:] == ("constant", "random")
     apart = judged({"constant": constant}, matches, seeds=2, width=7)
     assert_array_equal(found.outcomes.f, apart.outcomes.f)
+
+
+def test_kinds_that_control_alike_find_the_same():
+    theta, share = CONSTANTS[1]
+    alike = ConstantControls({"theta": theta, "share": share})
+    found = judged({"alike": alike}, [Match("bowl-linear", 1, 2, 40), Match("valley-planes", 1, 2, 40)], seeds=2)
+    f = found.outcomes.f  # [matches, kinds, seeds]
+    assert_array_equal(f[:, found.names.index("alike")], f[:, 1])
+    assert (f[:, :, 0] != f[:, :, 1]).any()
 
 
 def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
