@@ -189,6 +189,30 @@ def test_whole_numbers_and_other_scales_are_kept(change):
     assert_array_equal(result.evaluations.x[:, whole] % 1, 0)
 
 
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_lattice_whose_every_place_is_out_is_called_again(seed):
+    search = meco.Optimizer(
+        SQUARE[[0, 3]].T, budget=40, method="TR-ES", seed=seed, batch=8, asynchronous=True, integrality=True
+    )
+    while not search.done:
+        search.ask(8 - len(search.pending))
+        last = search.pending[-1:]  # what was asked for first is late
+        search.tell(last, last.sum(axis=-1))
+    assert (search.result.nfev, search.result.fun) == (40, 0.0)
+
+
+@pytest.mark.parametrize("after", [0, 3, 20])
+def test_a_lattice_whose_every_place_is_known_is_called_all_the_same(tmp_path, after):
+    options = {"budget": 30, "seed": 1, "integrality": True, "evaluated": (SQUARE, SQUARE.sum(axis=-1))}
+    box, folder = SQUARE[[0, 3]].T, tmp_path / "run"
+    meco.minimize(broken_off(np.sum, after), box, checkpoint=folder, asynchronous=True, batch=4, **options)
+    result = meco.minimize(np.sum, box, checkpoint=folder, resume=True, **options)
+    assert (result.nfev, result.fun, result.evaluations.given.sum()) == (30, 0.0, 4)
+
+
 def interrupted(folder, after):
     return meco.minimize(broken_off(fun, after), BOX, budget=100, seed=1, checkpoint=folder, asynchronous=True, batch=4)
 

@@ -61,13 +61,17 @@ class FreeSearch:
             if not self.running.begun and not self.running.waiting:
                 self.begin()
             ticket = self.running.ask()
-            unit = ticket.x[None, None, :]
-            if len(self.evaluator.needed(unit)):
+            if not self._known(ticket.x):
                 number = self.free.popleft() if self.free else self.log.plan(1)[0]
                 self.tickets[number] = ticket
-                return number, self.evaluator.to_box(unit)[0, 0]
-            self._learn(ticket, None)  # known beforehand
+                return number, self.evaluator.to_box(ticket.x[None, None, :])[0, 0]
+            self._learn(ticket, None)
         return None
+
+    def _known(self, x: np.ndarray) -> bool:
+        """Whether a value of this point [D] is known beforehand, and is not that of a point learnt from already."""
+        learnt = [point for point, number in self.early if number is None]
+        return not len(self.evaluator.needed(np.stack([*learnt, x])[None]))
 
     def hear(self, number: int) -> None:
         """Learn from the answer of that number, which the log has."""
@@ -83,7 +87,10 @@ class FreeSearch:
         """Answers of an earlier session, in the order in which they came."""
         for entry in entries:
             self.log.take(entry, new=False)
-            self._learn(Ticket(self.evaluator.place(entry.x[None])[0]), entry.number)
+            x = self.evaluator.place(entry.x[None])[0]
+            while self._known(x):  # it was learnt from before the point was called
+                self._learn(Ticket(x), None)
+            self._learn(Ticket(x), entry.number)
         done = {*self.log.entries, *self.log.waiting}
         self.log.planned = max(done, default=-1) + 1
         self.free = deque(n for n in range(self.log.planned) if n not in done)
