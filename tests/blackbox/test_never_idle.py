@@ -107,6 +107,27 @@ def test_methods_and_maps_that_cannot_are_named():
         meco.minimize(fun, BOX, workers=map, asynchronous=True)
 
 
+def test_a_class_made_of_an_optimizer_is_never_idle_either():
+    class Counting(meco.Optimizer):
+        told = 0
+
+        def tell(self, x, *values):
+            self.told += len(x)
+            super().tell(x, *values)
+
+    class Decided(meco.Optimizer):
+        def __init__(self):
+            super().__init__(BOX, 1, budget=40, seed=1, asynchronous=True)
+
+    search = Counting(BOX, 1, budget=40, seed=1, asynchronous=True)
+    assert len(Decided().ask(30)) == 30  # more than the first points
+    result = follow(search, np.random.default_rng(1))
+    assert (result.nfev, search.told, type(search).__name__) == (40, 40, "Counting")
+    again = Counting.from_state(search.state())
+    assert isinstance(again, Counting)
+    assert again.asynchronous
+
+
 def test_failures_are_survived_and_called_again_where_asked():
     def fails(x):
         if x[0] > 0.5:
