@@ -29,12 +29,14 @@ from meco.experiments.run.results import Results
 from meco.experiments.run.store import digest, read_results
 from meco.methods import METHODS
 
+WITHOUT_FILE = ("random", "untrained")  # policies that have no digest
+
 
 def with_policy(run: Run, unnamed: str | None) -> Run | None:
     """The run with the digest of its policy, that of unnamed ones where it has none; nothing where nobody knows it."""
     options = json.loads(run.options)
     name = options.get("policy", SHIPPED.get(run.method))
-    if not isinstance(name, str) or "@" in name:
+    if not isinstance(name, str) or name in WITHOUT_FILE or "@" in name:
         return run
     if unnamed is None:
         return None

@@ -56,6 +56,11 @@ def test_earlier_runs_of_a_method_are_dropped_and_later_ones_stay(tmp_path, caps
     assert plan.pins["meco-tr"] == "22222222"
 
 
+@pytest.mark.parametrize("options", ['{"policy":"random"}', '{"policy":{"share":0,"theta":0.5}}'])
+def test_a_policy_without_a_file_needs_no_digest(tmp_path, options):
+    assert ("MeCO-TR", options) in joined(folder(tmp_path / "old", "11111111", options))
+
+
 @pytest.mark.parametrize("options", ["{}", '{"policy":"meco-tr"}'])
 def test_a_run_that_names_no_policy_is_joined_only_when_told_with_which_it_was_made(tmp_path, capsys, options):
     old = folder(tmp_path / "old", "11111111", options)
