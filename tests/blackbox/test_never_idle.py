@@ -99,9 +99,9 @@ def test_no_more_futures_are_out_than_the_batch_says():
 
 
 def test_methods_and_maps_that_cannot_are_named():
-    with pytest.raises(InvalidInput, match="TR or TR-ES; SHADE proposes whole generations"):
+    with pytest.raises(InvalidInput, match="TR, TR-ES or MeCO-TR; SHADE proposes whole generations"):
         meco.minimize(fun, BOX, method="SHADE", asynchronous=True)
-    with pytest.raises(InvalidInput, match="TR or TR-ES; SHADE proposes whole generations"):
+    with pytest.raises(InvalidInput, match="TR, TR-ES or MeCO-TR; SHADE proposes whole generations"):
         meco.Optimizer(BOX, 1, method="SHADE", asynchronous=True)
     with pytest.raises(InvalidInput, match="a map takes points together"):
         meco.minimize(fun, BOX, workers=map, asynchronous=True)

@@ -17,13 +17,22 @@ from meco.blackbox.session import Session, Values, WarmStartEvaluator, prepare
 from meco.engines.engine import Engine
 from meco.engines.memory import DoesNotFit
 from meco.engines.model.free_running import FreeRunning, Ticket
-from meco.errors import MecoError
+from meco.errors import InvalidInput, MecoError
+from meco.methods import METHODS
 from meco.problems.evaluation import Evaluation
 
 RESUMED = (
     "the asynchronous run was resumed from every recorded answer, in the order recorded; it is not bit for bit what an "
     "uninterrupted run would have been"
 )
+
+
+def refuse_generations(method: str) -> None:
+    """Say that a method cannot be asked for one point at a time, where it cannot."""
+    if METHODS[method].family != "TR":
+        raise InvalidInput(
+            f"asynchronous=True needs TR, TR-ES or MeCO-TR; {method} proposes whole generations: leave it out"
+        )
 
 
 class FreeSearch:

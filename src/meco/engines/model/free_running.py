@@ -1,4 +1,4 @@
-"""One proposal at a time for workers that are never waited for: TR and TR-ES while answers are outstanding.
+"""One proposal at a time for workers that are never waited for: the TR family while answers are outstanding.
 
 A turn of the engine has a step that is judged when its answer comes, and further points that are not: other steps of
 the same models, points they know least about, offspring. Here the step of a turn is given out first. Whoever asks
