@@ -137,8 +137,18 @@ def test_meco_train_knows_the_search_as_a_preset(tmp_path, capsys):
     settings += ["--set=iterations=1", "--quiet", "--out", str(tmp_path)]
     assert meco_main(["train", "--preset", "tr-direct", *settings]) == 0
     assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["iterations"] == 1
-    assert meco_main(["train", "--preset", "tr-direct", "--epochs", "3"]) == 2
-    assert "the preset tr-direct has no --epochs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("preset", ["tr", "tr-direct"])
+@pytest.mark.parametrize(
+    "option", ["--epochs=3", "--suite=uav", "--dim=10", "--select", "--save-every=5", "--holdout="]
+)
+def test_an_option_that_the_search_does_not_have_is_refused(capsys, preset, option):
+    assert meco_main(["train", "--preset", preset, option]) == 2
+    assert (
+        f"the preset {preset} has no {option.partition('=')[0]}; --set changes its settings\n"
+        in capsys.readouterr().err
+    )
 
 
 def test_double_dqn_is_another_learner_of_the_same_command(tmp_path):
