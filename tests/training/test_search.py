@@ -137,10 +137,14 @@ def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, capsys,
     assert "iteration 3" in capsys.readouterr().err
 
 
-def test_a_quiet_training_says_nothing(tmp_path, capsys):
+def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(tmp_path, capsys):
+    (tmp_path / "old").write_text("of an earlier training")
+    (tmp_path / "meco-tr.training.jsonl").hardlink_to(tmp_path / "old")
     assert main(command(tmp_path, "--set=iterations=1", "--quiet")) == 0
     assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["iterations"] == 1
     assert capsys.readouterr().err == ""
+    assert (tmp_path / "old").read_text() == "of an earlier training"
+    assert "choice" in (tmp_path / "meco-tr.training.jsonl").read_text()
 
 
 @pytest.mark.parametrize("preset", ["tr", "tr-direct"])
