@@ -93,7 +93,7 @@ def test_references_hold_every_control_and_seed(tmp_path):
 
 def test_matches_come_from_one_set_of_families_and_group_by_shape():
     drawn = drawn_matches("train", [(2, 50), (5, 20)], 2)
-    assert len(drawn) == 14 * 2 * 2 + 2
+    assert len(drawn) == 17 * 2 * 2
     assert len(set(drawn)) == len(drawn)
     for places in in_lockstep(drawn):
         assert len({drawn[i].shape for i in places}) == 1
