@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +25,7 @@ MANY_COLUMNS = 64  # from here on a scan is cheaper than a sum column by column
 
 def namespace(x: Array) -> Any:
     """The array-API functions of the library that x belongs to."""
-    if isinstance(x, (np.ndarray, np.generic)):
+    if type(x) is np.ndarray or isinstance(x, (np.ndarray, np.generic)):
         return np
     known = _WRAPPED.get(type(x))
     if known is not None:
@@ -176,12 +176,30 @@ class Factored:
             return self._torch.linalg.lu_solve(*self._factors, right)
         return namespace(right).linalg.solve(self.matrix, right)
 
+    def of(self, runs: np.ndarray) -> Factored:
+        """The matrices of some of the runs, of which NumPy keeps nothing but these."""
+        return Factored(self.matrix[runs])
+
 
 def inverse(matrix: Array) -> Array:
     """The inverse of each matrix of a stack; as for Factored, singular ones give no error on a device."""
     if hasattr(matrix, "detach"):
         return load_extra("torch", "train", "computing on a device").linalg.inv_ex(matrix)[0]
     return namespace(matrix).linalg.inv(matrix)
+
+
+def identities(runs: int, size: int, like: Array, factor: float = 1.0) -> Array:
+    """A factor times the identity, once for each run, to look at: [B, n, n]."""
+    if isinstance(like, np.ndarray):
+        return _identities(runs, size, factor)
+    xp = namespace(like)
+    eye = xp.eye(size, dtype=like.dtype, device=like.device)
+    return xp.broadcast_to(eye if factor == 1.0 else factor * eye, (runs, size, size))
+
+
+@lru_cache(maxsize=16)
+def _identities(runs: int, size: int, factor: float) -> np.ndarray:
+    return np.broadcast_to(factor * np.eye(size), (runs, size, size))
 
 
 def possibly(mask: Array) -> bool:
@@ -213,11 +231,11 @@ def largest(x: Array) -> Array:
     return namespace(x).max(x, axis=-1, keepdims=True)
 
 
-def total(x: Array) -> Array:
-    """Sum over the last axis: [..., n] -> [...]."""
+def total(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
+    """Sum over the last axis, or others: [..., n] -> [...]."""
     if isinstance(x, np.ndarray):
-        return np.add.reduce(x, axis=-1)
-    return namespace(x).sum(x, axis=-1)
+        return np.add.reduce(x, axis=axis)
+    return namespace(x).sum(x, axis=axis)
 
 
 def converted(x: Array, dtype: Any) -> Array:

@@ -28,8 +28,7 @@ class ExactRows(NamedTuple):
 
 def exact_rows(limits: KnownLimits | None, models: Quadratic) -> ExactRows | None:
     """The rows in the places that the answers gave them; None where there are none."""
-    places = np.zeros(0, dtype=int) if limits is None else limits.places()
-    if limits is None or not (places >= 0).any():
+    if limits is None or not ((places := limits.places()) >= 0).any():
         return None
     known, gradient = np.zeros(models.gradient.shape[1]), np.zeros(models.gradient.shape[1:])
     for place, slope in zip(places, limits.slope):

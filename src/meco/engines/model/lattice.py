@@ -45,7 +45,7 @@ class Lattice:
         mixed = self.mixed[:, None]
         s, value, multipliers = (xp.where(mixed, new, old) for new, old in zip(again[:3], step[:3]))
         weights = step.weights._replace(w=xp.where(mixed, again.weights.w, step.weights.w))
-        return Step(s, value, multipliers, weights)
+        return Step(s, value, multipliers, weights, step.by)
 
     def neighbours(self, centre: Array) -> Array:
         """The centre [B, D] moved by one place along each variable, both ways: [B, 2 D, D]; continuous ones stay."""

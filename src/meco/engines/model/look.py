@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace, nearest, rows
+from meco.arrays import Array, bounded, namespace, nearest, possibly, rows, surely, total
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.critical import Critical, critical, most_critical
 from meco.engines.model.merit import Merit
@@ -37,15 +37,18 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     centre = xp.where(blind[:, None], 0.5, rows(seen.x, chosen)[:, 0, :])
     value = rows(seen.y, chosen)[:, 0, :]
     u, y, there = around(seen, centre, value, points)
-    square = xp.sum(u * u, axis=-1)
-    spread = xp.sqrt(xp.sum(square, axis=-1) / xp.clip(there, min=1.0))
+    square = total(u * u)
+    spread = xp.sqrt(total(square) / bounded(there, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
     prior = region.models.shifted(centre - region.centre).stretched(spread)
-    reach = region.delta[:, None] * xp.sqrt(xp.sum(region.models.gradient * region.models.gradient, axis=-1))
-    few = critical(value, reach, seen.n_ineq, most_critical(centre.shape[-1]))
+    few = None
+    if value.shape[-1] > 1 + (most := most_critical(centre.shape[-1])):
+        reach = region.delta[:, None] * xp.sqrt(total(region.models.gradient * region.models.gradient))
+        few = critical(value, reach, seen.n_ineq, most)
     models, fit = least_change(prior, u / spread[:, None, None], y, few)
     models = models.stretched(1.0 / spread)
-    models = models.where(models.finite, Quadratic.flat(models.gradient.shape, u))
+    if not surely(finite := models.finite):
+        models = models.where(finite, Quadratic.flat(models.gradient.shape, u))
     farthest, span = xp.sqrt(xp.max(square, axis=-1)), xp.max(xp.abs(y), axis=1)
     view = View(value, fit, spread, farthest, span, blind, few)
     return region._replace(centre=centre, models=models), view
@@ -56,13 +59,15 @@ def around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[
 
     Where there are fewer, zeros fill their places, which tell the models nothing.
     """
-    xp = namespace(centre)
-    square = xp.where(seen.failed, xp.inf, _square_distances(seen.x, centre))
-    near = nearest(square, min(points, square.shape[1]))
+    xp, some_failed = namespace(centre), possibly(seen.failed)
+    square = _square_distances(seen.x, centre)
+    near = nearest(xp.where(seen.failed, xp.inf, square) if some_failed else square, min(points, square.shape[1]))
+    u, y = rows(seen.x, near) - centre[:, None, :], rows(seen.y, near) - value[:, None, :]
+    if not some_failed:
+        return u, y, xp.full_like(u[:, 0, 0], near.shape[1])
     there = ~rows(seen.failed, near)
-    u = xp.where(there[..., None], rows(seen.x, near) - centre[:, None, :], 0.0)
-    y = xp.where(there[..., None], rows(seen.y, near) - value[:, None, :], 0.0)
-    return u, y, xp.sum(xp.astype(there, u.dtype), axis=-1)
+    wide = there[..., None]
+    return xp.where(wide, u, 0.0), xp.where(wide, y, 0.0), total(xp.astype(there, u.dtype))
 
 
 def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]:
@@ -84,4 +89,4 @@ def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]
 def _square_distances(x: Array, centre: Array) -> Array:
     """From each of x [B, n, D] to the centre [B, D]: [B, n]."""
     apart = x - centre[:, None, :]
-    return namespace(x).sum(apart * apart, axis=-1)
+    return total(apart * apart)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, blank, namespace
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Rule
 
@@ -40,17 +40,21 @@ class Weights(NamedTuple):
 
     def faded(self, dim: int) -> Weights:
         """What is left of the weights when the next step begins; eqs. (3) and (4)."""
-        return self._replace(w=namespace(self.w).maximum((1.0 - FORGET / dim) * self.w, self.floor))
+        return self.with_w(namespace(self.w).maximum((1.0 - FORGET / dim) * self.w, self.floor))
 
     def raised(self, wanted: Array) -> Weights:
         """Weights of at least wanted [B, C]."""
-        return self._replace(w=namespace(wanted).maximum(self.w, wanted))
+        return self.with_w(namespace(wanted).maximum(self.w, wanted))
+
+    def with_w(self, w: Array) -> Weights:
+        """The same with other weights."""
+        return Weights(w, self.floor, self.tolerance)
 
     def after(self, hurt: Array, refused: Array) -> Weights:
         """Floors after a step: hurt [B, C] says what the centre violates, refused [B] whether the step was; eq. (4)."""
         xp = namespace(hurt)
         w = xp.where(hurt & refused[:, None], GROWTH * self.w, self.w)
-        return self._replace(w=w, floor=xp.where(hurt, w, HOLD * self.floor))
+        return Weights(w, xp.where(hurt, w, HOLD * self.floor), self.tolerance)
 
 
 def scale_weights(s_f: Array, s_c: Array, value: Array) -> Array:
@@ -70,7 +74,7 @@ class Merit(Rule):
 
     def values(self, ev: Evaluation, state: Weights) -> Key:
         total = self.total(ev.f, ev.c, state)
-        return Key(namespace(total).zeros_like(total), total)
+        return Key(blank(total), total)
 
     def total(self, f: Array, c: Array, state: Weights) -> Array:
         """f [B, N] plus the weighted violations c [B, N, C]: [B, N]."""

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, inverse, namespace
+from meco.arrays import Array, blank, identities, inverse, namespace, total
 
 RELAXATION = 1.6
 ITERATIONS = 40
@@ -55,10 +56,11 @@ def solve_program(
     duals [B, C] is where the iteration starts: those of a similar program, or zeros.
     """
     xp, dim = namespace(slope), slope.shape[1]
-    size = xp.sqrt(xp.sum(hessian * hessian, axis=(1, 2)) / dim)[:, None]
+    size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
     map_ = _as_map(hessian, slope, rows, low, high, size)
-    v = xp.concat([xp.clip(xp.zeros_like(slope), min=low, max=high), rows.value + duals / size], axis=1)  # no step yet
+    nowhere = xp.minimum(xp.maximum(blank(slope), low), high)  # no step yet
+    v = xp.concat([nowhere, rows.value + duals / size], axis=1)
     v = _way(v)(map_, v, iterations)
     e = excess(v, map_)
     return (v - e)[:, :dim], (size * e)[:, dim:]
@@ -66,17 +68,16 @@ def solve_program(
 
 def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, size: Array) -> Map:
     """The program as a fixed map."""
-    xp, made = namespace(slope), {"dtype": slope.dtype, "device": slope.device}
-    eye = xp.eye(slope.shape[1], **made)
-    jacobian = xp.concat([xp.broadcast_to(eye, hessian.shape), rows.matrix], axis=1)
+    xp, (runs, dim) = namespace(slope), slope.shape
+    jacobian = xp.concat([identities(runs, dim, slope), rows.matrix], axis=1)
     turned = xp.matrix_transpose(jacobian)
     reach = jacobian @ inverse(hessian + size[..., None] * (turned @ jacobian))
     matrix = (RELAXATION * size[..., None]) * (reach @ turned)
-    none = xp.zeros_like(slope)
+    none = blank(slope)
     value = xp.concat([none, rows.value], axis=1)
     constant = RELAXATION * (value - _times(reach, slope)) - _times(matrix, value)
     return Map(
-        matrix - (0.5 * RELAXATION) * xp.eye(value.shape[1], **made),
+        matrix - identities(1, value.shape[1], slope, 0.5 * RELAXATION),
         constant,
         xp.concat([low, rows.low], axis=1),
         xp.concat([high, rows.high], axis=1),
@@ -113,22 +114,27 @@ def _iterated(map_: Map, v: Array, times: int) -> Array:
 
 def _iterated_in_place(map_: Map, v: np.ndarray, times: int) -> np.ndarray:
     """The same without making arrays: on small ones NumPy's time is the number of calls and of allocations."""
-    low, high, most, least = map_.low, map_.high, map_.most, -map_.most
-    e = np.empty_like(v)
-    turned, moved = e[..., None], np.empty_like(v)[..., None]
+    e, moved, keep = np.empty_like(v), np.empty_like(v), np.full_like(v, 1.0 - 0.5 * RELAXATION)
+    matrix, constant, low, high, most = map_
+    least, product = -most, partial(np.matmul, matrix, e[..., None], moved[..., None])
+    if len(v) == 1:  # vectors alone, which cost less than stacks of them
+        v, e, moved, keep, constant, low, high, most, least = (
+            part[0] for part in (v, e, moved, keep, constant, low, high, most, least)
+        )
+        product = partial(matrix[0].dot, e, moved)
     for _ in range(times):
         np.maximum(v, low, out=e)
         np.minimum(e, high, out=e)
-        np.subtract(v, e, out=e)
+        np.subtract(v, e, e)
         np.maximum(e, least, out=e)
         np.minimum(e, most, out=e)
-        np.add(e, e, out=e)
-        np.subtract(v, e, out=e)
-        np.matmul(map_.matrix, turned, out=moved)
-        np.multiply(v, 1.0 - 0.5 * RELAXATION, out=v)
-        np.add(v, map_.constant, out=v)
-        np.add(v, moved[..., 0], out=v)
-    return v
+        np.add(e, e, e)
+        np.subtract(v, e, e)
+        product()
+        np.multiply(v, keep, v)
+        np.add(v, constant, v)
+        np.add(v, moved, v)
+    return np.atleast_2d(v)
 
 
 def _times(matrix: Array, x: Array) -> Array:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from meco.arrays import Array, namespace, rows
 from meco.engines.model.archive import SeenPoints, as_evaluation
 from meco.engines.model.look import View
 from meco.engines.model.merit import Merit, Weights
-from meco.engines.model.quadratic import variance
+from meco.engines.model.quadratic import Fit, variance
 from meco.engines.model.region import Region
 from meco.engines.model.step import Place, relaxed_step
 from meco.rules.rule import best
@@ -18,12 +20,24 @@ AROUND = 0.25  # how far from the best point a new start may lie, in the unit cu
 VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps of a batch: share of the radius, theta
 
 
-def least_known(view: View, place: Place, delta: Array, u: Array, count: int) -> Array:
-    """Of random steps u [B, n, D] in (0, 1), stretched over the box, those of largest variance: [B, count, D]."""
-    xp = namespace(u)
+def least_known(view: View, place: Place, delta: Array, u: Array, count: int, looks: Array) -> Array:
+    """Of random steps u [B, n, D] in (0, 1), stretched over the box, those of largest variance: [B, count, D].
+
+    Only the runs that look [B] need them: NumPy makes no others, and gives these zeros.
+    """
+    xp, fit = namespace(u), view.fit
     tries = xp.minimum(xp.maximum(2.0 * u - 1.0, place.low[:, None, :]), place.high[:, None, :])
-    unknown = variance(view.fit, tries * (delta / view.spread)[:, None, None])
-    return rows(tries, xp.argsort(-unknown, axis=-1, stable=True)[:, :count])
+    unit = (delta / view.spread)[:, None, None]
+    if isinstance(looks, np.ndarray) and not looks.all():
+        found = np.zeros((u.shape[0], count, u.shape[2]))
+        found[looks] = _least_known(fit.of(looks), tries[looks], unit[looks], count)
+        return found
+    return _least_known(fit, tries, unit, count)
+
+
+def _least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Array:
+    order = namespace(tries).argsort(-variance(fit, tries * unit), axis=-1, stable=True)
+    return rows(tries, order[:, :count])
 
 
 def new_start(seen: SeenPoints, region: Region, u: Array, grain: Array | float = 0.0) -> Array:

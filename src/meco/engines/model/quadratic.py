@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from meco.arrays import Array, Factored, inverse, namespace
+import numpy as np
+
+from meco.arrays import Array, Factored, identities, inverse, namespace, total
 from meco.engines.model.critical import Critical
 
 TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
@@ -48,7 +50,11 @@ class Quadratic(NamedTuple):
 
     def change(self, step: Array) -> Array:
         """What the functions change by at a step [B, D] from the centre: [B, F]."""
-        return (0.5 * (self.gradient + self.slope(step)) @ step[:, :, None])[..., 0]
+        return self.change_by(step, self.slope(step))
+
+    def change_by(self, step: Array, slope: Array) -> Array:
+        """The same where the slope [B, F, D] at the step is known."""
+        return (0.5 * (self.gradient + slope) @ step[:, :, None])[..., 0]
 
     def changes(self, u: Array) -> Array:
         """The same at several points u [B, m, D]: [B, m, F]."""
@@ -57,7 +63,7 @@ class Quadratic(NamedTuple):
 
     def bent(self, u: Array) -> Array:
         """The part of it that curvature makes: [B, F, m]."""
-        return 0.5 * namespace(u).sum((u[:, None, :, :] @ self.hessian) * u[:, None, :, :], axis=-1)
+        return 0.5 * total((u[:, None, :, :] @ self.hessian) * u[:, None, :, :])
 
     def where(self, keep: Array, other: Quadratic) -> Quadratic:
         """These models where keep [B] holds, the other's elsewhere."""
@@ -70,9 +76,7 @@ class Quadratic(NamedTuple):
     @property
     def finite(self) -> Array:
         """Runs all of whose numbers are finite: [B]."""
-        xp = namespace(self.gradient)
-        total = xp.sum(self.gradient, axis=(1, 2)) + xp.sum(self.hessian, axis=(1, 2, 3))
-        return xp.isfinite(total)
+        return namespace(self.gradient).isfinite(total(self.gradient, (1, 2)) + total(self.hessian, (1, 2, 3)))
 
 
 class Fit(NamedTuple):
@@ -82,6 +86,10 @@ class Fit(NamedTuple):
     y: Array
     kernel: Factored  # K [B, m, m]
     w: Array
+
+    def of(self, runs: np.ndarray) -> Fit:
+        """The same of some of the runs, in NumPy."""
+        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs])
 
 
 def covariance(u: Array, v: Array) -> Array:
@@ -97,7 +105,7 @@ def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None =
     Functions that are not among the curved ones, where these are named, get linear models.
     """
     xp = namespace(u)
-    kernel = Factored(covariance(u, u) + ETA * (1.0 + TAU) * xp.eye(u.shape[1], dtype=u.dtype, device=u.device))
+    kernel = Factored(covariance(u, u) + identities(1, u.shape[1], u, ETA * (1.0 + TAU)))
     if curved is not None:
         few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
         bent = xp.matrix_transpose(curved.spread(few.bent(u)))
@@ -119,10 +127,9 @@ def _outer(w: Array, u: Array) -> Array:
 
 def variance(fit: Fit, v: Array) -> Array:
     """How little the models know at v [B, n, D]: the process' variance given the fitted points, [B, n]."""
-    xp = namespace(v)
-    square = xp.sum(v * v, axis=-1)
+    square = total(v * v)
     cross = covariance(fit.u, v)  # [B, m, n]
-    explained = xp.sum(cross * fit.kernel.solved(cross), axis=1)
+    explained = total(cross * fit.kernel.solved(cross), 1)
     return square * (0.5 * square + TAU) - explained
 
 

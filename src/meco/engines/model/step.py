@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace, rows
+from meco.arrays import Array, blank, namespace, rows, total
 from meco.engines.model.critical import Critical
 from meco.engines.model.curvature import convex
 from meco.engines.model.merit import ABOVE, Merit, Weights, scale_weights
@@ -30,6 +30,7 @@ PRICE = 30.0  # of breaking a row, at least: in units where rows and the gradien
 DEAREST = 1e6
 SHORTEST = 0.1  # row of a second pass, in units of the first one's
 LEAST_SLOPE = 0.05  # change of f that counts, in shares of what its curvature makes
+MERIT = Merit()
 ROUNDING = 1e-14  # share of a value below which its changes are noise
 
 
@@ -62,23 +63,27 @@ class Scales(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step s [B, D] in radii, what the models expect there [B, 1 + C], multipliers [B, C] and the merit's weights."""
+    """A step s [B, D] in radii, what the models expect there [B, 1 + C], multipliers [B, C] and the merit's weights.
+
+    by is what the functions change by across the region.
+    """
 
     s: Array
     value: Array
     multipliers: Array
     weights: Weights
+    by: Scales
 
 
 def scales(place: Place) -> Scales:
     """Changes across the region to first order, kept above rounding."""
     xp, gradient = namespace(place.value), place.models.gradient
     noise = ROUNDING * (place.span + xp.abs(place.value)) + 1e-300
-    f = xp.sum(xp.abs(gradient[:, 0, :]), axis=-1) / math.sqrt(gradient.shape[-1])
+    f = total(xp.abs(gradient[:, 0, :])) / math.sqrt(gradient.shape[-1])
     bent = place.models.hessian[:, 0, ...]
-    least = LEAST_SLOPE * xp.sqrt(xp.sum(bent * bent, axis=(-2, -1)))
+    least = LEAST_SLOPE * xp.sqrt(total(bent * bent, (-2, -1)))
     f = xp.where(f > least, f, least)  # at a minimum of f its curvature is all there is
-    c = xp.sqrt(xp.sum(gradient[:, 1:, :] * gradient[:, 1:, :], axis=-1))
+    c = xp.sqrt(total(gradient[:, 1:, :] * gradient[:, 1:, :]))
     return Scales(f + noise[:, 0], c + noise[:, 1:])
 
 
@@ -94,12 +99,12 @@ def relaxed(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, 
 def withheld(multipliers: Array, change: Array, n_ineq: int) -> Array:
     """What the margins keep from f to first order: margin sum_i |lambda_i| s_i over the inequalities, [B]."""
     xp = namespace(change)
-    return MARGIN * xp.sum(xp.abs(multipliers[:, :n_ineq]) * change[:, :n_ineq], axis=-1)
+    return MARGIN * total(xp.abs(multipliers[:, :n_ineq]) * change[:, :n_ineq])
 
 
 def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
     """Merit of values y [B, 1 + C] of one point of each run: [B]."""
-    return Merit().total(y[:, :1], violations(y, n_ineq)[:, None, :], weights)[:, 0]
+    return MERIT.total(y[:, :1], violations(y, n_ineq)[:, None, :], weights)[:, 0]
 
 
 def violations(y: Array, n_ineq: int) -> Array:
@@ -126,6 +131,7 @@ def relaxed_step(place: Place, theta: Array, multipliers: Array, weights: Weight
         place.values(step.s),
         few.replaced(step.multipliers, xp.zeros_like(multipliers)),
         weights._replace(w=few.replaced(step.weights.w, weights.w)),
+        scales(place),
     )
 
 
@@ -133,24 +139,27 @@ def _step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> S
     xp, by = namespace(theta), scales(place)
     weights = weights.raised(scale_weights(by.f, by.c, place.value[:, 1:]))
     low, high = relaxed(place.value[:, 1:], theta, place.n_ineq, by.c)
-    s, value = xp.zeros_like(place.low), place.value
+    s, value = blank(place.low), place.value
+    slopes = place.models.slope(s)
     for turn in range(PASSES):
-        lines, length = _lines(place, s, value, by, low, high, weights)
-        slope = place.models.slope(s)[:, 0, :] / by.f[:, None]
+        lines, length = _lines(place, s, value, slopes, by, low, high, weights)
+        slope = slopes[:, 0, :] / by.f[:, None]
         bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
-        known = xp.concat([multipliers / unit, xp.zeros_like(slope[:, :1])], axis=1)
+        known = xp.concat([multipliers / unit, blank(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, place.low - s, place.high - s, known)
         found = dual[:, :-1] * unit
         multipliers = 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
         weights = weights.raised(ABOVE * xp.abs(multipliers))
-        expected = place.values(s + d)
+        moved = s + d
+        slopes = place.models.slope(moved)
+        expected = place.value + place.models.change_by(moved, slopes)
         if turn == 0:  # the first answer is evaluated even if the models expect it to be worse
-            s, value = s + d, expected
+            s, value = moved, expected
         else:
             better = (merit(expected, place.n_ineq, weights) < merit(value, place.n_ineq, weights))[:, None]
-            s, value = xp.where(better, s + d, s), xp.where(better, expected, value)
-    return Step(s, value, multipliers, weights)
+            s, value = xp.where(better, moved, s), xp.where(better, expected, value)
+    return Step(s, value, multipliers, weights, by)
 
 
 def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
@@ -163,12 +172,15 @@ def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
 
 
 def _lines(
-    place: Place, s: Array, value: Array, by: Scales, low: Array, high: Array, weights: Weights
+    place: Place, s: Array, value: Array, slopes: Array, by: Scales, low: Array, high: Array, weights: Weights
 ) -> tuple[Rows, Array]:
-    """Constraints linearised at s, with length about one, and the fence as a last row; and their lengths [B, C]."""
+    """Constraints linearised at s, with length about one, and the fence as a last row; and their lengths [B, C].
+
+    value [B, 1 + C] and slopes [B, 1 + C, D] are those at s.
+    """
     xp = namespace(s)
-    matrix = place.models.slope(s)[:, 1:, :] / by.c[..., None]
-    length = xp.sqrt(xp.sum(matrix * matrix, axis=-1))
+    matrix = slopes[:, 1:, :] / by.c[..., None]
+    length = xp.sqrt(total(matrix * matrix))
     length = xp.where(length > SHORTEST, length, SHORTEST)
     price = weights.w * by.c * length / by.f[:, None]
     price = xp.where(price > PRICE, xp.where(price < DEAREST, price, DEAREST), PRICE)

@@ -37,7 +37,7 @@ from meco.engines.model.region import (
     next_turn,
 )
 from meco.engines.model.start import model_points, star, star_size
-from meco.engines.model.step import Place, Step, merit, relaxed_step, scales, violations, withheld
+from meco.engines.model.step import Place, Step, merit, relaxed_step, violations, withheld
 from meco.engines.model.tally import no_points, with_turn
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
@@ -175,7 +175,9 @@ class TrustRegion(Engine):
         x, stuck = self._at(step.s), view.blind
         if self.lattice is not None:
             x, stuck = self._moved_by_one(x, place, step.weights, stuck)
-        stale = (self.region.turn == STEP) & ~(foreseen > 0.0) & is_seen(self.seen, x, self.region.delta)
+        stale = (self.region.turn == STEP) & ~(foreseen > 0.0)
+        if possibly(stale):  # else nothing is looked for
+            stale = stale & is_seen(self.seen, x, self.region.delta)
         turn = xp.where(stuck, RESTART, xp.where(stale, GEOMETRY, self.region.turn))
         self.region = self.region._replace(
             turn=turn, delta=xp.where(stale, SHRINKAGE * self.region.delta, self.region.delta)
@@ -183,7 +185,7 @@ class TrustRegion(Engine):
         looks, again, extra = turn == GEOMETRY, turn == RESTART, self.batch - 1
         points, who = [x], [turn]
         if possibly(looks) or extra:
-            tries = least_known(view, place, self.region.delta, u[:, 1:, :], 1 + extra)
+            tries = least_known(view, place, self.region.delta, u[:, 1:, :], 1 + extra, looks | (extra > 0))
             points[0] = xp.where(looks[:, None], self._at(tries[:, 0, :]), x)
             for k in range(extra):
                 steps = k % 2 == 0
@@ -232,7 +234,7 @@ class TrustRegion(Engine):
         return self._placed(x[:, None, :])[:, 0, :]
 
     def _expect(self, view: View, place: Place, step: Step, who: Array, now: Array, foreseen: Array) -> None:
-        xp, by = namespace(step.s), scales(place)
+        xp, by = namespace(step.s), step.by
         self.expectation = Expectation(
             who,
             now,
