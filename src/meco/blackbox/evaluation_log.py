@@ -104,6 +104,7 @@ class EvaluationLog:
         self._heard = 0  # every number below this one was heard
         self._first: dict[int, Entry] = {}  # well-formed answers as they came, until the review
         self.reviewed = False
+        self.as_told = False  # whether columns are in the order of the answers, which has no gaps
         self._table: EvaluationTable | None = None
 
     def __len__(self) -> int:
@@ -267,15 +268,15 @@ class EvaluationLog:
         )
 
     def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any) -> Evaluations:
-        """Everything as columns: first what was known beforehand, then the calls by number."""
-        table = self._table
-        if table is None or table.counts != self.counts or not _same(table.tolerances, (ineq_tol, eq_tol)):
-            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol)
+        """Everything as columns: first what was known beforehand, then the calls."""
+        table, form = self._table, (self.counts, self.as_told)
+        if table is None or (table.counts, table.as_told) != form or not _same(table.tolerances, (ineq_tol, eq_tol)):
+            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, self.as_told)
         return table.update(self.entries)
 
 
 def _same(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other))
+    return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
 
 
 def _blank(entry: Entry, fault: Fault) -> Entry:

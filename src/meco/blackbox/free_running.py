@@ -12,6 +12,7 @@ from meco.blackbox.answers import Fault
 from meco.blackbox.calls import RETRIES, Caller, CallJob, StopRun
 from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known, LayoutChanged
 from meco.blackbox.request import Request
+from meco.blackbox.result import MinimizeResult
 from meco.blackbox.search_state import AnswerDigest, SearchState, brought_back, packed_search, tell_again
 from meco.blackbox.session import Session, Values, WarmStartEvaluator, prepare
 from meco.engines.engine import Engine
@@ -20,6 +21,7 @@ from meco.engines.model.free_running import FreeRunning, Ticket
 from meco.errors import InvalidInput, MecoError
 from meco.methods import METHODS
 from meco.problems.evaluation import Evaluation
+from meco.results import newest
 
 RESUMED = (
     "the asynchronous run was resumed from every recorded answer, in the order recorded; it is not bit for bit what an "
@@ -240,24 +242,29 @@ class FreeSession(Session):
 
     def _follow(self, search: FreeSearch) -> None:
         """Call points and learn from answers until the budget is spent, or something ends the run."""
-        seen: set[int] = set()  # answers that the stopping conditions were shown, as soon as they can be read
+        seen = 0  # answers that the stopping conditions were shown, as soon as they can be read
         with closing(stream(self.caller, search)) as numbers:
             for number in numbers:
                 self.log.review()
                 search.hear(number)
                 self.nit = search.nit
-                for fresh in [n for n in self.log.entries if n not in seen] if self.stopping.watches_answers else ():
-                    seen.add(fresh)
-                    if self.stopping.answered(*self.caller.shown(self.log.entries[fresh])):
-                        return
+                fresh = newest(self.log.entries, len(self.log) - seen) if self.stopping.watches_answers else []
+                seen += len(fresh)
+                if any(self.stopping.answered(*self.caller.shown(self.log.entries[n])) for n in fresh):
+                    return
                 if self._after_answer():
                     return
 
+    def result(self) -> MinimizeResult:
+        """The result so far. By number there would be gaps, around which every table is made anew: at the end alone."""
+        self.log.as_told = self.stopping.reason is None
+        return super().result()
+
     def _after_answer(self) -> bool:
         if self.folder is not None:
-            self.folder.generation(self.state)
             if self.nit:
                 self.folder.traced(len(self.log), self.engine.trace)
+            self.folder.generation(self.state)
         if self.report is not None:
             self.report(self)
         return self.stopping.after_generation(self.result, self.engine.converged if self.nit else lambda: None)
