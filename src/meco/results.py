@@ -54,8 +54,7 @@ class Incumbent:
             self.held = _best_of(self.metric, self.held, x, ev)
             return
         key = self.metric(ev)
-        i = best(key)[:, None]
-        self.held = _gather(Key(rows(key.major, i), rows(key.minor, i)), x, ev, i)
+        self.held = _gather(key, x, ev, best(key))
 
     def host(self) -> Held:
         """What is held, in NumPy."""
@@ -72,22 +71,26 @@ class Incumbent:
 def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Evaluation) -> Held:
     """The best of these candidates, or what is held where that is not worse."""
     key = metric(ev)
-    i = best(key)[:, None]
-    found = Key(rows(key.major, i), rows(key.minor, i))
+    i = best(key)
     if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers
-        return held if not_worse(_numbers(held.key), _numbers(found)) else _gather(found, x, ev, i)
-    lost = not_worse(held.key, found)
-    if surely(lost):  # where nothing improved, nothing is copied
-        return held
-    return _better(~lost, _gather(found, x, ev, i), held)
+        return held if not_worse(_number(held.key), _number(key, i.item())) else _gather(key, x, ev, i)
+    found = _gather(key, x, ev, i)
+    lost = not_worse(held.key, found.key)
+    return held if surely(lost) else _better(~lost, found, held)
 
 
-def _numbers(key: Key) -> Key:
-    return Key(key.major.item(), key.minor.item())
+def _number(key: Key, at: int = 0) -> Key:
+    return Key(key.major.item(at), key.minor.item(at))
 
 
 def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> Held:
-    return Held(key, rows(x, i), rows(ev.f, i), rows(ev.nu, i), rows(ev.feasible, i))
+    """Candidate i [B] of each run."""
+    if isinstance(i, np.ndarray) and i.size == 1:
+        one = slice(at := i.item(), at + 1)
+        major, minor, *rest = (a[:, one].copy() for a in (*key, x, ev.f, ev.nu, ev.feasible))
+    else:
+        major, minor, *rest = (rows(a, i[:, None]) for a in (*key, x, ev.f, ev.nu, ev.feasible))
+    return Held(Key(major, minor), *rest)
 
 
 def _better(won: Array, found: Held, held: Held) -> Held:
