@@ -48,6 +48,7 @@ FACTS = {
         }
     ),
     "threads": Maybe(int),
+    "other_threads": Maybe([int]),  # with which the run went on
     "constraints": Maybe({"ineq": [str], "eq": [str]}),  # of version 0.1
 }
 
