@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from interruption import broken_off
 from meco.blackbox.answers import Fault, read
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.log_file import read_log
@@ -77,14 +78,7 @@ def test_first_batches_smaller_than_the_jury_are_overruled_by_it(few, size, tmp_
 @pytest.mark.parametrize("after", [0, 1, 5, 8, 9, 10, 30])
 def test_an_interrupt_among_the_first_answers_changes_nothing(after, tmp_path):
     whole = meco.minimize(odd_at(0, 2), BOX, method="SHADE-FR", budget=60, seed=1)
-    calls = []
-
-    def breaks(x):
-        calls.append(x)
-        if len(calls) > after:
-            raise KeyboardInterrupt
-        return 1e9 if len(calls) - 1 in (0, 2) else honest(x)
-
+    breaks = broken_off(odd_at(0, 2), after)
     options = {"method": "SHADE-FR", "budget": 60, "seed": 1, "checkpoint": tmp_path / "run"}
     part = meco.minimize(breaks, BOX, **options)
     assert part.nfev == after

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from interruption import broken_off
 from meco.blackbox import continuing, runfolder
 from meco.blackbox.log_file import read_log
 from meco.blackbox.search_state import AnswerDigest, unpacked
@@ -45,16 +46,7 @@ def same(a, b):
 
 def cut_off(folder, after, **options):
     """A run that ends in the middle of a call."""
-    left = [after]
-
-    def breaks_off(x):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return fun(x)
-
-    breaks_off.__qualname__ = fun.__qualname__
-    return meco.minimize(breaks_off, BOX, checkpoint=folder, **options)
+    return meco.minimize(broken_off(fun, after), BOX, checkpoint=folder, **options)
 
 
 @pytest.fixture
