@@ -152,9 +152,7 @@ def minimize(
     log = EvaluationLog(request.budget, len(request.names) or None)
     stopping = Stopping(max_time, target, stop, callback)
     if stop == "converged" and METHODS[request.method].family != "TR":
-        raise InvalidInput(
-            f'stop="converged" needs a method that can tell, TR, TR-ES or MeCO-TR; {request.method} cannot'
-        )
+        raise InvalidInput(f'stop="converged" needs TR, TR-ES or MeCO-TR; {request.method} cannot tell')
     allowed = partial(request.tolerances, log)
     caller = Caller(backend, log, stopping, request.budget, on_error, allowed, call.vectorized)
     caller.warn = lambda text: warnings.warn(text, stacklevel=2)
