@@ -215,7 +215,7 @@ def _constraints(names: Sequence[str], found: _Best, *allowed: Any) -> dict[str,
     rows = zip(
         [*g.tolist(), *h.tolist()],
         [*np.maximum(g, 0.0).tolist(), *np.abs(h).tolist()],
-        [limit for t, v in zip(allowed, (g, h)) for limit in np.broadcast_to(t, v.shape).tolist()],
+        [limit for t, v in zip(allowed, (g, h)) for limit in (t + np.zeros(v.size)).tolist()],
     )
     keys = ("value", "violation", "tolerance")
     return {name: dict(zip(keys, row)) for name, row in zip(names, rows)}

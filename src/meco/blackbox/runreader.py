@@ -100,4 +100,5 @@ def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], Evaluation
     for entry in sorted(found.entries, key=lambda e: e.number):
         log.take(entry, new=False)
     log.settle()
+    log.reconsider()
     return facts, log, found.damaged
