@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, bounded, namespace, nearest, possibly, rows, surely, total
+from meco.arrays import Array, all_columns, bounded, namespace, nearest, possibly, rows, surely, total
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.critical import Critical, critical, most_critical
-from meco.engines.model.merit import Merit
+from meco.engines.model.merit import MERIT
 from meco.engines.model.quadratic import Fit, Quadratic, least_change
 from meco.engines.model.region import Region
 from meco.rules.rule import best
@@ -32,8 +32,8 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     """The region around the point of least merit since the last start, with models fitted to the nearest points."""
     xp = namespace(seen.x)
     left_out = seen.failed | (seen.start < region.start[:, None])
-    chosen = best(Merit().values(seen.evaluation(), region.weights).last_where(left_out))[:, None]
-    blind = xp.all(left_out, axis=-1)
+    chosen = best(MERIT.values(seen.evaluation(), region.weights).last_where(left_out))[:, None]
+    blind = all_columns(left_out)
     centre = xp.where(blind[:, None], 0.5, rows(seen.x, chosen)[:, 0, :])
     value = rows(seen.y, chosen)[:, 0, :]
     u, y, there = around(seen, centre, value, points)

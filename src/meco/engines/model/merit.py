@@ -82,3 +82,6 @@ class Merit(Rule):
 
     def trace(self, state: Weights) -> dict[str, Array]:
         return {"weights": state.w}
+
+
+MERIT = Merit()

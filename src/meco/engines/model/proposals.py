@@ -7,7 +7,7 @@ import numpy as np
 from meco.arrays import Array, namespace, rows
 from meco.engines.model.archive import SeenPoints, as_evaluation
 from meco.engines.model.look import View
-from meco.engines.model.merit import Merit, Weights
+from meco.engines.model.merit import MERIT, Weights
 from meco.engines.model.quadratic import Fit, variance
 from meco.engines.model.region import Region
 from meco.engines.model.step import Place, relaxed_step
@@ -46,7 +46,7 @@ def new_start(seen: SeenPoints, region: Region, u: Array, grain: Array | float =
     Whole-number variables may move by one place, grain [B, D], however far apart two places are.
     """
     xp = namespace(u)
-    chosen = best(Merit().values(seen.evaluation(), region.weights).last_where(seen.failed))[:, None]
+    chosen = best(MERIT.values(seen.evaluation(), region.weights).last_where(seen.failed))[:, None]
     width = xp.maximum(xp.zeros_like(u) + AROUND, xp.zeros_like(u) + grain)
     near = rows(seen.x, chosen)[:, 0, :] + 2.0 * width * (u - 0.5)
     return xp.where(xp.all(seen.failed, axis=-1)[:, None], u, xp.clip(near, min=0.0, max=1.0))
@@ -68,7 +68,7 @@ def best_unseen(seen: SeenPoints, place: Place, region: Region, weights: Weights
     steps = (near - region.centre[:, None, :]) / region.delta[:, None, None]
     y = place.value[:, None, :] + place.models.changes(steps)
     known = [is_seen(seen, near[:, k, :], xp.zeros_like(region.delta) + SAME) for k in range(near.shape[1])]
-    key = Merit().values(as_evaluation(y, place.n_ineq, xp.stack(known, axis=1)), weights)
+    key = MERIT.values(as_evaluation(y, place.n_ineq, xp.stack(known, axis=1)), weights)
     chosen = best(key.last_where(xp.stack(known, axis=1)))[:, None]
     return rows(near, chosen)[:, 0, :], ~xp.all(xp.stack(known, axis=1), axis=-1)
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, blank, namespace, rows, total
+from meco.arrays import Array, blank, namespace, rows, surely, total
 from meco.engines.model.critical import Critical
 from meco.engines.model.curvature import convex
-from meco.engines.model.merit import ABOVE, Merit, Weights, scale_weights
+from meco.engines.model.merit import ABOVE, MERIT, Weights, scale_weights
 from meco.engines.model.program import Rows, solve_program
 from meco.engines.model.quadratic import Quadratic
 
@@ -30,7 +30,6 @@ PRICE = 30.0  # of breaking a row, at least: in units where rows and the gradien
 DEAREST = 1e6
 SHORTEST = 0.1  # row of a second pass, in units of the first one's
 LEAST_SLOPE = 0.05  # change of f that counts, in shares of what its curvature makes
-MERIT = Merit()
 ROUNDING = 1e-14  # share of a value below which its changes are noise
 
 
@@ -93,7 +92,7 @@ def relaxed(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, 
     left = theta[:, None] * xp.abs(value) / by
     g, h = left[:, :n_ineq], left[:, n_ineq:]
     high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - MARGIN
-    return xp.concat([xp.zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
+    return xp.concat([blank(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
 
 
 def withheld(multipliers: Array, change: Array, n_ineq: int) -> Array:
@@ -140,16 +139,17 @@ def _step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> S
     weights = weights.raised(scale_weights(by.f, by.c, place.value[:, 1:]))
     low, high = relaxed(place.value[:, 1:], theta, place.n_ineq, by.c)
     s, value = blank(place.low), place.value
-    slopes = place.models.slope(s)
+    slopes, bent, before = place.models.slope(s), None, multipliers
     for turn in range(PASSES):
         lines, length = _lines(place, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
-        bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
+        if bent is None or not surely(multipliers == before):  # else the Lagrangian is the same
+            bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
         known = xp.concat([multipliers / unit, blank(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, place.low - s, place.high - s, known)
         found = dual[:, :-1] * unit
-        multipliers = 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
+        before, multipliers = multipliers, 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
         weights = weights.raised(ABOVE * xp.abs(multipliers))
         moved = s + d
         slopes = place.models.slope(moved)
@@ -184,8 +184,8 @@ def _lines(
     length = xp.where(length > SHORTEST, length, SHORTEST)
     price = weights.w * by.c * length / by.f[:, None]
     price = xp.where(price > PRICE, xp.where(price < DEAREST, price, DEAREST), PRICE)
-    gone = xp.sum(place.fence * s, axis=-1, keepdims=True)
-    last = xp.ones_like(gone)
+    gone = total(place.fence * s)[:, None]
+    last = 1.0 + blank(gone)
     lines = Rows(
         xp.concat([matrix / length[..., None], place.fence[:, None, :]], axis=1),
         xp.concat([value[:, 1:] / by.c / length, gone], axis=1),

@@ -20,7 +20,7 @@ from meco.engines.model.exact import exact_rows
 from meco.engines.model.inside import keeper
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
-from meco.engines.model.merit import Merit, Weights
+from meco.engines.model.merit import MERIT, Weights
 from meco.engines.model.multipliers import multipliers_at
 from meco.engines.model.proposals import SAME, TRIES, best_unseen, further_step, is_seen, least_known, new_start
 from meco.engines.model.quadratic import Quadratic, explained_share
@@ -83,7 +83,7 @@ class TrustRegion(Engine):
         self.first = self._first_points()
         self.size = len(self.first)
         self.points = model_points(task.dim)
-        self.rule = Merit()
+        self.rule = MERIT
         self.held: dict[str, Array | float | None] = {"theta": self._checked(THETA, theta)}
 
     def _first_points(self) -> np.ndarray:
