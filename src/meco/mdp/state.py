@@ -11,6 +11,7 @@ import numpy as np
 
 from meco.arrays import (
     Array,
+    at_least,
     blank,
     columns,
     fused,
@@ -92,11 +93,11 @@ def average(values: Array, ok: Array | None) -> Array:
 
 
 def count(flags: Array) -> Array:
-    """How many flags are set in each run: [B, n] -> [B]."""
+    """How many flags are set in each run: [B, ...] -> [B]."""
     if isinstance(flags, np.ndarray):
         return np.array([np.count_nonzero(run) for run in flags], dtype=np.float64)
     xp = namespace(flags)
-    return xp.sum(xp.astype(flags, xp.float64), axis=-1)
+    return xp.sum(xp.astype(xp.reshape(flags, (flags.shape[0], -1)), xp.float64), axis=-1)
 
 
 def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
@@ -195,14 +196,12 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     Counting the ordered pairs where both are larger counts each such pair once. A failed
     candidate is nan, and nan is larger than nothing.
     """
-    xp = namespace(f)
-    runs, size = f.shape
-    together = (f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :])
-    pairs = count(xp.reshape(together, (runs, -1)))
+    size = f.shape[-1]
+    pairs = count((f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :]))
     if ok is None:
         return pairs * (2.0 / max(size * (size - 1), 1))
     n = count(ok)
-    return pairs * (2.0 / xp.clip(n * (n - 1.0), min=1.0))
+    return pairs * (2.0 / at_least(n * (n - 1.0), 1.0))
 
 
 def clipped(s: Array) -> Array:
