@@ -25,7 +25,7 @@ from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPe
 from meco.rules.names import RULES
 from meco.streams import Streams
 
-DEFAULT = "TR-ES"  # what a door uses where no method is named
+DEFAULT = "MeCO-TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 _shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS, notices=("each",))
 _learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:]))

@@ -15,6 +15,7 @@ from pymoo.problems.single.g import G3, G6, G24
 import meco
 from meco.adapters.pymoo import MeCO, from_pymoo
 from meco.errors import InvalidInput
+from meco.methods import DEFAULT
 
 
 class Lattice(Problem):
@@ -119,7 +120,7 @@ def test_solve_takes_a_problem_of_pymoo():
 
 def test_the_algorithm_and_solve_are_the_same_search():
     found = minimize(G6(), MeCO(), ("n_eval", 80), seed=3)
-    np.testing.assert_array_equal(found.X, meco.solve("TR-ES", G6(), budget=80, seeds=[2, 3])[1].x)
+    np.testing.assert_array_equal(found.X, meco.solve(DEFAULT, G6(), budget=80, seeds=[2, 3])[1].x)
 
 
 def test_a_converted_problem_gives_pymoos_values_for_any_leading_shape():
