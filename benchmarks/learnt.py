@@ -3,6 +3,8 @@
     python benchmarks/learnt.py judge JUDGED.npz --device cuda     # policy, constants, own rule, untrained, random
     python benchmarks/learnt.py judge JUDGED.npz --ablate          # the policy in part, too
     python benchmarks/learnt.py here HERE.npz --dims 5,10          # policy, own rule and share 0 alone, on the CPU
+    python benchmarks/learnt.py keep CONFIRM.npz --beyond BEYOND.npz --trained "9 minutes"    # results/control.json
+    python benchmarks/learnt.py kinds JUDGED.npz                   # everyone who was judged, beside the policy
     python benchmarks/learnt.py gap JUDGED.npz                     # who is ahead, by family and D; share of the gap
     python benchmarks/learnt.py parts JUDGED.npz --dims 5,10       # groups of features mixed, one control alone
 
@@ -16,6 +18,7 @@ group of features is mixed when the policy sees those of another search, drawn f
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +41,7 @@ from meco.training.judging import STEADY, judged
 from meco.training.matches import Layout, Match, drawn_matches, in_lockstep, play
 from meco.training.references import CONSTANTS, held_at
 
+CONTROL = Path(__file__).parent / "results" / "control.json"
 LAYOUT = "2:50,5:50,10:50,20:20,5:100,10:100"  # D and evaluations per variable
 POLICY, RULE = "MeCO-TR", "own rule"
 RIVALS = (*STEADY, RULE)
@@ -181,6 +185,16 @@ def gap_lines(known: Judged) -> Iterator[str]:
             yield f"{label!s:<16} {at.sum():4d}   {policy[at].mean():.3f}   " + "   ".join(told)
 
 
+def kinds_lines(known: Judged) -> Iterator[str]:
+    """Everyone who was judged, the best first, and how far the policy is ahead of each."""
+    seeds = range(known.outcomes.f.shape[-1])
+    scores = {name: ranked(known.of([name], seeds), known.of(contenders(known)[:-1], seeds)) for name in known.names}
+    yield f"{len(known.matches)} problems, {len(seeds)} seeds"
+    for name in sorted(scores, key=lambda name: -scores[name].mean()):
+        lead = "" if name == POLICY else f"{POLICY} ahead by {difference(scores[POLICY], scores[name])}"
+        yield f"  {scores[name].mean():.4f}  {name:<20} {lead}".rstrip()
+
+
 def _between(values: list[float]) -> str:
     low, high = np.nanquantile(values, [0.1, 0.9])
     return f"{low:.0%} to {high:.0%}"
@@ -278,9 +292,28 @@ def parts_lines(known: Judged, dims: list[int], problems: int, seeds: int) -> It
         yield f"  {name:<28} {changed:5.1%}  {loss:.4f}"
 
 
+def keep(confirm: Path, beyond: Path, trained: str) -> None:
+    """Write what the pages quote: the quantiles of every problem, mean of its runs."""
+    parts = {
+        "what": "final quantiles of MeCO-TR beside constants, its engine's own rule, untrained and random controls: "
+        "family, problem, variables, evaluations, then one number for each name, the mean of the runs; a run ahead of "
+        "every reference counts 1, as the best reference could",
+        "train": "meco train --preset tr --device cuda",
+        "trained": trained,
+    }
+    text = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in parts.items())
+    sets = []
+    for name, path in (("confirm", confirm), ("beyond", beyond)):
+        with np.load(path) as kept:
+            rows = zip(kept["matches"], kept["quantiles"].round(6).tolist())
+            told = ",\n".join(f"  {json.dumps([str(m[0]), *map(int, m[1:]), *q])}" for m, q in rows)
+            sets.append(f' "{name}": {{"names": {json.dumps(kept["names"].tolist())}, "problems": [\n{told}\n ]}}')
+    CONTROL.write_text("{\n" + text + ",\n".join(sets) + "\n}\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["judge", "here", "gap", "parts"])
+    parser.add_argument("what", choices=["judge", "here", "keep", "kinds", "gap", "parts"])
     parser.add_argument("judged", type=Path)
     parser.add_argument("--layout", default=LAYOUT, help="of judge: D:evaluations per variable")
     parser.add_argument("--ablate", action="store_true", help="judge the policy in part, too")
@@ -289,6 +322,8 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=4, help="of each family at each place")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--beyond", type=Path, help="of keep: judged at a D beyond training")
+    parser.add_argument("--trained", default="", help="of keep: what the training took")
     args = parser.parse_args()
     dims = [int(dim) for dim in args.dims.split(",")]
     if args.what == "judge":
@@ -298,9 +333,12 @@ def main() -> None:
     if args.what == "here":
         here(args.judged, dims, args.per_variable, args.problems, args.seeds)
         return
+    if args.what == "keep":
+        keep(args.judged, args.beyond, args.trained)
+        return
     known = read_judged(args.judged)
-    made = gap_lines(known) if args.what == "gap" else parts_lines(known, dims, args.problems, args.seeds)
-    for line in made:
+    made = {"gap": gap_lines, "kinds": kinds_lines}.get(args.what)
+    for line in parts_lines(known, dims, args.problems, args.seeds) if made is None else made(known):
         print(line, flush=True)
 
 

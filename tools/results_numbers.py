@@ -13,11 +13,11 @@ import numpy as np
 
 from meco.experiments.report import stats
 from meco.experiments.report.stats import Feasibility
+from meco.methods import DEFAULT as DEFAULT
 
 ROOT = Path(__file__).parent.parent
 TABLES, CONTROL = ROOT / "results" / "tables", ROOT / "benchmarks" / "results" / "control.json"
 OURS = ("TR", "TR-ES", "MeCO-TR")
-DEFAULT = "TR-ES"
 SCORE, FIRST = "rank, f+ν", "rank, feasibility first"
 SUITES = {  # experiment -> what its problems are called
     "table1": "CEC2017, 50 variables",

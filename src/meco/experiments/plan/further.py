@@ -38,6 +38,32 @@ def _in_dimension(dim: int) -> Experiment:
     )
 
 
+def _steered() -> tuple[Contender, ...]:
+    """MeCO-TR beside what it must beat: its engine's own rule, controls without training, and constants."""
+    constants = [(theta, share) for share in (0.0, 0.3, 0.9) for theta in (0.0, 0.5, 0.9)]
+    return (
+        *_named(("MeCO-TR", "TR-ES")),
+        *(Contender(f"MeCO-TR {name}", "MeCO-TR", {"policy": name}) for name in ("untrained", "random")),
+        *(Contender(f"θ {t:g}, share {s:g}", "TR-ES", {"theta": t, "share": s}) for t, s in constants),
+    )
+
+
+def _steering(dim: int) -> Experiment:
+    return Experiment(
+        f"steering-{dim}d",
+        f"What steering the model engine is worth, CEC2017, D = {dim}",
+        _steered(),
+        CEC_NAMES,
+        dims=(dim,),
+        runs=5,
+        about="The policy of MeCO-TR was trained on generated problems, none of any suite. TR-ES follows its own "
+        "rule; the others are the same engine under an untrained network, random controls and constants.",
+        views=("ranks", "critical", "pairs", "feasibility"),
+        quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
+        focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+    )
+
+
 def _at_budget(per_variable: int) -> Experiment:
     name = f"budgets-{per_variable}"
     return Experiment(
@@ -55,6 +81,7 @@ def _at_budget(per_variable: int) -> Experiment:
 
 FURTHER = {
     **{f"cec2017-{dim}d": _in_dimension(dim) for dim in (10, 30)},
+    **{f"steering-{dim}d": _steering(dim) for dim in (10, 30, 50)},
     "rwco": Experiment(
         "rwco",
         "Real-world problems up to 30 variables",

@@ -61,16 +61,6 @@ def masked(label: str, policy: str) -> Contender:
     return Contender(label, "MeCO", {"policy": policy, "hidden": [7, 8, 9, 10]})
 
 
-def steered() -> tuple[Contender, ...]:
-    """MeCO-TR beside what it must beat: its engine's own rule, controls without training, and constants."""
-    constants = [(theta, share) for share in (0.0, 0.3, 0.9) for theta in (0.0, 0.5, 0.9)]
-    return (
-        *contenders(("MeCO-TR", "TR-ES")),
-        *(Contender(f"MeCO-TR {name}", "MeCO-TR", {"policy": name}) for name in ("untrained", "random")),
-        *(Contender(f"θ {t:g}, share {s:g}", "TR-ES", {"theta": t, "share": s}) for t, s in constants),
-    )
-
-
 PAPER: Registry[Experiment] = Registry(
     "experiment",
     {
@@ -206,18 +196,6 @@ PAPER: Registry[Experiment] = Registry(
                 "The printed values cannot be reached by anyone: on C28 the reduction cannot exceed about 1 %, so a "
                 "mean over these eight problems cannot exceed 0.876. Only the order of the three is meaningful.",
             ),
-        ),
-        "steering": Experiment(
-            "steering",
-            "What steering the model engine is worth",
-            steered(),
-            CEC_NAMES,
-            dims=(10, 30, 50),
-            about="The policy of MeCO-TR was trained on generated problems, none of any suite. TR-ES follows its own "
-            "rule; the others are the same engine under an untrained network, random controls and constants.",
-            views=("ranks", "critical", "values", "pairs", "feasibility"),
-            quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
-            focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
         ),
         **FURTHER,
     },
