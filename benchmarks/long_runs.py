@@ -1,12 +1,15 @@
 """Time and memory of long runs, bare, with the log, and with log and callback.
 
 `python benchmarks/long_runs.py` measures SHADE, TR-ES and MeCO-TR up to 100,000 evaluations, each run in a process of
-its own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Time is that of the processor.
+its own (`--jobs 4` of them at a time), and says at each mark what an evaluation costs. Then short runs, bare and with
+log and callback in turn in one process, say how much these cost: beside other work only neighbours in time compare
+(`--pairs 0` leaves them out). Time is that of the processor.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,6 +21,7 @@ import meco
 
 MARKS = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 HOWS = ("bare", "log", "callback", "log+callback")
+SHORT = {"SHADE": 10_000}  # evaluations of a run among pairs
 
 
 class Watched:
@@ -44,21 +48,42 @@ def resident():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def measure(method, evaluations, how):
-    """Run once, and print a line at each mark."""
+def run(method, evaluations, how, fun):
+    """One run, with the log and the callback that it is to have; seconds of the processor."""
     options = {"callback": lambda result: result.fun < -1.0 or result.nfev < 0} if "callback" in how else {}
     with tempfile.TemporaryDirectory() as folder:
         options |= {"checkpoint": folder + "/r"} if "log" in how else {}
-        meco.minimize(lambda x: float(x @ x), [(-5.0, 5.0)] * 5, method=method, budget=60, seed=1)  # warm
-        fun = Watched(lambda text: print(f"{method:8s} {how:13s} {text}", flush=True))
+        begun = time.process_time()
         meco.minimize(fun, [(-5.0, 5.0)] * 5, method=method, budget=evaluations, seed=1, **options)
+        return time.process_time() - begun
+
+
+def measure(method, evaluations, how):
+    """Run once, and print a line at each mark."""
+    run(method, 60, how, lambda x: float(x @ x))  # warm
+    run(method, evaluations, how, Watched(lambda text: print(f"{method:8s} {how:13s} {text}", flush=True)))
+
+
+def compare(method, pairs):
+    """Run bare and with both in turn, and print how the times compare."""
+    evaluations = SHORT.get(method, 500)
+    times = [[run(method, evaluations, how, Watched(lambda text: None)) for how in HOWS[::3]] for _ in range(pairs + 1)]
+    bare, both = zip(*times[1:])  # the first pair is warm-up
+    low, middle, high = statistics.quantiles([b / a for a, b in zip(bare, both)], n=4)
+    each = [statistics.median(column) / evaluations * 1e6 for column in (bare, both)]
+    print(
+        f"{method:8s} {pairs} pairs of {evaluations}: {each[0]:.1f} us each bare, {each[1]:.1f} with both; "
+        f"{middle:.2f} times bare (quartiles {low:.2f} and {high:.2f}; the quickest runs {min(both) / min(bare):.2f})",
+        flush=True,
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--evaluations", type=int, default=100_000)
     parser.add_argument("--methods", nargs="+", default=["SHADE", "TR-ES", "MeCO-TR"])
-    parser.add_argument("--how", nargs="+", default=HOWS, choices=HOWS)
+    parser.add_argument("--how", nargs="*", default=HOWS, choices=HOWS, help="long runs; none: pairs alone")
+    parser.add_argument("--pairs", type=int, default=15, help="short runs of each method, bare and with both in turn")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # in this process
     args = parser.parse_args()
@@ -69,6 +94,8 @@ def main():
     with ThreadPoolExecutor(args.jobs) as pool:
         for done in pool.map(lambda line: subprocess.run(line, stdout=subprocess.PIPE, text=True), runs):
             print(done.stdout, end="", flush=True)
+    for method in args.methods if args.pairs else ():
+        compare(method, args.pairs)
     return 0
 
 

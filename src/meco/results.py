@@ -263,7 +263,8 @@ class EvaluationTable:
             for i, entry in enumerate(entries):
                 if entry.attempt or entry.fault:  # seldom
                     codes[i] = entry.attempt, entry.fault
-            self._add(np.array([e.x for e in entries]), np.array([e.f for e in entries]), g, h, codes, given=False)
+            x = stacked([e.x for e in entries], entries[0].x.size)
+            self._add(x, np.array([e.f for e in entries]), g, h, codes, given=False)
 
     def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, given: bool) -> None:
         """Add rows, and let the best of them stand against the best before."""
@@ -304,4 +305,5 @@ def stacked(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
     if not width:
         return np.empty((len(rows), 0))
     blank = np.full(width, np.nan)
-    return np.array([r if r.size == width else blank for r in rows]).reshape(len(rows), width)
+    whole = bytearray().join([(r if r.size == width else blank).tobytes() for r in rows])  # quicker than np.array
+    return np.frombuffer(whole).reshape(len(rows), width)

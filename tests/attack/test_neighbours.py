@@ -152,3 +152,27 @@ def test_an_asynchronous_run_that_watches_a_target_is_shown_answers_of_an_earlie
     best = first.fun
     resumed = run(tmp_path, asynchronous=True, batch=2, target=best, resume=True)
     assert (resumed.stop_reason, resumed.nfev < 40) == ("target", True)
+
+
+@pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR"])
+@pytest.mark.parametrize("after", [20, 30, 33, 35, 39, 40])
+def test_an_asynchronous_run_is_resumed_among_its_repeated_calls(tmp_path, method, after):
+    options = {"asynchronous": True, "repeats": 10}
+    run(tmp_path, method, broken_off(fun, after), **options)
+    for _ in range(2):
+        resumed = run(tmp_path, method, resume=True, **options)
+        assert (resumed.nfev, resumed.stop_reason, resumed.repeated["calls"] > 1) == (40, "budget", True)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_repeated_calls_that_are_tried_again_stay_within_the_budget(asynchronous):
+    calls = []
+
+    def fails_late(x):
+        calls.append(x)
+        if len(calls) > 30 and len(calls) % 3:
+            raise ValueError("no mesh")
+        return fun(x)
+
+    result = run(None, call=fails_late, on_error="retry", repeats=10, asynchronous=asynchronous)
+    assert (result.nfev, len(calls)) == (40, 40)

@@ -95,9 +95,12 @@ class FreeSearch:
         return instead
 
     def take(self, entries: list[Entry]) -> None:
-        """Answers of an earlier session, in the order in which they came."""
-        for entry in entries:
+        """Answers of an earlier session, in the order in which they came; the last may be those of repeated calls."""
+        searched = self.evaluator.budget - len(self.log)
+        for k, entry in enumerate(entries):
             self.log.take(entry, new=False)
+            if k >= searched:
+                continue
             x = self.evaluator.place(entry.x[None])[0]
             while self._known(x):  # it was learnt from before the point was called
                 self._learn(Ticket(x), None)

@@ -36,6 +36,7 @@ HEADER = MAGIC + FORMAT.to_bytes(2, "little") + bytes(22)
 MARK = b"\xfeMEC"
 FRAME = struct.Struct("<4sII")
 HEAD = struct.Struct("<QIHHIII")
+FIRST = struct.Struct(FRAME.format + HEAD.format[1:])  # of a call's frame, in one piece
 CHECK = struct.Struct("<I")
 VALUE = struct.Struct("<d")
 HEADER_1 = struct.Struct("<8sHHIIIII")  # of version 0.1
@@ -62,8 +63,10 @@ class Encoder:
     def __call__(self, entry: Entry) -> bytes:
         number, batch, attempt, fault, x, f, g, h, g_names, h_names = entry
         named, before = self._number((g_names, h_names)) if g_names or h_names else (0, b"")
-        head = HEAD.pack(number, batch, fault, attempt, g.size, h.size, named)
-        return before + _frame(CALL, b"".join((head, x.tobytes(), VALUE.pack(f), g.tobytes(), h.tobytes())))
+        size = HEAD.size + VALUE.size * (x.size + 1 + g.size + h.size)
+        head = FIRST.pack(MARK, CALL, size, number, batch, fault, attempt, g.size, h.size, named)
+        block = b"".join((head, x.tobytes(), VALUE.pack(f), g.tobytes(), h.tobytes()))
+        return before + block + CHECK.pack(zlib.crc32(block))
 
     def _number(self, names: Names) -> tuple[int, bytes]:
         """The number of these names, and the frame that says them the first time."""

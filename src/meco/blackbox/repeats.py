@@ -76,6 +76,8 @@ def call_again(session: Session) -> None:
     session.stopping.settle()
     session.between = False  # where the search stood is behind these calls
     for _ in range(request.repeats):
+        if log.planned >= request.budget:  # retries count, and an asynchronous run is resumed with what it repeated
+            return
         allowed = request.tolerances(log)
         x = next_point(log.columns(request.dim, request.known, *allowed), allowed, request.repeats)
         if x is None:

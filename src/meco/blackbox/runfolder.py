@@ -61,6 +61,7 @@ class RunFolder:
         self.order = [entry.number for entry in self.past]  # as they stand in the log
         self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
         self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
+        self._times: list[tuple[int, float, float]] = []  # rows of times.bin to be written
         self._due = 0.0  # when the next state is to be written
 
     @classmethod
@@ -158,8 +159,12 @@ class RunFolder:
 
     def clocked(self, number: int, seconds: float) -> None:
         """Note how long a call took."""
-        with self._writing():
-            self._clock.write(CLOCK.pack(number, time.time(), seconds))
+        self._times.append((number, time.time(), seconds))
+
+    def _flush_clock(self) -> None:
+        times, self._times = self._times, []
+        self._clock.write(b"".join([CLOCK.pack(*row) for row in times]))
+        self._clock.flush()
 
     def traced(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
         """Note now and then what the method did."""
@@ -170,7 +175,7 @@ class RunFolder:
         """Make sure that everything so far is on disk, and now and then note where the search stands."""
         with self._writing():
             self.log_file.flush()
-            self._clock.flush()
+            self._flush_clock()
         begun = time.monotonic()
         if begun < self._due and not last:
             return
@@ -209,7 +214,9 @@ class RunFolder:
             with suppress(OSError) if self.broken else self._writing():
                 self.log_file.close(flush=not self.broken)
         finally:
-            with suppress(OSError):  # times are a convenience
+            with suppress(OSError, ValueError):  # times are a convenience, and may be closed
+                self._flush_clock()
+            with suppress(OSError):
                 self._clock.close()
             self.lock.release()
 
