@@ -10,14 +10,14 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "benchmarks" / "results" / "scale.json"
 PAGE, PICTURE = ROOT / "docs" / "scale.md", ROOT / "docs" / "images" / "scale.png"
 BEGIN, END = "<!-- begin: tools/scale_page.py -->", "<!-- end -->"
-METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES")
+METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES", "MeCO-TR")
 AXES = {  # what grows -> its title, what is fixed, and which number is told
     "D": ("Variables", "two constraints, 3 D + 30 evaluations", "us"),
     "constraints": ("Constraints", "D = 10, 200 evaluations", "us"),
     "runs": ("Runs in lockstep", "D = 10, two constraints, 200 evaluations", "us"),
     "budget": ("Evaluations of a run", "D = 10, two constraints", "us"),
 }
-COLOURS = ("#1f5fa8", "#2a8f57", "#a02c4a", "#a06a00", "#6b4fa0")
+COLOURS = ("#1f5fa8", "#2a8f57", "#a02c4a", "#a06a00", "#6b4fa0", "#3a3a3a")
 
 Points = dict[str, dict[str, float]]
 
@@ -82,7 +82,7 @@ def draw(points: Points, file: Path) -> None:
         panel.tick_params(labelsize=8)
         panel.grid(alpha=0.25, lw=0.5)
     panels[0].set_ylabel("µs per evaluation", fontsize=9)
-    panels[-1].legend(fontsize=7, frameon=False, loc="center")
+    panels[-1].legend(fontsize=7, frameon=False, loc="center", ncols=2)
     figure.savefig(file, dpi=130)
     plt.close(figure)
 

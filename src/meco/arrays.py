@@ -255,10 +255,9 @@ def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape) if isinstance(x, np.ndarray) else namespace(x).reshape(x, shape)
 
 
-def stepped_over(index: Array, taken: Array) -> Array:
-    """Positions counted without the taken one as positions counted with it."""
-    beyond = index >= taken
-    return index + (beyond if isinstance(beyond, np.ndarray) else converted(beyond, index.dtype))
+def divisor(x: Array) -> Array:
+    """x, which is not negative, to divide by: where it is 0, so is what it divides, and the quotient too."""
+    return np.maximum(x, TINY) if isinstance(x, np.ndarray) else namespace(x).where(x > 0, x, 1.0)
 
 
 def at_least(x: Array, low: float) -> Array:

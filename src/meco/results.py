@@ -87,9 +87,9 @@ def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> Held:
     """Candidate i [B] of each run."""
     if isinstance(i, np.ndarray) and i.size == 1:
         one = slice(at := i.item(), at + 1)
-        major, minor, *rest = (a[:, one].copy() for a in (*key, x, ev.f, ev.nu, ev.feasible))
+        major, minor, *rest = [a[:, one].copy() for a in (*key, x, ev.f, ev.nu, ev.feasible)]
     else:
-        major, minor, *rest = (rows(a, i[:, None]) for a in (*key, x, ev.f, ev.nu, ev.feasible))
+        major, minor, *rest = [rows(a, i[:, None]) for a in (*key, x, ev.f, ev.nu, ev.feasible)]
     return Held(Key(major, minor), *rest)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import TINY, Array, at_least, fused, largest, namespace, possibly, rows
+from meco.arrays import Array, divisor, fused, largest, namespace, possibly, rows
 from meco.rules.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
 
 
 def _by_largest(values: Array) -> Array:
-    return values / at_least(largest(values), TINY)  # 0 where all are
+    return values / divisor(largest(values))
 
 
 @fused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from meco.arrays import TINY, Array, at_least, bounded, converted, namespace, rows, total
+from meco.arrays import Array, bounded, converted, divisor, namespace, rows, total
 from meco.engines.de.operators import positions
 
 WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR
@@ -59,13 +59,13 @@ class History:
 
 def weighted_mean(values: Array, weight: Array, whole: Array) -> Array:
     """Sum of w v over the sum of w, which is whole [B], along the last axis; 0 where no weight is positive."""
-    return namespace(values).vecdot(weight, values) / at_least(whole, TINY)
+    return namespace(values).vecdot(weight, values) / divisor(whole)
 
 
 def lehmer_mean(values: Array, weight: Array) -> Array:
     """Sum of w v^2 over sum of w v along the last axis; 0 where the sums are."""
     xp = namespace(values)
-    return xp.vecdot(weight, values * values) / at_least(xp.vecdot(weight, values), TINY)
+    return xp.vecdot(weight, values * values) / divisor(xp.vecdot(weight, values))
 
 
 def positive_cauchy(centre: Array, u: Array, least: Array | float = 0.0) -> Array:

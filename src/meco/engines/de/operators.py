@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, bounded, converted, namespace, reshaped, stepped_over
+from meco.arrays import Array, bounded, converted, namespace, reshaped
 from meco.streams import Streams
 
 
@@ -31,6 +31,12 @@ def _places(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
     """Where in a row of numbers those of each shape lie."""
     ends = list(accumulate(math.prod(shape) for shape in shapes))
     return [slice(*ends) for ends in zip([0, *ends], ends)]
+
+
+def stepped_over(index: Array, taken: Array) -> Array:
+    """Positions counted without the taken one as positions counted with it."""
+    beyond = index >= taken
+    return index + (beyond if isinstance(beyond, np.ndarray) else converted(beyond, index.dtype))
 
 
 def distinct(u: Array) -> list[Array]:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, at_least, bounded, converted, fused, namespace, rows, stepped_over
+from meco.arrays import Array, at_least, bounded, converted, fused, namespace, rows
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
-from meco.engines.de.operators import mixed, numbers, positions
+from meco.engines.de.operators import mixed, numbers, positions, stepped_over
 from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
