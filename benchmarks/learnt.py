@@ -1,11 +1,12 @@
 """What the policy of MeCO-TR learnt: the gap to hindsight, the features it needs, and what each control is worth.
 
     python benchmarks/learnt.py judge JUDGED.npz --device cuda     # policy, constants, own rule, untrained, random
+    python benchmarks/learnt.py judge JUDGED.npz --ablate          # the policy in part, too
     python benchmarks/learnt.py here HERE.npz --dims 5,10          # policy, own rule and share 0 alone, on the CPU
     python benchmarks/learnt.py gap JUDGED.npz                     # who is ahead, by family and D; share of the gap
     python benchmarks/learnt.py parts JUDGED.npz --dims 5,10       # groups of features mixed, one control alone
 
-judge plays 222 problems of the confirm families, four seeds each. gap counts quantiles so that no side is favoured:
+judge plays 288 problems of the confirm families, four seeds each. gap counts quantiles so that no side is favoured:
 runs of two seeds are ranked among the runs of the other two seeds of every constant, of the own rule and of the
 policy, so that everyone meets as many runs of its own kind, at most 1; all splits of the seeds, both ways round.
 parts plays the policy again on the CPU, whole and in part, with equal random numbers, among the same references: a
@@ -30,13 +31,14 @@ from meco.engines.model.trust_region_es import TrustRegionES
 from meco.mdp.controls import ControlSet
 from meco.mdp.model_search import correcting_shape, steered_search
 from meco.mdp.network import draw_weights
-from meco.mdp.policy import Choosing, Correcting, Policy
+from meco.mdp.policy import Choosing, Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
 from meco.training.judging import STEADY, judged
-from meco.training.matches import Match, drawn_matches, in_lockstep, play
+from meco.training.matches import Layout, Match, drawn_matches, in_lockstep, play
 from meco.training.references import CONSTANTS, held_at
 
+LAYOUT = "2:50,5:50,10:50,20:20,5:100,10:100"  # D and evaluations per variable
 POLICY, RULE = "MeCO-TR", "own rule"
 RIVALS = (*STEADY, RULE)
 PARTS = GROUPS | {"rule": ("theta by the rule", "share by the rule")}
@@ -64,14 +66,24 @@ def read_judged(path: Path) -> Judged:
         return Judged(kept["names"].tolist(), matches, Outcomes(kept["f"], kept["nu"], kept["feasible"]))
 
 
-def judge(path: Path, device: str, dims: list[int], per: int, problems: int, seeds: int) -> None:
+def judge(path: Path, device: str, layout: Layout, problems: int, seeds: int, ablate: bool) -> None:
     """Play every kind of control on the confirm families and keep the results."""
     untrained = (Correcting(draw_weights(np.random.default_rng(k), correcting_shape())) for k in range(3))
-    each = {POLICY: find_policy("meco-tr", [1])} | {f"untrained {k}": policy for k, policy in enumerate(untrained)}
-    matches = drawn_matches("confirm", [(dim, per) for dim in dims], problems)
+    policy = find_policy("meco-tr", [1])
+    each = {POLICY: policy} | {f"untrained {k}": policy for k, policy in enumerate(untrained)}
+    if ablate:
+        each |= in_part(policy)
+    matches = drawn_matches("confirm", layout, problems)
     verdict = judged(each, matches, seeds, device=device)
     rows = np.array([[str(value) for value in match] for match in matches])
     np.savez(path, names=verdict.names, quantiles=verdict.quantiles, matches=rows, **verdict.outcomes._asdict())
+
+
+def in_part(policy: Policy) -> dict[str, Policy]:
+    """The policy with one control alone, and without each group of features."""
+    found: dict[str, Policy] = {f"{name} only": OnlyControls(policy, (name,)) for name in ("theta", "share")}
+    hidden = {group: tuple(1 + SEEN.index(name) for name in names) for group, names in PARTS.items()}
+    return found | {f"without {group}": Masked(policy, places) for group, places in hidden.items()}
 
 
 def here(path: Path, dims: list[int], per: int, problems: int, seeds: int) -> None:
@@ -270,15 +282,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["judge", "here", "gap", "parts"])
     parser.add_argument("judged", type=Path)
+    parser.add_argument("--layout", default=LAYOUT, help="of judge: D:evaluations per variable")
+    parser.add_argument("--ablate", action="store_true", help="judge the policy in part, too")
     parser.add_argument("--dims", default="2,5,10,20")
     parser.add_argument("--per-variable", type=int, default=50)
-    parser.add_argument("--problems", type=int, default=6, help="of each family at each D")
+    parser.add_argument("--problems", type=int, default=4, help="of each family at each place")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args()
     dims = [int(dim) for dim in args.dims.split(",")]
     if args.what == "judge":
-        judge(args.judged, args.device, dims, args.per_variable, args.problems, args.seeds)
+        layout = [(int(dim), int(per)) for dim, _, per in (place.partition(":") for place in args.layout.split(","))]
+        judge(args.judged, args.device, layout, args.problems, args.seeds, args.ablate)
         return
     if args.what == "here":
         here(args.judged, dims, args.per_variable, args.problems, args.seeds)

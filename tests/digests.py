@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,15 +29,21 @@ def budget(method: str) -> int:
     return 60 if method in SLOW else 240
 
 
+def watched(function: Callable[[np.ndarray], Any]) -> tuple[Callable[[np.ndarray], Any], Any]:
+    """The function, and a hash of every point that it is called with."""
+    seen = hashlib.sha256()
+
+    def called(x: np.ndarray) -> Any:
+        seen.update(np.ascontiguousarray(x).tobytes())
+        return function(x)
+
+    return called, seen
+
+
 def solved(method: str, problem: str) -> dict[str, str]:
     """Digest of two runs of solve() in lockstep, or one after another where a method cannot."""
     given = meco.get_problem(problem, dim=PROBLEMS[problem])
-    seen = hashlib.sha256()
-
-    def formula(x: np.ndarray) -> Any:
-        seen.update(np.ascontiguousarray(x).tobytes())
-        return given.formula(x)
-
+    formula, seen = watched(given.formula)
     results = meco.solve(method, replace(given, formula=formula), budget(method), SEEDS)
     return {"points": seen.hexdigest()[:16], "metrics": [[r.f.hex(), r.nu.hex(), r.score.hex()] for r in results]}
 
@@ -44,12 +51,7 @@ def solved(method: str, problem: str) -> dict[str, str]:
 def minimized(method: str, problem: str) -> dict[str, str]:
     """Digest of one run of minimize()."""
     given = meco.get_problem(problem, dim=PROBLEMS[problem])
-    seen = hashlib.sha256()
-
-    def fun(x: np.ndarray) -> Any:
-        seen.update(np.ascontiguousarray(x).tobytes())
-        return given.raw(x)
-
+    fun, seen = watched(given.raw)
     box = np.stack([given.lower, given.upper], axis=1)
     result = meco.minimize(
         fun, box, method=method, budget=budget(method), seed=SEEDS[0], integrality=given.integrality,

@@ -1,34 +1,65 @@
 """Results of several folders as one compact file, also of an earlier version whose searches are the same.
 
     python tools/join_results.py results new-runs [more-runs ...]
+    python tools/join_results.py results new-runs --without MeCO-TR
 
 A store never mixes versions. Searches that are bit for bit the same in two versions, which tests/data/digests.json
 holds, may be shown side by side all the same: the sessions in the file say which version made what. Plans and policies
-are those of this version, with the contenders that have runs. Runs of MeCO-TR that name no policy were made with the
-shipped one.
+are those of this version, with the contenders that have runs. A run of a method that a policy steers must name the
+policy with its digest: one that does not is left out, unless --policy-of-unnamed says with which it was made.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 from meco import __version__
-from meco.experiments.plan.experiment import Experiment, Run, policy_digest
+from meco.experiments.plan.experiment import SHIPPED, Experiment, Run
 from meco.experiments.plan.paper import PAPER
 from meco.experiments.run.compact import write_compact
 from meco.experiments.run.folder import COMPACT
 from meco.experiments.run.record import Record
 from meco.experiments.run.results import Results
 from meco.experiments.run.store import digest, read_results
+from meco.methods import METHODS
+
+WITHOUT_FILE = ("random", "untrained")  # policies that have no digest
 
 
-def named(run: Run) -> Run:
-    """The run with the policy that it was made with."""
-    if run.method != "MeCO-TR" or run.options != "{}":
+def with_policy(run: Run, unnamed: str | None) -> Run | None:
+    """The run with the digest of its policy, that of unnamed ones where it has none; nothing where nobody knows it."""
+    options = json.loads(run.options)
+    name = options.get("policy", SHIPPED.get(run.method))
+    if not isinstance(name, str) or name in WITHOUT_FILE or "@" in name:
         return run
-    return run._replace(options=f'{{"policy":"meco-tr@{policy_digest("meco-tr")}"}}')
+    if unnamed is None:
+        return None
+    named = sorted({**options, "policy": f"{name}@{unnamed}"}.items())
+    return run._replace(options=json.dumps(dict(named), separators=(",", ":")))
+
+
+def joined_runs(parts: Sequence[Results], without: Collection[str], unnamed: str | None) -> dict[Run, Record]:
+    """Every run of the folders, those of some methods without what the first folder has of them."""
+    runs: dict[Run, Record] = {}
+    left_out: Counter[str] = Counter()
+    for k, part in enumerate(parts):
+        for run, record in part.runs.items():
+            known = with_policy(run, unnamed)
+            if k == 0 and run.method in without:
+                left_out[f"earlier runs of {run.method}"] += 1
+            elif known is None:
+                left_out[f"runs of {run.method} that name no policy"] += 1
+            else:
+                runs[known] = record
+    for what, count in left_out.items():
+        print(f"left out: {count} {what}")
+    return runs
 
 
 def planned(old: list[Experiment], runs: dict[Run, Record]) -> list[Experiment]:
@@ -36,10 +67,9 @@ def planned(old: list[Experiment], runs: dict[Run, Record]) -> list[Experiment]:
     names = dict.fromkeys([*(e.name for e in old), *PAPER])
     made: list[Experiment] = []
     for name in names:
-        earlier = next((e for e in old if e.name == name), None)
-        plan = earlier if name not in PAPER else PAPER[name].pinned()
-        assert plan is not None
-        plan = replace(plan, pins={**(earlier.pins if earlier else {}), **plan.pins})
+        earlier = [e for e in old if e.name == name]
+        plan = PAPER[name].pinned() if name in PAPER else reduce(Experiment.joined, earlier)
+        plan = replace(plan, pins=dict(pin for e in (*earlier, plan) for pin in e.pins.items()))
         present = []
         for contender in plan.contenders:
             full = replace(contender, most=None)
@@ -56,14 +86,20 @@ def made_of(wanted: list[Run], runs: dict[Run, Record]) -> int:
     return next((k for k, run in enumerate(wanted) if run not in runs), len(wanted))
 
 
-def main() -> None:
-    folder, *others = map(Path, sys.argv[1:])
-    parts = [read_results(path) for path in (folder, *others)]
-    runs = {named(run): record for part in parts for run, record in part.runs.items()}
+def main(words: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("folders", nargs="+", type=Path, help="the first is joined into")
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="METHOD", type=METHODS.resolve, help="drop the first's runs"
+    )
+    parser.add_argument("--policy-of-unnamed", metavar="DIGEST", help="first 8 digits, of runs that name no policy")
+    args = parser.parse_args(words)
+    parts = [read_results(path) for path in args.folders]
+    runs = joined_runs(parts, args.without, args.policy_of_unnamed)
     sessions = {name: facts for part in parts for name, facts in part.sessions.items()}
     experiments = planned([e for part in parts for e in part.experiments], runs)
     joined = Results(__version__, runs, {}, experiments, sessions, digest(runs))
-    print(write_compact(joined, folder / COMPACT), len(runs), "runs")
+    print(write_compact(joined, args.folders[0] / COMPACT), len(runs), "runs")
     for e in experiments:
         print(f"  {e.name}: {', '.join(f'{c.label} {e.seeds(c)}' for c in e.contenders)}")
 

@@ -82,10 +82,11 @@ def minimize(
         method: Any of METHODS.
         policy: Of a learned method: a name, a file, an object, or constants such as {"epsilon": 0.5}.
         pop_size: Candidates of a generation, of methods that have a population.
-        batch: Points that TR and TR-ES propose at once: as many as there are workers (8 for an executor or a
-            map) unless given. The points depend on it and on the seed.
-        asynchronous: Whether every free worker gets a point of TR or TR-ES at once, and none waits for another. What
-            the run does then depends on who finishes first; it resumes from every recorded answer, not bit for bit.
+        batch: Points that TR, TR-ES and MeCO-TR propose at once: as many as there are workers (8 for an executor
+            or a map) unless given. The points depend on it and on the seed.
+        asynchronous: Whether every free worker gets a point of TR, TR-ES or MeCO-TR at once, and none waits for
+            another. What the run does then depends on who finishes first; it resumes from every recorded answer, not
+            bit for bit.
         integrality: True for variables that are whole numbers.
         eq_tol: Feasible means |h| <= eq_tol: a number, a list in the order of the constraints, or a dict by name.
         ineq_tol: The same for g <= ineq_tol. Points with every g <= 0 go before points within the tolerance.
@@ -104,8 +105,8 @@ def minimize(
             ten first calls that raise one error from one line end the run with that error.
         max_time: Seconds after which the run ends.
         target: A feasible f that ends the run.
-        stop: "feasible" ends the run at the first feasible point, "converged" where TR or TR-ES would start again
-            from elsewhere.
+        stop: "feasible" ends the run at the first feasible point, "converged" where TR, TR-ES or MeCO-TR would
+            start again from elsewhere.
         callback: Gets the result so far after each generation, and ends the run by returning True.
         progress: Whether to tell on standard error how far the run is.
         checkpoint: A folder that keeps every evaluation.
@@ -151,7 +152,7 @@ def minimize(
     log = EvaluationLog(request.budget, len(request.names) or None)
     stopping = Stopping(max_time, target, stop, callback)
     if stop == "converged" and METHODS[request.method].family != "TR":
-        raise InvalidInput(f'stop="converged" needs a method that can tell, TR or TR-ES; {request.method} cannot')
+        raise InvalidInput(f'stop="converged" needs TR, TR-ES or MeCO-TR; {request.method} cannot tell')
     allowed = partial(request.tolerances, log)
     caller = Caller(backend, log, stopping, request.budget, on_error, allowed, call.vectorized)
     caller.warn = lambda text: warnings.warn(text, stacklevel=2)
@@ -208,12 +209,9 @@ def _backend(workers: Any, call: Call, eval_timeout: float | None) -> Backend:
 
 def _never_idle(request: Request, backend: Any) -> type[Session]:
     """The session of asynchronous runs, where the workers can be given one point at a time."""
-    from meco.blackbox.free_running import FreeSession
+    from meco.blackbox.free_running import FreeSession, refuse_generations
 
-    if METHODS[request.method].family != "TR":
-        raise InvalidInput(
-            f"asynchronous=True needs TR or TR-ES; {request.method} proposes whole generations: leave it out"
-        )
+    refuse_generations(request.method)
     if not hasattr(backend, "most") and not hasattr(backend, "count") and not isinstance(backend, Serial):
         raise InvalidInput("asynchronous=True needs a number of workers or an executor: a map takes points together")
     if hasattr(backend, "most"):

@@ -18,9 +18,10 @@ from meco.errors import load_extra
 Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
 F = TypeVar("F", bound=Callable[..., Any])
 
+TINY = 5e-324  # the least number above 0, which no other positive one is below
 VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
-MANY_COLUMNS = 64  # from here on a scan is cheaper than a sum column by column
+FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere
 
 
 def namespace(x: Array) -> Any:
@@ -46,19 +47,20 @@ def asarray_like(value: Any, x: Array) -> Array:
 
 
 class Constants:
-    """The fixed numbers of a formula, moved to each array library and device once."""
+    """The fixed numbers of a formula, moved to each array library and device once; by name, in a dict or a kind."""
 
-    def __init__(self, **arrays: np.ndarray) -> None:
-        self._numpy = {k: np.asarray(v, dtype=np.float64) for k, v in arrays.items()}
-        self._moved: dict[tuple[str, str], dict[str, Array]] = {}
+    def __init__(self, kind: Callable[..., Any] = dict, /, **arrays: np.ndarray) -> None:
+        self._kind, self._plain = kind, {k: np.asarray(v, dtype=np.float64) for k, v in arrays.items()}
+        self._numpy = kind(**self._plain)
+        self._moved: dict[tuple[str, str], Any] = {}
 
-    def on(self, x: Array) -> dict[str, Array]:
+    def on(self, x: Array) -> Any:
         """The numbers as arrays of x's library, on x's device."""
         if isinstance(x, (np.ndarray, np.generic)):
             return self._numpy
         where = (type(x).__module__, str(x.device))
         if where not in self._moved:
-            self._moved[where] = {k: asarray_like(v, x) for k, v in self._numpy.items()}
+            self._moved[where] = self._kind(**{k: asarray_like(v, x) for k, v in self._plain.items()})
         return self._moved[where]
 
 
@@ -78,6 +80,8 @@ def columns(items: Sequence[Array] | Array, like: Array) -> Array:
     xp = namespace(like)
     if not items:
         return xp.zeros((*like.shape, 0), dtype=like.dtype, device=like.device)
+    if xp is np and like.ndim == 1:  # a row for each run, in a third of the time that stacking takes
+        return np.ascontiguousarray(np.array(items).T)
     return xp.stack(list(items), axis=-1)
 
 
@@ -112,12 +116,10 @@ def ordered_sum(x: Array) -> Array:
     width = x.shape[-1]
     if width == 0:
         return namespace(x).zeros(x.shape[:-1], dtype=x.dtype, device=x.device)
-    if isinstance(x, np.ndarray):
-        return np.add.accumulate(x, axis=-1)[..., -1]
-    if width > MANY_COLUMNS:
+    if width > (FEW_COLUMNS if isinstance(x, np.ndarray) else MANY_COLUMNS):
         return namespace(x).cumulative_sum(x, axis=-1)[..., -1]
     total = x[..., 0]
-    for column in range(1, width):  # on an accelerator far faster than a scan along short rows
+    for column in range(1, width):  # far faster than a scan along short rows
         total = total + x[..., column]
     return total
 
@@ -204,24 +206,29 @@ def _identities(runs: int, size: int, factor: float) -> np.ndarray:
 
 def possibly(mask: Array) -> bool:
     """Whether the mask may hold somewhere: asked of NumPy, granted on a device, where asking means waiting."""
-    return bool(mask.any()) if isinstance(mask, np.ndarray) else True
+    return bool(np.count_nonzero(mask)) if isinstance(mask, np.ndarray) else True
 
 
 def surely(mask: Array) -> bool:
     """Whether the mask is known to hold everywhere: asked of NumPy, never known of a device without waiting for it."""
-    return isinstance(mask, np.ndarray) and (mask.item() if mask.size == 1 else bool(mask.all()))
+    return isinstance(mask, np.ndarray) and np.count_nonzero(mask) == mask.size
 
 
 def everywhere(mask: Array) -> bool:
-    """Whether the whole mask holds; on small NumPy arrays the method is twice as fast as the function."""
-    return bool(mask.all()) if isinstance(mask, np.ndarray) else bool(namespace(mask).all(mask))
+    """Whether the whole mask holds; on small NumPy arrays counting is several times faster than the function."""
+    return surely(mask) if isinstance(mask, np.ndarray) else bool(namespace(mask).all(mask))
 
 
 def all_columns(mask: Array) -> Array:
     """Whether the mask holds along the whole last axis: [..., n] -> [...]."""
-    if isinstance(mask, np.ndarray):
+    if not isinstance(mask, np.ndarray):
+        return namespace(mask).all(mask, axis=-1)
+    if not 0 < mask.shape[-1] <= FEW_COLUMNS:
         return np.logical_and.reduce(mask, axis=-1)
-    return namespace(mask).all(mask, axis=-1)
+    whole = mask[..., 0]
+    for column in range(1, mask.shape[-1]):
+        whole = whole & mask[..., column]
+    return whole
 
 
 def largest(x: Array) -> Array:
@@ -252,6 +259,11 @@ def stepped_over(index: Array, taken: Array) -> Array:
     """Positions counted without the taken one as positions counted with it."""
     beyond = index >= taken
     return index + (beyond if isinstance(beyond, np.ndarray) else converted(beyond, index.dtype))
+
+
+def at_least(x: Array, low: float) -> Array:
+    """x, and low where it is less."""
+    return np.maximum(x, low) if isinstance(x, np.ndarray) else namespace(x).clip(x, min=low)
 
 
 def blank(x: Array) -> Array:

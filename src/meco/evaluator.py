@@ -10,14 +10,12 @@ import numpy as np
 from meco.arrays import (
     Array,
     GrowingRows,
-    converted,
     fused,
     fusing,
     namespace,
     rows,
     surely,
     to_numpy,
-    total,
 )
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation, absent, concat
@@ -234,8 +232,7 @@ class Evaluator:
             if not self._survivors_cannot_improve():
                 self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
             self.last_population = population
-            feasible = population.ev.feasible
-            row["feasible_share"] = total(converted(feasible, population.x.dtype)) / feasible.shape[1]
+            row["feasible_share"] = population.ev.feasible_share
         self._rows.append(row | (extras or {}))
         if len(self._rows) >= TOGETHER:
             self.trace()
@@ -322,6 +319,8 @@ def _stacked(values: list[Array]) -> np.ndarray:
     """Arrays of equal shape as one in host memory, in one transfer."""
     if len(values) == 1:  # asked after every generation: no stacking
         return to_numpy(values[0])[None]
+    if isinstance(values[0], np.ndarray):
+        return np.array(values)  # in a third of the time that stacking takes
     return to_numpy(namespace(values[0]).stack(values))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,8 +54,7 @@ class Incumbent:
             self.held = _best_of(self.metric, self.held, x, ev)
             return
         key = self.metric(ev)
-        i = best(key)[:, None]
-        self.held = _gather(Key(rows(key.major, i), rows(key.minor, i)), x, ev, i)
+        self.held = _gather(key, x, ev, best(key))
 
     def host(self) -> Held:
         """What is held, in NumPy."""
@@ -71,22 +71,26 @@ class Incumbent:
 def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Evaluation) -> Held:
     """The best of these candidates, or what is held where that is not worse."""
     key = metric(ev)
-    i = best(key)[:, None]
-    found = Key(rows(key.major, i), rows(key.minor, i))
+    i = best(key)
     if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers
-        return held if not_worse(_numbers(held.key), _numbers(found)) else _gather(found, x, ev, i)
-    lost = not_worse(held.key, found)
-    if surely(lost):  # where nothing improved, nothing is copied
-        return held
-    return _better(~lost, _gather(found, x, ev, i), held)
+        return held if not_worse(_number(held.key), _number(key, i.item())) else _gather(key, x, ev, i)
+    found = _gather(key, x, ev, i)
+    lost = not_worse(held.key, found.key)
+    return held if surely(lost) else _better(~lost, found, held)
 
 
-def _numbers(key: Key) -> Key:
-    return Key(key.major.item(), key.minor.item())
+def _number(key: Key, at: int = 0) -> Key:
+    return Key(key.major.item(at), key.minor.item(at))
 
 
 def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> Held:
-    return Held(key, rows(x, i), rows(ev.f, i), rows(ev.nu, i), rows(ev.feasible, i))
+    """Candidate i [B] of each run."""
+    if isinstance(i, np.ndarray) and i.size == 1:
+        one = slice(at := i.item(), at + 1)
+        major, minor, *rest = (a[:, one].copy() for a in (*key, x, ev.f, ev.nu, ev.feasible))
+    else:
+        major, minor, *rest = (rows(a, i[:, None]) for a in (*key, x, ev.f, ev.nu, ev.feasible))
+    return Held(Key(major, minor), *rest)
 
 
 def _better(won: Array, found: Held, held: Held) -> Held:
@@ -208,21 +212,28 @@ class Evaluations:
 
 
 class EvaluationTable:
-    """Evaluations so far, known ones first; of those that come the columns are made once."""
+    """Evaluations so far, known ones first, then by number or as they came; of each the columns are made once."""
 
-    def __init__(self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any) -> None:
+    def __init__(
+        self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, as_told: bool = False
+    ) -> None:
         self.counts, self.tolerances, self.made, self.leader = counts, (ineq_tol, eq_tol), 0, -1
+        self.as_told = as_told
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
-        self._strict = False  # whether the leader has every g <= 0: then only a lesser f can beat it
+        self._strict = False  # whether the leader has every g <= 0: then only a feasible row of lesser f can beat it
         self._flags = GrowingRows(3, dtype=bool)  # failed, feasible, given
         self._codes = GrowingRows(2, dtype=np.int64)  # attempt, fault
         if known is not None and len(known.f):
             x, f, g, h = known
             self._add(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), given=True)
 
-    def update(self, entries: Mapping[int, Any]) -> Evaluations:
+    def update(self, entries: dict[int, Any]) -> Evaluations:
         """The columns with everything that was entered since; a batch that is under way may have gaps."""
+        if self.as_told:
+            self._extend([entries[n] for n in newest(entries, len(entries) - self.made)])
+            self.made = len(entries)
+            return self._columns()
         fresh = []
         while self.made in entries:
             fresh.append(entries[self.made])
@@ -262,9 +273,11 @@ class EvaluationTable:
         first = len(self._f.all)
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
             kept.extend(more)
-        if self._strict and not (f < self._f.all[self.leader]).any():
-            return
         rivals = np.arange(first, first + len(f))
+        if self._strict:
+            rivals = rivals[flags[1] & (f < self._f.all[self.leader])]
+            if not rivals.size:
+                return
         if self.leader >= 0:
             rivals = np.concatenate([[self.leader], rivals])
         values = (self._f.all[rivals][None], self._g.all[rivals][None], self._h.all[rivals][None])
@@ -279,6 +292,11 @@ class EvaluationTable:
         return Evaluations(
             self._x.all, self._f.all, self._g.all, self._h.all, failed, feasible, given, attempt, fault, self.leader
         )
+
+
+def newest(entries: dict[int, Any], count: int) -> list[int]:
+    """The numbers that were entered last, in the order in which they were."""
+    return [*islice(reversed(entries), count)][::-1]
 
 
 def stacked(rows: Sequence[np.ndarray], width: int) -> np.ndarray:

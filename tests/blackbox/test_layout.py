@@ -1,4 +1,7 @@
-"""How many constraints there are is learnt from the answers: most of the first nine decide, never one of them."""
+"""How many constraints there are is learnt from the answers: most of the first nine decide, and all of them in the end.
+
+Never one of them alone.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from interruption import broken_off
+from meco.blackbox import runfolder
 from meco.blackbox.answers import Fault, read
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.log_file import read_log
+from meco.blackbox.runreader import load_run
 from meco.errors import InvalidInput, MissingExtra
 
 BOX = [(-5.0, 5.0)] * 3
@@ -77,14 +83,7 @@ def test_first_batches_smaller_than_the_jury_are_overruled_by_it(few, size, tmp_
 @pytest.mark.parametrize("after", [0, 1, 5, 8, 9, 10, 30])
 def test_an_interrupt_among_the_first_answers_changes_nothing(after, tmp_path):
     whole = meco.minimize(odd_at(0, 2), BOX, method="SHADE-FR", budget=60, seed=1)
-    calls = []
-
-    def breaks(x):
-        calls.append(x)
-        if len(calls) > after:
-            raise KeyboardInterrupt
-        return 1e9 if len(calls) - 1 in (0, 2) else honest(x)
-
+    breaks = broken_off(odd_at(0, 2), after)
     options = {"method": "SHADE-FR", "budget": 60, "seed": 1, "checkpoint": tmp_path / "run"}
     part = meco.minimize(breaks, BOX, **options)
     assert part.nfev == after
@@ -140,3 +139,71 @@ def test_a_single_odd_answer_does_not_refuse_what_was_said_beforehand():
     )
     assert result.failures == {"mismatch": 1}
     assert list(result.constr) == ["p", "q"]
+
+
+@pytest.mark.parametrize("method", ["SHADE-FR", "TR-ES", "MeCO-TR"])
+@pytest.mark.parametrize("odd", [1e9, (1e9, [-1.0]), (1e9, [], [0.0]), {"f": 1e9, "g": {"reach": -1.0}}])
+@pytest.mark.parametrize("first", [5, 9, 30])
+def test_a_jury_of_odd_answers_is_overruled_by_most(method, odd, first, tmp_path):
+    options = {"method": method, "budget": 80, "seed": 1, "checkpoint": tmp_path / "run"}
+    result = meco.minimize(odd_at(*range(first), odd=odd), BOX, **options)
+    assert (result.nfev, result.failures, list(result.constr)) == (80, {"mismatch": first}, ["reach", "height"])
+    assert (result.success, result.fun < 100) == (True, True)
+    _, log, damaged = load_run(tmp_path / "run")
+    assert (damaged, log.faults[Fault.MISMATCH], log.counts) == (0, first, (2, 0))
+
+
+@pytest.mark.parametrize("method", ["SHADE-FR", "TR-ES", "MeCO-TR"])
+@pytest.mark.parametrize("after", [7, 12, 25, 60])
+def test_a_run_whose_jury_is_overruled_resumes_bit_for_bit(method, after, tmp_path, monkeypatch):
+    monkeypatch.setattr(runfolder, "SELDOM", 0)
+    options = {"method": method, "budget": 70, "seed": 1}
+    whole = meco.minimize(odd_at(*range(11)), BOX, **options)
+    options["checkpoint"] = tmp_path / "run"
+    meco.minimize(broken_off(odd_at(*range(11)), after), BOX, **options)
+    rest = odd_at(*range(11 - after))
+    resumed = meco.minimize(rest, BOX, resume=True, **options)
+    assert_array_equal(resumed.evaluations.x, whole.evaluations.x)
+    assert_array_equal(resumed.evaluations.g, whole.evaluations.g)
+    assert (resumed.fun, resumed.failures) == (whole.fun, whole.failures)
+
+
+def test_what_is_said_beforehand_is_refused_by_most_answers_after_an_odd_jury_too():
+    with pytest.raises(InvalidInput, match="2 inequalities and 0 equalities in most answers") as caught:
+        meco.minimize(odd_at(*range(9)), BOX, method="TR-ES", budget=80, seed=1, evaluated=([[1.0, 1.0, 1.0]], [3.0]))
+    assert caught.value.result.nfev > 9
+
+
+@pytest.mark.parametrize("options", [{"asynchronous": True}, {"repeats": 30}, {"workers": 2, "batch": 4}])
+def test_an_odd_jury_is_overruled_wherever_calls_are_made(options):
+    def fun(x):
+        return 1e9 if x[2] > 4.5 or (x == x[0]).all() else honest(x)
+
+    result = meco.minimize(
+        fun, BOX, method="TR-ES", budget=70, seed=1, x0=[[c] * 3 for c in np.linspace(-4, 4, 12)], **options
+    )
+    assert (result.nfev, list(result.constr), result.fun < 100) == (70, ["reach", "height"], True)
+
+
+def test_a_function_that_cannot_make_up_its_mind_ends_the_run_all_the_same():
+    draw = np.random.default_rng(1)
+
+    def fickle(x):
+        return honest(x) if draw.random() < 0.5 else float(x @ x)
+
+    for method in ("SHADE-FR", "TR-ES"):
+        assert meco.minimize(fickle, BOX, method=method, budget=150, seed=1).nfev == 150
+
+
+def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
+    def fun(x):
+        return 1e6 if x[0] < 2.0 else honest(x)
+
+    for method in ("SHADE-FR", "TR-ES", "MeCO-TR"):
+        result = meco.minimize(fun, BOX, method=method, budget=150, seed=2)
+        assert (list(result.constr), result.fun < 100) == (["reach", "height"], True)
+
+
+def test_one_answer_alone_overrules_nobody():
+    result = meco.minimize(odd_at(*range(1, 80)), BOX, method="TR-ES", budget=60, seed=1)
+    assert (list(result.constr), result.failures) == ([], {"mismatch": 1})

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from interruption import broken_off
 from meco.errors import MecoError
 from meco.mdp.policy_store import policy_names
 
@@ -270,14 +271,7 @@ def test_a_callback_sees_every_generation_and_may_stop():
 
 
 def test_ctrl_c_returns_the_best_so_far():
-    calls = []
-
-    def fun(x):
-        calls.append(x)
-        if len(calls) == 33:
-            raise KeyboardInterrupt
-        return float(x @ x)
-
+    fun = broken_off(lambda x: float(x @ x), 32)
     result = meco.minimize(fun, BOX, method="SHADE-FR", budget=500, pop_size=10, seed=1)
     assert (result.stop_reason, result.nfev) == ("interrupt", 32)
     assert result.fun == result.evaluations.f.min()

@@ -99,12 +99,33 @@ def test_no_more_futures_are_out_than_the_batch_says():
 
 
 def test_methods_and_maps_that_cannot_are_named():
-    with pytest.raises(InvalidInput, match="TR or TR-ES; SHADE proposes whole generations"):
+    with pytest.raises(InvalidInput, match="TR, TR-ES or MeCO-TR; SHADE proposes whole generations"):
         meco.minimize(fun, BOX, method="SHADE", asynchronous=True)
-    with pytest.raises(InvalidInput, match="TR or TR-ES; SHADE proposes whole generations"):
+    with pytest.raises(InvalidInput, match="TR, TR-ES or MeCO-TR; SHADE proposes whole generations"):
         meco.Optimizer(BOX, 1, method="SHADE", asynchronous=True)
     with pytest.raises(InvalidInput, match="a map takes points together"):
         meco.minimize(fun, BOX, workers=map, asynchronous=True)
+
+
+def test_a_class_made_of_an_optimizer_is_never_idle_either():
+    class Counting(meco.Optimizer):
+        told = 0
+
+        def tell(self, x, *values):
+            self.told += len(x)
+            super().tell(x, *values)
+
+    class Decided(meco.Optimizer):
+        def __init__(self):
+            super().__init__(BOX, 1, budget=40, seed=1, asynchronous=True)
+
+    search = Counting(BOX, 1, budget=40, seed=1, asynchronous=True)
+    assert len(Decided().ask(30)) == 30  # more than the first points
+    result = follow(search, np.random.default_rng(1))
+    assert (result.nfev, search.told, type(search).__name__) == (40, 40, "Counting")
+    again = Counting.from_state(search.state())
+    assert isinstance(again, Counting)
+    assert again.asynchronous
 
 
 def test_failures_are_survived_and_called_again_where_asked():
@@ -187,6 +208,30 @@ def test_whole_numbers_and_other_scales_are_kept(change):
     assert (result.nfev, result.feasible) == (90, True)
     whole = np.broadcast_to(change.get("integrality", False), 4)
     assert_array_equal(result.evaluations.x[:, whole] % 1, 0)
+
+
+SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_lattice_whose_every_place_is_out_is_called_again(seed):
+    search = meco.Optimizer(
+        SQUARE[[0, 3]].T, budget=40, method="TR-ES", seed=seed, batch=8, asynchronous=True, integrality=True
+    )
+    while not search.done:
+        search.ask(8 - len(search.pending))
+        last = search.pending[-1:]  # what was asked for first is late
+        search.tell(last, last.sum(axis=-1))
+    assert (search.result.nfev, search.result.fun) == (40, 0.0)
+
+
+@pytest.mark.parametrize("after", [0, 3, 20])
+def test_a_lattice_whose_every_place_is_known_is_called_all_the_same(tmp_path, after):
+    options = {"budget": 30, "seed": 1, "integrality": True, "evaluated": (SQUARE, SQUARE.sum(axis=-1))}
+    box, folder = SQUARE[[0, 3]].T, tmp_path / "run"
+    meco.minimize(broken_off(np.sum, after), box, checkpoint=folder, asynchronous=True, batch=4, **options)
+    result = meco.minimize(np.sum, box, checkpoint=folder, resume=True, **options)
+    assert (result.nfev, result.fun, result.evaluations.given.sum()) == (30, 0.0, 4)
 
 
 def interrupted(folder, after):

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from interruption import broken_off
 from meco.blackbox import continuing, runfolder
-from meco.blackbox.search_state import unpacked
+from meco.blackbox.log_file import read_log
+from meco.blackbox.search_state import AnswerDigest, unpacked
 from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine
 from meco.engines.memory import DoesNotFit, can_be_saved, captured, flattened, put_back
@@ -44,16 +46,7 @@ def same(a, b):
 
 def cut_off(folder, after, **options):
     """A run that ends in the middle of a call."""
-    left = [after]
-
-    def breaks_off(x):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return fun(x)
-
-    breaks_off.__qualname__ = fun.__qualname__
-    return meco.minimize(breaks_off, BOX, checkpoint=folder, **options)
+    return meco.minimize(broken_off(fun, after), BOX, checkpoint=folder, **options)
 
 
 @pytest.fixture
@@ -61,9 +54,7 @@ def often(monkeypatch):
     """A state after every generation, and how many answers the resumed searches began with."""
     monkeypatch.setattr(runfolder, "SELDOM", 0)
     found, go_on = [], continuing.go_on
-    monkeypatch.setattr(
-        continuing, "go_on", lambda session, state, *more: found.append(go_on(session, state, *more) * state.covered)
-    )
+    monkeypatch.setattr(continuing, "go_on", lambda session, state: found.append(go_on(session, state) * state.covered))
     return found
 
 
@@ -169,6 +160,20 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path, lie, often):
         meco.minimize(fun, BOX, **options),
     )
     assert sum(often) == 0
+
+
+def test_a_run_whose_state_was_refused_notes_what_it_was_told_itself(tmp_path, monkeypatch, often):
+    options = {"method": "TR", "budget": 60, "seed": 1}
+    cut_off(tmp_path / "run", 40, **options)
+    place = tmp_path / "run" / "state.bin"
+    place.write_bytes(unpacked(place.read_bytes())._replace(answers="0" * 64).packed())
+    noted, write = [], runfolder.write_bytes
+    monkeypatch.setattr(runfolder, "write_bytes", lambda path, content: noted.append(content) or write(path, content))
+    meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options)
+    entries = {entry.number: entry for entry in read_log(tmp_path / "run" / "evals.bin").entries}
+    states = [unpacked(content) for content in noted]
+    assert min(state.covered for state in states) < 40  # on the way to where it was cut off
+    assert [state.answers for state in states] == [AnswerDigest().of(entries, state.covered) for state in states]
 
 
 def test_a_state_of_other_answers_is_not_used(tmp_path, often):

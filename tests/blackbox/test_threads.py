@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import meco
+from interruption import broken_off
 from meco.blackbox import runfolder
 from meco.blackbox.answers import Fault
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
@@ -65,6 +66,18 @@ def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, mon
     monkeypatch.setattr(runfolder, "blas_threads", lambda: 1)
     with pytest.warns(UserWarning, match=r"begun with 3 threads of linear algebra and goes on with 1: .*=3 keeps them"):
         meco.minimize(np.sum, [(-1, 1)] * 2, **options)
+
+
+@pytest.mark.filterwarnings("ignore:the run was begun")
+def test_a_run_that_went_on_with_other_threads_says_so_ever_after(tmp_path, monkeypatch):
+    options = {"budget": 30, "seed": 1, "checkpoint": tmp_path / "run", "resume": True}
+    numbers = iter([3, 3, 1, 3])  # a new run asks when it is written, too
+    monkeypatch.setattr(runfolder, "blas_threads", lambda: next(numbers))
+    for said in ("was interrupted", "goes on with 1"):
+        assert said in meco.minimize(broken_off(np.sum, 10), [(-1, 1)] * 2, **options).message
+    with pytest.warns(UserWarning, match="begun with 3 threads of linear algebra and went on with 1: .*last bits$"):
+        result = meco.minimize(np.sum, [(-1, 1)] * 2, **options)
+    assert (result.nfev, "went on with 1" in result.message) == (30, True)
 
 
 def test_answers_of_nearly_the_same_points_are_taken_only_where_that_was_allowed():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import array_api_strict as strict
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 import meco
+from array_libraries import assert_formulas_agree, every_library
 from meco.arrays import rows
 from meco.engines.de.shade import Shade
 from meco.engines.engine import Task
@@ -32,35 +32,19 @@ RULES = [
 ]  # fmt: skip
 
 
-def libraries() -> list:
-    found = [pytest.param(strict, id="array_api_strict")]
-    try:
-        import array_api_compat.torch as torch_xp
-    except ImportError:
-        missing = pytest.mark.skip(reason="TORCH MISSING: torch runs NOT tested")
-        return [*found, pytest.param(None, id="torch", marks=missing)]
-    return [*found, pytest.param(torch_xp, id="torch")]
-
-
-@pytest.mark.parametrize("xp", libraries())
+@every_library
 @pytest.mark.parametrize("name", NAMES)
 def test_cec2017_formulas_agree_with_numpy(name, xp):
-    problem = meco.get_problem(name, 10)
-    x = np.random.default_rng(1).uniform(problem.lower, problem.upper, (2, 3, 10))
-    for ours, theirs in zip(problem.raw(x), problem.raw(xp.asarray(x))):
-        assert_allclose(np.asarray(theirs), ours, rtol=1e-9, atol=1e-9)
+    assert_formulas_agree(meco.get_problem(name, 10), xp, within=1e-9)
 
 
-@pytest.mark.parametrize("xp", libraries())
+@every_library
 @pytest.mark.parametrize("name", ["sphere", "tilted", "ring", "corner", "impossible"])
 def test_toy_formulas_agree_with_numpy(name, xp):
-    problem = meco.get_problem(name, 4)
-    x = np.random.default_rng(1).uniform(problem.lower, problem.upper, (2, 3, 4))
-    for ours, theirs in zip(problem.raw(x), problem.raw(xp.asarray(x))):
-        assert_allclose(np.asarray(theirs), ours, rtol=1e-12, atol=1e-12)
+    assert_formulas_agree(meco.get_problem(name, 4), xp, within=1e-12)
 
 
-@pytest.mark.parametrize("xp", libraries())
+@every_library
 def test_order_best_and_gain_agree_with_numpy(xp):
     rng = np.random.default_rng(0)
     f, g = rng.integers(0, 4, (3, 9)).astype(float), rng.integers(-2, 3, (3, 9, 2)).astype(float)
@@ -78,7 +62,7 @@ def test_order_best_and_gain_agree_with_numpy(xp):
 
 @pytest.mark.parametrize("preset", ["shade2013", "release"])
 @pytest.mark.parametrize("rule", RULES, ids=repr)
-@pytest.mark.parametrize("xp", libraries())
+@every_library
 def test_a_whole_run_on_the_same_draws_equals_numpy(rule, xp, preset):
     problems = [meco.get_problem(name, 10) for name in ("C01", "C18", "C06")]
     found = []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, Problem, get_problem, solve
 from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
 from meco.engines.engine import Task
@@ -167,10 +168,6 @@ def test_the_search_reaches_a_constrained_optimum():
         assert_allclose(result.f, problem.best_known, rtol=0.02)
 
 
-@pytest.mark.parametrize("name", ["array_api_strict", "array_api_compat.torch"])
-def test_formulas_run_on_any_array_library(name):
-    xp = pytest.importorskip(name)
-    ours = solve("C2oDE", get_problem("corner", 4), budget=200, seeds=[1, 2], pop_size=8)
-    theirs = solve("C2oDE", get_problem("corner", 4), budget=200, seeds=[1, 2], pop_size=8, xp=xp)
-    for a, b in zip(ours, theirs):
-        assert_allclose(b.x, a.x, rtol=1e-9, atol=1e-9)
+@every_library
+def test_formulas_run_on_any_array_library(xp):
+    assert_runs_agree("C2oDE", xp, within=1e-9, budget=200, pop_size=8)

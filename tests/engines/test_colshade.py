@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, get_problem, solve
 from meco.engines.de.colshade import ColShade, back_inside, leaders, levy_flight, paid_share
 from meco.engines.de.history import History, positive_cauchy
@@ -140,13 +141,9 @@ def test_row_b_of_a_batch_is_run_b_alone():
     assert_array_equal(together[1].x, solve("COLSHADE", "corner", budget=700, seeds=[4])[0].x)
 
 
-@pytest.mark.parametrize("name", ["array_api_strict", "array_api_compat.torch"])
-def test_the_engine_runs_on_any_array_library(name):
-    xp = pytest.importorskip(name)
-    ours = solve("COLSHADE", get_problem("corner", 4), budget=150, seeds=[1, 2], pop_size=10)
-    theirs = solve("COLSHADE", get_problem("corner", 4), budget=150, seeds=[1, 2], pop_size=10, xp=xp)
-    for a, b in zip(ours, theirs):
-        assert_allclose(b.x, a.x, rtol=1e-8, atol=1e-8)
+@every_library
+def test_the_engine_runs_on_any_array_library(xp):
+    assert_runs_agree("COLSHADE", xp, within=1e-8, budget=150, pop_size=10)
 
 
 @pytest.mark.parametrize("options", [{"pop_size": 3}, {"flights": 1.5}, {"rule": FeasibilityFirst()}])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from array_libraries import every_library
 from meco import Evaluator, Problem, get_problem, solve
 from meco.engines.engine import Task
 from meco.engines.es.maes import (
@@ -35,13 +36,6 @@ def run(problem, budget=200, seeds=(1, 2, 3), rule=None, x0=None, **options):
     engine = MaEs(Task.of(evaluator, Streams(seeds), x0), rule or StaticPenalty(), **options)
     engine.run(evaluator)
     return engine, evaluator
-
-
-def library(name):
-    if name == "torch":
-        pytest.importorskip("torch")
-        return pytest.importorskip("array_api_compat.torch")
-    return pytest.importorskip(name)
 
 
 # -- formulas ---------------------------------------------------------------------------------------
@@ -151,9 +145,8 @@ def test_given_steps_are_cut_to_a_length_that_chance_allows():
     assert_allclose(d, 2.0 * short)
 
 
-@pytest.mark.parametrize("name", ["array_api_strict", "torch"])
-def test_formulas_run_on_any_array_library(name):
-    xp = library(name)
+@every_library
+def test_formulas_run_on_any_array_library(xp):
     rng = np.random.default_rng(3)
     rates = StrategyParameters.of(5, 3)
     parts = (rng.random((2, 5)), rng.random(2), rng.normal(size=(2, 5, 5)), rng.normal(size=(2, 5)))
@@ -250,7 +243,7 @@ def test_a_failing_centre_is_left():
 
 
 def test_the_torch_run_is_the_numpy_run():
-    xp = library("torch")
+    xp = pytest.importorskip("array_api_compat.torch")
     ours = solve("MA-ES", get_problem("corner", 5), budget=80, seeds=[1, 2])
     theirs = solve("MA-ES", get_problem("corner", 5), budget=80, seeds=[1, 2], xp=xp)
     for a, b in zip(ours, theirs):

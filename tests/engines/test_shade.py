@@ -62,7 +62,7 @@ def test_means_of_the_unit_vectors():
     weight = np.array([[1.0, 3.0, 6.0]])
     values = np.array([[0.4, 0.6, 0.9]])
     assert_allclose(lehmer_mean(values, weight), [0.8026315789473685])
-    assert_allclose(weighted_mean(values, weight), [0.76])
+    assert_allclose(weighted_mean(values, weight, weight.sum(axis=-1)), [0.76])
 
 
 def test_the_memory_moves_away_from_a_half_and_turns_in_order():

@@ -75,7 +75,7 @@ def slow_features(x, f, c, feasible, ok, f_best, nu_bar, first, spent, action):
 
 
 def fast(first_pop, pop, eps, action, progress):
-    first, ok = st.reference(first_pop.ev, DELTA), st.counted(pop.ev.failed)
+    first, ok = st.reference(first_pop.ev, DELTA), st.counted(pop.ev)
     return st.features(pop, st.summary(pop.ev, eps, ok), first, progress, action, ok)
 
 
@@ -153,7 +153,7 @@ def test_rewards_do_not_notice_the_order_of_candidates(name):
         seen = [p.ev.map(lambda a: a[:, move]) for p in pops]
         scores = [np.nanmin(ev.f + ev.nu, axis=1) for ev in seen]
         moments = [
-            StepSummary(*st.summary(ev, eps, st.counted(ev.failed)), score, np.full(4, 50.0))
+            StepSummary(*st.summary(ev, eps, st.counted(ev)), score, np.full(4, 50.0))
             for ev, score in zip(seen, scores)
         ]
         return REWARDS[name](*moments, first, known)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import array_api_strict as strict
 import numpy as np
 import pytest
 from gripper_scalar import objective
 from numpy.testing import assert_allclose, assert_array_equal
 
+from array_libraries import every_library
 from meco.errors import UnknownName
 from meco.problems.realworld import NAMES, PAPER_EIGHT, get
 
@@ -89,16 +89,7 @@ def test_a_point_a_population_and_a_batch_agree(name):
     assert problem.raw(x[:0])[0].shape == (0, 5)
 
 
-def libraries():
-    found = [pytest.param(strict, id="array_api_strict")]
-    try:
-        import array_api_compat.torch as torch_xp
-    except ImportError:
-        return [*found, pytest.param(None, id="torch", marks=pytest.mark.skip(reason="TORCH MISSING"))]
-    return [*found, pytest.param(torch_xp, id="torch")]
-
-
-@pytest.mark.parametrize("xp", libraries())
+@every_library
 @pytest.mark.parametrize("name", WITH_TABLES)
 def test_formulas_agree_with_numpy(name, xp):
     problem = get(name)

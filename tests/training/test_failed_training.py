@@ -1,24 +1,24 @@
 """A training whose policy or environment raises: a clear error, and a checkpoint that goes on to the same bits."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+import quick_training  # noqa: E402
+
 from meco.cli import main  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput  # noqa: E402
 from meco.mdp import Episode  # noqa: E402
 from meco.problems.problem import Problem  # noqa: E402
-from meco.training import Trainer, TrainingConfig  # noqa: E402
+from meco.training import Trainer  # noqa: E402
 from meco.training.agents import Agents  # noqa: E402
 from meco.training.checkpoint import read_checkpoint, write_checkpoint  # noqa: E402
 from meco.training.trainer import TrainingFailed  # noqa: E402
 
-QUICK = {"suite": "toy", "dim": 2, "problems": ("tilted", "ring", "corner"), "epochs": 2, "budget": 200}
-
-
-def quick(**changes):
-    return TrainingConfig(name="quick", **{**QUICK, **changes})
+quick = partial(quick_training.quick, epochs=2)
 
 
 def breaking(original, at, error):
@@ -39,7 +39,7 @@ def breaking(original, at, error):
     ("holder", "method"), [(Episode, "step"), (Episode, "reset"), (Agents, "act"), (Agents, "learn")]
 )
 def test_a_training_that_fails_anywhere_goes_on_to_the_same_bits(tmp_path, monkeypatch, holder, method, at):
-    whole = Trainer([quick(), TrainingConfig(**{**QUICK, "name": "short", "epochs": 1})]).run()
+    whole = Trainer([quick(), quick("short", epochs=1)]).run()
     configs = [policy.config for policy in whole]
     with monkeypatch.context() as patch:
         patch.setattr(holder, method, breaking(getattr(holder, method), at, FloatingPointError("no mesh")))

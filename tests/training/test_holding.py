@@ -16,10 +16,11 @@ from meco.mdp.policy import ConstantControls
 from meco.mdp.quantile import Outcomes
 from meco.training import holding_search
 from meco.training.holding import ALTERNATIVES, NEVER, OWN_RULE, Following, Plan, drawn_plan, own_quantiles
-from meco.training.holding_search import HoldingConfig, HoldingSearch
+from meco.training.holding_search import HoldingConfig, HoldingSearch, usually_best
 from meco.training.judging import judged
 from meco.training.matches import Match
-from meco.training.regression import basis
+from meco.training.references import CONSTANTS
+from meco.training.regression import Samples, basis
 
 SMALL = HoldingConfig(
     hidden=4, steps=20, rounds=2, runs=6, least=6, families=("bowl-linear", "valley-planes"), dims=(2,),
@@ -103,6 +104,15 @@ def test_no_kind_of_control_earns_more_than_the_references_can():
     assert_array_equal(found.outcomes.f, apart.outcomes.f)
 
 
+def test_kinds_that_control_alike_find_the_same():
+    theta, share = CONSTANTS[1]
+    alike = ConstantControls({"theta": theta, "share": share})
+    found = judged({"alike": alike}, [Match("bowl-linear", 1, 2, 40), Match("valley-planes", 1, 2, 40)], seeds=2)
+    f = found.outcomes.f  # [matches, kinds, seeds]
+    assert_array_equal(f[:, found.names.index("alike")], f[:, 1])
+    assert (f[:, :, 0] != f[:, :, 1]).any()
+
+
 def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
     settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
     command = ["train", "--preset", "tr", *settings, "--quiet", "--out", str(tmp_path), "--processes", "1"]
@@ -120,3 +130,10 @@ def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeyp
 def test_a_training_needs_families_to_train_on_and_others_to_choose_on(tmp_path, family):
     with pytest.raises(InvalidInput, match="some to train on and some to choose on"):
         HoldingSearch(replace(SMALL, families=(family,)), tmp_path)
+
+
+def test_with_a_large_margin_a_policy_does_what_is_usually_best():
+    rng = np.random.default_rng(0)
+    held = rng.integers(OWN_RULE + 1, size=4000)
+    samples = Samples(np.zeros((4000, 29)), held, np.where(held == 7, 0.6, 0.5), np.zeros(4000, dtype=int))
+    assert usually_best([samples, samples]) == 7

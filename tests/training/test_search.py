@@ -1,19 +1,19 @@
 """Direct policy search: lockstep of policies, references, evolution, and trainings that repeat themselves."""
 
+import sys
 from functools import partial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.cli import main as meco_main
+from meco.cli import main
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput, UnknownName
 from meco.mdp import load_policy
 from meco.mdp.model_search import steered_search
 from meco.mdp.network import NetworkShape, draw_weights, packed, unpacked
 from meco.mdp.policy import ConstantControls
-from meco.training.__main__ import main
 from meco.training.evolution import Evolution
 from meco.training.matches import Match, drawn_matches, in_lockstep, play
 from meco.training.references import CONSTANTS, NAMES, make_pool, read_pool, write_pool
@@ -93,7 +93,7 @@ def test_references_hold_every_control_and_seed(tmp_path):
 
 def test_matches_come_from_one_set_of_families_and_group_by_shape():
     drawn = drawn_matches("train", [(2, 50), (5, 20)], 2)
-    assert len(drawn) == 14 * 2 * 2 + 2
+    assert len(drawn) == 17 * 2 * 2
     assert len(set(drawn)) == len(drawn)
     for places in in_lockstep(drawn):
         assert len({drawn[i].shape for i in places}) == 1
@@ -121,9 +121,14 @@ def test_a_training_that_is_stopped_and_resumed_gives_the_same_policy(tmp_path):
         assert_array_equal(here, there)
 
 
-def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, capsys):
+def command(folder, *words):
     settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
-    assert main(["--out", str(tmp_path), *settings]) == 0
+    return ["train", "--preset", "tr-direct", *settings, "--out", str(folder), *words]
+
+
+def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)  # NumPy is enough
+    assert main(command(tmp_path)) == 0
     told = load_policy(tmp_path / "meco-tr.safetensors").metadata
     assert told["engine"] == engine_digest()
     assert told["features"] == "model-search"
@@ -132,18 +137,28 @@ def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, capsys)
     assert "iteration 3" in capsys.readouterr().err
 
 
-def test_meco_train_knows_the_search_as_a_preset(tmp_path, capsys):
-    settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
-    settings += ["--set=iterations=1", "--quiet", "--out", str(tmp_path)]
-    assert meco_main(["train", "--preset", "tr-direct", *settings]) == 0
+def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(tmp_path, capsys):
+    (tmp_path / "old").write_text("of an earlier training")
+    (tmp_path / "meco-tr.training.jsonl").hardlink_to(tmp_path / "old")
+    assert main(command(tmp_path, "--set=iterations=1", "--quiet")) == 0
     assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["iterations"] == 1
-    assert meco_main(["train", "--preset", "tr-direct", "--epochs", "3"]) == 2
-    assert "the preset tr-direct has no --epochs" in capsys.readouterr().err
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "old").read_text() == "of an earlier training"
+    assert "choice" in (tmp_path / "meco-tr.training.jsonl").read_text()
+
+
+@pytest.mark.parametrize("preset", ["tr", "tr-direct"])
+@pytest.mark.parametrize(
+    "option", ["--epochs=3", "--suite=uav", "--dim=10", "--select", "--save-every=5", "--holdout="]
+)
+def test_an_option_that_the_search_does_not_have_is_refused(capsys, preset, option):
+    assert main(["train", "--preset", preset, option]) == 2
+    said = f"the preset {preset} has no {option.partition('=')[0]}; --set changes its settings\n"
+    assert said in capsys.readouterr().err
 
 
 def test_double_dqn_is_another_learner_of_the_same_command(tmp_path):
-    settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
-    assert main(["--out", str(tmp_path), *settings, "--set=learner=ddqn", "--set=name=q"]) == 0
+    assert main(command(tmp_path, "--set=learner=ddqn", "--set=name=q")) == 0
     told = load_policy(tmp_path / "q.safetensors").metadata
     assert told["kind"] == "greedy"
     assert told["training"]["learner"] == "ddqn"

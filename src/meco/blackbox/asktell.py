@@ -43,10 +43,6 @@ class Optimizer:
 
     asynchronous = False
 
-    def __new__(cls, *args: Any, asynchronous: bool = False, **options: Any) -> Optimizer:
-        """One that answers whoever is free, where that is asked for."""
-        return super().__new__(NEVER_IDLE.load() if asynchronous else cls)
-
     @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
         self,
@@ -70,6 +66,8 @@ class Optimizer:
         log: Any = None,
         **unknown: Any,
     ) -> None:
+        if asynchronous:
+            self.__class__ = _never_idle(type(self))
         if unknown:
             seed = given_seed(seed, unknown)
             refuse_unknown(Optimizer.__init__, unknown)
@@ -288,6 +286,14 @@ class Optimizer:
             part = slice(at, until)
             self.tell(x[part], f[part], g[part], h[part], failed=~np.isfinite(f[part]))
             at = until
+
+
+def _never_idle(kind: type[Optimizer]) -> type[Optimizer]:
+    """The kind that answers whoever is free; a class of somebody else's keeps what it has of its own."""
+    free = NEVER_IDLE.load()
+    if issubclass(kind, free):
+        return kind
+    return free if kind is Optimizer else type(kind.__name__, (kind, free), {"__doc__": kind.__doc__})
 
 
 def _copied(values: Any, name: str) -> np.ndarray:

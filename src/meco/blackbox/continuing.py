@@ -33,7 +33,7 @@ def keep(session: Session, folder: RunFolder) -> None:
         session.caller.warn(warning)
         session.notes.append(warning)
         session.log.near = NEAR * (session.request.upper - session.request.lower)
-    belongs, answers = belonging(folder.facts["inputs"]), AnswerDigest()
+    belongs = belonging(folder.facts["inputs"])
     state = unpacked(folder.state())
     stood = state if state is not None and state.belongs == belongs else None
     if session.facts.get("asynchronous"):  # it goes on by itself: its answers are told in the order recorded
@@ -41,8 +41,8 @@ def keep(session: Session, folder: RunFolder) -> None:
         free.stands, free.state = stood, partial(free.stands_at, belongs)
         return
     if stood is not None:
-        go_on(session, stood, answers)
-    session.state = partial(_state, session, belongs, answers)
+        go_on(session, stood)
+    session.state = partial(_state, session, belongs, AnswerDigest())
 
 
 def _state(session: Session, belongs: str, answers: AnswerDigest) -> bytes | None:
@@ -57,14 +57,14 @@ def _state(session: Session, belongs: str, answers: AnswerDigest) -> bytes | Non
 
 
 @np.errstate(all="ignore")
-def go_on(session: Session, state: SearchState, answers: AnswerDigest) -> bool:
+def go_on(session: Session, state: SearchState) -> bool:
     """Bring a session where the state says; where that is not possible it stays as it is, and repeats the search."""
     past, log = session.log.past, EvaluationLog(session.request.budget, session.log.total)
     if session.log.declared:
         log.declare(*session.log.counts)
     try:
         tell_again(log, [past[number] for number in range(state.covered)])
-        if not log.reviewed or answers.of(log.entries, state.covered) != state.answers:
+        if not log.reviewed or AnswerDigest().of(log.entries, state.covered) != state.answers:
             return False
         evaluator, engine = brought_back(session.request, log, state.record)
     except (KeyError, LayoutChanged, DoesNotFit, MecoError):  # an answer is missing, or it is the state of another run

@@ -73,7 +73,7 @@ class Known(NamedTuple):
 
 
 class LayoutChanged(Exception):
-    """Few answers had to decide what the constraints are, and most of the first nine say otherwise."""
+    """Fewer answers had to decide what the constraints are than say otherwise now."""
 
 
 class EvaluationLog:
@@ -81,9 +81,10 @@ class EvaluationLog:
 
     The majority of the first nine well-formed answers, by number, decides what the constraints are;
     fewer decide where the search must be told earlier. Until then answers wait; what contradicts
-    the majority is a failed evaluation. The decision follows from the answers alone, so a
-    resumed run comes to the same one. past holds what an interrupted run had been told; keep is
-    called with every new answer as it came, failed with those that cannot be used and the reason.
+    the majority is a failed evaluation, until more different answers contradict than agree: then they decide.
+    The decision follows from the answers alone, so a resumed run comes to the same one. past holds
+    what an interrupted run had been told; keep is called with every new answer as it came, failed
+    with those that cannot be used and the reason.
     """
 
     def __init__(self, budget: int = JURY, total: int | None = None) -> None:
@@ -103,7 +104,10 @@ class EvaluationLog:
         self._jury: list[Entry] = []
         self._heard = 0  # every number below this one was heard
         self._first: dict[int, Entry] = {}  # well-formed answers as they came, until the review
+        self._odd: dict[int, Entry] = {}  # well-formed answers that contradict what is agreed, as they came
+        self._voices: dict[tuple[int, int], set[Any]] = {}  # where there are such: different answers by their counts
         self.reviewed = False
+        self.as_told = False  # whether columns are in the order of the answers, which has no gaps
         self._table: EvaluationTable | None = None
 
     def __len__(self) -> int:
@@ -155,6 +159,8 @@ class EvaluationLog:
             self.keep(entry)
         if entry.good and not self.reviewed:
             self._first[entry.number] = entry
+        if entry.good and self._voices:
+            self._hear(entry)
         if self.layout is None:
             self.waiting[entry.number] = entry, reason, new
         else:
@@ -186,29 +192,56 @@ class EvaluationLog:
         return Layout(*counts, *max(names, key=lambda pair: names[pair]))
 
     def review(self) -> None:
-        """Once all of the jury has spoken, what was said or decided before must not stand against it.
+        """What was decided or given before must not stand against all of the jury, nor the jury against most answers.
 
         Called between two batches of calls, so that it does not depend on who finished first.
         """
-        if self.reviewed or len(self._jury) < self.size:
+        if len(self._jury) < self.size:
             return
-        found = self._majority(self._jury)
-        assert found is not None
-        said = (
-            f"{found.n_ineq} inequalities and {found.n_eq} equalities in most of the first {self.size} answers of fun"
-        )
+        found = self._overruled() if self.reviewed else self._majority(self._jury)
+        if found is None:
+            return
+        those = "answers" if self.reviewed else f"of the first {self.size} answers"
+        said = f"{found.n_ineq} inequalities and {found.n_eq} equalities in most {those} of fun"
         if self.total not in (None, sum(found.counts)):
             raise InvalidInput(f"constraint_names has {self.total} names, but there are {said}")
         if self.counts != found.counts and self.declared:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
-        first, self._first, self.reviewed = self._first, {}, True
+        self._first, self.reviewed = {}, True
         if self.counts != found.counts:
-            self.layout = found
-            self._table = None
-            self.faults[Fault.MISMATCH] = 0
-            for entry in first.values():
-                self._enter(*self._matched(entry, ""), new=True)
+            self._agree_on(found)
             raise LayoutChanged
+
+    def reconsider(self) -> None:
+        """Agree on what most answers say, however few decided before: for a log that is only read."""
+        found = self._overruled()
+        if found is not None:
+            self._agree_on(found)
+
+    def _overruled(self) -> Layout | None:
+        """What more answers say than agree; None as a rule. A penalty that is always the same speaks once."""
+        if not self._odd:
+            return None
+        if not self._voices:
+            for entry in (*filter(lambda e: e.good, self.entries.values()), *self._odd.values()):
+                self._hear(entry)
+        told = {size: len(said) for size, said in self._voices.items() if self.total in (None, sum(size))}
+        most = max(told, key=lambda size: (told[size], sum(size)), default=self.counts)
+        if told.get(most, 0) <= told.get(self.counts, 0):
+            return None
+        return self._majority([e for e in self._odd.values() if (e.g.size, e.h.size) == most])
+
+    def _hear(self, entry: Entry) -> None:
+        said = (entry.f, entry.g.tobytes(), entry.h.tobytes())
+        self._voices.setdefault((entry.g.size, entry.h.size), set()).add(said)
+
+    def _agree_on(self, layout: Layout) -> None:
+        """Enter every well-formed answer once more, as this layout sees it."""
+        answers = {n: entry for n, entry in self.entries.items() if entry.good} | self._odd
+        self.layout, self._table, self._odd = layout, None, {}
+        self.faults[Fault.MISMATCH] = 0
+        for _, entry in sorted(answers.items()):
+            self._enter(*self._matched(entry, ""), new=True)
 
     def _enter(self, entry: Entry, reason: str, new: bool) -> None:
         self.entries[entry.number] = entry
@@ -226,6 +259,7 @@ class EvaluationLog:
         assert self.layout is not None
         if not sized:
             p, q = self.layout.counts
+            self._odd[entry.number] = entry
             said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
             return _blank(entry, Fault.MISMATCH), said
         if self.declared and not (self.layout.g_names or self.layout.h_names):
@@ -237,6 +271,7 @@ class EvaluationLog:
             g = _reordered(entry.g, entry.g_names, names[0])
             h = _reordered(entry.h, entry.h_names, names[1])
         except KeyError as missing:
+            self._odd[entry.number] = entry
             return _blank(entry, Fault.MISMATCH), f"it gave no constraint named {missing}"
         return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1]), reason
 
@@ -267,15 +302,15 @@ class EvaluationLog:
         )
 
     def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any) -> Evaluations:
-        """Everything as columns: first what was known beforehand, then the calls by number."""
-        table = self._table
-        if table is None or table.counts != self.counts or not _same(table.tolerances, (ineq_tol, eq_tol)):
-            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol)
+        """Everything as columns: first what was known beforehand, then the calls."""
+        table, form = self._table, (self.counts, self.as_told)
+        if table is None or (table.counts, table.as_told) != form or not _same(table.tolerances, (ineq_tol, eq_tol)):
+            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, self.as_told)
         return table.update(self.entries)
 
 
 def _same(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other))
+    return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
 
 
 def _blank(entry: Entry, fault: Fault) -> Entry:

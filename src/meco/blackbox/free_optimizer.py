@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from meco.blackbox.asktell import Optimizer
-from meco.blackbox.free_running import FreeSearch
+from meco.blackbox.free_running import FreeSearch, refuse_generations
 from meco.blackbox.optimizer_state import seal
 from meco.engines.model.free_running import Ticket
 from meco.errors import DamagedFile, InvalidInput
-from meco.methods import METHODS
 
 
 class FreeOptimizer(Optimizer):
@@ -22,10 +21,7 @@ class FreeOptimizer(Optimizer):
     asynchronous = True
 
     def _begin(self) -> None:
-        if METHODS[self.request.method].family != "TR":
-            raise InvalidInput(
-                f"asynchronous=True needs TR or TR-ES; {self.request.method} proposes whole generations: leave it out"
-            )
+        refuse_generations(self.request.method)
         self.search = FreeSearch(self.request, self.log)
         self.evaluator, self.engine = self.search.evaluator, self.search.engine
         self._out = 0

@@ -12,18 +12,29 @@ from meco.blackbox.answers import Fault
 from meco.blackbox.calls import RETRIES, Caller, CallJob, StopRun
 from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known, LayoutChanged
 from meco.blackbox.request import Request
+from meco.blackbox.result import MinimizeResult
 from meco.blackbox.search_state import AnswerDigest, SearchState, brought_back, packed_search, tell_again
 from meco.blackbox.session import Session, Values, WarmStartEvaluator, prepare
 from meco.engines.engine import Engine
 from meco.engines.memory import DoesNotFit
 from meco.engines.model.free_running import FreeRunning, Ticket
-from meco.errors import MecoError
+from meco.errors import InvalidInput, MecoError
+from meco.methods import METHODS
 from meco.problems.evaluation import Evaluation
+from meco.results import newest
 
 RESUMED = (
     "the asynchronous run was resumed from every recorded answer, in the order recorded; it is not bit for bit what an "
     "uninterrupted run would have been"
 )
+
+
+def refuse_generations(method: str) -> None:
+    """Say that a method cannot be asked for one point at a time, where it cannot."""
+    if METHODS[method].family != "TR":
+        raise InvalidInput(
+            f"asynchronous=True needs TR, TR-ES or MeCO-TR; {method} proposes whole generations: leave it out"
+        )
 
 
 class FreeSearch:
@@ -61,13 +72,17 @@ class FreeSearch:
             if not self.running.begun and not self.running.waiting:
                 self.begin()
             ticket = self.running.ask()
-            unit = ticket.x[None, None, :]
-            if len(self.evaluator.needed(unit)):
+            if not self._known(ticket.x):
                 number = self.free.popleft() if self.free else self.log.plan(1)[0]
                 self.tickets[number] = ticket
-                return number, self.evaluator.to_box(unit)[0, 0]
-            self._learn(ticket, None)  # known beforehand
+                return number, self.evaluator.to_box(ticket.x[None, None, :])[0, 0]
+            self._learn(ticket, None)
         return None
+
+    def _known(self, x: np.ndarray) -> bool:
+        """Whether a value of this point [D] is known beforehand, and is not that of a point learnt from already."""
+        learnt = [point for point, number in self.early if number is None]
+        return not len(self.evaluator.needed(np.stack([*learnt, x])[None]))
 
     def hear(self, number: int) -> None:
         """Learn from the answer of that number, which the log has."""
@@ -83,7 +98,10 @@ class FreeSearch:
         """Answers of an earlier session, in the order in which they came."""
         for entry in entries:
             self.log.take(entry, new=False)
-            self._learn(Ticket(self.evaluator.place(entry.x[None])[0]), entry.number)
+            x = self.evaluator.place(entry.x[None])[0]
+            while self._known(x):  # it was learnt from before the point was called
+                self._learn(Ticket(x), None)
+            self._learn(Ticket(x), entry.number)
         done = {*self.log.entries, *self.log.waiting}
         self.log.planned = max(done, default=-1) + 1
         self.free = deque(n for n in range(self.log.planned) if n not in done)
@@ -224,24 +242,29 @@ class FreeSession(Session):
 
     def _follow(self, search: FreeSearch) -> None:
         """Call points and learn from answers until the budget is spent, or something ends the run."""
-        seen: set[int] = set()  # answers that the stopping conditions were shown, as soon as they can be read
+        seen = 0  # answers that the stopping conditions were shown, as soon as they can be read
         with closing(stream(self.caller, search)) as numbers:
             for number in numbers:
                 self.log.review()
                 search.hear(number)
                 self.nit = search.nit
-                for fresh in [n for n in self.log.entries if n not in seen] if self.stopping.watches_answers else ():
-                    seen.add(fresh)
-                    if self.stopping.answered(*self.caller.shown(self.log.entries[fresh])):
-                        return
+                fresh = newest(self.log.entries, len(self.log) - seen) if self.stopping.watches_answers else []
+                seen += len(fresh)
+                if any(self.stopping.answered(*self.caller.shown(self.log.entries[n])) for n in fresh):
+                    return
                 if self._after_answer():
                     return
 
+    def result(self) -> MinimizeResult:
+        """The result so far. By number there would be gaps, around which every table is made anew: at the end alone."""
+        self.log.as_told = self.stopping.reason is None
+        return super().result()
+
     def _after_answer(self) -> bool:
         if self.folder is not None:
-            self.folder.generation(self.state)
             if self.nit:
                 self.folder.traced(len(self.log), self.engine.trace)
+            self.folder.generation(self.state)
         if self.report is not None:
             self.report(self)
         return self.stopping.after_generation(self.result, self.engine.converged if self.nit else lambda: None)

@@ -131,12 +131,12 @@ class LogFile:
             self._since = now
 
     def _write(self, content: bytes) -> None:
-        """All of it or, on a full disk, none of it."""
+        """All of it or, on a full disk or where a signal breaks it off, none of it."""
         view = memoryview(content)
         try:
             while view:
                 view = view[os.write(self._descriptor, view) :]
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 os.ftruncate(self._descriptor, self._size)
             raise
@@ -153,7 +153,7 @@ class LogFile:
     def rewrite(self, entries: Iterable[Entry]) -> None:
         """Replace the whole file at once."""
         self._waiting.clear()
-        os.close(self._descriptor)
+        self.close(flush=False)
         self._encode = write_log(self.path, entries, self.fsync)
         self._open()
 
@@ -165,8 +165,8 @@ class LogFile:
             if flush:
                 self.flush()
         finally:
-            os.close(self._descriptor)
-            self._descriptor = -1
+            descriptor, self._descriptor = self._descriptor, -1  # closed once, also where that fails
+            os.close(descriptor)
 
 
 def write_log(path: Path, entries: Iterable[Entry], fsync: bool = False) -> Encoder:

@@ -7,10 +7,12 @@ mean of those that were called most.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from meco.blackbox.evaluation_log import LayoutChanged
 from meco.problems.evaluation import Evaluation
 from meco.results import Evaluations, feasibility_first
 from meco.rules.rule import best
@@ -78,7 +80,8 @@ def call_again(session: Session) -> None:
         x = next_point(log.columns(request.dim, request.known, *allowed), allowed, request.repeats)
         if x is None:
             return
-        session.caller(x[None])
+        with suppress(LayoutChanged):  # the next point is chosen anew in any case
+            session.caller(x[None])
 
 
 class Settled(NamedTuple):

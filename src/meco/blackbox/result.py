@@ -16,6 +16,7 @@ from meco.blackbox.request import Request
 from meco.engines.engine import Engine
 from meco.evaluator import Evaluator
 
+PYTHON = platform.python_version()
 FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
 SHOWN = (
     "message",
@@ -157,7 +158,7 @@ def make_result(
 
 def versions() -> dict[str, str]:
     """What a run depended on."""
-    return {"meco": meco.__version__, "python": platform.python_version(), "numpy": np.__version__}
+    return {"meco": meco.__version__, "python": PYTHON, "numpy": np.__version__}
 
 
 def _policy(engine: Engine | None) -> dict[str, str]:
@@ -212,12 +213,12 @@ def _constraints(names: Sequence[str], found: _Best, *allowed: Any) -> dict[str,
     """Value, violation and tolerance of each constraint, inequalities first."""
     g, h = found.g, found.h
     rows = zip(
-        np.concatenate([g, h]),
-        np.concatenate([np.maximum(g, 0.0), np.abs(h)]),
-        np.concatenate([np.broadcast_to(t, v.shape) for t, v in zip(allowed, (g, h))]),
+        [*g.tolist(), *h.tolist()],
+        [*np.maximum(g, 0.0).tolist(), *np.abs(h).tolist()],
+        [limit for t, v in zip(allowed, (g, h)) for limit in (t + np.zeros(v.size)).tolist()],
     )
     keys = ("value", "violation", "tolerance")
-    return {name: dict(zip(keys, map(float, row))) for name, row in zip(names, rows)}
+    return {name: dict(zip(keys, row)) for name, row in zip(names, rows)}
 
 
 def _distinct(names: Sequence[str]) -> list[str]:

@@ -121,14 +121,23 @@ class RunFolder:
         return found.entries
 
     def other_threads(self) -> str:
-        """What to say where the run was begun with another number of threads of linear algebra; nothing elsewhere."""
-        before, now = self.facts.get("threads"), blas_threads()
-        if before is None or now is None or before == now:
+        """What to say where the run has not always had the same number of threads of linear algebra; else nothing.
+
+        The folder remembers it: whoever goes on with the first number does not make the points in between those of it.
+        """
+        before, now, others = self.facts.get("threads"), blas_threads(), self.facts.get("other_threads") or []
+        changed = None not in (before, now) and before != now
+        if before is None or not (changed or others):
             return ""
+        if changed and now not in others and len(self.past) < self.facts["inputs"]["budget"]:
+            self.facts["other_threads"] = [*others, now]
+            with self._writing():
+                write_facts(self.path, self.facts, self.fsync)
+        with_others = f"goes on with {now}" if changed else f"went on with {', '.join(map(str, others))}"
         return (
-            f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and goes on with {now}: "
-            "its points may differ from those of an uninterrupted run in their last bits "
-            f"(OPENBLAS_NUM_THREADS={before} keeps them)"
+            f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and {with_others}: "
+            "its points may differ from those of an uninterrupted run in their last bits"
+            + (f" (OPENBLAS_NUM_THREADS={before} keeps them)" if changed and not others else "")
         )
 
     def attach(self, log: EvaluationLog) -> None:

@@ -48,6 +48,7 @@ FACTS = {
         }
     ),
     "threads": Maybe(int),
+    "other_threads": Maybe([int]),  # with which the run went on
     "constraints": Maybe({"ineq": [str], "eq": [str]}),  # of version 0.1
 }
 
@@ -99,4 +100,5 @@ def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], Evaluation
     for entry in sorted(found.entries, key=lambda e: e.number):
         log.take(entry, new=False)
     log.settle()
+    log.reconsider()
     return facts, log, found.damaged

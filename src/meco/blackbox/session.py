@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -235,15 +235,14 @@ class Session:
         """Search until something ends it; always a result, but for errors, which carry it."""
         with self._heard():
             try:
-                self._ended(self._search)
-                if self.request.repeats:
-                    self._ended(partial(call_again, self))
-                return self._finished()
-            except BaseException as error:
+                with closing(self):
+                    self._ended(self._search)
+                    if self.request.repeats:
+                        self._ended(partial(call_again, self))
+                    return self._finished()
+            except BaseException as error:  # of the search, or of the folder that could not be closed
                 self._hand_over(error)
                 raise
-            finally:
-                self.close()
 
     def _ended(self, calls: Callable[[], None]) -> None:
         """Make calls, and note why they ended."""
@@ -319,8 +318,8 @@ class Session:
         self.nit += 1
         self.between = True
         if self.folder is not None:
+            self.folder.traced(len(self.log), self.engine.trace)  # first: what comes before the state is not repeated
             self.folder.generation(self.state)
-            self.folder.traced(len(self.log), self.engine.trace)
         if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
         if self.report is not None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from meco.arrays import Array
 from meco.errors import DamagedFile
+from meco.files.atomic import write_text
 from meco.files.plain import read_plain
 from meco.files.schema import Maybe, check, parse_json
 
@@ -34,7 +35,7 @@ class TraceFile:
         rows = read_trace(path)
         self.due = rows[-1]["nfev"] + self.every if rows else 0
         if path.exists() and not read_plain(path, LARGEST_FILE).endswith(b"\n"):  # killed while it wrote
-            path.write_text("".join(map(_line, rows)), encoding="utf-8")
+            write_text(path, "".join(map(_line, rows)))
 
     def note(self, nfev: int, trace: Callable[[], Mapping[str, Array]]) -> None:
         """Keep what the method says of this generation, if a line is due and there is something to say."""

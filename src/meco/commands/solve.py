@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--policy", help="of a learned method: a name or a file")
     how.add_argument("--pop-size", type=int)
     how.add_argument(
-        "--batch", type=int, help="points that TR and TR-ES propose at once; as many as workers unless given"
+        "--batch", type=int, help="points that TR, TR-ES and MeCO-TR propose at once; as many as workers unless given"
     )
     how.add_argument("--budget", type=int, help="evaluations of each run (50 per variable unless given)")
     how.add_argument("--runs", type=int, default=1, help="runs of a benchmark problem, with seeds SEED, SEED + 1, ...")
@@ -54,7 +54,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--x0", help='points to try first: "1,2,3"')
     how.add_argument("--evaluated", help="folder of an earlier run, whose evaluations are then known")
     how.add_argument("--workers", type=int, default=1, help="processes that evaluate; -1: all cores")
-    how.add_argument("--asynchronous", action="store_true", help="a point of TR or TR-ES for every free worker at once")
+    how.add_argument(
+        "--asynchronous", action="store_true", help="a point of the TR methods for every free worker at once"
+    )
     how.add_argument("--eval-timeout", type=float, help="seconds after which an evaluation is killed")
     how.add_argument("--on-error", choices=("penalize", "retry", "raise"))
     how.add_argument("--repeats", type=int, help="last calls that go to the best points again, for noisy functions")

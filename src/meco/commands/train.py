@@ -6,7 +6,7 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,9 @@ from meco.training.presets import PRESETS, folds, for_seeds, only, without
 from meco.training.record import write_trained
 
 SEARCHES = ("tr", "tr-direct")  # the presets that are no trainings of the paper: from held controls, and direct
+OF_PROBLEMS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
+OF_TRAININGS = ("only", "instances", "select", "epochs", "save_every")  # options without a meaning for SEARCHES
+OF_SEARCHES = ("processes", "seconds")  # options without a meaning for other trainings
 STOPPED = 130  # exit code after a clean stop that --resume can continue
 # options with a value that do not change the result
 NOT_OF_THE_POLICY = ("--out", "--only", "--save-every", "--processes", "--seconds")
@@ -31,17 +34,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--preset", help=f"a training of the paper: {', '.join(PRESETS)}; or {' or '.join(SEARCHES)}, for MeCO-TR"
     )
-    what.add_argument("--suite", default="cec2017", help="problems to train on (default: cec2017)")
-    what.add_argument("--dim", type=int, default=10, help="number of variables (default: 10)")
-    what.add_argument("--leave-one-out", action="store_true", help="a policy per problem, trained on all the others")
-    what.add_argument("--holdout", type=_names, default=(), help="problems to leave out, e.g. C07,C08")
+    what.add_argument("--suite", help="problems to train on (default: cec2017)")
+    what.add_argument("--dim", type=int, help="number of variables (default: 10)")
+    what.add_argument(
+        "--leave-one-out", action="store_true", default=None, help="a policy per problem, trained on all the others"
+    )
+    what.add_argument("--holdout", type=_names, help="problems to leave out, e.g. C07,C08")
     what.add_argument("--name", help="name of the policy (default: made from suite and D)")
     what.add_argument("--only", type=_names, help="train these of the policies only, by name")
     how = parser.add_argument_group("how")
     how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
     how.add_argument("--seeds", type=_numbers, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
     how.add_argument(
-        "--select", action="store_true", help="keep only the best of the seeds, judged on the training problems"
+        "--select", action="store_true", default=None, help="keep only the seed that is best on the training problems"
     )
     how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
     how.add_argument("--device", help="cpu or cuda (default: cpu)")
@@ -50,8 +55,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, default=Path("policies"), help="folder for the policies (default: policies)"
     )
     parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
-    parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
-    parser.add_argument("--processes", type=int, default=1, help="processes of the presets for MeCO-TR (default: 1)")
+    parser.add_argument("--save-every", type=float, help="seconds between checkpoints (default: 30)")
+    parser.add_argument("--processes", type=int, help="processes of the presets for MeCO-TR (default: 1)")
     parser.add_argument("--seconds", type=float, help="end the presets for MeCO-TR after so long; --resume goes on")
     parser.add_argument("--quiet", action="store_true", help="no progress line")
 
@@ -59,6 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.preset in SEARCHES:
         return _search(args)
+    _refuse(args, OF_SEARCHES, f"{{}} is an option of the presets {' and '.join(SEARCHES)}")
     load_extra("torch", "train", "training")
     configs = policies(args)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -80,14 +86,10 @@ def _search(args: argparse.Namespace) -> int:
     from meco.training.produce import produce
     from meco.training.search_config import SearchConfig
 
+    _refuse(args, (*OF_PROBLEMS, *OF_TRAININGS), f"the preset {args.preset} has no {{}}; --set changes its settings")
     holds = args.preset == "tr"
     if holds:
         load_extra("torch", "train", "learning from held controls")
-
-    given = {key: getattr(args, key) for key in ("leave_one_out", "holdout", "name", "only", "instances", "epochs")}
-    unused = [f"--{key.replace('_', '-')}" for key, value in given.items() if value]
-    if unused:
-        raise InvalidInput(f"the preset {args.preset} has no {unused[0]}; --set changes its settings")
     end = None if args.seconds is None else time.monotonic() + args.seconds
     say = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
     with noted() as stop:
@@ -98,9 +100,9 @@ def _search(args: argparse.Namespace) -> int:
             late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
             command = shlex.join(["meco", *_telling(sys.argv[1:])])
             if holds:
-                done = produce_holding(config, args.out, args.processes, late, say, command)
+                done = produce_holding(config, args.out, args.processes or 1, late, say, command)
             else:
-                done = produce(config, args.out, args.processes, args.resume, late, say, command)
+                done = produce(config, args.out, args.processes or 1, args.resume, late, say, command)
             if not done:
                 return STOPPED
     return 0
@@ -123,14 +125,21 @@ def policies(args: argparse.Namespace) -> list[TrainingConfig]:
 
 def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
     if args.preset:
-        if args.leave_one_out or args.holdout or args.name:
-            raise InvalidInput("a preset says what to train; leave out --leave-one-out, --holdout and --name")
+        _refuse(args, OF_PROBLEMS, "a preset says what to train; leave out {}")
         return partial(_of_preset, args.preset)
-    name = args.name or f"{args.suite}-{args.dim}d"
+    suite, dim = args.suite or "cec2017", 10 if args.dim is None else args.dim
+    name = args.name or f"{suite}-{dim}d"
     if args.leave_one_out:
-        return partial(folds, name, suite=args.suite, dim=args.dim)
-    problems = without(args.suite, args.holdout)
-    return lambda seed: [TrainingConfig(name=name, suite=args.suite, dim=args.dim, problems=problems, seed=seed)]
+        return partial(folds, name, suite=suite, dim=dim)
+    problems = without(suite, args.holdout or ())
+    return lambda seed: [TrainingConfig(name=name, suite=suite, dim=dim, problems=problems, seed=seed)]
+
+
+def _refuse(args: argparse.Namespace, options: Iterable[str], said: str) -> None:
+    """Say of the first of these options that was given, if any was, that it has no meaning here."""
+    given = [f"--{name.replace('_', '-')}" for name in options if getattr(args, name) is not None]
+    if given:
+        raise InvalidInput(said.format(given[0]))
 
 
 def _of_preset(name: str, seed: int) -> list[TrainingConfig]:
@@ -154,7 +163,7 @@ def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable
     label = group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
     checkpoint = args.out / f"{group[0].name}.checkpoint.npz"
     report = None if args.quiet else ProgressLine(label)
-    trainer = Trainer(group, checkpoint, args.save_every, report)
+    trainer = Trainer(group, checkpoint, 30.0 if args.save_every is None else args.save_every, report)
     if args.resume and checkpoint.is_file():
         trainer.resume()
     done = trainer.run(stop)

@@ -26,13 +26,25 @@ def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         seen[name] = plain(tree)
-        imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
-        waiting += [other for other in imported if other.startswith(parts)] if parts else []
+        waiting += [other for other in _imported(tree) if other.startswith(parts)] if parts else []
     return hashlib.sha256(json.dumps(sorted(seen.items())).encode()).hexdigest()
 
 
+def _imported(tree: ast.AST) -> set[str]:
+    """What is imported anywhere in a module; a name from a package may be a module, so both are here."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
 def _file(module: str) -> Path:
-    return PACKAGE.joinpath(*module.split(".")[1:]).with_suffix(".py")
+    """Where a module would be; a package is its __init__."""
+    place = PACKAGE.joinpath(*module.split(".")[1:])
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
 def plain(node: Any) -> Any:

@@ -25,10 +25,10 @@ class ControlSet:
     controls: tuple[Control, ...]
     grid: tuple[tuple[float, ...], ...]  # combinations, a value for each control
     traced: tuple[str, ...] = ()  # what the trace calls the values; the controls' names unless given
-    _values: Constants = field(init=False, repr=False, compare=False)
+    _levels: Constants = field(init=False, repr=False, compare=False)  # of each control, row by row of the grid
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_values", Constants(grid=np.array(self.grid)))
+        object.__setattr__(self, "_levels", Constants(**dict(zip(self.names, np.array(self.grid).T))))
         object.__setattr__(self, "traced", self.traced or self.names)
 
     @classmethod
@@ -45,8 +45,7 @@ class ControlSet:
 
     def chosen(self, index: Array) -> dict[str, Array]:
         """The combination behind each index [B]: a value [B] for each control."""
-        grid, xp = self._values.on(index)["grid"], namespace(index)
-        return {name: xp.take(grid[:, k], index, axis=0) for k, name in enumerate(self.names)}
+        return {name: levels[index] for name, levels in self._levels.on(index).items()}
 
     def constant(self, value: float, like: Array) -> Array:
         """One value for every run of like [B, ...]."""

@@ -56,7 +56,7 @@ class PopulationTen(FeatureSet):
     needs = ("population", "progress", "eps", "delta")
 
     def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Seen]:
-        pop, ok = known["population"], counted(known["population"].ev.failed)
+        pop, ok = known["population"], counted(known["population"].ev)
         seen = self._first(pop, known["delta"]) if memory is None else self._later(pop, ok, known, memory)
         (action,) = last.values()  # the paper has one control
         return features(pop, seen.now, seen.first, known["progress"], action, ok), seen

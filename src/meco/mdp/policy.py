@@ -77,11 +77,11 @@ class NetworkPolicy(Policy):
 
     def __post_init__(self) -> None:
         numbers = {k: to_numpy(v) for k, v in self.weights._asdict().items()}
-        object.__setattr__(self, "_placed", Constants(**numbers))
+        object.__setattr__(self, "_placed", Constants(Weights, **numbers))
 
     def outputs(self, s: Array, output: str = "linear") -> Array:
         """What the network says: [B, A]."""
-        return q_values(Weights(**self._placed.on(s)), s, output)
+        return q_values(self._placed.on(s), s, output)
 
     @staticmethod
     def width(controls: ControlSet) -> int:
@@ -93,7 +93,8 @@ class Greedy(NetworkPolicy):
     """The action of largest value."""
 
     def act(self, s: Array, u: Array) -> Array:
-        return namespace(s).argmax(self.outputs(s), axis=-1)  # a sigmoid would not change the order
+        values = self.outputs(s)  # a sigmoid would not change the order
+        return values.argmax(axis=-1) if isinstance(values, np.ndarray) else namespace(s).argmax(values, axis=-1)
 
 
 class Squashed(NetworkPolicy):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,14 @@ def read_policy(path: Path) -> NetworkPolicy:
     Raises DamagedFile for a file that is not whole, or was made for other features or controls.
     """
     facts = path.stat()
-    tensors, texts = _content(path, facts.st_size, facts.st_mtime_ns)
+    found = _checked(path, facts.st_size, facts.st_mtime_ns)
+    return replace(found, metadata=dict(found.metadata))
+
+
+@lru_cache(maxsize=16)
+def _checked(path: Path, size: int, changed: int) -> NetworkPolicy:
+    """What read_policy gives, read and checked once while the file stays as it is."""
+    tensors, texts = read_tensors(path)
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
     if metadata["digest"] != digest(weights):
@@ -42,12 +50,6 @@ def read_policy(path: Path) -> NetworkPolicy:
     if metadata.pop(SEAL, None) not in (None, seal(json.loads(texts["policy"]))):  # version 0.1 wrote none
         raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
     return KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
-
-
-@lru_cache(maxsize=16)
-def _content(path: Path, size: int, changed: int) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """Tensors and texts of a file, read once while it stays as it is."""
-    return read_tensors(path)
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:

@@ -9,7 +9,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, fused, masked_max, masked_mean, masked_min, namespace, rows
+from meco.arrays import (
+    Array,
+    at_least,
+    blank,
+    columns,
+    fused,
+    masked_max,
+    masked_mean,
+    masked_min,
+    namespace,
+    possibly,
+    rows,
+    total,
+)
 from meco.problems.evaluation import Evaluation
 from meco.rules.epsilon import relaxed_violation
 from meco.rules.rule import Key, Population, Progress, best
@@ -67,24 +80,24 @@ def guarded(d: Array) -> Array:
     return xp.where(d < 0.0, xp.minimum(d, -SMALLEST), xp.maximum(d, SMALLEST))
 
 
-def counted(failed: Array) -> Array | None:
+def counted(ev: Evaluation) -> Array | None:
     """Which candidates count, [B, N]; None stands for all of them, where that is known without asking a device."""
-    return None if isinstance(failed, np.ndarray) and not failed.any() else ~failed
+    return None if ev.intact or not possibly(ev.failed) else ~ev.failed
 
 
 def average(values: Array, ok: Array | None) -> Array:
     """Mean of the entries that count along the last axis; the same bits whether ok is None or true throughout."""
     if ok is None:
-        return values.sum(axis=-1) / values.shape[-1]  # NumPy, see counted
+        return total(values) / values.shape[-1]
     return masked_mean(values, ok)
 
 
 def count(flags: Array) -> Array:
-    """How many flags are set in each run: [B, n] -> [B]."""
+    """How many flags are set in each run: [B, ...] -> [B]."""
     if isinstance(flags, np.ndarray):
         return np.array([np.count_nonzero(run) for run in flags], dtype=np.float64)
     xp = namespace(flags)
-    return xp.sum(xp.astype(flags, xp.float64), axis=-1)
+    return xp.sum(xp.astype(xp.reshape(flags, (flags.shape[0], -1)), xp.float64), axis=-1)
 
 
 def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
@@ -161,7 +174,7 @@ def objective_progress(now: PopulationSummary, first: Reference) -> Array:
 
 def spent_share(progress: Progress, like: Array) -> Array:
     """s6 = FEs / FEs_max, the first population included; the same for all runs in lockstep."""
-    return namespace(like).full_like(like, progress.evaluations / progress.budget)
+    return blank(like) + progress.evaluations / progress.budget
 
 
 def violation_progress(now: PopulationSummary, first: Reference) -> Array:
@@ -169,11 +182,11 @@ def violation_progress(now: PopulationSummary, first: Reference) -> Array:
     return now.nu_bar / first.per.nu_bar
 
 
-def feasible_share(feasible: Array, ok: Array | None) -> Array:
+def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
     """s8 = N_feas / N_pop; a failed candidate is not feasible."""
     if ok is None:
-        return count(feasible) / feasible.shape[-1]
-    return count(feasible) / namespace(feasible).maximum(count(ok), 1.0)
+        return ev.feasible_share
+    return count(ev.feasible) / namespace(ev.f).maximum(count(ok), 1.0)
 
 
 @fused
@@ -183,14 +196,12 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     Counting the ordered pairs where both are larger counts each such pair once. A failed
     candidate is nan, and nan is larger than nothing.
     """
-    xp = namespace(f)
-    runs, size = f.shape
-    together = (f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :])
-    pairs = count(xp.reshape(together, (runs, -1)))
+    size = f.shape[-1]
+    pairs = count((f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :]))
     if ok is None:
         return pairs * (2.0 / max(size * (size - 1), 1))
     n = count(ok)
-    return pairs * (2.0 / xp.clip(n * (n - 1.0), min=1.0))
+    return pairs * (2.0 / at_least(n * (n - 1.0), 1.0))
 
 
 def clipped(s: Array) -> Array:
@@ -210,7 +221,7 @@ def features(
     s5 = objective_progress(now, first)
     s6 = spent_share(progress, action)
     s7 = violation_progress(now, first)
-    s8 = feasible_share(ev.feasible, ok)
+    s8 = feasible_share(ev, ok)
     s9 = action
     s10 = agreement(ev.f, ev.nu, ok)
-    return clipped(namespace(pop.x).stack([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], axis=-1))
+    return clipped(columns([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], s9))

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from meco.arrays import Array, all_columns, bounded, fused, namespace, ordered_sum, surely
+from meco.arrays import Array, all_columns, at_least, converted, fused, namespace, ordered_sum, surely, total
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,18 @@ class Evaluation:
     @cached_property
     def c(self) -> Array:
         """Violation of each constraint, inequalities first: (max(g, 0), |h|)  [B, N, C]."""
-        xp, above = namespace(self.f), bounded(self.g, 0.0, np.inf)
+        xp, above = namespace(self.f), at_least(self.g, 0.0)
         return xp.concat([above, xp.abs(self.h)], axis=-1) if self.h.shape[-1] else above
 
     @cached_property
     def nu(self) -> Array:
         """Total violation (paper, after eq. 1): [B, N]; no tolerance."""
         return ordered_sum(self.c)
+
+    @cached_property
+    def feasible_share(self) -> Array:
+        """Feasible candidates by all of them: [B]."""
+        return total(converted(self.feasible, self.f.dtype)) / self.feasible.shape[-1]
 
     def where(self, keep: Array, other: Evaluation) -> Evaluation:
         """These rows where keep [B, N] holds, the other's rows elsewhere."""
@@ -70,11 +75,14 @@ class Evaluation:
 def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
     xp = namespace(f)
     finite = kept = xp.isfinite(f)
-    if g.shape[-1]:
-        finite, kept = finite & all_columns(xp.isfinite(g)), kept & all_columns(g <= ineq_tol)
-    if h.shape[-1]:
-        finite, kept = finite & all_columns(xp.isfinite(h)), kept & all_columns(xp.abs(h) <= eq_tol)
-    if surely(finite):
+    numbers = surely(finite)
+    for values, size, limit in ((g, g, ineq_tol), (h, xp.abs(h), eq_tol)):
+        if values.shape[-1]:
+            kept = kept & all_columns(size <= limit)
+            sound = xp.isfinite(values)
+            numbers = numbers and surely(sound)
+            finite = finite if numbers else finite & all_columns(sound)
+    if numbers:
         return Evaluation(f, g, h, ~finite, kept, intact=True)
     wide = finite[..., None]
     return Evaluation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, masked_max, namespace, ordered_sum
+from meco.arrays import Array, at_least, masked_max, namespace, ordered_sum
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Population, Progress, Rule
 
@@ -17,9 +17,7 @@ def relaxed_violation(c: Array, eps: Array) -> Array:
 
     c [B, N, C], eps [B, C] -> [B, N]; equals nu when eps is zero.
     """
-    xp = namespace(c)
-    limit = eps[:, None, :]
-    return ordered_sum(xp.where(c > limit, c - limit, 0.0))
+    return ordered_sum(at_least(c - eps[:, None, :], 0.0))
 
 
 def thresholded_violation(nu: Array, eps: Array) -> Array:

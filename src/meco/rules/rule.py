@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, fused, largest, namespace, rows, surely
+from meco.arrays import TINY, Array, at_least, fused, largest, namespace, possibly, rows
 from meco.rules.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -100,19 +100,17 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
     xp = namespace(trial.minor)
     usable = better & (parent.minor < xp.inf)  # a failed parent teaches nothing
     decided = usable & (trial.major < parent.major)
-    tied = usable & ~decided
-    if not raw and surely(tied == usable):  # one class only, as under any rule with one level
-        return _by_largest(xp.where(tied, parent.minor, 0.0) - xp.where(tied, trial.minor, 0.0))
-    major = xp.where(decided, parent.major, 0.0) - xp.where(decided, trial.major, 0.0)
-    minor = xp.where(tied, parent.minor, 0.0) - xp.where(tied, trial.minor, 0.0)
+    if not raw and not possibly(decided):  # one class only, as under any rule with one level
+        return _by_largest(xp.where(usable, parent.minor - trial.minor, 0.0))
+    major = xp.where(decided, parent.major - trial.major, 0.0)
+    minor = xp.where(usable & ~decided, parent.minor - trial.minor, 0.0)
     if raw:
         return major + minor
     return _by_largest(major) + _by_largest(minor)
 
 
 def _by_largest(values: Array) -> Array:
-    most = largest(values)
-    return values / namespace(values).where(most > 0, most, 1.0)
+    return values / at_least(largest(values), TINY)  # 0 where all are
 
 
 @fused

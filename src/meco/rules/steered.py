@@ -150,9 +150,10 @@ class SteeredEpsilon(Rule):
     def steered(self, state: Allowance, values: Mapping[str, Array]) -> Allowance:
         """The allowance that a value [B] of the control asks for."""
         refuse_unknown(self, self.controls, values)
+        eps, base, void, complete = state
         for action in values.values():
-            state = state._replace(eps=self.decoder.next(state.eps, action, state.base))
-        return state
+            eps = self.decoder.next(eps, action, base)
+        return Allowance(eps, base, void, complete)
 
     def values(self, ev: Evaluation, state: Allowance) -> Key:
         return Key(relaxed_violation(ev.c, state.eps), ev.f)

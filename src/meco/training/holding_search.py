@@ -6,7 +6,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
-from meco.training.holding import ALTERNATIVES, Game, drawn_plan, own_quantiles, played
+from meco.training.holding import ALTERNATIVES, OWN_RULE, Game, drawn_plan, own_quantiles, played
 from meco.training.judging import Verdict, judged
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep
 from meco.training.record import commit
@@ -31,7 +31,7 @@ from meco.training.regression import Regression, Samples, fitted
 from meco.training.search import engine_digest
 from meco.training.search_config import Settings
 
-MARGINS = (0.0, 0.02, 0.05, 0.1)  # by which the engine's own rule is preferred: candidates of the choice
+MARGINS = (0.0, 0.02, 0.05, 0.1)  # by which what is usually best is preferred: candidates of the choice
 Call = Callable[..., Iterable[Any]]
 Say = Callable[[str], Any]
 
@@ -48,7 +48,7 @@ class HoldingConfig(Settings):
     least: int = 48  # runs of each match and round
     families: tuple[str, ...] = ()  # to train and to choose on; the sets' own unless given
     dims: tuple[int, ...] = (2, 5, 10, 20)
-    per_variable: tuple[int, ...] = (50, 20, 100)  # evaluations; above 20 up to D = 10 only, above 50 up to D = 5
+    per_variable: tuple[int, ...] = (50, 20, 100)  # evaluations; above 20 up to D = 10 only
     problems: int = 6  # of each train family, at each D and budget
     judges: int = 8  # of each choose family, at each D
     judge_seeds: int = 2
@@ -65,14 +65,12 @@ class HoldingConfig(Settings):
 
     def layout(self) -> list[tuple[int, int]]:
         """Where it trains: D and evaluations per variable."""
-        most = {True: 20, False: 50}
-        return [(d, per) for per in self.per_variable for d in self.dims if d <= 5 or per <= most[d > 10]]
+        return [(d, per) for per in self.per_variable for d in self.dims if d <= 10 or per <= 20]
 
     def judged_at(self) -> list[tuple[int, int]]:
-        """Where it chooses."""
-        return [(dim, self.per_variable[0]) for dim in self.dims] + [
-            (dim, per) for per in self.per_variable[1:2] for dim in self.dims[1:3]
-        ]
+        """Where it chooses: the same without the smallest of problems at other budgets than the first."""
+        usual, *_ = self.per_variable
+        return [(d, per) for d, per in self.layout() if per == usual or d > min(self.dims)]
 
 
 class HoldingSearch:
@@ -162,14 +160,22 @@ class HoldingSearch:
         return judged(self.candidates(), self.judging_matches(chosen), c.judge_seeds, self.call, c.device, c.lockstep)
 
     def candidates(self) -> dict[str, Choosing]:
-        """What the choice is among, by name."""
-        found = {}
+        """What the choice is among, by name: with ever larger margins they come to what is usually best."""
+        found, usual = {}, usually_best(self.samples)
         for number, (weights, _) in enumerate(self.fits):
             for margin in MARGINS:
                 b2 = weights.b2.copy()
-                b2[-1] += margin
+                b2[usual] += margin
                 found[f"round {number + 1}, margin {margin:g}"] = Choosing(weights._replace(b2=b2))
         return found
+
+
+def usually_best(samples: Sequence[Samples]) -> int:
+    """The alternative whose holding has the largest mean quantile."""
+    held, quantile = (np.concatenate([getattr(part, name) for part in samples]) for name in ("held", "quantile"))
+    counts = np.bincount(held, minlength=OWN_RULE + 1)
+    sums = np.bincount(held, quantile, minlength=OWN_RULE + 1)
+    return int(np.argmax(np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)))
 
 
 def produce_holding(
@@ -183,7 +189,7 @@ def produce_holding(
             return False
         verdict = search.judge()
     candidates = search.candidates()
-    name = cautious(verdict, list(candidates))
+    name = max(candidates, key=verdict.score)
     for line in verdict.lines():
         say(line)
     lines = [{"training": config.as_dict(), "engine": engine_digest()}, *(known for _, known in search.fits)]
@@ -193,14 +199,6 @@ def produce_holding(
     save_policy(folder / (config.name + SUFFIX), candidates[name].weights, record(search, verdict, name, command, text))
     say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
     return True
-
-
-def cautious(verdict: Verdict, names: list[str]) -> str:
-    """Of the last round's candidates that are within a standard error of the best of all, the most cautious."""
-    best = max(names, key=verdict.score)
-    last = names[-len(MARGINS) :]
-    level = [n for n in last if verdict.ahead(best, n).mean() <= verdict.error(best, n)]
-    return level[-1] if level else best
 
 
 def record(search: HoldingSearch, verdict: Verdict, name: str, command: str | None, log: bytes) -> dict[str, Any]:

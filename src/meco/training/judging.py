@@ -67,9 +67,11 @@ def judged(
     device: str = "cpu",
     width: int = 4096,
 ) -> Verdict:
-    """Every kind of control on every match, with seeds of its own; constants and the own rule are the references.
+    """Every kind of control on every match with the same seeds; constants and the own rule are the references.
 
-    No kind earns more than 1: a lead beyond every reference is not open to the references.
+    On "cpu" kinds differ in what they control alone: seed s of a match draws the same numbers under each of them. On a
+    device, where one generator serves all runs, it does not. No kind earns more than 1: a lead beyond every reference
+    is not open to the references.
     """
     names = (*STEADY, "own rule", *policies, "random")
     each = (*policies.values(), RandomPolicy())
@@ -83,7 +85,7 @@ def judged(
             theta, share = np.array(held)[kinds].T
             base = np.maximum(kinds - len(STEADY) - 1.0, -1.0)
             plan = Plan(theta, share, np.where(base < 0, 0.0, NEVER), base)
-            numbers = [FIRST_SEED + 7 * group[0] + first + j for j in range(len(part))]
+            numbers = [FIRST_SEED + i * seeds + s for i, _, s in part]
             games.append(Game([matches[i] for i, _, _ in part], numbers, each, plan, device, writes=False))
             places.append(part)
     found = np.full((3, len(matches), len(names), seeds), np.nan)

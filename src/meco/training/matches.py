@@ -60,10 +60,13 @@ Layout = Sequence[tuple[int, int]]
 
 
 def drawn_matches(chosen: str, layout: Layout, each: int, families: Sequence[str] = (), first: int = 1) -> list[Match]:
-    """So many problems of every family of a set, or of some, at every place of a layout; a mission has its own D."""
+    """So many problems of every family of a set, or of some, at every place of a layout.
+
+    A mission has its own D, and as many problems as the other families.
+    """
     found = []
     for family in (f for f in GENERATED.values() if f.set == chosen and (not families or f.name in families)):
-        places = [(family.dim, layout[0][1])] if isinstance(family, MissionFamily) else layout
+        places = [(family.dim, per) for _, per in layout] if isinstance(family, MissionFamily) else layout
         for place, (dim, per) in enumerate(places):
             seeds = range(first + place * each, first + (place + 1) * each)
             found += [Match(family.name, seed, dim, per * dim) for seed in seeds]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import load_extra
+from meco.files.atomic import write_bytes
 from meco.mdp.network import Weights, packed
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.training.matches import crew
@@ -55,7 +56,7 @@ def produce(
         learnt = (searched if config.learner == "search" else q_learnt)(search, stop)
     text = log_text(search, learnt)
     path = folder / (config.name + SUFFIX)
-    (folder / (config.name + LOG_SUFFIX)).write_bytes(text)
+    write_bytes(folder / (config.name + LOG_SUFFIX), text)
     known = {
         **record(search),
         "kind": learnt.kind,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import DamagedFile, load_extra
+from meco.files.atomic import write_bytes
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.training.config import TrainingConfig
 
@@ -31,7 +32,7 @@ def write_trained(
     config, folder = trained.config, Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     text = log_text(config, trained.rows).encode()
-    (folder / (config.name + LOG_SUFFIX)).write_bytes(text)
+    write_bytes(folder / (config.name + LOG_SUFFIX), text)
     known = {
         **{k: getattr(config, k) for k in ("suite", "dim", "seed", "decoder", "q_output")},
         "problems": list(config.problems),

@@ -15,14 +15,12 @@ from meco.arrays import asarray_like
 from meco.engines.engine import Engine, Task
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput
-from meco.mdp.model_search import DECISIONS as DECISIONS
-from meco.mdp.model_search import SEARCH_FEATURES, steered_search
+from meco.mdp.model_search import steered_search
 from meco.mdp.policy import RandomPolicy
 from meco.mdp.quantile import Outcomes, quantile, telling
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.matches import Make, Match, in_lockstep, play
 
-FEATURES = SEARCH_FEATURES
 THETAS, SHARES = (0.0, 0.3, 0.5, 0.9), (0.0, 0.3, 0.9)
 CONSTANTS = tuple(product(THETAS, SHARES))
 NAMES = (*(f"theta {theta:g}, share {share:g}" for theta, share in CONSTANTS), "own rule", "random")

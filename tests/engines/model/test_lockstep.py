@@ -6,13 +6,13 @@ import os
 import subprocess
 import sys
 
-import array_api_strict as strict
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from searches import METHODS, visited
 
 import meco
+from array_libraries import every_library
 from meco.testing import Recorded
 
 PROBLEMS = {
@@ -20,16 +20,6 @@ PROBLEMS = {
     "holes": Recorded(3, "mixed", holes=0.3).problem,  # some runs fail where others do not
     "impossible": meco.get_problem("impossible", 2),  # converges, so it starts again
 }
-
-
-def libraries():
-    found = [pytest.param(strict, id="array_api_strict")]
-    try:
-        import array_api_compat.torch as torch_xp
-    except ImportError:
-        missing = pytest.mark.skip(reason="TORCH MISSING: torch runs NOT tested")
-        return [*found, pytest.param(None, id="torch", marks=missing)]
-    return [*found, pytest.param(torch_xp, id="torch")]
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -66,7 +56,7 @@ def whole_numbers(dim):
     return meco.Problem("half whole", **facts, integrality=np.arange(dim) < dim // 2)
 
 
-@pytest.mark.parametrize("xp", libraries())
+@every_library
 @pytest.mark.parametrize("method", METHODS)
 def test_the_first_steps_are_numpys_on_other_libraries(method, xp):
     problem = meco.get_problem("corner", 4)
@@ -74,7 +64,7 @@ def test_the_first_steps_are_numpys_on_other_libraries(method, xp):
     assert_allclose(theirs, ours, atol=1e-9)
 
 
-@pytest.mark.parametrize("xp", libraries())
+@every_library
 @pytest.mark.parametrize(
     "case",
     [

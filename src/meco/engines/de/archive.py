@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.arrays import Array, bounded, converted, namespace, rows, total
+from meco.arrays import Array, converted, namespace, rows, total
+from meco.engines.de.operators import ascending, positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +36,7 @@ class Archive:
         """
         xp = namespace(pool)
         capacity = self.x.shape[1]
-        slots = xp.arange(capacity, dtype=self.size.dtype, device=self.size.device)
-        member = xp.concat([success, slots[None, :] < self.size[:, None]], axis=1)
-        ranked = xp.argsort(xp.where(member, u_drop, 2.0), axis=-1)[:, :capacity]
+        member = xp.concat([success, positions(capacity, self.size)[None, :] < self.size[:, None]], axis=1)
+        ranked = ascending(xp.where(member, u_drop, 2.0))[:, :capacity]
         count = total(converted(member, self.size.dtype))
-        return Archive(rows(pool, ranked), bounded(count, 0, capacity))
+        return Archive(rows(pool, ranked), xp.minimum(count, capacity))

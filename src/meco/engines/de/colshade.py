@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from meco.arrays import Array, bounded, namespace, rows
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
@@ -98,6 +100,7 @@ class ColShade(RuleEngine):
         F, CR = (xp.where(self.flies, f, w) for f, w in zip(flying, walking))
         return F, CR
 
+    @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is better; learn which move and which settings paid."""
         if self.population is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from meco.arrays import Array, bounded, converted, largest, namespace, rows, total
+from meco.arrays import TINY, Array, at_least, bounded, converted, namespace, rows, total
+from meco.engines.de.operators import positions
 
 WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR
 START = 0.5
@@ -44,31 +45,27 @@ class History:
         F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean (2013) or
         by the Lehmer mean too (L-SHADE).
         """
-        xp = namespace(weight)
-        learns = largest(weight)[..., 0] > 0
-        slots = xp.arange(self.F.shape[1], dtype=self.turn.dtype, device=self.turn.device)
-        here = (slots == self.turn[:, None]) & learns[:, None]
-        mean_CR = lehmer_mean if lehmer_CR else weighted_mean
+        xp, whole = namespace(weight), total(weight)
+        learns = whole > 0
+        here = (positions(self.F.shape[1], self.turn) == self.turn[:, None]) & learns[:, None]
+        mean_CR = lehmer_mean(CR, weight) if lehmer_CR else weighted_mean(CR, weight, whole)
         turn = (self.turn + converted(learns, self.turn.dtype)) % self.F.shape[1]
         return History(
             xp.where(here, lehmer_mean(F, weight)[:, None], self.F),
-            xp.where(here, mean_CR(CR, weight)[:, None], self.CR),
+            xp.where(here, mean_CR[:, None], self.CR),
             turn,
         )
 
 
-def weighted_mean(values: Array, weight: Array) -> Array:
-    """Sum of w v over sum of w along the last axis; 0 where no weight is positive."""
-    xp = namespace(values)
-    whole = total(weight)
-    return xp.vecdot(weight, values) / xp.where(whole > 0, whole, 1.0)
+def weighted_mean(values: Array, weight: Array, whole: Array) -> Array:
+    """Sum of w v over the sum of w, which is whole [B], along the last axis; 0 where no weight is positive."""
+    return namespace(values).vecdot(weight, values) / at_least(whole, TINY)
 
 
 def lehmer_mean(values: Array, weight: Array) -> Array:
     """Sum of w v^2 over sum of w v along the last axis; 0 where the sums are."""
     xp = namespace(values)
-    first = xp.vecdot(weight, values)
-    return xp.vecdot(weight, values * values) / xp.where(first > 0, first, 1.0)
+    return xp.vecdot(weight, values * values) / at_least(xp.vecdot(weight, values), TINY)
 
 
 def positive_cauchy(centre: Array, u: Array, least: Array | float = 0.0) -> Array:

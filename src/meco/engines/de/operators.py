@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
 
 from meco.arrays import Array, bounded, converted, namespace, reshaped, stepped_over
 from meco.streams import Streams
@@ -10,18 +15,22 @@ from meco.streams import Streams
 
 def numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -> list[Array]:
     """Uniform or normal numbers [B, *shape] for each shape, drawn as one block per run."""
-    needed = sum(math.prod(shape) for shape in shapes)
+    needed = _places(shapes)[-1].stop
     return pieces(rng.normal(needed) if normal else rng.uniform(needed), *shapes)
 
 
 def pieces(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
     """Cut a run's numbers [B, n] into arrays [B, *shape] one after the other."""
-    cut, at = [], 0
-    for shape in shapes:
-        end = at + math.prod(shape)
-        cut.append(reshaped(block[:, at:end], (block.shape[0], *shape)))
-        at = end
-    return cut
+    runs = block.shape[0]
+    cut = [block[:, place] for place in _places(shapes)]
+    return [part if len(shape) == 1 else reshaped(part, (runs, *shape)) for part, shape in zip(cut, shapes)]
+
+
+@lru_cache(maxsize=64)
+def _places(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
+    """Where in a row of numbers those of each shape lie."""
+    ends = list(accumulate(math.prod(shape) for shape in shapes))
+    return [slice(*ends) for ends in zip([0, *ends], ends)]
 
 
 def distinct(u: Array) -> list[Array]:
@@ -48,3 +57,30 @@ def reflect(x: Array) -> Array:
     xp = namespace(x)
     mirrored = xp.where(x < 0.0, -x, xp.where(x > 1.0, 2.0 - x, x))
     return bounded(mirrored, 0.0, 1.0)
+
+
+def mixed(take: Array, a: Array, b: Array) -> Array:
+    """a where take holds and b elsewhere, both finite.
+
+    In NumPy by products: its where guesses what comes next, which a random mask makes expensive.
+    """
+    return a * take + b * ~take if isinstance(take, np.ndarray) else namespace(take).where(take, a, b)
+
+
+def positions(count: int, like: Array) -> Array:
+    """0, 1, ..., count - 1, in the type of like."""
+    if isinstance(like, np.ndarray):
+        return _positions(count, like.dtype)
+    return namespace(like).arange(count, dtype=like.dtype, device=like.device)
+
+
+@lru_cache(maxsize=64)
+def _positions(count: int, dtype: Any) -> np.ndarray:
+    found = np.arange(count, dtype=dtype)
+    found.flags.writeable = False  # shared by all who ask
+    return found
+
+
+def ascending(x: Array) -> Array:
+    """Indices from the least entry to the largest along the last axis; equal ones in any order."""
+    return x.argsort(axis=-1) if isinstance(x, np.ndarray) else namespace(x).argsort(x, axis=-1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, bounded, converted, fused, namespace, rows, stepped_over
+import numpy as np
+
+from meco.arrays import Array, at_least, bounded, converted, fused, namespace, rows, stepped_over
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
-from meco.engines.de.operators import numbers
+from meco.engines.de.operators import mixed, numbers, positions
 from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
@@ -52,7 +54,7 @@ class ShadeNumbers(NamedTuple):
     def take(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
         n, d = size, task.dim
         seven, *rest = numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
-        return cls(*(seven[:, k, :] for k in range(7)), *rest)
+        return cls(*[seven[:, k, :] for k in range(7)], *rest)
 
 
 class Shade(RuleEngine):
@@ -83,6 +85,7 @@ class Shade(RuleEngine):
         )
         return self.trials.x
 
+    @np.errstate(all="ignore")  # what failed is inf, and its differences are thrown away
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is not worse than its parent; learn F and CR from the wins."""
         if self.population is None:
@@ -145,7 +148,7 @@ def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | No
     xp = namespace(u_share)
     size = ranked.shape[1]
     p = 2.0 / size + u_share * (0.2 - 2.0 / size) if share is None else xp.full_like(u_share, share)
-    among = bounded(xp.ceil(p * size), 2.0, float(size))
+    among = at_least(xp.ceil(p * size), 2.0)
     return rows(ranked, _index(u_guide * among, ranked))
 
 
@@ -156,11 +159,11 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     """
     xp = namespace(u_first)
     size = u_first.shape[1]
-    own = xp.arange(size, dtype=archived.dtype, device=archived.device)[None, :]
+    own = positions(size, archived)[None, :]
     first = _index(u_first * (size - 1), archived)
     first = stepped_over(first, own)
     low, high = xp.minimum(first, own), xp.maximum(first, own)
-    second = _index(u_second * converted(size + archived - 2, u_second.dtype)[:, None], archived)
+    second = _index(u_second * converted(archived + (size - 2), u_second.dtype)[:, None], archived)
     return first, stepped_over(stepped_over(second, low), high)  # the lower taken index first
 
 
@@ -189,5 +192,5 @@ def binomial(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array)
     """Take each component from the mutant with probability CR, and one of them always."""
     xp = namespace(mutant)
     dim = mutant.shape[-1]
-    forced = xp.floor(u_forced * dim)[..., None] == xp.arange(dim, dtype=u.dtype, device=u.device)
-    return xp.where((u < CR[..., None]) | forced, mutant, parent)
+    forced = xp.floor(u_forced * dim)[..., None] == positions(dim, u)
+    return mixed((u < CR[..., None]) | forced, mutant, parent)

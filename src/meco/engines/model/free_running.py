@@ -1,4 +1,4 @@
-"""One proposal at a time for workers that are never waited for: TR and TR-ES while answers are outstanding.
+"""One proposal at a time for workers that are never waited for: the TR family while answers are outstanding.
 
 A turn of the engine has a step that is judged when its answer comes, and further points that are not: other steps of
 the same models, points they know least about, offspring. Here the step of a turn is given out first. Whoever asks
@@ -23,6 +23,7 @@ from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
 TRIED = 8  # turns whose further points are looked through for one that is not outstanding
+PLACES = 100  # near a step, looked through for one that is not outstanding
 SHORTER = 0.8  # of a step next to one that is outstanding
 PATIENCE = 2  # batches of answers that a step is waited for; a call may hang
 TURN = ("expectation", "z", "d", "fresh")  # what a turn leaves with the engine for the answers to it
@@ -128,8 +129,14 @@ class FreeRunning:
         ticket = self._turn(1)[0]
         if ticket.who == OFFSPRING:
             return ticket
-        while (same := self._out_at(ticket.x)) is not None and (same.late or same.who == OFFSPRING):
+        same = self._out_at(ticket.x)
+        for _ in range(PLACES):
+            if same is None or not (same.late or same.who == OFFSPRING):
+                break
             ticket.x = self._shorter(ticket.x)  # next to it: nobody knows when that answer comes, or what it is for
+            same = self._out_at(ticket.x)
+        else:
+            same = None  # on a small lattice every place may be out: one of them is called a second time
         if same is None:
             ticket.judged, self.step, self.beside, self.since = True, ticket, [], 0
             return ticket

@@ -107,7 +107,7 @@ PAPER: Registry[Experiment] = Registry(
             budget=2500,
             about="Collecting sensor data around obstacles, 18 variables. The policy is meco-10d. The paper shows its "
             "maps as pictures only, so the sixteen maps here are our own.",
-            views=("performance", "ranks", "critical", "values", "feasibility"),
+            views=("performance", "ranks", "critical", "values", "pairs", "feasibility"),
             quick=(*SHADE_FAMILY, "MeCO"),
             focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES", "MA-ES", "MeCO on MA-ES"),
             notes=("COBRA's surrogates hold at most 600 points here.",),

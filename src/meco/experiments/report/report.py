@@ -25,7 +25,7 @@ EACH: dict[str, Callable[[ResultSet], list[Item | None]]] = {  # views of one di
     "choice": lambda s: [*choice.choice_items(s)],
     "critical": lambda s: [figures.critical_figure(s)],
     "values": lambda s: [*tables.value_tables(s)],
-    "pairs": lambda s: [tables.pair_table(s)],
+    "pairs": lambda s: [*tables.pair_tables(s)],
     "feasibility": lambda s: [heatmaps.feasibility_figure(s)],
     "progress": lambda s: [curves.progress_figure(s)],
     "ecdf": lambda s: [curves.ecdf_figure(s)],

@@ -10,8 +10,9 @@ from meco.experiments.report import stats
 from meco.experiments.report.result_set import METRICS, ResultSet
 from meco.experiments.report.stats import Feasibility
 from meco.experiments.report.table import Cell, Column, Table, fixed, mark_best, number
+from meco.files.names import safe_name
 
-REFERENCE = "MeCO"  # what others are compared with, where it is there
+REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there
 
 
 def at(results: ResultSet) -> str:
@@ -231,9 +232,15 @@ def _printed_ranks(results: ResultSet, problem: str, shown: dict) -> dict[str, s
 # -- comparisons -----------------------------------------------------------------------------
 
 
-def pair_table(results: ResultSet) -> Table:
-    """Everyone against MeCO (or the first contender): wins, ties, losses and corrected p-values, both metrics."""
-    base = results.labels.index(REFERENCE) if REFERENCE in results.labels else 0
+def pair_tables(results: ResultSet) -> list[Table]:
+    """Everyone against MeCO and against MeCO-TR, or against the first contender where neither is."""
+    there = [name for name in REFERENCES if name in results.labels]
+    return [pair_table(results, name) for name in there or results.labels[:1]]
+
+
+def pair_table(results: ResultSet, reference: str | None = None) -> Table:
+    """Everyone against one contender, or the first: wins, ties, losses and corrected p-values, both metrics."""
+    base = results.labels.index(reference) if reference else 0
     others = [m for m in range(len(results.labels)) if m != base and results.complete[m]]
     rows = [[_name(results, m)] for m in others]
     for metric in METRICS:
@@ -260,7 +267,8 @@ def pair_table(results: ResultSet) -> Table:
         f"{name} against each method. Wins, ties and losses count problems by a rank-sum test of the runs (0.05). "
         f"p: {test}; Holm-corrected. The word says whether {name} is ahead or behind."
     )
-    return Table(stem(results, "pairs"), f"{name} against each method{at(results)}", columns, rows, caption)
+    what = f"pairs-{safe_name(name).lower()}" if name in REFERENCES[1:] else "pairs"
+    return Table(stem(results, what), f"{name} against each method{at(results)}", columns, rows, caption)
 
 
 # -- single experiments ----------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Kept exactly are the final numbers of every run, the plans and the sessions. Of the curves of a
 method on a problem it keeps CURVES runs, those at even ranks of their final f + nu (all of them
 where there are no more), at the checkpoints of the report; whole curves only where a view shows
-the actions in them; and the design of the best run.
+the actions in them. Designs are those of the best run on each problem, and of each method's best
+where a view draws them.
 
 The file is an npz of plain arrays under xz, and nothing in it runs: anyone reads it with
 np.load(lzma.open("runs.npz.xz")). checkpoints.py says what the codes of a curve mean.
@@ -14,7 +15,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from meco.files.schema import check, parse_json
 
 FORMAT = 1
 CURVES = 10  # most curves of a method on a problem
+DRAWN = {"trajectories"}  # views of designs
 LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
 LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 EXACT = ("f", "nu", "score", "snapshot_f", "snapshot_nu", "final_score", "first_score", "seconds")
@@ -52,7 +54,7 @@ def write_compact(results: Results, path: Path) -> Path:
         "case": np.array([cases.index(run.case) for run in runs], dtype=np.uint16),
         "seed": np.array([run.seed for run in runs], dtype=np.int64),
     }
-    shown, best = _chosen(results.runs)
+    shown, best = _with_curves(results.runs), _with_designs(results)
     kept = [codes(records[i], runs[i].case.budget) for i in shown]
     arrays["curve_run"] = np.array(shown, dtype=np.uint32)
     for k, name in enumerate(NAMES):
@@ -89,18 +91,33 @@ def _numbers(records: Sequence[Record]) -> dict[str, np.ndarray]:
     return made
 
 
-def _chosen(runs: Mapping[Run, Record]) -> tuple[list[int], list[int]]:
-    """Which runs keep a curve, and which their design: the best of each method on each problem."""
-    groups: dict[tuple, list[tuple[int, Record]]] = {}
+def _groups(runs: Mapping[Run, Record], key: Callable[[Run], Hashable]) -> list[list[tuple[int, Record]]]:
+    """Numbers and records of the runs that have something in common."""
+    groups: dict[Hashable, list[tuple[int, Record]]] = {}
     for i, (run, record) in enumerate(runs.items()):
-        groups.setdefault(run[:3], []).append((i, record))
-    shown, best = [], []
-    for members in groups.values():
+        groups.setdefault(key(run), []).append((i, record))
+    return list(groups.values())
+
+
+def _with_curves(runs: Mapping[Run, Record]) -> list[int]:
+    """Which runs keep a curve: at even ranks among those of a method on a problem."""
+    shown = []
+    for members in _groups(runs, lambda run: run[:3]):
         ranked = [i for i, _ in sorted(members, key=lambda member: member[1].score)]
         even = np.linspace(0, len(ranked) - 1, min(CURVES, len(ranked))).round().astype(int)
         shown += [ranked[k] for k in even]
-        best.append(min(members, key=lambda member: member[1].order())[0])
-    return sorted(shown), best
+    return sorted(shown)
+
+
+def _with_designs(results: Results) -> list[int]:
+    """Which runs keep their design: the best on each problem, and each method's best where a view draws them."""
+    drawn = {run for e in results.experiments if DRAWN & set(e.views) for _, run in e.wanted()}
+    each = _groups(results.runs, lambda run: run[:3] if run in drawn else None)
+    best = [
+        min(members, key=lambda member: member[1].order())[0]
+        for members in (*_groups(results.runs, lambda run: run.case), *each)
+    ]
+    return sorted(set(best))
 
 
 def _steered(results: Results) -> list[int]:

@@ -14,6 +14,10 @@ from meco.errors import UnknownName
 
 THIRD = 0  # as a count: a third of the variables, at least one
 Blocks = tuple[tuple[str, int], ...]  # kinds of constraints and how many of each
+WIDE = (
+    7000.0,
+    6000.0,
+)  # an area with most sensors out of hearing: constraints level nearly everywhere
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,14 @@ class Family:
 
 @dataclass(frozen=True)
 class MissionFamily:
-    """Small maps to fly over, of one layout: two rectangles and two circles in the way."""
+    """Maps to fly over, of one layout: two rectangles and two circles in the way."""
 
     name: str
     set: str
     layout: str  # a key of mission_layouts.LAYOUTS
     stops: int  # hover points; three variables each
     sensors: int
+    area: tuple[float, float] = (4000.0, 3000.0)  # in metres; a sensor is heard within two kilometres
 
     @property
     def dim(self) -> int:
@@ -76,7 +81,8 @@ class MissionFamily:
     @property
     def about(self) -> str:
         """The family in words."""
-        return f"a small mission, {self.stops} hover points and {self.sensors} sensors, layout {self.layout}"
+        size = "wide" if self.area == WIDE else "small"
+        return f"a {size} mission, {self.stops} hover points and {self.sensors} sensors, layout {self.layout}"
 
 
 _TABLE: tuple[Family | MissionFamily, ...] = (
@@ -95,11 +101,14 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("bowl-whole", "train", ("bowl",), (("linear", 6),), whole=True),
     Family("bowl-empty", "train", ("bowl",), (("opposed", 2),)),
     MissionFamily("mission-line", "train", "line", stops=3, sensors=4),
+    MissionFamily("wide-scatter", "train", "scatter", stops=6, sensors=12, area=WIDE),
+    MissionFamily("wide-arc", "train", "arc", stops=6, sensors=12, area=WIDE),
     Family("valley-planes", "choose", ("valley",), (("linear", 6),), (("linear", THIRD),)),
     Family("edges-maxima", "choose", ("edges",), (("maxima", 2),)),
     Family("ripples-wavy", "choose", ("ripples", "bowl"), (("wavy", 4), ("inside", 2))),
     Family("steps-cliff", "choose", ("steps", "edges"), (("cliff", 1), ("linear", 1)), failing="region"),
     MissionFamily("mission-zigzag", "choose", "zigzag", stops=3, sensors=4),
+    MissionFamily("wide-zigzag", "choose", "zigzag", stops=6, sensors=12, area=WIDE),
     Family("funnels-linear", "confirm", ("funnels",), (("linear", 6),)),
     Family("basin-free", "confirm", ("basin", "ripples")),
     Family("bowl-islands", "confirm", ("bowl",), (("islands", 1), ("inside", 1))),
@@ -110,6 +119,8 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("basin-whole", "confirm", ("basin",), (("maxima", 2),), whole=True),
     Family("funnels-empty", "confirm", ("funnels", "edges"), (("inside", 4), ("opposed", 2))),
     MissionFamily("mission-ring", "confirm", "ring", stops=4, sensors=6),
+    MissionFamily("wide-hub", "confirm", "hub", stops=6, sensors=12, area=WIDE),
+    MissionFamily("wide-loop", "confirm", "loop", stops=6, sensors=12, area=WIDE),
 )
 GENERATED = {family.name: family for family in _TABLE}
 SETS = tuple(dict.fromkeys(family.set for family in _TABLE))

@@ -1,4 +1,4 @@
-"""Small missions of a seed: a few sensors, two rectangles and two circles, three or four hover points.
+"""Missions of a seed: a few sensors, two rectangles and two circles, three to six hover points.
 
 They share layouts and the model of flight with the sixteen missions, not their maps or seeds. The
 known flight comes first and the obstacles are drawn beside it, close enough to be in the way of others.
@@ -23,7 +23,6 @@ from meco.problems.problem import Problem
 from meco.problems.uav import Parameters, flight, rates
 
 Draw = np.random.Generator
-AREA = np.array([4000.0, 3000.0])
 SIZES = (180.0, 420.0)  # radii of obstacles (m)
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)
 ATTEMPTS = 400
@@ -72,7 +71,7 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
         return Problem(
             problem_name(family.name, seed),
             np.zeros(family.dim),
-            np.concat([np.tile(AREA, family.stops), np.full(family.stops, MODEL.T_max)]),
+            np.concat([np.tile(family.area, family.stops), np.full(family.stops, MODEL.T_max)]),
             *family.counts(family.dim),
             StackingFormula(evaluate, {"map": chart}, family.name),
             title=family.about,
@@ -84,11 +83,12 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
 
 def _places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Start, hover points beside the middles of groups [I, 2], end, and the sensors of the groups [J, 2]."""
-    start, middles, end = LAYOUTS[family.layout](rng, AREA, family.stops)
+    area = np.array(family.area)
+    start, middles, end = LAYOUTS[family.layout](rng, area, family.stops)
     sizes = [len(part) for part in np.array_split(np.arange(family.sensors), family.stops)]
     sensors = np.concat([sensor_group(rng, middle, n, 350.0) for middle, n in zip(middles, sizes)])
-    stops = np.clip(middles + rng.uniform(-150.0, 150.0, middles.shape), 50.0, AREA - 50.0)
-    return start, stops, end, np.clip(sensors, 50.0, AREA - 50.0)
+    stops = np.clip(middles + rng.uniform(-150.0, 150.0, middles.shape), 50.0, area - 50.0)
+    return start, stops, end, np.clip(sensors, 50.0, area - 50.0)
 
 
 def _hovering(stops: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:

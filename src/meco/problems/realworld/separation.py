@@ -8,6 +8,17 @@ from meco.problems.realworld.chemical import SOURCE
 from meco.problems.realworld.parts import box, numbered
 
 
+def flow_balances(v: tuple) -> list[Array]:
+    """What both plants share: all of the feed is split, and whatever flows into a splitter leaves it."""
+    return [
+        v[1] + v[2] + v[3] + v[4] - 300,
+        v[6] - v[7] - v[8],
+        v[9] - v[10] - v[11] - v[12],
+        v[14] - v[15] - v[16] - v[17],
+        v[18] - v[19] - v[20],
+    ]
+
+
 @problem(
     "RC06",
     bounds=box(
@@ -29,11 +40,7 @@ def blending_pooling_separation(x: Array) -> tuple:
     v = (None, *namespace(x).unstack(x, axis=-1))  # counted from 1
     f = 0.9979 + 0.00432 * v[5] + 0.01517 * v[13]
     h = [
-        v[1] + v[2] + v[3] + v[4] - 300,
-        v[6] - v[7] - v[8],
-        v[9] - v[10] - v[11] - v[12],
-        v[14] - v[15] - v[16] - v[17],
-        v[18] - v[19] - v[20],
+        *flow_balances(v),
         v[5] * v[21] - v[6] * v[22] - v[9] * v[23],
         v[5] * v[24] - v[6] * v[25] - v[9] * v[26],
         v[5] * v[27] - v[6] * v[28] - v[9] * v[29],
@@ -83,11 +90,7 @@ def nonsharp_separation(x: Array) -> tuple:
     second = -0.0661588 + 0.0338147 * v[26] + 0.0373349 * v[31] + 0.0016371 * v[38] + 0.0288996 * v[39]
     f = 0.23947 + first * v[5] + 0.75835 + second * v[13]
     h = [
-        v[1] + v[2] + v[3] + v[4] - 300,
-        v[6] - v[7] - v[8],
-        v[9] - v[10] - v[11] - v[12],
-        v[14] - v[15] - v[16] - v[17],
-        v[18] - v[19] - v[20],
+        *flow_balances(v),
         v[6] * v[21] - v[24] * v[25],
         v[14] * v[22] - v[26] * v[27],
         v[9] * v[23] - v[28] * v[29],

@@ -1,0 +1,154 @@
+"""Neighbours of what was reported: other moments, with the methods that have models and with asynchronous runs."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from interruption import broken_off
+from meco.blackbox import runfolder
+from meco.blackbox.runfolder import RunFolder
+from meco.errors import CannotWrite
+
+BOX = [(-5.0, 5.0)] * 3
+METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
+
+
+def fun(x):
+    return float(x @ x), [1.0 - x[0]]
+
+
+def run(folder=None, method="TR-ES", call=fun, **options):
+    options = {"budget": 40, "seed": 1, "pop_size": 7 if method == "SHADE-FR" else None} | options
+    return meco.minimize(call, BOX, method=method, checkpoint=folder, **options)
+
+
+def files(folder):
+    return {name: (folder / name).read_bytes() for name in ("evals.bin", "trace.jsonl") if (folder / name).exists()}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_after(tmp_path, monkeypatch, method, share):
+    run(tmp_path / "whole", method)
+    write, calls = os.write, []
+
+    def broken(descriptor, content):
+        calls.append(content)
+        if len(calls) != 6:
+            return write(descriptor, content)
+        write(descriptor, bytes(content)[: int(share * len(content))])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("meco.blackbox.log_file.PATIENCE", -1.0)
+        patch.setattr("meco.blackbox.log_file.os.write", broken)
+        cut = run(tmp_path / "cut", method)
+    assert cut.stop_reason == "interrupt"
+    resumed = run(tmp_path / "cut", method, resume=True)
+    assert resumed.notes == []  # nothing was damaged
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+
+
+class Own(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(tmp_path, method):
+    options = {} if method == "SHADE-FR" else {"batch": 5}
+    calls = []
+
+    def full(descriptor, content):
+        raise OSError(28, "No space left on device")
+
+    def fails(x):
+        calls.append(x)
+        if len(calls) < 25:
+            return fun(x)
+        patch.setattr("meco.blackbox.log_file.os.write", full)
+        raise Own
+
+    fails.__qualname__ = fun.__qualname__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("meco.blackbox.log_file.PATIENCE", 1e9)  # answers wait for the end of their generation
+        with pytest.raises(CannotWrite, match="No space left") as caught:
+            run(tmp_path / "cut", method, fails, **options)
+    assert caught.value.result.nfev == 24
+    resumed = run(tmp_path / "cut", method, resume=True, **options)
+    assert_array_equal(resumed.evaluations.x, run(None, method, **options).evaluations.x)
+
+
+@pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR", "MA-ES"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tmp_path, monkeypatch, method, at):
+    run(tmp_path / "whole", method)
+    write, states = runfolder.write_bytes, []
+
+    def killed(path, content):
+        write(path, content)
+        states.append(path)
+        if len(states) == at:
+            raise Own
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runfolder, "SELDOM", 0)
+        patch.setattr(runfolder, "write_bytes", killed)
+        with pytest.raises(Own):
+            run(tmp_path / "cut", method)
+    run(tmp_path / "cut", method, resume=True)
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+
+
+def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, monkeypatch):
+    """Rewriting fails on a full disk: the descriptor may be somebody else's by then."""
+    theirs = []
+
+    def full(*args):
+        theirs.append(os.open(tmp_path / "theirs", os.O_CREAT | os.O_RDWR))
+        raise OSError(28, "No space left on device")
+
+    def finish(self, log, result):
+        self.order = self.order[::-1]
+        return ordered(self, log, result)
+
+    ordered = RunFolder.finish
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "finish", finish)
+        patch.setattr("meco.blackbox.log_file.write_log", full)
+        with pytest.raises(CannotWrite) as caught:
+            run(tmp_path / "cut")
+    assert caught.value.result.nfev == 40
+    os.close(theirs[0])  # still open
+    assert run(tmp_path / "cut", resume=True).nfev == 40
+
+
+# -- asynchronous runs -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR"])
+def test_while_an_asynchronous_run_goes_on_evaluations_come_as_they_are_answered(method):
+    seen = []
+
+    def look(result):
+        assert len(result.evaluations) == result.nfev
+        assert result.nfev == 0 or np.isin(result.fun, result.evaluations.f)
+        seen.append(result.evaluations)
+
+    result = run(None, method, workers=2, asynchronous=True, callback=look, target=-1.0)
+    for before, after in pairwise(seen):
+        assert_array_equal(before.x, after.x[: len(before)])
+    assert sorted(map(tuple, seen[-1].x)) == sorted(map(tuple, result.evaluations.x))
+
+
+@pytest.mark.parametrize("after", [12, 25])
+def test_an_asynchronous_run_that_watches_a_target_is_shown_answers_of_an_earlier_session(tmp_path, after):
+    first = run(tmp_path, call=broken_off(fun, after), asynchronous=True, batch=2)
+    best = first.fun
+    resumed = run(tmp_path, asynchronous=True, batch=2, target=best, resume=True)
+    assert (resumed.stop_reason, resumed.nfev < 40) == ("target", True)

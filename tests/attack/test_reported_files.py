@@ -1,0 +1,143 @@
+"""Folders, children and times that an attack once found spoilt, each as the test that would have found it."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from small_runs import f_and_g, posix, run
+
+from meco.blackbox.trace_file import read_trace
+from meco.errors import CannotWrite, InvalidInput, MecoError
+
+
+def test_a_relative_folder_stays_where_it_was_when_the_function_moves(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+
+    def moves(x):
+        os.chdir(tmp_path / "elsewhere")
+        return f_and_g(x)
+
+    run(moves, checkpoint="r")
+    assert (tmp_path / "r" / "result.json").is_file()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_texts_that_are_not_utf8_are_kept(tmp_path):
+    def fun(x):
+        raise ValueError("\udc80 broken \udcff")
+
+    result = run(fun, checkpoint=tmp_path / "r", on_error="penalize")
+    assert result.nfail == 40
+    assert "broken" in (tmp_path / "r" / "result.json").read_text()
+    assert "broken" in (tmp_path / "r" / "failures.jsonl").read_text()
+
+
+class FullDisk:
+    """os.write that takes only so many bytes to log files, as a full disk does."""
+
+    def __init__(self, room):
+        self.room, self.write = room, os.write
+
+    def __call__(self, descriptor, content):
+        if self.room < len(content):
+            if self.room > 0:
+                written, self.room = self.write(descriptor, bytes(content)[: self.room]), 0
+                return written
+            raise OSError(28, "No space left on device")
+        self.room -= len(content)
+        return self.write(descriptor, content)
+
+
+@posix
+@pytest.mark.parametrize("room", [50, 150, 300, 333, 700, 1200, 2000])
+def test_a_full_disk_gives_an_error_with_the_result_and_a_folder_that_resumes(tmp_path, monkeypatch, room):
+    whole = run(lambda x: {"f": float(x @ x), "g": {"left": 1.0 - x[0]}})
+
+    def named(x):
+        return {"f": float(x @ x), "g": {"left": 1.0 - x[0]}}
+
+    with monkeypatch.context() as patch:
+        patch.setattr("meco.blackbox.log_file.PATIENCE", -1.0)  # every record at once
+        patch.setattr("meco.blackbox.log_file.os.write", FullDisk(room))
+        with pytest.raises(CannotWrite, match="No space left") as caught:
+            run(named, checkpoint=tmp_path / "r")
+    assert str(tmp_path / "r") in str(caught.value)
+    if caught.value.result is not None:  # the very first bytes may be what did not fit
+        assert caught.value.result.nfev <= 40
+    again = run(named, checkpoint=tmp_path / "r", resume=True)  # the lock is free
+    assert_array_equal(again.evaluations.x, whole.evaluations.x)
+    assert_array_equal(again.evaluations.g, whole.evaluations.g)
+    assert list(again.constr) == ["left"]
+
+
+def test_a_file_where_a_folder_should_be_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MecoError, match="file"):
+        run(checkpoint=tmp_path / "file")
+    with pytest.raises(InvalidInput, match="checkpoint"):
+        run(checkpoint=7)
+
+
+@posix
+def test_children_of_a_command_end_with_a_killed_parent(tmp_path):
+    program = tmp_path / "sim"
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 300\n")
+    program.chmod(0o755)
+    line = [sys.executable, "-m", "meco", "solve", "--command", f"{program} {{input}} {{output}}", "--bounds", "0,1"]
+    process = subprocess.Popen([*line, "--budget", "5", "--quiet"], cwd=tmp_path, stderr=subprocess.DEVNULL)
+    wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
+    child = int((tmp_path / "pid").read_text())
+    process.kill()
+    process.wait()
+    wait_for(lambda: not alive(child))
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited too long"
+        time.sleep(0.05)
+
+
+def test_callbacks_do_not_make_a_run_quadratic():
+    """Seconds for each of the last callbacks against each of the first: a generous bound, the machine may be busy."""
+    times = []
+
+    def look(result):
+        times.append(time.perf_counter())
+        assert result.nfev == len(result.evaluations)
+
+    run(budget=20_000, callback=look, method="SHADE")
+    steps = np.diff(times)
+    assert np.median(steps[-300:]) < 3 * np.median(steps[:300])
+
+
+def test_a_spoilt_trace_is_only_less_to_look_at(tmp_path):
+    run(checkpoint=tmp_path / "r")
+    file = tmp_path / "r" / "trace.jsonl"
+    whole = file.read_text() if file.exists() else ""
+    wrong = [
+        "[" * 5000,
+        '{"nfev": 1, "delta": "x"}',
+        '{"nfev": true}',
+        "{}",
+        '{"nfev": ' + "9" * 5000 + "}",
+        "\x00",
+        "7",
+    ]
+    file.write_text(whole + "\n".join(wrong) + "\n")
+    assert len(read_trace(file)) == len(whole.splitlines())
+    assert run(checkpoint=tmp_path / "r", resume=True).nfev == 40

@@ -1,0 +1,34 @@
+"""A small campaign and its report, made once for all files that look at them."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+from small_campaign import SMALL, TWO
+
+from meco.experiments.report.report import write_report
+from meco.experiments.report.result_set import ResultSet
+from meco.experiments.run.executors import Workers
+from meco.experiments.run.runner import run_campaign
+from meco.experiments.run.store import Store, read_results
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    out = tmp_path_factory.mktemp("results")
+    with Store.campaign(out) as store:
+        run_campaign([SMALL, TWO], store, Workers(), quiet=True)
+    return out
+
+
+@pytest.fixture(scope="session")
+def report(folder):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        return write_report(folder)
+
+
+@pytest.fixture(scope="session")
+def runs(folder):
+    return ResultSet.of(read_results(folder), SMALL, 10)

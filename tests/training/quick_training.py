@@ -1,0 +1,17 @@
+"""Trainings of a second, and whether two are the same."""
+
+import numpy as np
+
+from meco.training import TrainingConfig
+
+QUICK = {"suite": "toy", "dim": 2, "problems": ("tilted", "ring", "corner"), "epochs": 4, "budget": 200}
+
+
+def quick(name="quick", **changes):
+    return TrainingConfig(name=name, **{**QUICK, **changes})
+
+
+def assert_same(one, other):
+    for a, b in zip(one.weights, other.weights):
+        np.testing.assert_array_equal(a, b)
+    assert one.rows == other.rows

@@ -1,0 +1,97 @@
+"""What remains of a training, and the train command."""
+
+import hashlib
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from quick_training import QUICK, quick  # noqa: E402
+
+from meco.cli import main  # noqa: E402
+from meco.commands.train import command_for  # noqa: E402
+from meco.errors import DamagedFile  # noqa: E402
+from meco.mdp import load_policy  # noqa: E402
+from meco.training import Trainer, TrainingConfig  # noqa: E402
+from meco.training.presets import PRESETS, folds  # noqa: E402
+from meco.training.record import draw_log, read_log, write_trained  # noqa: E402
+
+
+def test_a_policy_carries_the_record_of_its_training(tmp_path):
+    trained = Trainer([quick(decoder="aa")]).run()[0]
+    policy = load_policy(write_trained(tmp_path, trained, "meco train --preset x"))
+    log = tmp_path / "quick.training.jsonl"
+    known = policy.metadata
+    assert known["log_digest"] == hashlib.sha256(log.read_bytes()).hexdigest()
+    assert TrainingConfig.of(known["training"]) == trained.config
+    assert (known["suite"], known["dim"], known["seed"], known["decoder"]) == ("toy", 2, 1, "aa")
+    assert known["command"] == "meco train --preset x"
+    np.testing.assert_array_equal(policy.weights.w2, trained.weights.w2)
+    config, rows = read_log(log)
+    assert config == trained.config
+    assert rows == trained.rows
+    assert all(sum(row["actions"]) == 9 and set(row["score"]) == set(QUICK["problems"]) for row in rows)
+
+
+def test_a_training_log_can_be_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    write_trained(tmp_path, Trainer([quick()]).run()[0])
+    draw_log(tmp_path / "quick.training.jsonl", tmp_path / "log.png")
+    assert (tmp_path / "log.png").stat().st_size > 10_000
+    (tmp_path / "broken.jsonl").write_text("{}\n")
+    with pytest.raises(DamagedFile, match="not a training log"):
+        draw_log(tmp_path / "broken.jsonl", tmp_path / "log.png")
+
+
+def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
+    small = lambda seed: folds("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
+    monkeypatch.setitem(PRESETS._items, "tiny", small)
+    words = ["train", "--preset", "tiny", "--only", "tiny-ring,tiny-corner", "--out", str(tmp_path), "--quiet"]
+    monkeypatch.setattr(sys, "argv", ["meco", *words])
+    assert main(words) == 0
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/tiny-{p}.safetensors" for p in ("ring", "corner")]
+    known = load_policy(tmp_path / "tiny-ring.safetensors").metadata
+    assert "ring" not in known["problems"]
+    assert known["command"] == "meco train --preset tiny --only tiny-ring"
+    assert main([*words, "--resume"]) == 0
+    assert capsys.readouterr().out == ""  # nothing was left to do
+
+
+def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys, monkeypatch):
+    words = ["train", "--suite", "toy", "--dim", "2", "--holdout", "impossible", "--name", "best", "--seeds", "1,2,3"]
+    words += ["--set", "budget=200", "--epochs", "2", "--select", "--quiet", "--out", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["meco", *words])
+    assert main(words) == 0
+    assert capsys.readouterr().out.split() == [f"{tmp_path}/best.safetensors"]
+    known = load_policy(tmp_path / "best.safetensors").metadata
+    losses = known["chosen_among"]
+    assert sorted(losses) == ["1", "2", "3"]
+    assert losses[str(known["seed"])] == min(losses.values())
+    assert main([*words, "--resume"]) == 0
+    assert capsys.readouterr().out == ""  # the choice is made
+    assert main([*words, "--resume", "--seeds", "1,2,4"]) == 0  # another choice: all candidates count
+    assert sorted(load_policy(tmp_path / "best.safetensors").metadata["chosen_among"]) == ["1", "2", "4"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--preset", "loo05"], "did you mean 'loo50'"),
+        (["--holdout", "C77"], "no problem of cec2017 named 'C77'"),
+        (["--set", "epochs"], "--set takes NAME=VALUE"),
+        (["--preset", "10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),
+        (["--preset", "10d", "--dim", "10"], "a preset says what to train; leave out --dim"),
+        (["--preset", "10d", "--seconds", "9"], "--seconds is an option of the presets tr and tr-direct"),
+        (["--preset", "10d", "--only", "meco-11d"], "did you mean 'meco-10d'"),
+    ],
+)
+def test_the_command_refuses_what_it_does_not_know(words, message, capsys, tmp_path):
+    assert main(["train", *words, "--out", str(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_recorded_command_is_the_one_that_makes_this_policy():
+    words = ["train", "--preset", "loo50", "--out=x", "--only", "a,b", "--resume", "--set", "memory=512"]
+    assert command_for(words, "meco-loo50-C03") == "meco train --preset loo50 --set memory=512 --only meco-loo50-C03"

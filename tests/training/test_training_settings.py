@@ -1,0 +1,102 @@
+"""Settings and presets of trainings: the numbers of the paper, checked, and read from text."""
+
+import json
+import sys
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from quick_training import quick  # noqa: E402
+
+from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
+from meco.problems.suite import CEC_NAMES  # noqa: E402
+from meco.training import TrainingConfig, lockstep_groups  # noqa: E402
+from meco.training.presets import HELD_OUT, PRESETS, folds, for_seeds  # noqa: E402
+
+
+def test_the_defaults_are_the_numbers_of_the_paper():
+    c = TrainingConfig()
+    assert (c.epochs, c.memory, c.batch, c.explore, c.copy_every, c.gamma) == (50, 64, 8, 0.1, 10, 1.0)
+    assert (c.lr_first, c.lr_last, c.pop_size, c.evaluations) == (5e-3, 1e-4, 50, 500)
+    assert c.problems == CEC_NAMES
+    fold = folds("fold", dim=50)[0]
+    assert fold.episodes * fold.steps == 66_150
+
+
+def test_settings_survive_json():
+    c = quick(reward="r1+r2", decoder="ca", seed=7)
+    assert TrainingConfig.of(json.loads(json.dumps(c.as_dict()))) == c
+
+
+def test_an_unknown_setting_is_refused_with_the_nearest_name():
+    with pytest.raises(UnknownName, match=r"no training setting named 'memmory'; did you mean 'memory'\?"):
+        TrainingConfig.of({"memmory": 5})
+    with pytest.raises(UnknownName, match="did you mean 'epochs'"):
+        TrainingConfig().changed({"epoch": "5"})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"reward": "r3"}, "no reward named 'r3'"),
+        ({"decoder": "geo"}, "did you mean 'geometric'"),
+        ({"instances": "offical"}, "did you mean 'official'"),
+        ({"suite": "cec2071"}, "did you mean 'cec2017'"),
+        ({"problems": ("C01", "C99")}, "no training problem named 'C99'"),
+        ({"problems": ("C01", "C01")}, "counts once"),
+        ({"batch": 100}, "does not fit into a memory of 64"),
+        ({"epochs": 0}, "epochs of a training must be at least 1; got 0"),
+        ({"budget": 50}, "leaves no step"),
+        ({"parallel_episodes": 3}, "must divide the 1400 episodes"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(wrong, message):
+    with pytest.raises((InvalidInput, UnknownName), match=message):
+        TrainingConfig(**wrong)
+
+
+def test_settings_are_read_from_text_by_their_type():
+    c = TrainingConfig().changed({"memory": "512", "lr_first": "1e-2", "budget": "none", "problems": "C01,C02"})
+    assert (c.memory, c.lr_first, c.budget, c.problems) == (512, 1e-2, None, ("C01", "C02"))
+    with pytest.raises(InvalidInput, match="memory must be a whole number; got 'many'"):
+        c.changed({"memory": "many"})
+
+
+def test_the_presets_make_every_policy_the_paper_needs():
+    names = {p: [c.name for c in PRESETS[p](1)] for p in PRESETS}
+    assert names["10d"] == ["meco-10d"]
+    assert names["loo50"] == [f"meco-loo50-{c}" for c in CEC_NAMES]
+    assert [names[f"split-{d}d"] for d in (10, 30, 50, 100)] == [[f"meco-split-{d}d"] for d in (10, 30, 50, 100)]
+    kinds = {"aa": (10, 50, 100), "ca": (10, 50, 100), **dict.fromkeys(("r1", "r2", "r1r2"), (10, 30, 50, 100))}
+    assert sorted(names["ablation"]) == sorted(f"meco-{k}-{d}d" for k, dims in kinds.items() for d in dims)
+    assert len(names["ablation"]) == 18
+
+
+def test_a_fold_never_trains_on_the_problem_it_leaves_out():
+    for config in PRESETS["loo50"](1):
+        assert len(config.problems) == 27
+        assert config.name[-3:] not in config.problems
+    for preset in ("split-10d", "ablation"):
+        assert all(not set(HELD_OUT) & set(c.problems) for c in PRESETS[preset](1))
+
+
+def test_no_two_folds_and_seeds_draw_alike():
+    configs = for_seeds(PRESETS["loo50"], [1, 2, 3])
+    assert len({c.seed for c in configs}) == len({c.name for c in configs}) == 84
+
+
+def test_policies_of_equal_size_train_in_one_batch():
+    groups = lockstep_groups(PRESETS["ablation"](1))
+    assert sorted(len(g) for g in groups) == [3, 5, 5, 5]  # 30D has no decodings
+
+
+def test_training_without_torch_says_which_extra_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtra, match=r'training needs torch.*pip install "meco-opt\[train\]"'):
+        from meco.training import Learner  # noqa: F401
+
+
+def test_settings_are_values():
+    assert replace(quick(), seed=2) == quick(seed=2)
