@@ -2,8 +2,11 @@
 
     python benchmarks/per_evaluation.py [--limit 60] > benchmarks/results/per_evaluation.txt
 
-Milliseconds of CPU time per evaluation over the first 5 D + 50 evaluations of a sum of squares with two plane
+Milliseconds of CPU time per evaluation over the first 5 D + 50 evaluations of Rosenbrock's valley with two plane
 constraints, or over as many as --limit seconds allow (marked *). Peers are called as their documentation says.
+
+Not of a sum of squares, which is one quadratic: COBYQA's steps there cost it a sixth to a half of others, and it ends
+early and starts again from points that need no model, while TR goes on stepping.
 """
 
 from __future__ import annotations
@@ -30,7 +33,19 @@ from overhead import trivial
 
 DIMENSIONS = (5, 10, 20, 50, 100)
 METHODS = ("TR", "TR-ES", "MeCO", "SHADE-FR", "COBYQA", "COBRA", "CMA-ES-AL")  # a door's own share is microseconds
+
 Cell = tuple[float, bool]  # milliseconds per evaluation, and whether the limit ended the run
+
+
+def valley(dim: int) -> meco.Problem:
+    """Rosenbrock's function with two plane constraints: from D = 10 on no method ends within the budget."""
+    planes = trivial(dim, 2)
+
+    def formula(x: Any) -> Any:
+        ahead, here = x[..., 1:], x[..., :-1]
+        return (100.0 * (ahead - here**2) ** 2 + (1.0 - here) ** 2).sum(axis=-1), planes.formula(x)[1], []
+
+    return replace(planes, name="valley", formula=formula)
 
 
 def by_solve(method: str, problem: meco.Problem, budget: int, limit: float) -> Cell:
@@ -83,12 +98,12 @@ def main() -> None:
     if optional("optuna"):
         columns["Optuna GP"] = by_optuna
     for run in columns.values():
-        run(trivial(2, 2), 20, limit)  # imports are over
+        run(valley(2), 20, limit)  # imports are over
     print(" ".join(f"{key} {value}" for key, value in machine().items()))
-    print("ms of CPU time per evaluation, two constraints, the first 5 D + 50 evaluations\n")
+    print("ms of CPU time per evaluation, Rosenbrock's valley with two constraints, the first 5 D + 50 evaluations\n")
     print(f"{'D':>4} " + " ".join(f"{name:>11}" for name in columns), flush=True)
     for dim in DIMENSIONS:
-        problem = trivial(dim, 2)
+        problem = valley(dim)
         print(f"{dim:>4}", end=" ", flush=True)
         for run in columns.values():
             each, cut = run(problem, 5 * dim + 50, limit)

@@ -39,6 +39,14 @@ def test_the_farthest_from_the_centre_makes_room():
     assert kept.count == 3
 
 
+def test_the_last_places_are_taken_by_a_turn_that_has_more_points_than_there_are():
+    kept = seen([0.9, 0.2], places=4)
+    kept.add(*points([0.3, 0.4, 0.5]), np.array([1]), np.array([[0.0]]))
+    assert kept.count == 4
+    assert sorted(kept.x[0, :, 0]) == [0.2, 0.3, 0.4, 0.5]
+    assert not kept.failed.any()
+
+
 def test_a_failed_point_is_marked_and_holds_zeros():
     kept = seen([0.1, 0.2], places=2, failed=[1])
     assert_array_equal(kept.failed, [[False, True]])

@@ -42,10 +42,9 @@ class SeenPoints:
         """Remember points x [B, k, D] made since start [B]; centre [B, D] decides who makes room."""
         new, count = _columns(x, ev, start), x.shape[1]
         self.make_room(count)
-        if self.count + count > self.places:
-            self._put(new, self._farthest(centre, count))
-            return
-        if self.on_host:
+        if not self.has_room(count):
+            self._put(new, self._farthest(centre, count))  # places that are not taken yet are infinitely far away
+        elif self.on_host:
             for kept, part in zip(self._arrays, new):
                 kept[:, self.count : self.count + count, ...] = part
         else:
@@ -55,8 +54,11 @@ class SeenPoints:
 
     def count_more(self, count: int) -> None:
         """What the host knows of points that were added, by add() or by a device that repeats it."""
-        if self.count + count <= self.places:
-            self.count += count
+        self.count = min(self.count + count, self.places)
+
+    def has_room(self, count: int) -> bool:
+        """Whether count more points need nobody's place."""
+        return self.count + count <= self.places
 
     def _farthest(self, centre: Array, count: int) -> Array:
         """Places [B, k] of the points farthest from the centre."""
@@ -113,7 +115,8 @@ def values_of(ev: Evaluation) -> Array:
 
 
 def _columns(x: Array, ev: Evaluation, start: Array) -> tuple[Any, ...]:
-    return x, values_of(ev), ev.failed, namespace(x).broadcast_to(start[:, None], x.shape[:2])
+    each = start[:, None]
+    return x, values_of(ev), ev.failed, each if x.shape[1] == 1 else namespace(x).broadcast_to(each, x.shape[:2])
 
 
 def _extended(part: Array, places: int, value: float) -> Array:

@@ -21,14 +21,13 @@ SCHEDULE = (STEEP,) * 4 + (STEADY,) * 3
 
 def convex(hessian: Array) -> Array:
     """|H| of Hessians [B, D, D]."""
-    xp = namespace(hessian)
-    h = 0.5 * (hessian + xp.matrix_transpose(hessian))
+    h = 0.5 * (hessian + hessian.mT)
     if not isinstance(h, np.ndarray):
         return by_products(h)
     if not np.abs(h).max(initial=0.0) < ABSURD:  # nan too: an eigen-decomposition would not converge
         h = np.clip(np.nan_to_num(h), -ABSURD, ABSURD)
     values, vectors = np.linalg.eigh(h)
-    return (vectors * np.minimum(np.abs(values), LARGEST)[:, None, :]) @ np.matrix_transpose(vectors)
+    return (vectors * np.minimum(np.abs(values), LARGEST)[:, None, :]) @ vectors.mT
 
 
 def by_products(h: Array) -> Array:
@@ -41,5 +40,5 @@ def by_products(h: Array) -> Array:
         square = sign @ sign
         sign = sign @ (a * eye + b * square + c * (square @ square))
     made = h @ sign
-    made = 0.5 * (made + xp.matrix_transpose(made))
+    made = 0.5 * (made + made.mT)
     return xp.where(size > LARGEST, made * (LARGEST / xp.where(size > 0.0, size, 1.0)), made)

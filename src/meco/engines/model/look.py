@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.arrays import Array, all_columns, bounded, namespace, nearest, possibly, rows, surely, total
+from meco.arrays import Array, all_columns, bounded, largest, namespace, nearest, possibly, rows, surely, total
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.critical import Critical, critical, most_critical
 from meco.engines.model.merit import MERIT
@@ -32,9 +32,11 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     """The region around the point of least merit since the last start, with models fitted to the nearest points."""
     xp = namespace(seen.x)
     left_out = seen.failed | (seen.start < region.start[:, None])
-    chosen = best(MERIT.values(seen.evaluation(), region.weights).last_where(left_out))[:, None]
-    blind = all_columns(left_out)
-    centre = xp.where(blind[:, None], 0.5, rows(seen.x, chosen)[:, 0, :])
+    key, blind = MERIT.values(seen.evaluation(), region.weights), all_columns(left_out)
+    chosen = best(key.last_where(left_out) if possibly(left_out) else key)[:, None]
+    centre = rows(seen.x, chosen)[:, 0, :]
+    if possibly(blind):
+        centre = xp.where(blind[:, None], 0.5, centre)
     value = rows(seen.y, chosen)[:, 0, :]
     u, y, there = around(seen, centre, value, points)
     square = total(u * u)
@@ -49,7 +51,7 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     models = models.stretched(1.0 / spread)
     if not surely(finite := models.finite):
         models = models.where(finite, Quadratic.flat(models.gradient.shape, u))
-    farthest, span = xp.sqrt(xp.max(square, axis=-1)), xp.max(xp.abs(y), axis=1)
+    farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
     view = View(value, fit, spread, farthest, span, blind, few)
     return region._replace(centre=centre, models=models), view
 

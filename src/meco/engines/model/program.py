@@ -72,7 +72,7 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     """The program as a fixed map."""
     xp, (runs, dim) = namespace(slope), slope.shape
     jacobian = xp.concat([identities(runs, dim, slope), rows.matrix], axis=1)
-    turned = xp.matrix_transpose(jacobian)
+    turned = jacobian.mT
     reach = jacobian @ inverse(hessian + size[..., None] * (turned @ jacobian))
     matrix = (RELAXATION * size[..., None]) * (reach @ turned)
     none = blank(slope)

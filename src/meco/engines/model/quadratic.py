@@ -58,8 +58,7 @@ class Quadratic(NamedTuple):
 
     def changes(self, u: Array) -> Array:
         """The same at several points u [B, m, D]: [B, m, F]."""
-        xp = namespace(u)
-        return xp.matrix_transpose(self.bent(u) + self.gradient @ xp.matrix_transpose(u))
+        return (self.bent(u) + self.gradient @ u.mT).mT
 
     def bent(self, u: Array) -> Array:
         """The part of it that curvature makes: [B, F, m]."""
@@ -94,7 +93,7 @@ class Fit(NamedTuple):
 
 def covariance(u: Array, v: Array) -> Array:
     """What values at u [B, m, D] and v [B, n, D] have in common, eq. (1) without its ridge: [B, m, n]."""
-    product = u @ namespace(u).matrix_transpose(v)
+    product = u @ v.mT
     return product * (0.5 * product + TAU)
 
 
@@ -104,25 +103,24 @@ def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None =
     A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
     Functions that are not among the curved ones, where these are named, get linear models.
     """
-    xp = namespace(u)
     kernel = Factored(covariance(u, u) + identities(1, u.shape[1], u, ETA * (1.0 + TAU)))
     if curved is not None:
         few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
-        bent = xp.matrix_transpose(curved.spread(few.bent(u)))
-        linear = u @ xp.matrix_transpose(prior.gradient)
+        bent = curved.spread(few.bent(u)).mT
+        linear = u @ prior.gradient.mT
         w = kernel.solved(y - linear - bent)
-        wt = xp.matrix_transpose(w)
+        wt = w.mT
         hessian = curved.spread(few.hessian + _outer(curved.taken(wt), u))
     else:
         w = kernel.solved(y - prior.changes(u))
-        wt = xp.matrix_transpose(w)
+        wt = w.mT
         hessian = prior.hessian + _outer(wt, u)
     return Quadratic(prior.gradient + TAU * (wt @ u), hessian), Fit(u, y, kernel, w)
 
 
 def _outer(w: Array, u: Array) -> Array:
     """sum_i w_i u_i u_i' of eq. (2): [B, F, m], [B, m, D] -> [B, F, D, D]."""
-    return namespace(u).matrix_transpose(u)[:, None, :, :] @ (w[..., None] * u[:, None, :, :])
+    return u.mT[:, None, :, :] @ (w[..., None] * u[:, None, :, :])
 
 
 def variance(fit: Fit, v: Array) -> Array:
@@ -142,5 +140,5 @@ def explained_share(fit: Fit) -> Array:
     centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]
     mean = xp.sum(y, axis=1) / (xp.sum(xp.astype(taken, y.dtype), axis=1) + centre)
     spread = xp.where(taken, y - mean[:, None, :], 0.0)
-    total = xp.sum(spread * spread, axis=1) + centre * mean * mean
-    return 1.0 - xp.sum(error * error, axis=1) / xp.where(total > 0.0, total, 1.0)
+    whole = xp.sum(spread * spread, axis=1) + centre * mean * mean
+    return 1.0 - xp.sum(error * error, axis=1) / xp.where(whole > 0.0, whole, 1.0)

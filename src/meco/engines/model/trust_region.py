@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, asarray_like, namespace, possibly
+from meco.arrays import Array, asarray_like, blank, largest, namespace, possibly
 from meco.engines.engine import Control, Engine, Task
 from meco.engines.model.archive import LARGEST, SeenPoints
 from meco.engines.model.exact import exact_rows
@@ -108,8 +108,7 @@ class TrustRegion(Engine):
     def theta(self) -> Array:
         """The relaxation in force: [B]."""
         theta = self.held["theta"]
-        every = namespace(self.region.delta).zeros_like(self.region.delta)
-        return every + (self.own_theta() if theta is None else theta)
+        return blank(self.region.delta) + (self.own_theta() if theta is None else theta)
 
     def own_theta(self) -> Array:
         """The relaxation where none is given: it falls with the budget, [1]."""
@@ -159,13 +158,14 @@ class TrustRegion(Engine):
         """The box around the centre in units of the radius, and the fence before failed evaluations."""
         region, xp = self.region, namespace(view.value)
         delta, centre = region.delta[:, None], region.centre
-        half = xp.ones_like(centre)
+        half = 1.0 + blank(centre)
         if self.lattice is not None:  # whole-number variables can always move by one
             half = xp.maximum(half, self.lattice.grain / delta)
         low, high = xp.maximum(-half, -centre / delta), xp.minimum(half, (1.0 - centre) / delta)
-        fence, reach = xp.zeros_like(centre), xp.zeros_like(region.delta) + xp.inf
         if possibly(self.seen.failed):
             fence, reach = fenced(self.seen, centre, region.delta)
+        else:
+            fence, reach = blank(centre), blank(region.delta) + xp.inf
         models = region.models.stretched(region.delta)
         return Place(models, view.value, view.span, low, high, fence, reach, self.seen.n_ineq, view.critical)
 
@@ -240,7 +240,7 @@ class TrustRegion(Engine):
             now,
             foreseen,
             withheld(step.multipliers, by.c, place.n_ineq),
-            xp.max(xp.abs(step.s), axis=-1),
+            largest(xp.abs(step.s))[:, 0],
             by.f,
             view.farthest,
             violations(place.value, place.n_ineq) > step.weights.tolerance,
@@ -266,7 +266,7 @@ class TrustRegion(Engine):
         return self.batch
 
     def kind_of_turn(self) -> Hashable | None:
-        return "checked" if self.checks_now() else "plain"
+        return self.checks_now(), self.seen.has_room(self.batch)
 
     def count_turn(self) -> None:
         self.told += self.batch
