@@ -41,6 +41,7 @@ from meco.training.judging import STEADY, judged
 from meco.training.matches import Layout, Match, drawn_matches, in_lockstep, play
 from meco.training.references import CONSTANTS, held_at
 
+TRAINED = 20  # variables, at most
 CONTROL = Path(__file__).parent / "results" / "control.json"
 LAYOUT = "2:50,5:50,10:50,20:20,5:100,10:100"  # D and evaluations per variable
 POLICY, RULE = "MeCO-TR", "own rule"
@@ -305,7 +306,8 @@ def keep(confirm: Path, beyond: Path, trained: str) -> None:
     sets = []
     for name, path in (("confirm", confirm), ("beyond", beyond)):
         with np.load(path) as kept:
-            rows = zip(kept["matches"], kept["quantiles"].round(6).tolist())
+            far = [name == "confirm" or int(m[2]) > TRAINED for m in kept["matches"]]  # missions have a D of their own
+            rows = zip(kept["matches"][far], kept["quantiles"][far].round(6).tolist())
             told = ",\n".join(f"  {json.dumps([str(m[0]), *map(int, m[1:]), *q])}" for m, q in rows)
             sets.append(f' "{name}": {{"names": {json.dumps(kept["names"].tolist())}, "problems": [\n{told}\n ]}}')
     CONTROL.write_text("{\n" + text + ",\n".join(sets) + "\n}\n", encoding="utf-8")
