@@ -93,10 +93,15 @@ def to_file(figure: Figure) -> str:
         parts.append(f'<g class="{_tint(series)}">{mark}{_text("words", across + 30, y + 4, label)}</g>')
         across += wide
     height = y + GAP if figure.legend else y
-    return (
+    return sayable(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'font-size="{FONT}" font-family="{FACES}" class="panel"><style>{_light()}</style>{"".join(parts)}</svg>\n'
     )
+
+
+def sayable(text: str) -> str:
+    """The text with a mark for what XML cannot say: names in a stranger's store may hold any character."""
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
 @cache
