@@ -16,6 +16,7 @@ from meco.blackbox import runfolder
 from meco.blackbox.runfolder import RunFolder
 from meco.errors import CannotWrite
 from meco.experiments.report import svg
+from meco.experiments.report.figure import Line, Panel
 
 BOX = [(-5.0, 5.0)] * 3
 METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
@@ -183,3 +184,9 @@ def test_repeated_calls_that_are_tried_again_stay_within_the_budget(asynchronous
 def test_names_that_xml_cannot_say_leave_figures_that_can_be_read():
     text = svg.sayable("<text>a\x00b \x1b \ud800 \uffff \u202e\t\n</text>")
     assert ElementTree.fromstring(text).text == "a\ufffdb \ufffd \ufffd \ufffd \u202e\t\n"
+
+
+def test_an_experiment_whose_name_is_markup_leaves_a_drawing_that_can_be_read():
+    drawn = svg.draw(Panel("t", [Line(np.arange(3.0), np.arange(3.0), 0)]), '"><script>&', "title")
+    assert "<script>" not in drawn
+    assert ElementTree.fromstring(drawn).tag == "svg"

@@ -35,6 +35,7 @@ def style(name: str) -> str:
 def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
     """One panel as an <svg> element; its accessible name is the figure's title and its own."""
     name = ": ".join(filter(None, (figure_title, panel.title)))
+    ident = escape(ident)  # made of the experiment's name, which may be a stranger's
     (width, height), (left, right, top, bottom) = size(panel), margins(panel)
     across = _scale(panel.x, limits(panel, "x"), left, width - right)
     up = _scale(panel.y, limits(panel, "y"), height - bottom, top)
