@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from itertools import pairwise
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from interruption import broken_off
 from meco.blackbox import runfolder
 from meco.blackbox.runfolder import RunFolder
 from meco.errors import CannotWrite
+from meco.experiments.report import svg
+from meco.experiments.report.figure import Line, Panel
 
 BOX = [(-5.0, 5.0)] * 3
 METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
@@ -176,3 +179,14 @@ def test_repeated_calls_that_are_tried_again_stay_within_the_budget(asynchronous
 
     result = run(None, call=fails_late, on_error="retry", repeats=10, asynchronous=asynchronous)
     assert (result.nfev, len(calls)) == (40, 40)
+
+
+def test_names_that_xml_cannot_say_leave_figures_that_can_be_read():
+    text = svg.sayable("<text>a\x00b \x1b \ud800 \uffff \u202e\t\n</text>")
+    assert ElementTree.fromstring(text).text == "a\ufffdb \ufffd \ufffd \ufffd \u202e\t\n"
+
+
+def test_an_experiment_whose_name_is_markup_leaves_a_drawing_that_can_be_read():
+    drawn = svg.draw(Panel("t", [Line(np.arange(3.0), np.arange(3.0), 0)]), '"><script>&', "title")
+    assert "<script>" not in drawn
+    assert ElementTree.fromstring(drawn).tag == "svg"

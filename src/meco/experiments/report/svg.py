@@ -35,6 +35,7 @@ def style(name: str) -> str:
 def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
     """One panel as an <svg> element; its accessible name is the figure's title and its own."""
     name = ": ".join(filter(None, (figure_title, panel.title)))
+    ident = escape(ident)  # made of the experiment's name, which may be a stranger's
     (width, height), (left, right, top, bottom) = size(panel), margins(panel)
     across = _scale(panel.x, limits(panel, "x"), left, width - right)
     up = _scale(panel.y, limits(panel, "y"), height - bottom, top)
@@ -93,10 +94,15 @@ def to_file(figure: Figure) -> str:
         parts.append(f'<g class="{_tint(series)}">{mark}{_text("words", across + 30, y + 4, label)}</g>')
         across += wide
     height = y + GAP if figure.legend else y
-    return (
+    return sayable(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'font-size="{FONT}" font-family="{FACES}" class="panel"><style>{_light()}</style>{"".join(parts)}</svg>\n'
     )
+
+
+def sayable(text: str) -> str:
+    """The text with a mark for what XML cannot say: names in a stranger's store may hold any character."""
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
 @cache
