@@ -142,6 +142,16 @@ def ranks(suite: str) -> str:
     return table(["method", SCORE, FIRST, "feasible runs"], rows)
 
 
+def beside(*suites: str) -> str:
+    """Everyone on several experiments with the same methods, one column each, by both metrics."""
+    seen = {suite.rpartition("-")[2]: s for suite in suites if (s := standing(suite)) is not None}
+    if not seen:
+        return _missing(suites[0])
+    methods = sorted(next(iter(seen.values())).methods, key=lambda m: sum(s.rank(m, FIRST) for s in seen.values()))
+    rows = [[m, *(_both(s, m) for s in seen.values())] for m in methods]
+    return table(["average rank,<br>f+ν / feasibility first", *seen], rows)
+
+
 def losses(suite: str) -> str:
     """How often ours are first or among the first three, and where they stand lowest, feasibility first."""
     s = standing(suite)
@@ -275,5 +285,5 @@ def protocol() -> str:
 
 BLOCKS: dict[str, Callable[..., str]] = {
     "headline": headline, "verdict": verdict, "summary": summary, "ranks": ranks, "losses": losses, "printed": printed,
-    "table": whole, "policy": policy, "gains": gains, "learned": learned, "protocol": protocol,
+    "beside": beside, "table": whole, "policy": policy, "gains": gains, "learned": learned, "protocol": protocol,
 }  # fmt: skip
