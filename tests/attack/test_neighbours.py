@@ -14,6 +14,7 @@ from interruption import broken_off
 from meco.blackbox import runfolder
 from meco.blackbox.runfolder import RunFolder
 from meco.errors import CannotWrite
+from meco.methods import DEFAULT
 
 BOX = [(-5.0, 5.0)] * 3
 METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
@@ -23,7 +24,7 @@ def fun(x):
     return float(x @ x), [1.0 - x[0]]
 
 
-def run(folder=None, method="TR-ES", call=fun, **options):
+def run(folder=None, method=DEFAULT, call=fun, **options):
     options = {"budget": 40, "seed": 1, "pop_size": 7 if method == "SHADE-FR" else None} | options
     return meco.minimize(call, BOX, method=method, checkpoint=folder, **options)
 
