@@ -61,7 +61,7 @@ def mission() -> bytes:
 
 
 def trust_region() -> bytes:
-    """A step of the default engine, drawn in two variables."""
+    """A step of the default's models, drawn in two variables."""
     from tools import draw_trust_region
 
     out = io.BytesIO()

@@ -20,7 +20,8 @@ from tools.results_blocks import BLOCKS, percent  # noqa: E402
 from tools.results_numbers import OURS, ROOT, control, read, standings, value  # noqa: E402
 from tools.results_picture import picture  # noqa: E402
 
-PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md", ROOT / "docs" / "index.md")
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", DOCS / "results.md", DOCS / "index.md", DOCS / "methods" / "index.md")
 PICTURE = ROOT / "docs" / "images" / "results.svg"
 BLOCK = re.compile(r"(<!-- numbers: ([^>]+?) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 INLINE = re.compile(r"(<!--=([^>]+)-->).*?(<!--/-->)", flags=re.DOTALL)

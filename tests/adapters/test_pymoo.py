@@ -114,7 +114,7 @@ def test_ask_and_tell_by_hand():
 
 
 def test_solve_takes_a_problem_of_pymoo():
-    runs = meco.solve("TR-ES", G24(), budget=100, seeds=[1, 2])
+    runs = meco.solve(DEFAULT, G24(), budget=100, seeds=[1, 2])
     assert all(run.feasible and run.f == pytest.approx(-5.508, abs=0.01) for run in runs)
 
 

@@ -17,6 +17,7 @@ from meco.blackbox.runfolder import RunFolder
 from meco.errors import CannotWrite
 from meco.experiments.report import svg
 from meco.experiments.report.figure import Line, Panel
+from meco.methods import DEFAULT
 
 BOX = [(-5.0, 5.0)] * 3
 METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
@@ -26,7 +27,7 @@ def fun(x):
     return float(x @ x), [1.0 - x[0]]
 
 
-def run(folder=None, method="TR-ES", call=fun, **options):
+def run(folder=None, method=DEFAULT, call=fun, **options):
     options = {"budget": 40, "seed": 1, "pop_size": 7 if method == "SHADE-FR" else None} | options
     return meco.minimize(call, BOX, method=method, checkpoint=folder, **options)
 

@@ -12,6 +12,7 @@ from small_runs import BOX, f_and_g, posix, run
 import meco
 from meco.blackbox.runfolder import RunFolder
 from meco.errors import DamagedFile, InvalidInput
+from meco.methods import DEFAULT
 
 
 class Own(BaseException):
@@ -77,7 +78,7 @@ def test_the_callers_error_state_kills_no_engine():
 
     seen = []
     with np.errstate(all="raise"):
-        for method in ("SHADE", "SHADE-FR", "MeCO-rand", "MA-ES", "TR-ES", "COBYQA", "SACOBRA"):
+        for method in ("SHADE", "SHADE-FR", "MeCO-rand", "MA-ES", DEFAULT, "COBYQA", "SACOBRA"):
             options = {"method": method, "pop_size": None, "budget": 30}
             assert run(huge, **options, callback=lambda r: seen.append(np.geterr()["over"])).nfev == 30
             assert run(**options).nfev == 30

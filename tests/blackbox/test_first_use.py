@@ -134,7 +134,7 @@ def test_most_of_a_small_budget_of_cobyqa_is_for_its_search():
         ({}, [1e-8, 1e-8, 1e-4]),
     ],
 )
-@pytest.mark.parametrize("method", ["SHADE-FR", "TR-ES", "COLSHADE"])
+@pytest.mark.parametrize("method", ["SHADE-FR", DEFAULT, "COLSHADE"])
 def test_tolerances_are_numbers_lists_or_dicts_by_name(tolerances, wanted, method):
     result = meco.minimize(named, BOX, **{**QUICK, "method": method}, **tolerances)
     assert [c["tolerance"] for c in result.constr.values()] == wanted
@@ -227,8 +227,8 @@ class Sum:
         ({"constraint_names": ["a"], "evaluated": ([[0.0] * 3], [1.0], [[1.0, 2.0]])}, "1 names, but evaluated has 2"),
         ({"constraint_names": ["a"], "ineq_tol": {"b": 1.0}}, "no constraint"),
         ({"batch": 4}, "SHADE-FR has no option 'batch'"),
-        ({"method": "TR-ES", "batch": 0}, "batch must be at least 1"),
-        ({"method": "TR-ES", "pop_size": 9}, "TR-ES has no option 'pop_size'"),
+        ({"method": DEFAULT, "batch": 0}, "batch must be at least 1"),
+        ({"method": DEFAULT, "pop_size": 9}, f"{DEFAULT} has no option 'pop_size'"),
         ({"seed": "one"}, "whole number or a NumPy generator"),
         ({"rng": 3}, "give one of them"),
         ({"callback": lambda x, convergence: None}, r"got one that takes \(x, convergence\)"),

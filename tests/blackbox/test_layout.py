@@ -17,6 +17,7 @@ from meco.blackbox.evaluation_log import Entry, EvaluationLog
 from meco.blackbox.log_file import read_log
 from meco.blackbox.runreader import load_run
 from meco.errors import InvalidInput, MissingExtra
+from meco.methods import DEFAULT
 
 BOX = [(-5.0, 5.0)] * 3
 pytestmark = pytest.mark.filterwarnings("ignore:evaluation .* counts as failed")
@@ -170,7 +171,7 @@ def test_a_run_whose_jury_is_overruled_resumes_bit_for_bit(method, after, tmp_pa
 
 def test_what_is_said_beforehand_is_refused_by_most_answers_after_an_odd_jury_too():
     with pytest.raises(InvalidInput, match="2 inequalities and 0 equalities in most answers") as caught:
-        meco.minimize(odd_at(*range(9)), BOX, method="TR-ES", budget=80, seed=1, evaluated=([[1.0, 1.0, 1.0]], [3.0]))
+        meco.minimize(odd_at(*range(9)), BOX, method=DEFAULT, budget=80, seed=1, evaluated=([[1.0, 1.0, 1.0]], [3.0]))
     assert caught.value.result.nfev > 9
 
 
@@ -180,7 +181,7 @@ def test_an_odd_jury_is_overruled_wherever_calls_are_made(options):
         return 1e9 if x[2] > 4.5 or (x == x[0]).all() else honest(x)
 
     result = meco.minimize(
-        fun, BOX, method="TR-ES", budget=70, seed=1, x0=[[c] * 3 for c in np.linspace(-4, 4, 12)], **options
+        fun, BOX, method=DEFAULT, budget=70, seed=1, x0=[[c] * 3 for c in np.linspace(-4, 4, 12)], **options
     )
     assert (result.nfev, list(result.constr), result.fun < 100) == (70, ["reach", "height"], True)
 
@@ -191,7 +192,7 @@ def test_a_function_that_cannot_make_up_its_mind_ends_the_run_all_the_same():
     def fickle(x):
         return honest(x) if draw.random() < 0.5 else float(x @ x)
 
-    for method in ("SHADE-FR", "TR-ES"):
+    for method in ("SHADE-FR", DEFAULT):
         assert meco.minimize(fickle, BOX, method=method, budget=150, seed=1).nfev == 150
 
 
@@ -205,5 +206,5 @@ def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
 
 
 def test_one_answer_alone_overrules_nobody():
-    result = meco.minimize(odd_at(*range(1, 80)), BOX, method="TR-ES", budget=60, seed=1)
+    result = meco.minimize(odd_at(*range(1, 80)), BOX, method=DEFAULT, budget=60, seed=1)
     assert (list(result.constr), result.failures) == ([], {"mismatch": 1})

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco.blackbox.constraints import read_constraints
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.methods import DEFAULT
 
 BOX = [(-5.0, 5.0)] * 3
 QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1, "pop_size": 10}
@@ -273,13 +274,13 @@ OTHERS = ("integrality", "evaluated", "constraint_names", "on_error", "stop", "p
 @pytest.mark.parametrize("name", NUMBERS + OTHERS)
 def test_whatever_is_given_is_used_or_refused_in_our_words(name):
     for value in (*WRONG, *((HUGE, -HUGE, math.inf, -math.inf, math.nan) if name in NUMBERS else ())):
-        for method in ("SHADE", "TR-ES"):
+        for method in ("SHADE", DEFAULT):
             with suppress(MecoError), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 meco.minimize(lambda x: float(x @ x), [(-5, 5)] * 2, **{"method": method, "budget": 9, name: value})
 
 
-@pytest.mark.parametrize("method", ["TR", "TR-ES"])
+@pytest.mark.parametrize("method", ["TR", "TR-ES", DEFAULT])
 @pytest.mark.parametrize("batch", [13, 39, 40, 41, 64, 3000])
 @pytest.mark.parametrize("budget", [12, 100])
 def test_a_batch_may_be_as_large_as_there_are_processors(method, batch, budget):

@@ -17,6 +17,7 @@ from meco.blackbox import runfolder
 from meco.blackbox.log_file import read_log
 from meco.blackbox.runreader import load_run
 from meco.errors import DamagedFile, InvalidInput
+from meco.methods import DEFAULT
 
 BOX = [(-2.0, 2.0)] * 4
 FAMILY = ["TR", "TR-ES", "MeCO-TR"]
@@ -216,7 +217,7 @@ SQUARE = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 @pytest.mark.parametrize("seed", range(6))
 def test_a_lattice_whose_every_place_is_out_is_called_again(seed):
     search = meco.Optimizer(
-        SQUARE[[0, 3]].T, budget=40, method="TR-ES", seed=seed, batch=8, asynchronous=True, integrality=True
+        SQUARE[[0, 3]].T, budget=40, method=DEFAULT, seed=seed, batch=8, asynchronous=True, integrality=True
     )
     while not search.done:
         search.ask(8 - len(search.pending))

@@ -19,7 +19,7 @@ from meco.engines.de.shade import Shade
 from meco.engines.engine import Engine
 from meco.engines.memory import DoesNotFit, can_be_saved, captured, flattened, put_back
 from meco.engines.model import look
-from meco.methods import build_engine
+from meco.methods import DEFAULT, build_engine
 from meco.streams import Streams
 
 BOX = [(-5.0, 5.0)] * 3
@@ -73,7 +73,7 @@ def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, ofte
         assert after - 40 <= often[-1] <= after  # all but the generation that was under way
 
 
-@pytest.mark.parametrize("method", ["TR-ES", "SHADE", "MeCO"])
+@pytest.mark.parametrize("method", [DEFAULT, "SHADE", "MeCO"])
 def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
     options = {"method": method, "budget": 120, "seed": 2}
     for after in (60, 7, 31):
@@ -85,7 +85,7 @@ def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
     assert often[-1] > 40
 
 
-@pytest.mark.parametrize("method", ["TR-ES", "SHADE-FR"])
+@pytest.mark.parametrize("method", [DEFAULT, "SHADE-FR"])
 def test_known_points_are_told_once_in_all(tmp_path, method, often):
     known = np.random.default_rng(3).integers(-5, 4, (70, 3)).astype(float)
     values = [fun(x) for x in np.where(known > 3.5, 0.0, known)]
@@ -103,7 +103,7 @@ def test_known_points_are_told_once_in_all(tmp_path, method, often):
 def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatch, batch, often):
     fits, fit = [], look.least_change
     monkeypatch.setattr(look, "least_change", lambda *args: fits.append(1) or fit(*args))
-    options = {"method": "TR-ES", "budget": 120, "seed": 3, "batch": batch}
+    options = {"method": DEFAULT, "budget": 120, "seed": 3, "batch": batch}
     meco.minimize(fun, BOX, **options)
     whole, fits[:] = len(fits), []
     cut_off(tmp_path / "run", 103, **options)
@@ -189,7 +189,7 @@ def test_a_state_of_other_answers_is_not_used(tmp_path, often):
 
 
 def test_a_target_that_an_earlier_answer_meets_ends_the_resumed_run_there(tmp_path, often):
-    options = {"method": "TR-ES", "budget": 100, "seed": 1}
+    options = {"method": DEFAULT, "budget": 100, "seed": 1}
     whole = meco.minimize(fun, BOX, **options)
     cut_off(tmp_path / "run", 90, **options)
     target = float(whole.trace["f"][30])
@@ -271,7 +271,7 @@ def test_streams_are_put_back_to_the_last_bit():
     assert draw.generator(1).integers(99, dtype=np.uint32) == other.generator(1).integers(99, dtype=np.uint32)
 
 
-@pytest.mark.parametrize("method", ["TR", "TR-ES", "SHADE", "MA-ES", "MeCO"])
+@pytest.mark.parametrize("method", ["TR", "TR-ES", DEFAULT, "SHADE", "MA-ES", "MeCO"])
 @pytest.mark.parametrize("told", [0, 30, 57, 80])
 def test_an_optimizer_goes_on_from_its_state_without_asking_twice(method, told, monkeypatch):
     def values(x):

@@ -5,13 +5,14 @@ import pytest
 
 import meco
 from meco.blackbox.trace_file import ROWS, TraceFile, read_trace
+from meco.methods import DEFAULT
 
 
 def fun(x):
     return x @ x, [1.0 - x[0]]
 
 
-def run(folder, method="TR-ES", budget=90, **options):
+def run(folder, method=DEFAULT, budget=90, **options):
     return meco.minimize(fun, [(-5, 5)] * 3, budget=budget, method=method, seed=2, checkpoint=folder, **options)
 
 
@@ -33,7 +34,7 @@ def test_a_method_that_tells_nothing_leaves_no_file(tmp_path):
     assert not (tmp_path / "trace.jsonl").exists()
 
 
-@pytest.mark.parametrize("method", ["TR-ES", "MeCO", "MA-ES"])
+@pytest.mark.parametrize("method", [DEFAULT, "MeCO", "MA-ES"])
 def test_an_interrupted_run_leaves_the_same_file_in_the_end(tmp_path, method):
     run(tmp_path / "whole", method)
     calls = []

@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco.blackbox.command import Command
 from meco.cli import main
+from meco.methods import DEFAULT
 
 PROBLEM = """
 import time
@@ -274,7 +275,7 @@ def test_the_demo_needs_nothing_but_numpy(folder, capsys, monkeypatch):
     for missing in ("matplotlib", "matplotlib.figure", "scipy", "scipy.optimize", "rich"):
         monkeypatch.setitem(sys.modules, missing, None)
     out = printed(capsys, "demo", "--budget", "70", "--output", "shown", "--quiet")
-    assert out.count("TR-ES: f =") == 2
+    assert out.count(f"{DEFAULT}: f =") == 2
     assert "pictures need matplotlib" in out
     assert "COBYQA" not in out
     assert (folder / "shown" / "index.html").exists()

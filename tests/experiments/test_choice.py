@@ -18,6 +18,7 @@ from meco.experiments.run.record import Record
 from meco.experiments.run.results import Results
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store, read_results
+from meco.methods import DEFAULT
 
 MINE = '''
 bounds = [(-5, 5)] * 2
@@ -90,14 +91,14 @@ def test_bounds_are_asked_for(tmp_path):
 
 
 def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
-    given = ["--problem", f"{mine}:bowl", "--methods", "TR-ES", "SHADE-FR", "--runs", "4", "--budget", "80", "--quiet"]
+    given = ["--problem", f"{mine}:bowl", "--methods", DEFAULT, "SHADE-FR", "--runs", "4", "--budget", "80", "--quiet"]
     assert main(["bench", *given, "--executor", "serial", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert "On mine.py:bowl use TR-ES: feasible in 4 of 4 runs, median f 1.25" in said
+    assert f"On mine.py:bowl use {DEFAULT}: feasible in 4 of 4 runs, median f 1.25" in said
     assert "SHADE-FR comes next" in said
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Best feasible f over evaluations" in page
-    assert "use TR-ES" in page
+    assert f"use {DEFAULT}" in page
     names = {p.name for p in (tmp_path / "out" / "tables").iterdir()}
     assert any(n.endswith("-choice.csv") for n in names)
     assert any(n.endswith("-best-feasible.tex") for n in names)

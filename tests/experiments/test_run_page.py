@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import meco
+from meco.methods import DEFAULT
 
 BOX = [(-2.0, 2.0)] * 3
 
@@ -64,7 +65,7 @@ def test_the_page_shows_the_point_its_constraints_and_how_the_search_went(tmp_pa
     ("method", "function"),
     [
         ("SHADE", lambda x: float(x @ x)),
-        ("TR-ES", lambda x: (float(x @ x), [1.0 + x[0] ** 2])),
+        (DEFAULT, lambda x: (float(x @ x), [1.0 + x[0] ** 2])),
         ("MeCO", lambda x: (float(x @ x), [1.0 - x[0]])),
         ("TR", lambda x: None),
     ],

@@ -16,7 +16,7 @@ from meco.engines.limits import KnownLimits
 from meco.engines.model.inside import keeper
 from meco.engines.model.lattice import Lattice
 from meco.errors import InvalidInput
-from meco.methods import METHODS
+from meco.methods import DEFAULT, METHODS
 
 if TYPE_CHECKING:
     from meco.blackbox.request import Request
@@ -46,7 +46,7 @@ def with_limits(request: Request, constraints: tuple[LimitedValues, ...], keep: 
     if not (keep or labels):
         return request
     if METHODS[request.method].family != "TR":
-        raise InvalidInput(f"keep_feasible needs a method with models, such as TR-ES; {request.method} has none")
+        raise InvalidInput(f"keep_feasible needs a method with models, such as {DEFAULT}; {request.method} has none")
     for row in rows:
         for i, x in enumerate([] if request.x0 is None else request.x0):
             _check_start(row, x, i)

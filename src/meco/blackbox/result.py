@@ -58,7 +58,7 @@ class MinimizeResult(dict):
         stop_reason: budget, max_time, target, feasible, converged, callback, interrupt, workers or finished.
         evaluations: Every evaluation, as columns.
         trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta, share and
-            delta of TR-ES, action and eps of MeCO.
+            delta of MeCO-TR, action and eps of MeCO.
         seed: Of the run, with method, bounds, versions and notes.
     """
 

@@ -51,10 +51,11 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
         if not os.path.isfile(text):
             raise MissingData(f"there is no policy file {text!r}; `meco policy list` shows the policies at hand")
         return Path(text)
-    found = [folder / (text + SUFFIX) for folder in shelves() if (folder / (text + SUFFIX)).is_file()]
-    if not found:
+    found = (folder / (text + SUFFIX) for folder in shelves())
+    path = next((p for p in found if os.path.isfile(p)), None)  # False, not an error, where no file can be called so
+    if path is None:
         raise _missing(text)
-    return found[0]
+    return path
 
 
 def _missing(name: str) -> Exception:

@@ -14,7 +14,7 @@ from meco.problems.suite import SUITES, find
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
 INSTANCE = "paper"
 DEFAULT = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")
-FOR_OWN = ("TR-ES", "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own and the question which method to use
+FOR_OWN = ("MeCO-TR", "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own: which method to use?
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
 
 
