@@ -83,8 +83,8 @@ class Evaluator:
         self.lower = put([p.lower for p in shared])[:, None, :]
         self.upper = put([p.upper for p in shared])[:, None, :]
         self._width = self.upper - self.lower
-        self._ineq_tol = put([p.ineq_tol for p in shared])[:, None, None]
-        self._eq_tol = put([p.eq_tol for p in shared])[:, None, None]
+        self._ineq_tol = put(_same_width([p.ineq_tol for p in shared], self.n_ineq))[:, None, :]
+        self._eq_tol = put(_same_width([p.eq_tol for p in shared], self.n_eq))[:, None, :]
         masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in shared]
         self.whole = put(masks)[:, None, :] > 0 if np.any(masks) else None
         self._least_whole = put([np.ceil(p.lower) for p in shared])[:, None, :]
@@ -322,6 +322,13 @@ def _stacked(values: list[Array]) -> np.ndarray:
     if isinstance(values[0], np.ndarray):
         return np.array(values)  # in a third of the time that stacking takes
     return to_numpy(namespace(values[0]).stack(values))
+
+
+def _same_width(tolerances: Sequence[float | np.ndarray], width: int) -> list[np.ndarray]:
+    """Tolerances as vectors: [1] where each problem has one, else [C]; a column of zeros is within any."""
+    if not any(np.ndim(t) for t in tolerances):
+        return [np.full(1, t) for t in tolerances]
+    return [np.pad(t, (0, width - np.size(t))) if np.ndim(t) else np.full(width, t) for t in tolerances]
 
 
 def _widen(values: Array, width: int) -> Array:

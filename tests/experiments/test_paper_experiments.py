@@ -30,6 +30,7 @@ def test_every_experiment_of_the_paper_has_an_entry():
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
         "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "rwco", "rwco-large", "families",
         "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "parallel",
+        "scales",
     ]  # fmt: skip
     assert find_experiments("all") == list(PAPER.values())
 

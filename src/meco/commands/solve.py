@@ -285,8 +285,9 @@ def _at(problem: Problem, x: np.ndarray) -> dict[str, dict[str, float]]:
         *(f"g{i + 1}" for i in range(problem.n_ineq)),
         *(f"h{i + 1}" for i in range(problem.n_eq)),
     ]
-    rows = [(v, max(v, 0.0), problem.ineq_tol) for v in g.tolist()]
-    rows += [(v, abs(v), problem.eq_tol) for v in h.tolist()]
+    allowed = [np.broadcast_to(tol, v.shape).tolist() for tol, v in ((problem.ineq_tol, g), (problem.eq_tol, h))]
+    rows = [(v, max(v, 0.0), tol) for v, tol in zip(g.tolist(), allowed[0])]
+    rows += [(v, abs(v), tol) for v, tol in zip(h.tolist(), allowed[1])]
     return {name: dict(zip(("value", "violation", "tolerance"), row)) for name, row in zip(names, rows)}
 
 

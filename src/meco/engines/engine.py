@@ -42,7 +42,7 @@ class Task:
     upper: Array
     counts: Callable[[], tuple[int, int]]  # inequalities and equalities; a user's function tells by its first answers
     x0: Array | None = None  # points to try first, unit cube, [n, D]
-    ineq_tol: float = 0.0  # of the first run
+    ineq_tol: float = 0.0  # of the first run, the strictest where its constraints differ
     eq_tol: float = 1e-4
     same_tolerances: bool = True  # whether they hold for every run
     whole: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
@@ -52,7 +52,7 @@ class Task:
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
         """The task behind an evaluator."""
-        tolerances = {(p.ineq_tol, p.eq_tol): None for p in evaluator.problems}
+        tolerances = {p.strictest: None for p in evaluator.problems}
         return cls(
             evaluator.dim, evaluator.budget, rng, evaluator.lower, evaluator.upper,
             evaluator.counts, x0, *next(iter(tolerances)), len(tolerances) == 1,

@@ -37,8 +37,8 @@ class Problem:
     integrality: np.ndarray | None = None  # [D] bool; None when every variable is continuous
     variables: tuple[str, ...] = ()  # names with units, e.g. "weld thickness (in)"
     constraint_names: tuple[str, ...] = ()  # inequalities first
-    ineq_tol: float = 0.0  # feasible means every g <= ineq_tol
-    eq_tol: float = 1e-4  # and every |h| <= eq_tol
+    ineq_tol: float | np.ndarray = 0.0  # feasible means every g <= ineq_tol: one number, or one for each [p]
+    eq_tol: float | np.ndarray = 1e-4  # and every |h| <= eq_tol, likewise [q]
 
     def __post_init__(self) -> None:
         lower, upper = check_bounds(self.lower, self.upper, self.name)
@@ -46,11 +46,19 @@ class Problem:
         object.__setattr__(self, "upper", upper)
         if self.integrality is not None:
             object.__setattr__(self, "integrality", check_integrality(self.integrality, lower, upper, self.name))
+        for key, count in (("ineq_tol", self.n_ineq), ("eq_tol", self.n_eq)):
+            if np.ndim(getattr(self, key)):
+                object.__setattr__(self, key, check_tolerances(getattr(self, key), count, f"{self.name}: {key}"))
 
     @property
     def dim(self) -> int:
         """Number of variables."""
         return self.lower.shape[0]
+
+    @property
+    def strictest(self) -> tuple[float, float]:
+        """The least tolerance of inequalities and of equalities, for methods that know only one of each."""
+        return float(np.min(self.ineq_tol)), float(np.min(self.eq_tol))
 
     def raw(self, x: Array) -> tuple[Array, Array, Array]:
         """Objective and constraint values: x [..., D] -> f [...], g [..., p], h [..., q].
@@ -101,6 +109,15 @@ def check_integrality(mask: Any, lower: np.ndarray, upper: np.ndarray, name: str
     for i in np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper))):
         raise InvalidInput(f"{name}: integer variable {i} has no whole number between {lower[i]} and {upper[i]}")
     return whole
+
+
+def check_tolerances(given: Any, count: int, what: str) -> np.ndarray:
+    """A tolerance for each of so many constraints."""
+    values = np.array(given, dtype=np.float64)
+    if values.shape != (count,) or count == 0:
+        raise InvalidInput(f"{what} must be a number, or {count} of them; got shape {values.shape}")
+    values.flags.writeable = False
+    return values
 
 
 def problem(

@@ -15,6 +15,7 @@ RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
 PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 UAV_NAMES = tuple(f"UAV-{k:02d}" for k in range(1, 17))
 TOY_NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
+UNITS = "-units"  # after the name of any problem: the same in other units
 
 
 class Family(NamedTuple):
@@ -48,7 +49,8 @@ SUITES = {
 def get_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """A problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, or one of a seed.
 
-    "G-bowl-linear-0007" is the problem that seed 7 gives of a generated family.
+    "G-bowl-linear-0007" is the problem that seed 7 gives of a generated family. "C05-units" is C05 in other units:
+    f and each constraint, with its tolerance, times a factor of its own.
 
     dim is the number of variables where that is a choice; instance ("paper", "official" or
     an integer seed) says which shifts and rotations a CEC2017 problem uses.
@@ -100,4 +102,7 @@ def find(name: str) -> tuple[Family, str]:
                 return family, exact if seeded is None else problem_name(seeded[0].name, seeded[1])
     if name in PLUGINS:
         return Family("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
+    if wanted.endswith(UNITS) and not wanted.endswith(2 * UNITS):
+        family, exact = find(str(name)[: -len(UNITS)])
+        return family._replace(module="meco.problems.units", names=()), exact + UNITS
     raise UnknownName("problem", name, problem_names())

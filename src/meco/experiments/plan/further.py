@@ -1,13 +1,14 @@
-"""Experiments beyond the paper's: other dimensions, problems, budgets and batches, and generated problems."""
+"""Experiments beyond the paper's: other dimensions, problems, budgets, units and batches, and generated problems."""
 
 from __future__ import annotations
 
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
-from meco.problems.suite import CEC_NAMES, RW_NAMES
+from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS
 
 MODELS = ("TR", "TR-ES", "MeCO-TR")
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
+FEW_METHODS = (*MODELS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
 MODELLERS = ("COBYQA",)  # COBRA and SACOBRA take minutes a run from D = 30 on
 LARGE = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))  # real-world problems beyond D = 30
 EACH_FAMILY = 4  # problems of each confirm family
@@ -69,7 +70,7 @@ def _at_budget(per_variable: int) -> Experiment:
     return Experiment(
         name,
         f"{per_variable} evaluations a variable, D = 10",
-        _named((*MODELS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")),
+        _named(FEW_METHODS),
         CEC_NAMES,
         dims=(10,),
         per_variable=per_variable,
@@ -107,7 +108,7 @@ FURTHER = {
     "families": Experiment(
         "families",
         "Families of generated problems that no policy was trained or chosen on",
-        _named((*MODELS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")),
+        _named(FEW_METHODS),
         _confirm_problems(),
         dims=(10,),
         runs=5,
@@ -125,5 +126,19 @@ FURTHER = {
         runs=5,
         about="What it costs to propose several points without waiting for the answer to any of them.",
         views=("ranks", "pairs", "feasibility"),
+    ),
+    "scales": Experiment(
+        "scales",
+        "The same problems in other units, D = 10",
+        _named(FEW_METHODS),
+        tuple(name + UNITS for name in CEC_NAMES),
+        dims=(10,),
+        runs=5,
+        about="f and each constraint, with its tolerance, times a factor of its own between 1e-4 and 1e4: the same "
+        "points are feasible. To be read beside budgets-50, the same problems, seeds and methods in their own units. "
+        "f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up violations in "
+        "these units.",
+        views=("ranks", "critical", "feasibility"),
+        focus=MODELS,
     ),
 }
