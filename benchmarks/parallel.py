@@ -4,7 +4,7 @@
     python benchmarks/parallel.py use        (the first table alone, six minutes; quality is the other one)
 
 First table: 8 workers and calls of uneven length (log-normal, mean 1 s), the share of their time that workers spend
-in calls, start and end of the run included, of TR-ES that waits for its batch and of TR-ES that does not.
+in calls, start and end of the run included, of the default that waits for its batch and of the default that does not.
 
 Second table: for 1, 4, 8 and 32 workers the same number of evaluations, 50 D up to 600. A batch is told together; with
 asynchronous=True each answer is told when its call would have ended, and the next point is proposed then (call
@@ -24,12 +24,13 @@ import time
 import numpy as np
 
 import meco
+from meco.methods import DEFAULT
 
 WORKERS = (1, 4, 8, 32)
 SEEDS = range(5)
 PROBLEMS = ("RC17", "RC19", "RC20", "RC21", "RC22", "G-bowl-linear-0007", "G-valley-inside-0003", "G-ripples-ring-0002")
 MOST = 600
-METHOD = "TR-ES"
+METHOD = DEFAULT
 SPREAD = 0.8  # standard deviation of the logarithm of a call's length
 MEAN = 1.0  # seconds
 

@@ -80,7 +80,7 @@ def minimize(
             or a run folder.
         budget: Calls of fun at most, failures and retries included; 50 D unless given.
         method: Any of METHODS.
-        policy: Of a learned method: a name, a file, an object, or constants such as {"epsilon": 0.5}.
+        policy: Of a learned method: a name, a file, an object, or constants such as {"theta": 0.3, "share": 0}.
         pop_size: Candidates of a generation, of methods that have a population.
         batch: Points that TR, TR-ES and MeCO-TR propose at once: as many as there are workers (8 for an executor
             or a map) unless given. The points depend on it and on the seed.

@@ -63,6 +63,4 @@ def constants(given: Mapping[str, Any]) -> ConstantControls:
     try:
         return ConstantControls({str(name): float(value) for name, value in given.items()})
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"constant controls are numbers by name, such as {{'epsilon': 0.5}}; got {given!r}"
-        ) from error
+        raise InvalidInput(f"constant controls are numbers by name, such as {{'theta': 0.3}}; got {given!r}") from error
