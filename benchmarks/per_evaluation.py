@@ -3,10 +3,11 @@
     python benchmarks/per_evaluation.py [--limit 60] > benchmarks/results/per_evaluation.txt
 
 Milliseconds of CPU time per evaluation over the first 5 D + 50 evaluations of Rosenbrock's valley with two plane
-constraints, or over as many as --limit seconds allow (marked *): the median of three rounds. Peers are called as their documentation says.
+constraints, or over as many as --limit seconds allow (marked *): the median of three rounds. Peers are called as
+their documentation says.
 
-Not of a sum of squares, which is one quadratic: COBYQA's steps there cost it a sixth to a half of others, and it ends
-early and starts again from points that need no model, while TR goes on stepping.
+Not of a sum of squares, which is one quadratic: there COBYQA ends early and starts again from points that need no
+model, while TR goes on stepping.
 """
 
 from __future__ import annotations
