@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco import arrays
-from meco.arrays import fused, fusing, ordered_sum, running_sums
+from meco.arrays import divisor, fused, fusing, ordered_sum, running_sums
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")
 import array_api_compat.torch as torch_xp  # noqa: E402
@@ -70,3 +70,12 @@ def test_what_cannot_be_compiled_runs_plain_and_says_so():
     with fusing(), pytest.warns(UserWarning, match="refused runs uncompiled"):
         assert refused(x).tolist() == [2.0, 2.0, 2.0]
     assert refused(x).tolist() == [2.0, 2.0, 2.0]
+
+
+def test_nothing_is_divided_by_zero_where_the_least_numbers_are_taken_for_it():
+    if not torch.set_flush_denormal(True):
+        pytest.skip("FLUSHING MISSING: this processor keeps the least numbers")
+    try:
+        assert_array_equal(np.zeros(2) / divisor(np.array([0.0, 2.0])), [0.0, 0.0])
+    finally:
+        torch.set_flush_denormal(False)

@@ -18,7 +18,7 @@ from meco.errors import load_extra
 Array = Any  # an array of NumPy, torch, JAX, ...: whatever the caller brought
 F = TypeVar("F", bound=Callable[..., Any])
 
-TINY = 5e-324  # the least number above 0, which no other positive one is below
+TINY = float(np.finfo(np.float64).tiny)  # the least number that no processor takes for 0
 VARIANTS = 64  # shapes and settings of a formula that are compiled, each on its own
 _WRAPPED: dict[type, Any] = {}  # functions of libraries that do not bring their own, found once
 FEW_COLUMNS, MANY_COLUMNS = 4, 64  # above which a scan is cheaper than a sum column by column: in NumPy, elsewhere

@@ -14,7 +14,7 @@ from interruption import broken_off
 from meco.blackbox import runfolder
 from meco.blackbox.answers import Fault, read
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
-from meco.blackbox.log_file import read_log
+from meco.blackbox.log_file import MARK, read_log
 from meco.blackbox.runreader import load_run
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
@@ -208,3 +208,26 @@ def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
 def test_one_answer_alone_overrules_nobody():
     result = meco.minimize(odd_at(*range(1, 80)), BOX, method=DEFAULT, budget=60, seed=1)
     assert (list(result.constr), result.failures) == ([], {"mismatch": 1})
+
+
+@pytest.mark.parametrize("options", [{"method": "TR-ES"}, {}, {"asynchronous": True}])
+def test_a_folder_is_read_with_the_layout_that_its_run_kept_on_a_tie(options, tmp_path):
+    tells = iter([True] * 5 + [False] * 6 + [True])  # five against four of the first nine, then six against five
+
+    def fun(x):
+        return float(x @ x), [1.0 - x[0]] if next(tells) else []
+
+    result = meco.minimize(fun, BOX, budget=12, seed=1, checkpoint=tmp_path / "run", **options)
+    _, log, _ = load_run(tmp_path / "run")
+    assert (len(result.constr), result.failures) == (0, {"mismatch": 6})
+    assert (log.counts, log.faults[Fault.MISMATCH]) == ((0, 0), 6)
+
+
+def test_a_damaged_answer_among_the_first_leaves_the_decision_to_most(tmp_path):
+    meco.minimize(odd_at(0, 1, 2), BOX, method="SHADE-FR", pop_size=4, budget=40, seed=1, checkpoint=tmp_path / "run")
+    file = tmp_path / "run" / "evals.bin"
+    frames = file.read_bytes().split(MARK)
+    frames[7] = frames[7][:-1]  # an answer of the second generation
+    file.write_bytes(MARK.join(frames))
+    _, log, damaged = load_run(tmp_path / "run")
+    assert (damaged, len(log), log.counts) == (1, 39, (2, 0))

@@ -109,6 +109,18 @@ def test_guides_are_at_least_two_and_at_most_a_fifth():
     assert least.max() == 1
 
 
+@pytest.mark.parametrize("method", ["SHADE", "SHADE-FR", "MeCO"])
+@pytest.mark.parametrize("guides", [1.5, 0.0, -0.1, float("nan")])
+def test_guides_are_a_share_of_the_population(method, guides):
+    with pytest.raises(InvalidInput, match=f"SHADE needs a share of guides above 0 and up to 1; got {guides}"):
+        meco.solve(method, "sphere", budget=100, guides=guides)
+
+
+def test_everybody_may_guide():
+    for size in (4, 50):
+        assert meco.solve("SHADE", "sphere", budget=300, guides=1.0, pop_size=size)[0].nfev == 300
+
+
 def test_a_component_outside_becomes_the_midpoint_to_the_bound():
     mutant, parent = np.array([[[-0.3, 1.7, 0.4]]]), np.array([[[0.2, 0.6, 0.9]]])
     assert_allclose(midpoint_repair(mutant, parent), [[[0.1, 0.8, 0.4]]])

@@ -157,6 +157,13 @@ def test_an_option_that_the_search_does_not_have_is_refused(capsys, preset, opti
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("preset", ["tr", "tr-direct"])
+@pytest.mark.parametrize("count", [0, -2])
+def test_a_number_of_processes_that_is_none_is_refused(capsys, preset, count):
+    assert main(["train", "--preset", preset, f"--processes={count}"]) == 2
+    assert f"--processes must be at least 1; got {count}\n" in capsys.readouterr().err
+
+
 def test_double_dqn_is_another_learner_of_the_same_command(tmp_path):
     assert main(command(tmp_path, "--set=learner=ddqn", "--set=name=q")) == 0
     told = load_policy(tmp_path / "q.safetensors").metadata

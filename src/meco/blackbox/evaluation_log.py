@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -213,7 +214,7 @@ class EvaluationLog:
             raise LayoutChanged
 
     def reconsider(self) -> None:
-        """Agree on what most answers say, however few decided before: for a log that is only read."""
+        """Agree on what most answers say, however few decided before: where some of the first nine are lost."""
         found = self._overruled()
         if found is not None:
             self._agree_on(found)
@@ -307,6 +308,16 @@ class EvaluationLog:
         if table is None or (table.counts, table.as_told) != form or not _same(table.tolerances, (ineq_tol, eq_tol)):
             table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, self.as_told)
         return table.update(self.entries)
+
+
+def tell_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
+    """Enter the answers of one batch of calls in the steps in which its run was told them, and review as it did."""
+    for _, wave in groupby(entries, key=lambda entry: entry.attempt):
+        for entry in wave:
+            log.take(entry, new=False)
+            log.planned = entry.number + 1
+        log.settle()
+    log.review()
 
 
 def _same(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:

@@ -6,11 +6,14 @@ import hashlib
 import json
 import os
 import platform
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import meco
-from meco.blackbox.evaluation_log import EvaluationLog
+from meco.blackbox.evaluation_log import Entry, EvaluationLog, LayoutChanged, tell_batch
 from meco.blackbox.log_file import FORMAT, read_log
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
@@ -97,8 +100,17 @@ def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], Evaluation
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
     found = read_log(path / "evals.bin", facts)
     log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["constraint_names"]) or None)
-    for entry in sorted(found.entries, key=lambda e: e.number):
-        log.take(entry, new=False)
-    log.settle()
-    log.reconsider()
+    for batch in _batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
+        with suppress(LayoutChanged, InvalidInput):  # either ends a search, not its record
+            tell_batch(log, batch)
+    if found.damaged and not log.reviewed:  # of the first nine, some are lost
+        log.reconsider()
     return facts, log, found.damaged
+
+
+def _batches(entries: Iterable[Entry], asynchronous: bool) -> Iterator[Iterable[Entry]]:
+    """Answers that a run was told together: those of a batch of calls, or each by itself, in the order recorded."""
+    if asynchronous:
+        return ([entry] for entry in entries)
+    by_number = sorted(entries, key=lambda entry: entry.number)
+    return (batch for _, batch in groupby(by_number, key=lambda entry: entry.batch))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.evaluation_log import Entry, EvaluationLog, tell_batch
 from meco.blackbox.request import Request
 from meco.blackbox.result import versions
 from meco.blackbox.session import WarmStartEvaluator, prepare
@@ -142,11 +142,6 @@ def _check_trace(trace: Record, like: Mapping[str, np.ndarray]) -> None:
 
 
 def tell_again(log: EvaluationLog, entries: Iterable[Entry]) -> None:
-    """Enter the first answers of a run, in the steps in which it was told them; a log that holds none yet."""
+    """Enter the first answers of a run as it was told them; a log that holds none yet."""
     for _, batch in groupby(entries, key=lambda entry: entry.batch):
-        for _, wave in groupby(batch, key=lambda entry: entry.attempt):
-            for entry in wave:
-                log.take(entry, new=False)
-                log.planned = entry.number + 1
-            log.settle()
-        log.review()
+        tell_batch(log, batch)

@@ -87,6 +87,9 @@ def _search(args: argparse.Namespace) -> int:
     from meco.training.search_config import SearchConfig
 
     _refuse(args, (*OF_PROBLEMS, *OF_TRAININGS), f"the preset {args.preset} has no {{}}; --set changes its settings")
+    processes = 1 if args.processes is None else args.processes
+    if processes < 1:
+        raise InvalidInput(f"--processes must be at least 1; got {processes}")
     holds = args.preset == "tr"
     if holds:
         load_extra("torch", "train", "learning from held controls")
@@ -100,9 +103,9 @@ def _search(args: argparse.Namespace) -> int:
             late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
             command = shlex.join(["meco", *_telling(sys.argv[1:])])
             if holds:
-                done = produce_holding(config, args.out, args.processes or 1, late, say, command)
+                done = produce_holding(config, args.out, processes, late, say, command)
             else:
-                done = produce(config, args.out, args.processes or 1, args.resume, late, say, command)
+                done = produce(config, args.out, processes, args.resume, late, say, command)
             if not done:
                 return STOPPED
     return 0

@@ -6,19 +6,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+import meco
+from array_libraries import every_library
+from meco.engines.engine import Task
 from meco.engines.model.archive import SeenPoints, as_evaluation, values_of
+from meco.engines.model.trust_region import TrustRegion
+from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
+from meco.streams import DeviceStreams
 
 
-def points(x, failed=()):
+def points(x, failed=(), xp=np):
     """Points [1, n, 1], with f their coordinate, g its negative and h nothing; some failed."""
     x = np.array(x, dtype=float).reshape(1, -1, 1)
     f = np.where(np.isin(np.arange(x.shape[1]), failed), np.nan, x[..., 0])
-    return x, Evaluation.of(f, -x, np.zeros((1, x.shape[1], 0)))
+    return xp.asarray(x), Evaluation.of(*map(xp.asarray, (f, -x, np.zeros((1, x.shape[1], 0)))))
 
 
-def seen(x, places, failed=()):
-    return SeenPoints(*points(x, failed), np.array([0]), places)
+def seen(x, places, failed=(), xp=np):
+    return SeenPoints(*points(x, failed, xp), xp.asarray([0]), places)
 
 
 def test_points_are_kept_in_the_order_they_came():
@@ -39,12 +45,14 @@ def test_the_farthest_from_the_centre_makes_room():
     assert kept.count == 3
 
 
-def test_the_last_places_are_taken_by_a_turn_that_has_more_points_than_there_are():
-    kept = seen([0.9, 0.2], places=4)
-    kept.add(*points([0.3, 0.4, 0.5]), np.array([1]), np.array([[0.0]]))
-    assert kept.count == 4
-    assert sorted(kept.x[0, :, 0]) == [0.2, 0.3, 0.4, 0.5]
-    assert not kept.failed.any()
+@every_library
+def test_the_last_places_are_taken_by_a_turn_that_has_more_points_than_there_are(xp):
+    for library in (np, xp):
+        kept = seen([0.9, 0.2], places=4, xp=library)
+        kept.add(*points([0.3, 0.4, 0.5], xp=library), library.asarray([1]), library.asarray([[0.0]]))
+        assert kept.count == 4
+        assert sorted(np.asarray(kept.x)[0, :4, 0]) == [0.2, 0.3, 0.4, 0.5]
+        assert not np.asarray(kept.failed)[0, :4].any()
 
 
 def test_a_failed_point_is_marked_and_holds_zeros():
@@ -61,23 +69,33 @@ def test_values_are_read_back_as_they_were_told():
     assert_array_equal(back.f, ev.f)
 
 
-def test_a_device_that_adds_points_by_itself_is_given_room_for_them():
-    """Places are made by what the host counts: where it does not count a repeated turn, points would be lost."""
-    torch = pytest.importorskip("torch")
-    import meco
-    from meco.engines.engine import Task
-    from meco.engines.model.trust_region import TrustRegion
-    from meco.evaluator import Evaluator
-    from meco.streams import DeviceStreams
-
-    rng = DeviceStreams(1, 2, "cpu")
-    evaluator = Evaluator(meco.get_problem("C01", dim=3), 500, 2, rng.xp, "cpu")
+def begun(rng):
+    """A search of 500 evaluations that was told its first points."""
+    evaluator = Evaluator(meco.get_problem("C01", dim=3), 500, rng.runs, rng.xp, "cpu")
     engine = TrustRegion(Task.of(evaluator, rng))
     x = engine.ask()
     engine.tell(x, evaluator.evaluate(x))
+    return engine
+
+
+def test_a_device_that_adds_points_by_itself_is_given_room_for_them():
+    """Places are made by what the host counts: where it does not count a repeated turn, points would be lost."""
+    torch = pytest.importorskip("torch")
+    engine = begun(DeviceStreams(1, 2, "cpu"))
     first = engine.seen.x.shape[1]
     for _ in range(200):  # as if a device had made them
         engine.make_ready()
         engine.count_turn()
     assert isinstance(engine.seen.x, torch.Tensor)
     assert engine.seen.count == first + 200 <= engine.seen.x.shape[1]
+
+
+def test_a_turn_for_which_somebody_makes_room_is_not_repeated_from_one_for_which_nobody_does(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr("meco.engines.model.trust_region.LARGEST", 60)
+    engine, kinds = begun(DeviceStreams(1, 2, "cpu")), {}
+    for _ in range(200):
+        kinds.setdefault(engine.seen.count < 60, set()).add(engine.kind_of_turn())
+        engine.count_turn()
+    assert len(kinds[True]) == len(kinds[False]) == 2  # models are checked now and then
+    assert kinds[True].isdisjoint(kinds[False])

@@ -13,7 +13,7 @@ from meco.engines.de.history import History
 from meco.engines.de.operators import mixed, numbers, positions, stepped_over
 from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
-from meco.errors import UnknownName
+from meco.errors import InvalidInput, UnknownName
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Population, Rule, duel, gain, order
 
@@ -71,6 +71,9 @@ class Shade(RuleEngine):
             raise UnknownName("SHADE preset", preset, PRESETS)
         super().__init__(task, rule, pop_size)
         self.settings = ShadeSettings(**{**vars(PRESETS[preset]), **changes})
+        guides = self.settings.guides
+        if guides is not None and not 0.0 < guides <= 1.0:
+            raise InvalidInput(f"{self.label} needs a share of guides above 0 and up to 1; got {guides}")
 
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
@@ -148,7 +151,7 @@ def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | No
     xp = namespace(u_share)
     size = ranked.shape[1]
     p = 2.0 / size + u_share * (0.2 - 2.0 / size) if share is None else xp.full_like(u_share, share)
-    among = at_least(xp.ceil(p * size), 2.0)
+    among = at_least(xp.ceil(p * size), 2.0)  # no more than N, since no share is above 1
     return rows(ranked, _index(u_guide * among, ranked))
 
 

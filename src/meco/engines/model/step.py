@@ -24,7 +24,7 @@ from meco.engines.model.merit import ABOVE, MERIT, Weights, scale_weights
 from meco.engines.model.program import Rows, solve_program
 from meco.engines.model.quadratic import Quadratic
 
-PASSES = 2
+PASSES = 2  # a third would need the slopes where the step stayed: those at hand are of where it might have moved
 MARGIN = 0.1
 PRICE = 30.0  # of breaking a row, at least: in units where rows and the gradient have length one
 DEAREST = 1e6
