@@ -18,7 +18,8 @@ from meco.blackbox.trace_file import read_trace
 from meco.errors import DamagedFile
 from meco.files.plain import read_plain
 from meco.files.schema import check, read_json
-from meco.results import Evaluations, feasibility_first
+from meco.problems.evaluation import Evaluations
+from meco.results import feasibility_first
 from meco.rules.rule import order
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls
