@@ -200,8 +200,8 @@ class EvaluationTable:
     ) -> None:
         self.counts, self.tolerances, self.as_told = counts, (ineq_tol, eq_tol), as_told
         self.given = self.count = 0  # rows that were known beforehand, and all rows
+        self.leader, self._strict = -1, False  # the best row, and whether it has every g <= 0
         self.best: Best | None = None
-        self._leader, self._strict = -1, False  # the best row until one has every g <= 0, and whether one has
         self._waiting: list[Any] = []  # answers without columns
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
@@ -233,7 +233,7 @@ class EvaluationTable:
         self._columns(self.count)
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
-        other.count, other.best, other._leader, other._strict = self.count, self.best, self._leader, self._strict
+        other.count, other.leader, other.best, other._strict = self.count, self.leader, self.best, self._strict
         return other._taken(late)
 
     def _parts(self) -> tuple[GrowingRows, ...]:
@@ -245,13 +245,13 @@ class EvaluationTable:
         with LOOKING:
             self._waiting += entries
         if self.best is not None and self._strict:
-            for e in entries:
+            for place, e in enumerate(entries, first):
                 if e.f < self.best.f and e.feasible(0.0, self.tolerances[1]):
-                    self.best = Best(e.x, e.f, e.g, e.h, True, True)
+                    self.leader, self.best = place, Best(e.x, e.f, e.g, e.h, True, True)
         elif entries:
             self._columns(self.count)
             self._compete(first)
-        return Evaluations.later(partial(self._columns, self.count), self.best)
+        return Evaluations.later(partial(self._columns, self.count), self.leader, self.best)
 
     def _columns(self, count: int) -> tuple[np.ndarray, ...]:
         """The first so many rows of each column."""
@@ -281,13 +281,13 @@ class EvaluationTable:
     def _compete(self, first: int) -> None:
         """Let the rows from the first on stand against the best before; points with every g <= 0 come before others."""
         rivals = np.arange(first, self.count)
-        if self._leader >= 0:
-            rivals = np.concatenate([[self._leader], rivals])
+        if self.leader >= 0:
+            rivals = np.concatenate([[self.leader], rivals])
         f, g, h = (part.all[rivals][None] for part in (self._f, self._g, self._h))
         strict = Evaluation.of(f, g, h, 0.0, self.tolerances[1])
         self._strict = bool(strict.feasible.any())
         ev = strict if self._strict else Evaluation.of(f, g, h, *self.tolerances)
-        self._leader = at = int(rivals[int(best(feasibility_first(ev))[0])])
+        self.leader = at = int(rivals[int(best(feasibility_first(ev))[0])])
         failed, feasible, _ = self._flags.all[at].tolist()
         self.best = Best(
             self._x.all[at], float(self._f.all[at]), self._g.all[at], self._h.all[at], feasible, not failed

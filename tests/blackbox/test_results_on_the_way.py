@@ -36,7 +36,7 @@ def changes_its_mind(x):
 
 def frozen(result):
     """Everything that a result holds, as bytes and plain values."""
-    columns = {name: getattr(result.evaluations, name).tobytes() for name in COLUMNS}
+    columns = {name: np.asarray(getattr(result.evaluations, name)).tobytes() for name in COLUMNS}
     trace = {name: rows.tobytes() for name, rows in result.trace.items()}
     return columns, trace, result.summary(), repr(result)
 
@@ -107,6 +107,7 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
             strict = every.evaluation(0.0, tolerances[1])
             ev = strict if strict.feasible.any() else Evaluation.of(strict.f, strict.g, strict.h, *tolerances)
             at = int(best(feasibility_first(ev))[0])
+            assert every.leader == at
             assert every.best is not None
             np.testing.assert_array_equal(every.best.x, every.x[at])
             assert every.best[4:6] == (every.feasible[at], not every.failed[at])

@@ -143,13 +143,14 @@ class Evaluations:
     given: np.ndarray
     attempt: np.ndarray
     fault: np.ndarray
-    best: ClassVar[Best | None] = None  # feasibility first
+    leader: int = -1  # the place of the best, feasibility first
+    best: ClassVar[Best | None] = None
 
     @classmethod
-    def later(cls, made: Callable[[], Sequence[np.ndarray]], best: Best | None) -> Evaluations:
+    def later(cls, made: Callable[[], Sequence[np.ndarray]], leader: int, best: Best | None) -> Evaluations:
         """The same, made when a column is looked at; the best of them is known before."""
         columns = object.__new__(cls)
-        vars(columns).update(_made=made, best=best)
+        vars(columns).update(_made=made, leader=leader, best=best)
         return columns
 
     def __getattr__(self, name: str) -> Any:

@@ -16,6 +16,10 @@ PLAN = {
     "pins": {str: str},
     "contenders": [{"label": str, "method": str, "options": {str: object}, "most": Maybe(int)}],
 }  # fmt: skip
+SESSION = {
+    "started": str, "experiments": [str], "runs": int, "seconds": Maybe(float), "processor": str, "cores": Maybe(int),
+    "system": str, "executor": str, "workers": int,
+}  # fmt: skip
 MOST_RUNS = 10_000_000
 
 

@@ -199,7 +199,7 @@ def _provenance(sections: Sequence[Section], results: Results) -> str:
     parts.append(
         "<p>Every run is named by its method, options, policy digest, problem, dimension, instance, budget and seed, "
         "and gives the same result with the same versions of the packages and one thread. "
-        f"Digest of all results: <code>{results.digest[:16]}</code>.</p></section>"
+        f"Digest of all results: <code>{escape(results.digest[:16])}</code>.</p></section>"
     )
     return "".join(parts)
 
