@@ -124,7 +124,7 @@ def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path,
 
 @pytest.mark.parametrize(
     ("fact", "value"),
-    [("started", 5), ("runs", "<b>"), ("workers", None), ("seconds", "1"), ("experiments", "x"), ("cores", [1])],
+    [("started", 5), ("runs", "<b>"), ("workers", 1.5), ("seconds", "1"), ("experiments", "x"), ("cores", [1])],
 )
 def test_a_session_whose_facts_are_of_other_kinds_is_refused_in_a_line(folder, tmp_path, capsys, fact, value):
     results = read_results(folder)
@@ -132,3 +132,8 @@ def test_a_session_whose_facts_are_of_other_kinds_is_refused_in_a_line(folder, t
     write_compact(replace(results, sessions=sessions), tmp_path / COMPACT)
     assert main(["report", str(tmp_path)]) == 2
     assert f".{fact}" in capsys.readouterr().err
+
+
+def test_a_session_that_says_little_has_its_row(folder, tmp_path, capsys):
+    write_compact(replace(read_results(folder), sessions={"a": {}, "b": {"started": None}}), tmp_path / COMPACT)
+    assert "0 (?)" in reported(tmp_path, capsys)[0].text

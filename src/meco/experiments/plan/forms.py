@@ -17,8 +17,8 @@ PLAN = {
     "contenders": [{"label": str, "method": str, "options": {str: object}, "most": Maybe(int)}],
 }  # fmt: skip
 SESSION = {
-    "started": str, "experiments": [str], "runs": int, "seconds": Maybe(float), "processor": str, "cores": Maybe(int),
-    "system": str, "executor": str, "workers": int,
+    "started": Maybe(str), "experiments": Maybe([str]), "runs": Maybe(int), "seconds": Maybe(float),
+    "processor": Maybe(str), "cores": Maybe(int), "system": Maybe(str), "executor": Maybe(str), "workers": Maybe(int),
 }  # fmt: skip
 MOST_RUNS = 10_000_000
 

@@ -25,6 +25,10 @@ METRIC_TEXT = (
     "marked <em>pop</em> take only surviving populations, as the paper's own numbers do; <em>paper</em> is the printed "
     "value.</p>"
 )
+UNTOLD: dict[str, Any] = {  # of a session, where it does not say
+    "started": "", "experiments": [], "runs": 0, "seconds": 0.0, "workers": 0, "executor": "?", "processor": "?",
+    "cores": "?", "system": "?",
+}  # fmt: skip
 VERSIONS = {  # of a session's facts, where it has them
     "meco": "meco", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "cma": "cma", "pymoo": "pymoo",
     "torch": "torch",
@@ -204,8 +208,9 @@ def _provenance(sections: Sequence[Section], results: Results) -> str:
     return "".join(parts)
 
 
-def _session(facts: dict[str, Any]) -> list[Cell]:
-    seconds = float(facts.get("seconds", 0.0))
+def _session(told: dict[str, Any]) -> list[Cell]:
+    facts = UNTOLD | {name: fact for name, fact in told.items() if fact is not None}
+    seconds = float(facts["seconds"])
     names = facts["experiments"]
     return [
         Cell(facts["started"].replace("T", " ").removesuffix("Z"), facts["started"]),
