@@ -23,6 +23,7 @@ import numpy as np
 
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.experiments.plan.experiment import Experiment, Run, TestCase
+from meco.experiments.plan.forms import SESSION
 from meco.experiments.run.checkpoints import NAMES, POINTS, codes, thin
 from meco.experiments.run.folder import write_whole
 from meco.experiments.run.record import Record, checked_record, unpack
@@ -39,7 +40,7 @@ LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 EXACT = ("f", "nu", "score", "snapshot_f", "snapshot_nu", "final_score", "first_score", "seconds")
 TEXT = {
     "format": int, "meco": str, "digest": str, "contenders": [[str]], "cases": [[object]], "notes": {str: str},
-    "failures": {str: str}, "experiments": [str], "sessions": {str: {str: object}},
+    "failures": {str: str}, "experiments": [str], "sessions": {str: SESSION},
 }  # fmt: skip
 FLAGS, COUNTS = ("feasible", "snapshot_feasible"), ("nfev", "nfail")
 
@@ -72,7 +73,9 @@ def write_compact(results: Results, path: Path) -> Path:
         "experiments": [e.to_json() for e in results.experiments],
         "sessions": results.sessions,
     }
-    arrays["text"] = np.frombuffer(json.dumps(text, ensure_ascii=False).encode(), dtype=np.uint8)
+    arrays["text"] = np.frombuffer(
+        json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace"), dtype=np.uint8
+    )
     content = io.BytesIO()
     np.savez(content, **arrays)  # type: ignore[arg-type]
     write_whole(path, lzma.compress(content.getvalue(), preset=9))
