@@ -25,9 +25,9 @@ test-slow: $(VENV)/.dev ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
 
 ATTACK ?= --kind all
-test-attack: $(VENV)/.dev ## Attack it for hours; resumable, outcomes in out/attack (ATTACK="--kind commands --tries 500")
+test-attack: $(VENV)/.dev ## Attack it for hours; resumable, outcomes in out/attack (ATTACK="--tries 5" LONG="--evaluations 1000")
 	$(BIN)/python tests/attack/attack.py $(ATTACK)
-	$(BIN)/python benchmarks/long_runs.py
+	$(BIN)/python benchmarks/long_runs.py $(LONG)
 
 lint: $(VENV)/.dev ## Check style and types, and format
 	$(BIN)/ruff check --fix src tests tools benchmarks examples

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from meco import __version__
 from meco.errors import MecoError
+from meco.files.names import visible
 
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("MECO_TRACEBACK"):
             raise
         code, said = _explained(error)
-        print("meco: " + " ".join(said.split()), file=sys.stderr)
+        print("meco: " + visible(" ".join(said.split())), file=sys.stderr)
         return code
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.arrays import Array, GrowingRows, blank, fused, namespace, rows, surely, to_numpy
-from meco.problems.evaluation import Evaluation
+from meco.problems.evaluation import Best, Evaluation, Evaluations
 from meco.rules.rule import Key, best, not_worse
+
+LOOKING = Lock()  # held while columns are made, or answers begin to wait for them
 
 
 def feasibility_first(ev: Evaluation) -> Key:
@@ -184,77 +188,78 @@ class RunResults(Sequence[RunResult]):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluations:
-    """All evaluations as columns, in the order of the calls: x [n, D], f [n], g [n, p], h [n, q].
-
-    failed marks calls without a usable answer; feasible those within the tolerances; given those
-    that were known beforehand and cost nothing; attempt counts repeated calls of a point.
-    """
-
-    x: np.ndarray
-    f: np.ndarray
-    g: np.ndarray
-    h: np.ndarray
-    failed: np.ndarray
-    feasible: np.ndarray
-    given: np.ndarray
-    attempt: np.ndarray
-    fault: np.ndarray
-    leader: int = -1  # the place of the best, feasibility first
-
-    def __len__(self) -> int:
-        return len(self.f)
-
-    def evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
-        """The same values as the search sees them: [1, n], ..."""
-        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
-
-
 class EvaluationTable:
-    """Evaluations so far, known ones first, then by number or as they came; of each the columns are made once."""
+    """Evaluations so far, known ones first, then by number or as they came; of each the columns are made once.
+
+    Once the best has every g <= 0 only a feasible answer of lesser f can beat it: answers are then asked for that
+    alone, and wait for their columns until somebody looks at one. That may be in another thread of the user's.
+    """
 
     def __init__(
         self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, as_told: bool = False
     ) -> None:
-        self.counts, self.tolerances, self.made, self.leader = counts, (ineq_tol, eq_tol), 0, -1
-        self.as_told = as_told
+        self.counts, self.tolerances, self.as_told = counts, (ineq_tol, eq_tol), as_told
+        self.given = self.count = 0  # rows that were known beforehand, and all rows
+        self.leader, self._strict = -1, False  # the best row, and whether it has every g <= 0
+        self.best: Best | None = None
+        self._waiting: list[Any] = []  # answers without columns
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
-        self._strict = False  # whether the leader has every g <= 0: then only a feasible row of lesser f can beat it
         self._flags = GrowingRows(3, dtype=bool)  # failed, feasible, given
         self._codes = GrowingRows(2, dtype=np.int64)  # attempt, fault
         if known is not None and len(known.f):
             x, f, g, h = known
+            self.given = self.count = len(f)
             self._add(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), given=True)
+            self._compete(0)
 
     def update(self, entries: dict[int, Any]) -> Evaluations:
         """The columns with everything that was entered since; a batch that is under way may have gaps."""
+        made = self.count - self.given
         if self.as_told:
-            self._extend([entries[n] for n in newest(entries, len(entries) - self.made)])
-            self.made = len(entries)
-            return self._columns()
+            return self._taken([entries[n] for n in newest(entries, len(entries) - made)])
         fresh = []
-        while self.made in entries:
-            fresh.append(entries[self.made])
-            self.made += 1
-        self._extend(fresh)
-        beyond = sorted(n for n in entries if n >= self.made) if len(entries) > self.made else []
-        if not beyond:
-            return self._columns()
-        return self._with([entries[n] for n in beyond])
+        while made in entries:
+            fresh.append(entries[made])
+            made += 1
+        columns = self._taken(fresh)
+        if len(entries) == made:
+            return columns
+        return self._with([entries[n] for n in sorted(n for n in entries if n >= made)])
 
     def _with(self, late: list[Any]) -> Evaluations:
         """The columns with calls beyond a gap, which are not kept: what fills the gap comes before them."""
         other = EvaluationTable(self._x.all.shape[1], self.counts, None, *self.tolerances)
+        self._columns(self.count)
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
-        other.leader, other._strict = self.leader, self._strict
-        other._extend(late)
-        return other._columns()
+        other.count, other.leader, other.best, other._strict = self.count, self.leader, self.best, self._strict
+        return other._taken(late)
 
     def _parts(self) -> tuple[GrowingRows, ...]:
         return self._x, self._f, self._g, self._h, self._flags, self._codes
+
+    def _taken(self, entries: Sequence[Any]) -> Evaluations:
+        """The columns with these answers too, the best of which stands against the best before."""
+        first, self.count = self.count, self.count + len(entries)
+        with LOOKING:
+            self._waiting += entries
+        if self.best is not None and self._strict:
+            for place, e in enumerate(entries, first):
+                if e.f < self.best.f and e.feasible(0.0, self.tolerances[1]):
+                    self.leader, self.best = place, Best(e.x, e.f, e.g, e.h, True, True)
+        elif entries:
+            self._columns(self.count)
+            self._compete(first)
+        return Evaluations.later(partial(self._columns, self.count), self.leader, self.best)
+
+    def _columns(self, count: int) -> tuple[np.ndarray, ...]:
+        """The first so many rows of each column."""
+        with LOOKING:
+            waiting, self._waiting = self._waiting, []
+            self._extend(waiting)
+            *values, flags, codes = (part.all[:count] for part in self._parts())
+        return (*values, *flags.T, *codes.T)
 
     def _extend(self, entries: Sequence[Any]) -> None:
         if entries:
@@ -267,31 +272,25 @@ class EvaluationTable:
             self._add(x, np.array([e.f for e in entries]), g, h, codes, given=False)
 
     def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, given: bool) -> None:
-        """Add rows, and let the best of them stand against the best before."""
         ev = Evaluation.of(f[None], g[None], h[None], *self.tolerances)
         unusable = codes[:, 1] != 0
         flags = [ev.failed[0] | unusable, ev.feasible[0] & ~unusable, np.full(len(f), given)]
-        first = len(self._f.all)
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
             kept.extend(more)
-        rivals = np.arange(first, first + len(f))
-        if self._strict:
-            rivals = rivals[flags[1] & (f < self._f.all[self.leader])]
-            if not rivals.size:
-                return
+
+    def _compete(self, first: int) -> None:
+        """Let the rows from the first on stand against the best before; points with every g <= 0 come before others."""
+        rivals = np.arange(first, self.count)
         if self.leader >= 0:
             rivals = np.concatenate([[self.leader], rivals])
-        values = (self._f.all[rivals][None], self._g.all[rivals][None], self._h.all[rivals][None])
-        strict = Evaluation.of(*values, 0.0, self.tolerances[1])  # points with every g <= 0 come before tolerated ones
-        ev = strict if strict.feasible.any() else Evaluation.of(*values, *self.tolerances)
-        self.leader = int(rivals[int(best(feasibility_first(ev))[0])])
-        self._strict = ev is strict
-
-    def _columns(self) -> Evaluations:
-        failed, feasible, given = self._flags.all.T
-        attempt, fault = self._codes.all.T
-        return Evaluations(
-            self._x.all, self._f.all, self._g.all, self._h.all, failed, feasible, given, attempt, fault, self.leader
+        f, g, h = (part.all[rivals][None] for part in (self._f, self._g, self._h))
+        strict = Evaluation.of(f, g, h, 0.0, self.tolerances[1])
+        self._strict = bool(strict.feasible.any())
+        ev = strict if self._strict else Evaluation.of(f, g, h, *self.tolerances)
+        self.leader = at = int(rivals[int(best(feasibility_first(ev))[0])])
+        failed, feasible, _ = self._flags.all[at].tolist()
+        self.best = Best(
+            self._x.all[at], float(self._f.all[at]), self._g.all[at], self._h.all[at], feasible, not failed
         )
 
 

@@ -81,13 +81,16 @@ def test_a_checkpoint_is_the_curve_there_to_a_seventh_of_a_percent_of_the_way_to
     assert kept["score"][-1] == record.score
 
 
-def test_the_best_design_of_each_method_on_each_problem_is_kept(folder, alone):
-    before, after = read_results(folder), read_results(alone)
+@pytest.mark.parametrize(("views", "alike"), [(("ranks",), slice(2, 3)), (("ranks", "trajectories"), slice(3))])
+def test_the_best_design_on_each_problem_is_kept_and_of_each_method_where_it_is_drawn(folder, tmp_path, views, alike):
+    before = read_results(folder)
+    before = replace(before, experiments=[replace(e, views=views) for e in before.experiments])
+    after = read_compact(write_compact(before, tmp_path / COMPACT))
     kept = {run: record.x for run, record in after.runs.items() if record.x}
-    assert len(kept) == 9
+    assert len(kept) == len({run[alike] for run in before.runs})
     for run, x in kept.items():
         assert before.runs[run].x == x
-        rivals = [record.order() for other, record in before.runs.items() if other[:3] == run[:3]]
+        rivals = [record.order() for other, record in before.runs.items() if other[alike] == run[alike]]
         assert before.runs[run].order() == min(rivals)
 
 

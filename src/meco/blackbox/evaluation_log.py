@@ -11,8 +11,8 @@ import numpy as np
 
 from meco.blackbox.answers import NOTHING, Answer, Fault
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
-from meco.results import Evaluations, EvaluationTable, stacked
+from meco.problems.evaluation import Evaluation, Evaluations
+from meco.results import EvaluationTable, stacked
 
 JURY = 9  # well-formed answers whose majority decides what the constraints are
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from meco.blackbox.evaluation_log import LayoutChanged
-from meco.problems.evaluation import Evaluation
-from meco.results import Evaluations, feasibility_first
+from meco.problems.evaluation import Evaluation, Evaluations
+from meco.results import feasibility_first
 from meco.rules.rule import best
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
 from meco.engines.engine import Engine
 from meco.evaluator import Evaluator
+from meco.problems.evaluation import Best
 
 PYTHON = platform.python_version()
 FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
@@ -124,7 +125,7 @@ def make_result(
     every = log.columns(request.dim, request.known, *allowed)
     found = _best(request, every, allowed)
     names = _distinct(log.names(request.names))
-    constr = _constraints(names, found, *allowed) if len(every) else {}
+    constr = _constraints(names, found, *allowed) if every.best is not None else {}
     worst = max((c["violation"] for c in constr.values()), default=0.0) if found.usable else float("nan")
     prices = None if reason == "running" else _multipliers(engine, evaluator, found)
     result = MinimizeResult(
@@ -167,7 +168,7 @@ def _policy(engine: Engine | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _multipliers(engine: Engine | None, evaluator: Evaluator | None, found: _Best) -> np.ndarray | None:
+def _multipliers(engine: Engine | None, evaluator: Evaluator | None, found: Best) -> np.ndarray | None:
     """Lagrange multipliers [C] at the best point, where the engine knows any."""
     if engine is None or evaluator is None or not engine.generation or not found.usable:
         return None
@@ -178,23 +179,11 @@ def _multipliers(engine: Engine | None, evaluator: Evaluator | None, found: _Bes
     return None if prices is None else prices[0]
 
 
-class _Best(NamedTuple):
-    """The point that a run answers with, its values, and what repeated calls of it say."""
-
-    x: np.ndarray
-    f: float
-    g: np.ndarray
-    h: np.ndarray
-    feasible: bool
-    usable: bool
-    repeated: dict[str, Any] | None = None
-
-
-def _best(request: Request, every: Evaluations, allowed: tuple[Any, Any]) -> _Best:
-    if not len(every):
+def _best(request: Request, every: Evaluations, allowed: tuple[Any, Any]) -> Best:
+    if every.best is None:
         x = (request.lower + request.upper) / 2 if request.x0 is None else request.x0[0].copy()
         x = x if request.integrality is None else np.where(request.integrality, np.floor(x), x)
-        return _Best(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
+        return Best(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
     if request.repeats:
         from meco.blackbox.repeats import settled
 
@@ -203,13 +192,11 @@ def _best(request: Request, every: Evaluations, allowed: tuple[Any, Any]) -> _Be
             spread, *others = found.spread
             said: dict[str, Any] = {"calls": found.calls, "mean": found.f, "spread": float(spread)}
             said["constr_spread"] = np.concatenate(others)
-            return _Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True, said)
-    at = every.leader
-    values = every.x[at].copy(), float(every.f[at]), every.g[at], every.h[at]
-    return _Best(*values, bool(every.feasible[at]), not every.failed[at])
+            return Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True, said)
+    return every.best._replace(x=every.best.x.copy())
 
 
-def _constraints(names: Sequence[str], found: _Best, *allowed: Any) -> dict[str, dict[str, float]]:
+def _constraints(names: Sequence[str], found: Best, *allowed: Any) -> dict[str, dict[str, float]]:
     """Value, violation and tolerance of each constraint, inequalities first."""
     g, h = found.g, found.h
     rows = zip(
@@ -234,7 +221,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 def _message(result: MinimizeResult, log: EvaluationLog, detail: str) -> str:
     """All there is to say, in sentences."""
     calls = f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
-    said = [f"Stopped after {calls}: {detail or REASONS[result.stop_reason]}.", *_found(result)]
+    said = [f"Stopped after {calls}: {detail or REASONS[result.stop_reason]}.", *_found(result, log.counts[0])]
     if result.nfail and result.nfail >= FREQUENT * result.nfev:
         kinds = [
             f"{count} {WORDS[fault]}" + (f" (first: {log.first_reason[fault]})" if fault in log.first_reason else "")
@@ -246,7 +233,7 @@ def _message(result: MinimizeResult, log: EvaluationLog, detail: str) -> str:
     return " ".join(said)
 
 
-def _found(result: MinimizeResult) -> list[str]:
+def _found(result: MinimizeResult, n_ineq: int) -> list[str]:
     if result.status == 2:
         return ["No evaluation succeeded; x is only a point inside the bounds."]
     if result.status == 1:
@@ -257,7 +244,7 @@ def _found(result: MinimizeResult) -> list[str]:
             f"({len(hurt)} of {len(result.constr)} violated, worst: {worst} by {hurt[worst]:.6g})."
         ]
     said = [f"Best feasible f = {result.fun:.10g}{_mean_of(result)}."]
-    inequalities = list(result.constr.items())[: result.evaluations.g.shape[1]]
+    inequalities = list(result.constr.items())[:n_ineq]
     worst, over = max(inequalities, key=lambda pair: pair[1]["violation"], default=("", {"violation": 0.0}))
     if over["violation"] > 0:
         said.append(f"No point has every inequality at 0 or below: {worst} is{excess(over)}.")

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from meco.errors import DamagedFile
+from meco.files.names import visible
 from meco.mdp.policy_store import load_policy, policy_names, policy_path, verify
 
 SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list
@@ -44,7 +45,7 @@ def _list(args: argparse.Namespace) -> int:
                 print(f"{name:{width}s}  damaged, see `meco policy verify {name}`")
                 continue
             suite, dim, controls, seed, commit = ("-" if metadata.get(k) is None else str(metadata[k]) for k in SHOWN)
-            print(f"{name:{width}s}  {suite:10s} {dim:>4s}  {controls:10s} {seed:>6s}  {commit[:12]}")
+            print(visible(f"{name:{width}s}  {suite:10s} {dim:>4s}  {controls:10s} {seed:>6s}  {commit[:12]}"))
     return 0
 
 
@@ -61,7 +62,7 @@ def _show(args: argparse.Namespace) -> int:
         print(json.dumps(metadata))
         return 0
     for name, value in metadata.items():
-        print(f"{name:16s} {value if isinstance(value, str) else json.dumps(value)}")
+        print(visible(f"{name:16s} {value if isinstance(value, str) else json.dumps(value)}"))
     return 0
 
 
@@ -75,7 +76,7 @@ def _verify(args: argparse.Namespace) -> int:
         for name, wrong in found.items():
             print(f"{name}: {'whole' if not wrong else 'NOT as it should be'}")
             for complaint in wrong:
-                print(f"  {complaint}")
+                print(visible(f"  {complaint}"))
         if not found:
             print("no policy is installed; `meco train` makes one")
     return 1 if any(found.values()) else 0

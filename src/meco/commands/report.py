@@ -23,6 +23,7 @@ def run(args: argparse.Namespace) -> int:
     from meco.experiments.run.compact import write_compact
     from meco.experiments.run.folder import COMPACT
     from meco.experiments.run.store import Store, read_results
+    from meco.files.names import visible
 
     if args.merge:
         with Store.campaign(args.folder) as store:
@@ -32,5 +33,5 @@ def run(args: argparse.Namespace) -> int:
         with Store(args.folder) as store:
             print(f"wrote {write_compact(store.results(), Path(args.folder) / COMPACT)}")
     for line in write_report(args.folder, page_only=args.page_only).lines:
-        print(line)
+        print(visible(line))  # names of experiments and methods may be a stranger's
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,11 +16,12 @@ from meco.blackbox.tolerances import recorded
 from meco.blackbox.trace_file import read_trace
 from meco.errors import DamagedFile
 from meco.files.plain import read_plain
-from meco.files.schema import check, read_json
-from meco.results import Evaluations, feasibility_first
+from meco.files.schema import check, parse_json, read_json
+from meco.problems.evaluation import Evaluations
+from meco.results import feasibility_first
 from meco.rules.rule import order
 
-LARGEST_FILE = 1 << 30  # bytes of the times of calls
+LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
 POINTS = 300  # of a curve, at most
 BEST = 20  # points drawn across the variables
 LATELY = 100  # evaluations over which a constraint's keeping is counted
@@ -121,10 +121,12 @@ def _failures(fault: np.ndarray) -> dict[str, int]:
 def _reasons(folder: Path) -> list[str]:
     """The latest failures in words."""
     try:
-        lines = (folder / "failures.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()[-REASONS:]
-        return [f"evaluation {row['number'] + 1}: {row['reason']}" for row in map(json.loads, lines)]
-    except (OSError, ValueError, KeyError, TypeError):
+        lines = read_plain(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-REASONS:]
+        rows = [parse_json(line, "failures.jsonl") for line in lines]
+        check(rows, [{"number": int, "reason": str}], "failures.jsonl")
+    except (OSError, DamagedFile):
         return []
+    return [f"evaluation {row['number'] + 1}: {row['reason']}" for row in rows]
 
 
 def _result(folder: Path) -> dict[str, Any] | None:

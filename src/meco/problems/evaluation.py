@@ -1,10 +1,11 @@
-"""What one call of a problem says about each candidate."""
+"""What one call of a problem says about each candidate, and what all calls of a run said."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -111,3 +112,59 @@ def absent(like: Evaluation, count: int) -> Evaluation:
         xp.ones((runs, count), **flags),
         xp.zeros((runs, count), **flags),
     )
+
+
+class Best(NamedTuple):
+    """The point that a run answers with, its values, and what repeated calls of it say."""
+
+    x: np.ndarray
+    f: float
+    g: np.ndarray
+    h: np.ndarray
+    feasible: bool
+    usable: bool
+    repeated: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluations:
+    """All evaluations as columns, in the order of the calls: x [n, D], f [n], g [n, p], h [n, q].
+
+    failed marks calls without a usable answer; feasible those within the tolerances; given those
+    that were known beforehand and cost nothing; attempt counts repeated calls of a point.
+    """
+
+    x: np.ndarray
+    f: np.ndarray
+    g: np.ndarray
+    h: np.ndarray
+    failed: np.ndarray
+    feasible: np.ndarray
+    given: np.ndarray
+    attempt: np.ndarray
+    fault: np.ndarray
+    leader: int = -1  # the place of the best, feasibility first
+    best: ClassVar[Best | None] = None
+
+    @classmethod
+    def later(cls, made: Callable[[], Sequence[np.ndarray]], leader: int, best: Best | None) -> Evaluations:
+        """The same, made when a column is looked at; the best of them is known before."""
+        columns = object.__new__(cls)
+        vars(columns).update(_made=made, leader=leader, best=best)
+        return columns
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.__dataclass_fields__ or "_made" not in vars(self):
+            raise AttributeError(name)
+        vars(self).update(zip(self.__dataclass_fields__, self._made()))
+        return vars(self)[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*self.__dataclass_fields__, "best")}
+
+    def __len__(self) -> int:
+        return len(self.f)
+
+    def evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
+        """The same values as the search sees them: [1, n], ..."""
+        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)

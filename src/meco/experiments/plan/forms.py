@@ -16,6 +16,10 @@ PLAN = {
     "pins": {str: str},
     "contenders": [{"label": str, "method": str, "options": {str: object}, "most": Maybe(int)}],
 }  # fmt: skip
+SESSION = {
+    "started": Maybe(str), "experiments": Maybe([str]), "runs": Maybe(int), "seconds": Maybe(float),
+    "processor": Maybe(str), "cores": Maybe(int), "system": Maybe(str), "executor": Maybe(str), "workers": Maybe(int),
+}  # fmt: skip
 MOST_RUNS = 10_000_000
 
 

@@ -119,7 +119,7 @@ PAPER: Registry[Experiment] = Registry(
             PAPER_EIGHT,
             budget=2500,
             about="Mean and deviation of f over feasible runs; where no run is feasible, the mean violation.",
-            views=("summary", "values", "ranks", "critical", "feasibility"),
+            views=("summary", "values", "ranks", "critical", "pairs", "feasibility"),
             printed="realworld",
             quick=(*SHADE_FAMILY, "MeCO"),
             focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES"),

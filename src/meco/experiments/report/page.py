@@ -25,6 +25,10 @@ METRIC_TEXT = (
     "marked <em>pop</em> take only surviving populations, as the paper's own numbers do; <em>paper</em> is the printed "
     "value.</p>"
 )
+UNTOLD: dict[str, Any] = {  # of a session, where it does not say
+    "started": "", "experiments": [], "runs": 0, "seconds": 0.0, "workers": 0, "executor": "?", "processor": "?",
+    "cores": "?", "system": "?",
+}  # fmt: skip
 VERSIONS = {  # of a session's facts, where it has them
     "meco": "meco", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "cma": "cma", "pymoo": "pymoo",
     "torch": "torch",
@@ -199,13 +203,14 @@ def _provenance(sections: Sequence[Section], results: Results) -> str:
     parts.append(
         "<p>Every run is named by its method, options, policy digest, problem, dimension, instance, budget and seed, "
         "and gives the same result with the same versions of the packages and one thread. "
-        f"Digest of all results: <code>{results.digest[:16]}</code>.</p></section>"
+        f"Digest of all results: <code>{escape(results.digest[:16])}</code>.</p></section>"
     )
     return "".join(parts)
 
 
-def _session(facts: dict[str, Any]) -> list[Cell]:
-    seconds = float(facts.get("seconds", 0.0))
+def _session(told: dict[str, Any]) -> list[Cell]:
+    facts = UNTOLD | {name: fact for name, fact in told.items() if fact is not None}
+    seconds = float(facts["seconds"])
     names = facts["experiments"]
     return [
         Cell(facts["started"].replace("T", " ").removesuffix("Z"), facts["started"]),

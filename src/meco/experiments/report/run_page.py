@@ -27,7 +27,7 @@ LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of o
 def write_report(result: Any, path: Any) -> Path:
     """Write the page of a result of minimize(), an Optimizer or a run folder; it needs nothing beside itself."""
     place = Path(path)
-    place.write_text(compose_run(result), encoding="utf-8")
+    place.write_text(compose_run(result), encoding="utf-8", errors="backslashreplace")
     return place
 
 

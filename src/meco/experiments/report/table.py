@@ -119,11 +119,16 @@ def _class(names: str) -> str:
     return f' class="{names}"' if names else ""
 
 
+def _in_a_line(text: str) -> str:
+    """The text without ends of lines, of which every program knows others: what follows one is no longer a comment."""
+    return " ".join(text.splitlines())
+
+
 # -- LaTeX -----------------------------------------------------------------------------------
 
 _TEX = {
     "&": r"\&", "%": r"\%", "#": r"\#", "_": r"\_", "$": r"\$", "{": r"\{", "}": r"\}", "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": "$<$", ">": "$>$", "|": "$|$", "\n": " ",
+    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": "$<$", ">": "$>$", "|": "$|$",
     "ν": r"$\nu$", "ε": r"$\epsilon$", "–": "--", "±": r"$\pm$", "∞": r"$\infty$", "²": r"$^2$", "Δ": r"$\Delta$",
     "≤": r"$\leq$", "×": r"$\times$",
 }  # fmt: skip
@@ -133,7 +138,7 @@ def to_latex(table: Table) -> str:
     """The table with booktabs rules; best bold, second underlined."""
     align = "".join("l" if c.head or c.left or i == 0 else "r" for i, c in enumerate(table.columns))
     lines = [
-        "% " + table.title.replace("\n", " "),
+        "% " + _in_a_line(table.title),
         r"\begin{tabular}{" + align + "}",
         r"\toprule",
         " & ".join(_tex(c.label) for c in table.columns) + r" \\",
@@ -161,7 +166,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _tex(text: str) -> str:
-    escaped = "".join(_TEX.get(char, char) for char in text)
+    escaped = "".join(_TEX.get(char, char) for char in _in_a_line(text))
     escaped = re.sub(r"^[\[*]", r"{\g<0>}", escaped)  # the line break before it would read it as its own argument
     return re.sub(r"(?<![\w.])(-?\d[\d.]*)e(-?\d+)", r"$\1\\mathrm{e}{\2}$", escaped)
 
@@ -185,7 +190,7 @@ def _markdown(cell: Cell) -> str:
 
 def _unbroken(text: str) -> str:
     """Text that ends neither its cell nor its row."""
-    return text.replace("|", r"\|").replace("\n", " ")
+    return _in_a_line(text).replace("|", r"\|")
 
 
 # -- CSV -------------------------------------------------------------------------------------

@@ -26,10 +26,15 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, int) else value
 
 
+def told(value: Any) -> Any:
+    """The value as SQLite keeps it: what UTF-8 cannot say is spelt out, as in our other files."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
 def put(db: sqlite3.Connection, table: str, row: Sequence[Any], keep: bool = False) -> None:
     """Write a row, named by its first value, and its checksum; keep: a row that is there stays as it is."""
-    verb, marks = ("IGNORE" if keep else "REPLACE"), ",".join("?" * len(row))
-    db.execute(f"INSERT OR {verb} INTO {table} VALUES ({marks})", tuple(row))
+    verb, marks, row = ("IGNORE" if keep else "REPLACE"), ",".join("?" * len(row)), [told(v) for v in row]
+    db.execute(f"INSERT OR {verb} INTO {table} VALUES ({marks})", row)
     note(db, table, row, keep)
 
 

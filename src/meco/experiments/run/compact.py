@@ -15,7 +15,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.experiments.plan.experiment import Experiment, Run, TestCase
+from meco.experiments.plan.forms import SESSION
 from meco.experiments.run.checkpoints import NAMES, POINTS, codes, thin
 from meco.experiments.run.folder import write_whole
 from meco.experiments.run.record import Record, checked_record, unpack
@@ -39,7 +40,7 @@ LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 EXACT = ("f", "nu", "score", "snapshot_f", "snapshot_nu", "final_score", "first_score", "seconds")
 TEXT = {
     "format": int, "meco": str, "digest": str, "contenders": [[str]], "cases": [[object]], "notes": {str: str},
-    "failures": {str: str}, "experiments": [str], "sessions": {str: {str: object}},
+    "failures": {str: str}, "experiments": [str], "sessions": {str: SESSION},
 }  # fmt: skip
 FLAGS, COUNTS = ("feasible", "snapshot_feasible"), ("nfev", "nfail")
 
@@ -72,7 +73,9 @@ def write_compact(results: Results, path: Path) -> Path:
         "experiments": [e.to_json() for e in results.experiments],
         "sessions": results.sessions,
     }
-    arrays["text"] = np.frombuffer(json.dumps(text, ensure_ascii=False).encode(), dtype=np.uint8)
+    arrays["text"] = np.frombuffer(
+        json.dumps(text, ensure_ascii=False).encode("utf-8", "backslashreplace"), dtype=np.uint8
+    )
     content = io.BytesIO()
     np.savez(content, **arrays)  # type: ignore[arg-type]
     write_whole(path, lzma.compress(content.getvalue(), preset=9))
@@ -91,33 +94,31 @@ def _numbers(records: Sequence[Record]) -> dict[str, np.ndarray]:
     return made
 
 
-def _groups(runs: Mapping[Run, Record], key: Callable[[Run], Hashable]) -> list[list[tuple[int, Record]]]:
-    """Numbers and records of the runs that have something in common."""
-    groups: dict[Hashable, list[tuple[int, Record]]] = {}
-    for i, (run, record) in enumerate(runs.items()):
-        groups.setdefault(key(run), []).append((i, record))
+def _groups(runs: Iterable[Run], key: Callable[[Run], Hashable]) -> list[list[Run]]:
+    """The runs that have something in common."""
+    groups: dict[Hashable, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
     return list(groups.values())
 
 
 def _with_curves(runs: Mapping[Run, Record]) -> list[int]:
     """Which runs keep a curve: at even ranks among those of a method on a problem."""
-    shown = []
-    for members in _groups(runs, lambda run: run[:3]):
-        ranked = [i for i, _ in sorted(members, key=lambda member: member[1].score)]
+    shown, place = [], {run: i for i, run in enumerate(runs)}
+    for group in _groups(runs, lambda run: run[:3]):
+        ranked = sorted(group, key=lambda run: runs[run].score)
         even = np.linspace(0, len(ranked) - 1, min(CURVES, len(ranked))).round().astype(int)
-        shown += [ranked[k] for k in even]
+        shown += [place[ranked[k]] for k in even]
     return sorted(shown)
 
 
 def _with_designs(results: Results) -> list[int]:
     """Which runs keep their design: the best on each problem, and each method's best where a view draws them."""
-    drawn = {run for e in results.experiments if DRAWN & set(e.views) for _, run in e.wanted()}
-    each = _groups(results.runs, lambda run: run[:3] if run in drawn else None)
-    best = [
-        min(members, key=lambda member: member[1].order())[0]
-        for members in (*_groups(results.runs, lambda run: run.case), *each)
-    ]
-    return sorted(set(best))
+    runs, views = results.runs, (e for e in results.experiments if DRAWN & set(e.views))
+    drawn = [run for e in views for _, run in e.wanted() if run in runs]
+    groups = (*_groups(runs, lambda run: run.case), *_groups(drawn, lambda run: run[:3]))
+    best = {min(group, key=lambda run: runs[run].order()) for group in groups}
+    return [i for i, run in enumerate(runs) if run in best]
 
 
 def _steered(results: Results) -> list[int]:

@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from meco.errors import DamagedFile, MecoError
-from meco.files.atomic import write_bytes
+from meco.files.atomic import write_bytes, write_text
 
 STORE = "results.sqlite"  # every run with its whole curve: what a campaign writes
 COMPACT = "runs.npz.xz"  # the same in little room: what the repository keeps
@@ -22,7 +22,7 @@ class StoreError(MecoError, OSError):
 def write_whole(path: Path, content: str | bytes) -> None:
     """The whole file or none of it."""
     try:
-        write_bytes(path, content.encode() if isinstance(content, str) else content)
+        write_text(path, content) if isinstance(content, str) else write_bytes(path, content)
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror}; nothing of it was kept") from error
 

@@ -15,6 +15,7 @@ from typing import Any
 from meco import __version__
 from meco.errors import DamagedFile, InvalidInput
 from meco.experiments.plan.experiment import Experiment, Run
+from meco.experiments.plan.forms import SESSION
 from meco.experiments.run import checksums
 from meco.experiments.run.compact import read_compact
 from meco.experiments.run.folder import COMPACT, STORE, StoreError, has_store, unwritten
@@ -188,7 +189,7 @@ class Store:
         if experiment.name in known:
             experiment = known[experiment.name].joined(experiment)
         with self._writing() as db:
-            row = (experiment.name, experiment.to_json())
+            row = [checksums.told(text) for text in (experiment.name, experiment.to_json())]
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec", row
             )
@@ -268,7 +269,7 @@ class Store:
     def sessions(self) -> dict[str, dict[str, Any]]:
         """With what and where results were made."""
         found = {str(name): parse_json(facts, f"{self.path}: sessions") for name, facts in self._rows("sessions", "id")}
-        check(found, {str: {str: object}}, f"{self.path}: sessions")
+        check(found, {str: SESSION}, f"{self.path}: sessions")
         return found
 
     def digest(self) -> str:

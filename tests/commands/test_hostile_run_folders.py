@@ -1,0 +1,85 @@
+"""Whatever text a run folder holds, its page and what is told of it to a browser are the same with other words."""
+
+from __future__ import annotations
+
+import json
+import os
+from html.parser import HTMLParser
+
+import pytest
+
+import meco
+from meco.cli import main
+from meco.commands.watched import seen
+from meco.files.names import visible
+
+HOSTILE = [
+    "\"'><script>alert(1)</script><!--</style></svg></title><img src=x onerror=alert(2)>&lt;",
+    "\r\n\u2028\x0b|x|",
+    "\ud800 \x00 \uffff \x1b[2J \u202e",
+]
+
+
+class Elements(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, *(name for name, _ in attrs)))
+
+    def handle_comment(self, data):
+        self.found.append(("comment", data))
+
+
+def run(folder, more):
+    """A run whose constraints, failures and notes say more."""
+
+    def fun(x):
+        if x[0] > 1.0:
+            raise ValueError(f"no mesh{more}")
+        return {"f": float(x @ x), "g": {f"reach{more}": 0.5 - x[0]}, "h": {f"tie{more}": x[1] - x[2]}}
+
+    result = meco.minimize(fun, [(-2.0, 2.0)] * 3, method="SHADE", budget=80, seed=1, checkpoint=folder)
+    result.notes.append(f"a note{more}")
+    result.versions["policy"] = f"a name{more}"
+    return result
+
+
+@pytest.mark.parametrize("more", HOSTILE)
+def test_the_page_of_a_run_with_hostile_texts_has_the_elements_of_any_other(tmp_path, more):
+    plain, hostile = (
+        Elements(run(tmp_path / name, text).report(tmp_path / f"{name}.html").read_text(encoding="utf-8")).found
+        for name, text in (("plain", " and more"), ("hostile", more))
+    )
+    assert hostile == plain
+    assert plain.count(("script",)) == 1
+
+
+@pytest.mark.parametrize("more", HOSTILE)
+def test_what_a_browser_is_told_of_such_a_folder_is_json(tmp_path, more):
+    run(tmp_path / "r", more)
+    told = json.loads(json.dumps(seen(tmp_path / "r")), parse_constant=pytest.fail)
+    assert [c["name"][:3] for c in told["constraints"]] == ["rea", "tie"]
+    assert all("no mesh" in reason for reason in told["reasons"])
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b'{"number": "1", "reason": 2}', b"\xff\xfe", b"[1]", None])
+def test_failures_that_cannot_be_read_are_not_told(tmp_path, content):
+    run(tmp_path / "r", "")
+    file = tmp_path / "r" / "failures.jsonl"
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content)
+    elif hasattr(os, "mkfifo"):
+        os.mkfifo(file)  # a pipe never ends
+    assert seen(tmp_path / "r")["reasons"] == []
+
+
+def test_names_of_others_do_not_command_the_terminal(tmp_path, capsys):
+    assert visible("a\x1b[2Jb\r\u202ec\ud800\tν – \n") == "a\\x1b[2Jb\\r\\u202ec\\ud800\tν – \n"
+    assert main(["solve", "no\x1b[2Jsuch", "--quiet"]) == 2
+    assert main(["policy", "show", str(tmp_path / "p\x1b[2J.npz")]) == 2
+    assert "\x1b" not in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""Whatever text a stranger's store holds, the page is the same page with other words in it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import fields, replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from meco.cli import main
+from meco.experiments.plan.experiment import Contender, Experiment, Run
+from meco.experiments.run.compact import write_compact
+from meco.experiments.run.folder import COMPACT, STORE
+from meco.experiments.run.results import Results
+from meco.experiments.run.store import Store, read_results
+
+KEPT = ("views", "printed")  # of a plan: words that choose what is shown
+SENTENCE = " and more"
+HOSTILE = {
+    "markup": "\"'><script>alert(1)</script><!--</style></svg></title><img src=x onerror=alert(2)>&lt;&#x3c;",
+    "lines": "\r\\input{evil}\r\n|x|\u2028\x0b",
+    "what no file can say": "\ud800 \x00 \uffff \x1b[2J \u202e",
+}
+
+
+class Skeleton(HTMLParser):
+    """Elements with the names of their attributes, and the text between them."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.parts, self.text = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.parts.append((tag, *(name for name, _ in attrs)))
+
+    def handle_endtag(self, tag):
+        self.parts.append(("/", tag))
+
+    def handle_comment(self, data):
+        self.parts.append(("comment", data))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def worded(value, more):
+    """The same value, with more text at the end of every text in it, names of fields included."""
+    if isinstance(value, str):
+        return value + more
+    if isinstance(value, dict):
+        return {worded(k, more): worded(v, more) for k, v in value.items()}
+    return [worded(v, more) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def of_a_stranger(results, more):
+    """The same results with more text wherever a store holds any."""
+
+    def run(known):
+        method, options, case, seed = known
+        told = json.dumps(worded(json.loads(options), more), separators=(",", ":"))
+        return Run(method + more, told, case._replace(problem=case.problem + more, instance=case.instance + more), seed)
+
+    def plan(known):
+        texts = {f.name: worded(getattr(known, f.name), more) for f in fields(Experiment) if f.name not in KEPT}
+        contenders = [
+            Contender(c.label + more, c.method + more, worded(c.options, more), c.most) for c in known.contenders
+        ]
+        return replace(known, **texts | {"contenders": tuple(contenders), "notes": ("note" + more,)})
+
+    return Results(
+        results.meco,
+        {run(name): replace(record, notes=record.notes + more) for name, record in results.runs.items()},
+        {run(name): reason + more for name, reason in results.failures.items()},
+        [plan(experiment) for experiment in results.experiments],
+        {
+            name + more: {k: v if k in ("started",) else worded(v, more) for k, v in facts.items()}
+            for name, facts in results.sessions.items()
+        },
+        more.strip() + results.digest,
+    )
+
+
+def reported(folder, capsys):
+    assert main(["report", str(folder)]) == 0, capsys.readouterr().err
+    out = capsys.readouterr().out
+    return Skeleton((folder / "report.html").read_text(encoding="utf-8")), out
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("packed", [True, False], ids=["compact file", "store"])
+def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path, capsys, kind, packed):
+    pages = []
+    for more in (SENTENCE, HOSTILE[kind]):
+        place = tmp_path / str(len(pages))
+        place.mkdir()
+        results = of_a_stranger(read_results(folder), more)
+        if packed:
+            write_compact(results, place / COMPACT)
+        else:
+            with Store.campaign(place) as store:
+                store.merge(results)
+            with sqlite3.connect(place / STORE) as db:
+                said = more.encode(errors="replace").decode()
+                db.execute("UPDATE meta SET value = value || ? WHERE name = 'meco'", (said,))
+                db.execute("DROP TABLE checksums")
+            db.close()
+        pages.append(reported(place, capsys))
+    (plain, _), (hostile, said) = pages
+    assert hostile.parts == plain.parts
+    assert ("script",) in plain.parts
+    assert not set(said) & set("\x00\x1b\r\x0b\u2028\u202e")
+    for drawing in (place / "figures").glob("*.svg"):
+        ElementTree.parse(drawing)
+    for table in (place / "tables").glob("*.tex"):
+        comment, *rest = table.read_bytes().decode().splitlines()  # at every character that ends a line somewhere
+        assert comment.startswith("% ")
+        assert "\\input" not in "".join(rest)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [("started", 5), ("runs", "<b>"), ("workers", 1.5), ("seconds", "1"), ("experiments", "x"), ("cores", [1])],
+)
+def test_a_session_whose_facts_are_of_other_kinds_is_refused_in_a_line(folder, tmp_path, capsys, fact, value):
+    results = read_results(folder)
+    sessions = {name: facts | {fact: value} for name, facts in results.sessions.items()}
+    write_compact(replace(results, sessions=sessions), tmp_path / COMPACT)
+    assert main(["report", str(tmp_path)]) == 2
+    assert f".{fact}" in capsys.readouterr().err
+
+
+def test_a_session_that_says_little_has_its_row(folder, tmp_path, capsys):
+    write_compact(replace(read_results(folder), sessions={"a": {}, "b": {"started": None}}), tmp_path / COMPACT)
+    assert "0 (?)" in reported(tmp_path, capsys)[0].text
