@@ -2,7 +2,7 @@
 
 Contours of the objective from dark (low) to light. The feasible set is clear and outlined, the rest is
 veiled, what fails is grey; equalities are red lines. A star is the known point, yellow where it is the optimum.
-Small missions are maps.
+Missions are maps.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def draw_formula(ax: Any, problem: Problem, family: Family) -> None:
 
 
 def draw_map(ax: Any, problem: Problem) -> None:
-    """Sensors, obstacles and the known flight of a small mission."""
+    """Sensors, obstacles and the known flight of a drawn mission."""
     chart: dict[str, np.ndarray] = problem.formula.numbers["map"]  # type: ignore[attr-defined]
     for x0, y0, x1, y1 in chart["boxes"].T:
         ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, color="#c9ccd1"))

@@ -134,7 +134,7 @@ def test_most_of_a_small_budget_of_cobyqa_is_for_its_search():
         ({}, [1e-8, 1e-8, 1e-4]),
     ],
 )
-@pytest.mark.parametrize("method", ["SHADE-FR", DEFAULT, "COLSHADE"])
+@pytest.mark.parametrize("method", ["SHADE-FR", DEFAULT, "TR-ES", "COLSHADE"])
 def test_tolerances_are_numbers_lists_or_dicts_by_name(tolerances, wanted, method):
     result = meco.minimize(named, BOX, **{**QUICK, "method": method}, **tolerances)
     assert [c["tolerance"] for c in result.constr.values()] == wanted
@@ -229,6 +229,8 @@ class Sum:
         ({"batch": 4}, "SHADE-FR has no option 'batch'"),
         ({"method": DEFAULT, "batch": 0}, "batch must be at least 1"),
         ({"method": DEFAULT, "pop_size": 9}, f"{DEFAULT} has no option 'pop_size'"),
+        ({"method": "TR-ES", "batch": 0}, "batch must be at least 1"),
+        ({"method": "TR-ES", "pop_size": 9}, "TR-ES has no option 'pop_size'"),
         ({"seed": "one"}, "whole number or a NumPy generator"),
         ({"rng": 3}, "give one of them"),
         ({"callback": lambda x, convergence: None}, r"got one that takes \(x, convergence\)"),

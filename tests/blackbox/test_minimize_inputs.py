@@ -274,7 +274,7 @@ OTHERS = ("integrality", "evaluated", "constraint_names", "on_error", "stop", "p
 @pytest.mark.parametrize("name", NUMBERS + OTHERS)
 def test_whatever_is_given_is_used_or_refused_in_our_words(name):
     for value in (*WRONG, *((HUGE, -HUGE, math.inf, -math.inf, math.nan) if name in NUMBERS else ())):
-        for method in ("SHADE", DEFAULT):
+        for method in ("SHADE", DEFAULT, "TR-ES"):
             with suppress(MecoError), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 meco.minimize(lambda x: float(x @ x), [(-5, 5)] * 2, **{"method": method, "budget": 9, name: value})

@@ -73,7 +73,7 @@ def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, ofte
         assert after - 40 <= often[-1] <= after  # all but the generation that was under way
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "SHADE", "MeCO"])
+@pytest.mark.parametrize("method", [DEFAULT, "TR-ES", "SHADE", "MeCO"])
 def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
     options = {"method": method, "budget": 120, "seed": 2}
     for after in (60, 7, 31):
@@ -85,7 +85,7 @@ def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
     assert often[-1] > 40
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "SHADE-FR"])
+@pytest.mark.parametrize("method", [DEFAULT, "TR-ES", "SHADE-FR"])
 def test_known_points_are_told_once_in_all(tmp_path, method, often):
     known = np.random.default_rng(3).integers(-5, 4, (70, 3)).astype(float)
     values = [fun(x) for x in np.where(known > 3.5, 0.0, known)]
@@ -99,11 +99,12 @@ def test_known_points_are_told_once_in_all(tmp_path, method, often):
     assert often[-1] > 0
 
 
+@pytest.mark.parametrize("method", [DEFAULT, "TR-ES"])
 @pytest.mark.parametrize("batch", [1, 4])
-def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatch, batch, often):
+def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatch, method, batch, often):
     fits, fit = [], look.least_change
     monkeypatch.setattr(look, "least_change", lambda *args: fits.append(1) or fit(*args))
-    options = {"method": DEFAULT, "budget": 120, "seed": 3, "batch": batch}
+    options = {"method": method, "budget": 120, "seed": 3, "batch": batch}
     meco.minimize(fun, BOX, **options)
     whole, fits[:] = len(fits), []
     cut_off(tmp_path / "run", 103, **options)
@@ -188,8 +189,9 @@ def test_a_state_of_other_answers_is_not_used(tmp_path, often):
     assert often == [0]
 
 
-def test_a_target_that_an_earlier_answer_meets_ends_the_resumed_run_there(tmp_path, often):
-    options = {"method": DEFAULT, "budget": 100, "seed": 1}
+@pytest.mark.parametrize("method", [DEFAULT, "TR-ES"])
+def test_a_target_that_an_earlier_answer_meets_ends_the_resumed_run_there(tmp_path, method, often):
+    options = {"method": method, "budget": 100, "seed": 1}
     whole = meco.minimize(fun, BOX, **options)
     cut_off(tmp_path / "run", 90, **options)
     target = float(whole.trace["f"][30])

@@ -12,12 +12,13 @@ def fun(x):
     return x @ x, [1.0 - x[0]]
 
 
-def run(folder, method=DEFAULT, budget=90, **options):
+def run(folder, method, budget=90, **options):
     return meco.minimize(fun, [(-5, 5)] * 3, budget=budget, method=method, seed=2, checkpoint=folder, **options)
 
 
-def test_a_line_holds_what_the_trace_of_the_result_holds(tmp_path):
-    trace = run(tmp_path).trace
+@pytest.mark.parametrize("method", [DEFAULT, "TR-ES"])
+def test_a_line_holds_what_the_trace_of_the_result_holds(tmp_path, method):
+    trace = run(tmp_path, method).trace
     rows = read_trace(tmp_path / "trace.jsonl")
     assert [row["nfev"] for row in rows] == trace["nfev"].tolist()
     for name in ("delta", "theta", "share", "sigma"):
@@ -34,7 +35,7 @@ def test_a_method_that_tells_nothing_leaves_no_file(tmp_path):
     assert not (tmp_path / "trace.jsonl").exists()
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "MeCO", "MA-ES"])
+@pytest.mark.parametrize("method", [DEFAULT, "TR-ES", "MeCO", "MA-ES"])
 def test_an_interrupted_run_leaves_the_same_file_in_the_end(tmp_path, method):
     run(tmp_path / "whole", method)
     calls = []

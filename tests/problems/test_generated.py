@@ -257,7 +257,7 @@ def test_few_shapes_keep_lockstep_wide():
 
 
 @pytest.mark.parametrize("name", MISSIONS)
-def test_small_missions_give_what_a_mission_file_would(name):
+def test_drawn_missions_give_what_a_mission_file_would(name):
     batch = make_batch(name, range(5))
     x = points(batch, 60)
     h = batch.raw(x)[2]

@@ -77,7 +77,7 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
     """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy".
 
     "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
-    "generated-confirm" are those of one set. There dim goes to all but the small missions, which keep theirs.
+    "generated-confirm" are those of one set. There dim goes to all but the missions, which keep theirs.
     """
     if name not in SUITES:
         raise UnknownName("suite", name, SUITES)

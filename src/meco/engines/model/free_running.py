@@ -3,7 +3,8 @@
 A turn of the engine has a step that is judged when its answer comes, and further points that are not: other steps of
 the same models, points they know least about, offspring. Here the step of a turn is given out first. Whoever asks
 before it is answered gets a further point, of models that have been fitted to all answers so far, and none that lies
-where one is outstanding. With the answer of the step the turn ends, and the next one to ask gets the next step.
+where one is outstanding, unless a lattice has no other place. With the answer of the step the turn ends, and the
+next one to ask gets the next step.
 """
 
 from __future__ import annotations

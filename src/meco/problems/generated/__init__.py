@@ -1,7 +1,7 @@
 """Generated problems: a seed gives a problem, for training and judging policies on none of any suite.
 
 A family (families.py) names an objective (objectives.py), constraints (constraints.py) and failures
-(failures.py), or a kind of small mission (small_missions.py). A seed draws a member of it (draw.py). Many members
+(failures.py), or a kind of mission (drawn_missions.py). A seed draws a member of it (draw.py). Many members
 of one family are evaluated in one call (batch.py), on any array library.
 
     make_batch("bowl-linear", seeds=range(1000), dim=10)   # [1000, N, 10] -> f, g, h
@@ -30,7 +30,7 @@ def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> Pro
     """Problems of one family, one for each seed, that are evaluated in one call; D is 10 unless given."""
     from meco.problems.generated.batch import ProblemBatch  # names alone are asked for far more often
     from meco.problems.generated.draw import draw_problem
-    from meco.problems.generated.small_missions import draw_mission
+    from meco.problems.generated.drawn_missions import draw_mission
 
     if family not in GENERATED:
         raise UnknownName("family of generated problems", family, GENERATED)

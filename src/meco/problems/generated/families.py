@@ -14,10 +14,8 @@ from meco.errors import UnknownName
 
 THIRD = 0  # as a count: a third of the variables, at least one
 Blocks = tuple[tuple[str, int], ...]  # kinds of constraints and how many of each
-WIDE = (
-    7000.0,
-    6000.0,
-)  # an area with most sensors out of hearing: constraints level nearly everywhere
+# an area with most sensors out of hearing: constraints level nearly everywhere
+WIDE = (7000.0, 6000.0)
 
 
 @dataclass(frozen=True)
