@@ -245,9 +245,15 @@ class EvaluationTable:
         with LOOKING:
             self._waiting += entries
         if self.best is not None and self._strict:
-            for place, e in enumerate(entries, first):
-                if e.f < self.best.f and e.feasible(0.0, self.tolerances[1]):
-                    self.leader, self.best = place, Best(e.x, e.f, e.g, e.h, True, True)
+            less = [i for i, e in enumerate(entries) if e.f < self.best.f and e.good]
+            g, h = (
+                stacked(c, n) for c, n in zip(([entries[i].g for i in less], [entries[i].h for i in less]), self.counts)
+            )
+            kept = (g <= 0.0).all(axis=1) & (np.abs(h) <= self.tolerances[1]).all(axis=1)
+            for i in np.flatnonzero(kept).tolist() if less else ():
+                e = entries[less[i]]
+                if e.f < self.best.f:
+                    self.leader, self.best = first + less[i], Best(e.x, e.f, e.g, e.h, True, True)
         elif entries:
             self._columns(self.count)
             self._compete(first)
