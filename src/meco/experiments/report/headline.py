@@ -14,7 +14,7 @@ from meco.experiments.report.figures import series
 from meco.experiments.report.result_set import ResultSet
 from meco.experiments.report.table import Cell, Column, Table, fixed
 
-OURS = "MeCO"  # whose place is told, where it is not among the first
+OURS = ("MeCO-TR", "MeCO")  # whose places are told, where they are not among the first
 
 
 class Headline(NamedTuple):
@@ -71,5 +71,6 @@ def _sentence(results: ResultSet, order: np.ndarray, mean: dict[int, float], rat
         f"{results.experiment.title}: of {len(order)} methods on {results.shape[1]} problems, {spent} evaluations a "
         f"run, {told(first)} comes first, {told(second)} second"
     )
-    place = [results.labels[m] for m in order].index(OURS) if OURS in [results.labels[m] for m in order] else 0
-    return text + (f"; {told(int(order[place]))} is number {place + 1}." if place > 1 else ".")
+    places = {results.labels[m]: place for place, m in enumerate(order)}
+    behind = [places[name] for name in OURS if places.get(name, 0) > 1]
+    return text + "".join(f"; {told(int(order[place]))} is number {place + 1}" for place in behind) + "."
