@@ -90,8 +90,8 @@ def test_results_and_run_folders_name_the_policy(own, tmp_path):
 
 def test_policies_name_the_engine_that_they_steer_and_what_has_changed_since_their_training():
     """An engine that has changed asks for a new training; until then the record says what it was trained with."""
-    told = {name: load_policy(name).metadata for name in policy_names()}
-    assert {name for name, record in told.items() if record.get("engine") not in (None, engine_digest())} == set()
+    told, present = {name: load_policy(name).metadata for name in policy_names()}, engine_digest()
+    assert {name for name, record in told.items() if record.get("engine") not in (None, present)} == set()
     stamped = [
         record for record in told.values() if record.get("trained_with", record.get("engine")) != record.get("engine")
     ]
