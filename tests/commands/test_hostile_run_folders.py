@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from html.parser import HTMLParser
 
 import pytest
 
@@ -12,26 +11,13 @@ import meco
 from meco.cli import main
 from meco.commands.watched import seen
 from meco.files.names import visible
+from page_skeleton import Skeleton
 
 HOSTILE = [
     "\"'><script>alert(1)</script><!--</style></svg></title><img src=x onerror=alert(2)>&lt;",
     "\r\n\u2028\x0b|x|",
     "\ud800 \x00 \uffff \x1b[2J \u202e",
 ]
-
-
-class Elements(HTMLParser):
-    def __init__(self, text):
-        super().__init__()
-        self.found = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.found.append((tag, *(name for name, _ in attrs)))
-
-    def handle_comment(self, data):
-        self.found.append(("comment", data))
 
 
 def run(folder, more):
@@ -51,7 +37,7 @@ def run(folder, more):
 @pytest.mark.parametrize("more", HOSTILE)
 def test_the_page_of_a_run_with_hostile_texts_has_the_elements_of_any_other(tmp_path, more):
     plain, hostile = (
-        Elements(run(tmp_path / name, text).report(tmp_path / f"{name}.html").read_text(encoding="utf-8")).found
+        Skeleton(run(tmp_path / name, text).report(tmp_path / f"{name}.html").read_text(encoding="utf-8")).parts
         for name, text in (("plain", " and more"), ("hostile", more))
     )
     assert hostile == plain

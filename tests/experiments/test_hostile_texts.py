@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import fields, replace
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +15,7 @@ from meco.experiments.run.compact import write_compact
 from meco.experiments.run.folder import COMPACT, STORE
 from meco.experiments.run.results import Results
 from meco.experiments.run.store import Store, read_results
+from page_skeleton import Skeleton
 
 KEPT = ("views", "printed")  # of a plan: words that choose what is shown
 SENTENCE = " and more"
@@ -24,28 +24,6 @@ HOSTILE = {
     "lines": "\r\\input{evil}\r\n|x|\u2028\x0b",
     "what no file can say": "\ud800 \x00 \uffff \x1b[2J \u202e",
 }
-
-
-class Skeleton(HTMLParser):
-    """Elements with the names of their attributes, and the text between them."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.parts, self.text = [], []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.parts.append((tag, *(name for name, _ in attrs)))
-
-    def handle_endtag(self, tag):
-        self.parts.append(("/", tag))
-
-    def handle_comment(self, data):
-        self.parts.append(("comment", data))
-
-    def handle_data(self, data):
-        self.text.append(data)
 
 
 def worded(value, more):
