@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.engines.model.merit import FLAT, FORGET, GROWTH, HOLD, KAPPA, Merit, Weights, scale_weights, tolerated
+from meco.engines.model.merit import (
+    FLAT,
+    FORGET,
+    GROWTH,
+    HOLD,
+    KAPPA,
+    Merit,
+    Weights,
+    kept_nowhere,
+    scale_weights,
+    tolerated,
+)
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import best
 
@@ -26,16 +37,25 @@ def test_a_weight_is_raised_and_never_lowered():
     assert_array_equal(weights([1.0, 5.0]).raised(np.array([[2.0, 2.0]])).w, [[2.0, 5.0]])
 
 
-def test_a_refused_step_raises_the_weights_of_what_is_violated_and_holds_them():
-    after = weights([2.0, 2.0], floor=[1.0, 1.0]).after(np.array([[True, False]]), np.array([True]))
-    assert_allclose(after.w, [[GROWTH * 2.0, 2.0]])
-    assert_allclose(after.floor, [[GROWTH * 2.0, HOLD * 1.0]])
+def test_a_weight_grows_where_its_constraint_is_violated_and_pressed():
+    after = weights([2.0, 2.0, 2.0], floor=[1.0, 1.0, 1.0]).after(
+        np.array([[True, True, False]]), np.array([[True, False, True]])
+    )
+    assert_allclose(after.w, [[GROWTH * 2.0, 2.0, 2.0]])
+    assert_allclose(after.floor, [[GROWTH * 2.0, 2.0, HOLD * 1.0]])  # what is violated is held, the rest forgotten
 
 
-def test_an_accepted_step_holds_the_weights_of_what_is_violated_as_they_are():
-    after = weights([2.0, 2.0], floor=[1.0, 1.0]).after(np.array([[True, False]]), np.array([False]))
-    assert_allclose(after.w, [[2.0, 2.0]])
-    assert_allclose(after.floor, [[2.0, HOLD * 1.0]])
+def test_a_new_start_forgets_weights_and_floors():
+    w, floor, _ = Weights(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1))).forgotten(np.array([True, False]))
+    assert_array_equal(w, [[0.0], [1.0]])
+    assert_array_equal(floor, [[0.0], [1.0]])
+
+
+def test_a_constraint_is_kept_nowhere_if_every_point_violates_it_on_the_same_side():
+    g = np.array([[2.0, 1.0], [3.0, 0.4]])  # of two points: the second inequality is kept within its tolerance
+    h = np.array([[2.0, -2.0, -1.0], [1.0, -3.0, 1.0]])  # above, below, and crossed in between
+    found = kept_nowhere(np.concatenate([g, h], axis=1)[None], 2, np.full((1, 5), 0.5))
+    assert_array_equal(found, [[True, False, True, True, False]])
 
 
 def test_a_weight_is_a_share_of_what_f_changes_by_for_each_change_of_the_constraint():

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from meco.arrays import Array, all_columns, bounded, largest, namespace, nearest, possibly, rows, surely, total
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.critical import Critical, critical, most_critical
-from meco.engines.model.merit import MERIT
+from meco.engines.model.merit import MERIT, kept_nowhere
 from meco.engines.model.quadratic import Fit, Quadratic, least_change
 from meco.engines.model.region import Region
 from meco.rules.rule import best
@@ -24,6 +24,7 @@ class View(NamedTuple):
     spread: Array  # [B] root mean square distance of the fitted points
     farthest: Array  # [B] largest
     span: Array  # [B, 1 + C] largest change of each function among them
+    unmet: Array  # [B, C] constraints that none of them keeps
     blind: Array  # [B] whether no evaluation since the start has succeeded
     critical: Critical | None  # functions that a step depends on; None: all
 
@@ -52,7 +53,8 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     if not surely(finite := models.finite):
         models = models.where(finite, Quadratic.flat(models.gradient.shape, u))
     farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
-    view = View(value, fit, spread, farthest, span, blind, few)
+    unmet = kept_nowhere(y[:, :, 1:] + value[:, None, 1:], seen.n_ineq, region.weights.tolerance)
+    view = View(value, fit, spread, farthest, span, unmet, blind, few)
     return region._replace(centre=centre, models=models), view
 
 

@@ -7,11 +7,14 @@ and nothing else; but multipliers are only known near a solution. So each weight
     what the scales ask for             kappa s_f / s_i,  s: change across the region                 (2)
     what is left of the last weight     (1 - 0.7 / D) w_i                                             (3)
     what hard feasibility asks for      a floor, set while the centre violates the constraint and     (4)
-                                        raised by 1.1 with every refused step; forgotten slowly after
+                                        raised by 1.1 with every refused step that it is pressed in;
+                                        forgotten slowly after, and at once by a new start
 
 (2) makes merits comparable before any multiplier is known, (3) forgets what an early region asked for, (4) is for
-constraints whose models keep promising what they do not hold. Nothing here has a unit: f, or a constraint with its
-tolerance, may be multiplied by any factor and every comparison stays the same.
+constraints whose models keep promising what they do not hold. One that some point around keeps can be met by steps;
+raising its weight would hold the search to the first place where an oscillating constraint happens to be kept. So a
+constraint is pressed where no point around keeps it, and every one late in the run. Nothing here has a unit: f, or a
+constraint with its tolerance, may be multiplied by any factor and every comparison stays the same.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ ABOVE = 1.5  # weights above the multipliers
 KAPPA = 0.3
 FORGET = 0.7  # share of a weight that is forgotten over D steps
 GROWTH = 1.1  # of a weight whose constraint a refused step left violated
+LATE = 0.7  # of the budget, after which every violated constraint is pressed
 HOLD = 0.999  # what a step leaves of a floor once the centre satisfies its constraint
 FLAT = 1e-3  # least change of a constraint across the region that counts, in shares of its value
 
@@ -50,17 +54,32 @@ class Weights(NamedTuple):
         """The same with other weights."""
         return Weights(w, self.floor, self.tolerance)
 
-    def after(self, hurt: Array, refused: Array) -> Weights:
-        """Floors after a step: hurt [B, C] says what the centre violates, refused [B] whether the step was; eq. (4)."""
+    def after(self, hurt: Array, pressed: Array) -> Weights:
+        """Floors after a step: hurt [B, C] says what the centre violates, pressed [B, C] what grows; eq. (4)."""
         xp = namespace(hurt)
-        w = xp.where(hurt & refused[:, None], GROWTH * self.w, self.w)
+        w = xp.where(hurt & pressed, GROWTH * self.w, self.w)
         return Weights(w, xp.where(hurt, w, HOLD * self.floor), self.tolerance)
+
+    def forgotten(self, where: Array) -> Weights:
+        """Nothing left of weights and floors where [B] holds."""
+        xp, wide = namespace(where), where[:, None]
+        return Weights(xp.where(wide, 0.0, self.w), xp.where(wide, 0.0, self.floor), self.tolerance)
 
 
 def scale_weights(s_f: Array, s_c: Array, value: Array) -> Array:
     """Eq. (2): kappa s_f / s_i [B, C]; a constraint that is flat across the region counts by its value [B, C]."""
     xp = namespace(value)
     return KAPPA * s_f[:, None] / xp.maximum(s_c, FLAT * xp.abs(value))
+
+
+def kept_nowhere(c: Array, n_ineq: int, tolerance: Array) -> Array:
+    """Constraints that none of the points with g and h in c [B, m, C] keeps, nor any between two of them: [B, C].
+
+    An equality that changes sign is kept in between.
+    """
+    xp = namespace(c)
+    above, below = xp.min(c, axis=1) > tolerance, xp.max(c, axis=1) < -tolerance
+    return xp.concat([above[:, :n_ineq], (above | below)[:, n_ineq:]], axis=1)
 
 
 def tolerated(c: Array, tolerance: Array) -> Array:

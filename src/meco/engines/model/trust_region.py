@@ -20,7 +20,7 @@ from meco.engines.model.exact import exact_rows
 from meco.engines.model.inside import keeper
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
-from meco.engines.model.merit import MERIT, Weights
+from meco.engines.model.merit import LATE, MERIT, Weights
 from meco.engines.model.multipliers import multipliers_at
 from meco.engines.model.proposals import SAME, TRIES, best_unseen, further_step, is_seen, least_known, new_start
 from meco.engines.model.quadratic import Quadratic, explained_share
@@ -57,6 +57,7 @@ class Expectation(NamedTuple):
     f_change: Array  # across the region
     farthest: Array  # model point
     violated: Array  # [B, C] constraints that the centre violates
+    unmet: Array  # [B, C] constraints that no point around keeps
 
 
 class TrustRegion(Engine):
@@ -230,6 +231,7 @@ class TrustRegion(Engine):
             delta=xp.where(again, self.radius, region.delta),
             models=Quadratic.flat(region.models.gradient.shape, u).where(again, region.models),
             multipliers=xp.where(again[:, None], 0.0, region.multipliers),
+            weights=region.weights.forgotten(again),
         )
         return self._placed(x[:, None, :])[:, 0, :]
 
@@ -244,6 +246,7 @@ class TrustRegion(Engine):
             by.f,
             view.farthest,
             violations(place.value, place.n_ineq) > step.weights.tolerance,
+            view.unmet,
         )
 
     @np.errstate(all="ignore")
@@ -312,9 +315,10 @@ class TrustRegion(Engine):
         rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the turn is the next centre
         verdict = verdict._replace(poor=verdict.poor & ~rescued)
         delta = xp.where(stepped & failed, SHRINKAGE * region.delta, region.delta)  # else it might be asked for again
+        late = (self.passed >= LATE * self.task.budget)[:, None]
         delta, turn = next_turn(delta, verdict, made.width, made.farthest, self._narrowest(delta), self.task.dim)
         self.region = region._replace(
-            weights=region.weights.after(made.violated, verdict.poor),
+            weights=region.weights.after(made.violated, verdict.poor[:, None] & (made.unmet | late)),
             delta=delta,
             turn=xp.where(made.who[:, 0] == OFFSPRING, region.turn, turn),  # taken over: still to come
         )
