@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,17 @@ EXPERIMENTS = re.compile("meco-(loo50|split|paper|aa|ca|r1|r2|r1r2)-")  # polici
 RECORD = ("suite", "dim", "seed", "commit", "command", "log_digest")  # what a training should tell of itself
 
 
-def shelves() -> list[Path]:
-    """The folders that are searched, in this order: the package, MECO_POLICIES, the repository."""
+def shelves() -> Iterator[Path]:
+    """The folders that are searched, in this order: the package, MECO_POLICIES, the repository.
+
+    One after the other: a run that finds its policy in the package asks for no further folder.
+    """
+    yield SHELF
     own = os.environ.get(FOLDER)
-    checkout = [CHECKOUT / "results" / "policies"] if (CHECKOUT / "pyproject.toml").is_file() else []
-    return [folder for folder in (SHELF, *([Path(own)] if own else []), *checkout) if folder.is_dir()]
+    if own and os.path.isdir(own):
+        yield Path(own)
+    if (CHECKOUT / "pyproject.toml").is_file() and (folder := CHECKOUT / "results" / "policies").is_dir():
+        yield folder
 
 
 def policy_names() -> list[str]:

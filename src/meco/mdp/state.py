@@ -20,6 +20,7 @@ from meco.arrays import (
     masked_min,
     namespace,
     possibly,
+    reshaped,
     rows,
     total,
 )
@@ -100,13 +101,13 @@ def count(flags: Array) -> Array:
     return xp.sum(xp.astype(xp.reshape(flags, (flags.shape[0], -1)), xp.float64), axis=-1)
 
 
-def deviation(values: Array, mean: Array, ok: Array | None) -> Array:
-    """Population standard deviation (ddof 0) of the entries that count around their mean: [B, n] -> [B]."""
-    xp = namespace(values)
-    apart, n = values - mean[:, None], values.shape[-1]
+def centre_and_spread(values: Array, ok: Array | None) -> tuple[Array, Array]:
+    """Mean and population standard deviation (ddof 0) of the entries that count: [B, n] -> [B] each."""
+    xp, n, mean = namespace(values), values.shape[-1], average(values, ok)
+    apart = values - mean[:, None]
     if ok is not None:
         apart, n = xp.where(ok, apart, 0.0), xp.clip(count(ok), min=1.0)
-    return xp.sqrt(xp.vecdot(apart, apart) / n)
+    return mean, xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
 @fused
@@ -139,7 +140,7 @@ def reference(ev: Evaluation, delta: float) -> Reference:
     """What the first population fixes for the whole run; f_best with delta allowed everywhere."""
     xp = namespace(ev.f)
     ok = ~ev.failed
-    first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), ok)
+    first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), counted(ev))
     nothing = xp.isnan(first.f_best)
     f_worst = xp.where(nothing, xp.nan, masked_max(ev.f, ok))
     f_min = xp.where(nothing, xp.nan, masked_min(ev.f, ok))
@@ -149,12 +150,10 @@ def reference(ev: Evaluation, delta: float) -> Reference:
 @fused
 def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
     """s3 and s1: mean and std of (x_i - x^L) / (x^U - x^L) over all N D entries; x [B, N, D] is in the unit cube."""
-    xp = namespace(x)
-    entries = xp.reshape(x, (x.shape[0], -1))
+    entries = reshaped(x, (x.shape[0], -1))
     if ok is not None:
-        ok = xp.reshape(xp.broadcast_to(ok[..., None], x.shape), entries.shape)
-    mean = average(entries, ok)
-    return mean, deviation(entries, mean, ok)
+        ok = reshaped(namespace(x).broadcast_to(ok[..., None], x.shape), entries.shape)
+    return centre_and_spread(entries, ok)
 
 
 @fused
@@ -162,9 +161,7 @@ def objective_centre_and_spread(
     f: Array, now: PopulationSummary, first: Reference, ok: Array | None
 ) -> tuple[Array, Array]:
     """s4 and s2: mean and std of (f(x_i) - f_best(t)) / (f_worst(0) - f_best(0))."""
-    relative = (f - now.f_best[:, None]) / first.per.f_range[:, None]
-    mean = average(relative, ok)
-    return mean, deviation(relative, mean, ok)
+    return centre_and_spread((f - now.f_best[:, None]) / first.per.f_range[:, None], ok)
 
 
 def objective_progress(now: PopulationSummary, first: Reference) -> Array:

@@ -88,7 +88,7 @@ class ColShade(RuleEngine):
         guide = rows(x, pick_guides(order(self.strict), u.guide, u.guide, GUIDES))
         first, second = pick_others(u.first, u.second, self.archive.size)
         self.pool = self.archive.beside(x)
-        walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F)
+        walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F[..., None])
         flown = levy_flight(x, guide, self.F, u.flight)
         mutant = namespace(x).where(self.flies[..., None], flown, walked)
         return binomial(x, back_inside(mutant, x, u.inward), self.CR, u.cross, u.forced)

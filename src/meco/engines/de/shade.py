@@ -10,7 +10,7 @@ import numpy as np
 from meco.arrays import Array, at_least, bounded, converted, fused, namespace, rows
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
-from meco.engines.de.operators import mixed, numbers, positions, stepped_over
+from meco.engines.de.operators import mixed, numbers, only, positions, stepped_over
 from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
@@ -125,9 +125,10 @@ def varied(
     pool = archive.beside(x)
     guide = rows(x, pick_guides(ranked, u.share, u.guide, guides))
     first, second = pick_others(u.first, u.second, archive.size)
-    mutant = current_to_pbest(x, guide, rows(x, first), rows(pool, second), F)
-    inside = midpoint_repair(mutant, x) if u.fresh is None else redraw_repair(mutant, u.fresh)
-    return Trials(binomial(x, inside, CR, u.cross, u.forced), F, CR, pool)
+    # a component that does not cross moves by 0 F: the parent's to the last bit, and inside as it was
+    moves = only(crossing(CR, u.cross, u.forced), F[..., None])
+    trial = current_to_pbest(x, guide, rows(x, first), rows(pool, second), moves)
+    return Trials(midpoint_repair(trial, x) if u.fresh is None else redraw_repair(trial, u.fresh), F, CR, pool)
 
 
 @fused
@@ -175,14 +176,14 @@ def _index(position: Array, like: Array) -> Array:
 
 
 def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, F: Array) -> Array:
-    """x + F (x_pbest - x) + F (x_r1 - x_r2); x [B, N, D], F [B, N]."""
-    return x + F[..., None] * (guide - x + first - second)
+    """x + F (x_pbest - x) + F (x_r1 - x_r2); x [B, N, D], F [B, N, D or 1]."""
+    return x + F * (guide - x + first - second)
 
 
 def midpoint_repair(mutant: Array, parent: Array) -> Array:
     """A component outside the unit cube becomes the midpoint of its parent and the bound it crossed."""
     xp = namespace(mutant)
-    bound = bounded(mutant, 0.0, 1.0)
+    bound = mutant.clip(0.0, 1.0) if xp is np else bounded(mutant, 0.0, 1.0)  # one pass over a whole population
     return xp.where(mutant == bound, mutant, 0.5 * (parent + bound))
 
 
@@ -193,7 +194,11 @@ def redraw_repair(mutant: Array, fresh: Array) -> Array:
 
 def binomial(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
     """Take each component from the mutant with probability CR, and one of them always."""
-    xp = namespace(mutant)
-    dim = mutant.shape[-1]
-    forced = xp.floor(u_forced * dim)[..., None] == positions(dim, u)
-    return mixed((u < CR[..., None]) | forced, mutant, parent)
+    return mixed(crossing(CR, u, u_forced), mutant, parent)
+
+
+def crossing(CR: Array, u: Array, u_forced: Array) -> Array:
+    """Which components [B, N, D] a trial takes from its mutant: each with probability CR, and one always."""
+    dim = u.shape[-1]
+    forced = namespace(u).floor(u_forced * dim)[..., None] == positions(dim, u)
+    return (u < CR[..., None]) | forced
