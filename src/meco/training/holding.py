@@ -14,7 +14,7 @@ tells of two controls, not of every weight of a network: this needs far fewer ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from meco.mdp.policy import Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.streams import DeviceStreams, Streams
 from meco.training.matches import Match
+from meco.training.side_by_side import in_turns
 
 ALTERNATIVES = CONTROLS["theta-by-share"]
 OWN_RULE = len(ALTERNATIVES.grid)  # the alternative after the last combination
@@ -93,7 +94,8 @@ class Following(Policy):
         return values
 
 
-def played(game: Game) -> Course:
+@in_turns
+def played(game: Game) -> Generator[None, None, Course]:
     """The runs of a game; on "cpu" they are NumPy's and row b is run b alone, elsewhere torch's."""
     runs = len(game.matches)
     rng: Any = Streams(game.seeds) if game.device == "cpu" else DeviceStreams(game.seeds[0], runs, game.device)
@@ -101,8 +103,8 @@ def played(game: Game) -> Course:
     evaluator = Evaluator([m.problem for m in game.matches], game.matches[0].budget, runs, rng.xp, rng.device)
     steered = steered_search(policy, Task.of(evaluator, rng))
     turns = None if game.device == "cpu" else Turns(steered.engine, evaluator)
-    with np.errstate(all="ignore"):
-        while evaluator.left:
+    while evaluator.left:
+        with np.errstate(all="ignore"):
             left = evaluator.left
             if turns is None:
                 x = steered.ask()
@@ -110,6 +112,7 @@ def played(game: Game) -> Course:
             else:
                 turns.advance(1)
                 steered.count(left - evaluator.left)
+        yield
     held = evaluator.feasible_best.host()
     final = Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0])
     return Course(final, _at_changes(policy.states, game.plan.change) if game.writes else np.zeros((runs, 0)))
