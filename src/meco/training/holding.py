@@ -14,7 +14,7 @@ tells of two controls, not of every weight of a network: this needs far fewer ru
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,7 +30,6 @@ from meco.mdp.policy import Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.streams import DeviceStreams, Streams
 from meco.training.matches import Match
-from meco.training.side_by_side import in_turns
 
 ALTERNATIVES = CONTROLS["theta-by-share"]
 OWN_RULE = len(ALTERNATIVES.grid)  # the alternative after the last combination
@@ -94,8 +93,7 @@ class Following(Policy):
         return values
 
 
-@in_turns
-def played(game: Game) -> Generator[None, None, Course]:
+def played(game: Game) -> Course:
     """The runs of a game; on "cpu" they are NumPy's and row b is run b alone, elsewhere torch's."""
     runs = len(game.matches)
     rng: Any = Streams(game.seeds) if game.device == "cpu" else DeviceStreams(game.seeds[0], runs, game.device)
@@ -103,8 +101,8 @@ def played(game: Game) -> Generator[None, None, Course]:
     evaluator = Evaluator([m.problem for m in game.matches], game.matches[0].budget, runs, rng.xp, rng.device)
     steered = steered_search(policy, Task.of(evaluator, rng))
     turns = None if game.device == "cpu" else Turns(steered.engine, evaluator)
-    while evaluator.left:
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        while evaluator.left:
             left = evaluator.left
             if turns is None:
                 x = steered.ask()
@@ -112,7 +110,6 @@ def played(game: Game) -> Generator[None, None, Course]:
             else:
                 turns.advance(1)
                 steered.count(left - evaluator.left)
-        yield
     held = evaluator.feasible_best.host()
     final = Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0])
     return Course(final, _at_changes(policy.states, game.plan.change) if game.writes else np.zeros((runs, 0)))

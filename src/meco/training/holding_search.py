@@ -8,7 +8,6 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
-from meco.training.holding import ALTERNATIVES, OWN_RULE, Course, Game, Plan, drawn_plan, own_quantiles, played
+from meco.training.holding import ALTERNATIVES, OWN_RULE, Game, drawn_plan, own_quantiles, played
 from meco.training.judging import Verdict, judged
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep
 from meco.training.record import commit
@@ -104,18 +103,13 @@ class HoldingSearch:
         """Play the games of a round, or take them from the folder where they were played before."""
         rng = np.random.default_rng([self.config.seed, number])
         drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
-        paths = [self.folder / f"{self.config.name}.round{number}.{place}.npz" for place in range(len(drawn))]
-        kept = [self._kept(path) for path in paths]
-        missing = [self._games(match, plan, seeds) for (match, plan, _, seeds), found in zip(drawn, kept) if not found]
-        courses = iter(self.call(played, [game for games in missing for game in games]))
-        counts, began = iter([len(games) for games in missing]), time.monotonic()
-        for place, (match, _, held, _) in enumerate(drawn):
+        began = time.monotonic()
+        for place, (match, plan, held, seeds) in enumerate(drawn):
             if stop():
                 return False
-            found = kept[place] or self._written(paths[place], list(islice(courses, next(counts))))
-            final = Outcomes(*(found[name] for name in Outcomes._fields))
-            q = own_quantiles(final, match, self.references)
-            self.samples.append(Samples(found["states"], held, q, match))
+            path = self.folder / f"{self.config.name}.round{number}.{place}.npz"
+            q, states = self._played(path, match, plan, seeds)
+            self.samples.append(Samples(states, held, q, match))
             if (place + 1) % 10 == 0:
                 self.say(f"round {number + 1}: {place + 1} of {len(drawn)} games, {time.monotonic() - began:.0f} s")
         return True
@@ -128,34 +122,33 @@ class HoldingSearch:
         plan, held = drawn_plan(rng, len(match), decisions, len(self.fits))
         return match, plan, held, rng.integers(2**40, size=len(match)).tolist()
 
-    @property
-    def _facts(self) -> dict[str, Any]:
-        return {"config": self.config.as_dict(), "engine": engine_digest()}
-
-    def _kept(self, path: Path) -> dict[str, np.ndarray]:
-        """Outcomes and states of games that the same training has played; nothing where it has not."""
-        if not path.is_file():
-            return {}
-        arrays, state = read_checkpoint(path)
-        return arrays if self._facts.items() <= state.items() else {}
-
-    def _games(self, match: np.ndarray, plan: Plan, seeds: list[int]) -> list[Game]:
-        """Runs of one shape, so many in lockstep as the settings say."""
-        policies, size = [Choosing(weights) for weights, _ in self.fits], self.config.lockstep
-        return [
+    def _played(self, path: Path, match: np.ndarray, plan: Any, seeds: list[int]) -> Any:
+        """Final quantiles [B] and states [B, F] of a game, which is kept in a file."""
+        facts = {"config": self.config.as_dict(), "engine": engine_digest()}
+        if path.is_file():
+            arrays, state = read_checkpoint(path)
+            if facts.items() <= state.items():
+                self._remember(match, arrays)
+                return arrays["q"], arrays["states"]
+        policies = [Choosing(weights) for weights, _ in self.fits]
+        size = self.config.lockstep
+        parts = [slice(k, k + size) for k in range(0, len(match), size)]
+        games = [
             Game(
-                [self.matches[i] for i in match[k : k + size]], seeds[k : k + size], policies,
-                Plan(*(each[k : k + size] for each in plan)), self.config.device,
+                [self.matches[i] for i in match[part]], seeds[part], policies,
+                type(plan)(*(each[part] for each in plan)), self.config.device,
             )
-            for k in range(0, len(match), size)
+            for part in parts
         ]  # fmt: skip
+        courses = list(self.call(played, games))
+        final = type(courses[0].final)(*(np.concatenate(each) for each in zip(*(c.final for c in courses))))
+        states = np.concatenate([c.states for c in courses])
+        q = own_quantiles(final, match, self.references)
+        write_checkpoint(path, {"q": q, "states": states, **final._asdict()}, facts)
+        return q, states
 
-    def _written(self, path: Path, courses: list[Course]) -> dict[str, np.ndarray]:
-        """The same of games that have just been played, for the next time."""
-        final = (np.concatenate(each) for each in zip(*(c.final for c in courses)))
-        arrays = {"states": np.concatenate([c.states for c in courses]), **Outcomes(*final)._asdict()}
-        write_checkpoint(path, arrays, self._facts)
-        return arrays
+    def _remember(self, match: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
+        own_quantiles(Outcomes(*(arrays[name] for name in Outcomes._fields)), match, self.references)
 
     def judging_matches(self, chosen: str) -> list[Match]:
         """Matches of the families of a set that candidates are compared on."""
@@ -189,7 +182,7 @@ def produce_holding(
     config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
 ) -> bool:
     """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
-    with crew(processes, config.device) as call:
+    with crew(processes if config.device == "cpu" else 1) as call:
         search = HoldingSearch(config, folder, call, say)
         say(f"{len(search.matches)} matches to train on")
         if not search.run(stop):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import lru_cache
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ from meco.mdp.quantile import TENTHS, Outcomes
 from meco.problems.generated import GENERATED, MissionFamily, make_batch
 from meco.problems.problem import Problem
 from meco.streams import DeviceStreams, Streams
-from meco.training.side_by_side import side_by_side
 
 Make = Callable[[Task], Engine]  # how a search is built
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -151,12 +150,9 @@ def _on_device(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
 
 
 @contextmanager
-def crew(processes: int, device: str = "cpu") -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map over tasks: in this process or in several, each with one thread, or side by side on a device."""
-    if device.startswith("cuda"):
-        yield partial(side_by_side, device=device)
-        return
-    if processes <= 1 or device != "cpu":
+def crew(processes: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A map over tasks, in this process or in several, each with one thread."""
+    if processes <= 1:
         yield map
         return
     before = {name: os.environ.get(name) for name in ONE_THREAD}
