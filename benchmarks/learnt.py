@@ -43,7 +43,7 @@ from meco.training.references import CONSTANTS, held_at
 
 TRAINED = 20  # variables, at most
 CONTROL = Path(__file__).parent / "results" / "control.json"
-LAYOUT = "2:50,5:50,10:50,20:20,5:100,10:100"  # D and evaluations per variable
+LAYOUT = "2:50,5:50,10:50,20:50,5:100,10:100"  # D and evaluations per variable
 POLICY, RULE = "MeCO-TR", "own rule"
 RIVALS = (*STEADY, RULE)
 PARTS = GROUPS | {"rule": ("theta by the rule", "share by the rule")}
