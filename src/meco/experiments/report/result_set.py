@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,7 +16,21 @@ from meco.experiments.run.checkpoints import POINTS, checkpoints
 from meco.experiments.run.record import Record, design, unpack
 from meco.experiments.run.results import Results
 
+Answer = TypeVar("Answer")
 METRICS = {"score": "f+ν", "first": "feasibility first"}
+
+
+def asked_once(method: Callable[..., Answer]) -> Callable[..., Answer]:
+    """A method whose answers are remembered with their object: many figures and tables ask the same."""
+
+    @wraps(method)
+    def answer(self: ResultSet, *args: Any) -> Answer:
+        key = (method.__name__, *args)
+        if key not in self.answers:
+            self.answers[key] = method(self, *args)
+        return self.answers[key]
+
+    return answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +44,7 @@ class ResultSet:
     records: Mapping[tuple[int, int, int], Record]  # (contender, case, run)
     reasons: Mapping[str, str] = field(default_factory=dict)  # why contenders are missing or incomplete
     slots: Mapping[str, int] = field(default_factory=dict)  # colours of the contenders that figures bring out
+    answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def labels(self) -> list[str]:
@@ -45,11 +61,13 @@ class ResultSet:
         """M, P, R."""
         return len(self.contenders), len(self.cases), max((k[2] for k in self.records), default=0) + 1
 
+    @asked_once
     def numbers(self, name: str) -> np.ndarray:
-        """One number of every run: [M, P, R]."""
+        """One number of every run, to look at: [M, P, R]."""
         out = np.full(self.shape, np.nan)
         for where, record in self.records.items():
             out[where] = getattr(record, name)
+        out.flags.writeable = False
         return out
 
     @cached_property
@@ -75,6 +93,7 @@ class ResultSet:
         """Runs of a contender on the problem where it has fewest."""
         return int(self.there[m].sum(axis=1).min(initial=self.shape[2]))
 
+    @asked_once
     def cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
         """Feasibility-first summary of every contender on every problem: [M][P]."""
         prefix = "snapshot_" if snapshot else ""
@@ -83,6 +102,7 @@ class ResultSet:
         m, p, _ = self.shape
         return [[stats.feasibility(feasible[i, j], f[i, j], nu[i, j]) for j in range(p)] for i in range(m)]
 
+    @asked_once
     def order(self, metric: str) -> np.ndarray:
         """Numbers that order the runs on each problem under a metric: [M, P, R]."""
         if metric == "score":
@@ -122,7 +142,7 @@ class ResultSet:
     def anchors(self) -> tuple[np.ndarray, np.ndarray]:
         """S_best, the least f + nu any run found, and S_0, the mean first one, of each problem: [P], [P]."""
         first = self.numbers("first_score")
-        first[~np.isfinite(first)] = np.nan
+        first = np.where(np.isfinite(first), first, np.nan)
         return stats.least_of(self.score, (0, 2)), stats.mean_of(first, (0, 2))
 
     def open_gap(self) -> np.ndarray:
