@@ -95,7 +95,8 @@ def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
     assert main(["bench", *given, "--executor", "serial", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     found = re.search(f"On mine.py:bowl use {DEFAULT}: feasible in 4 of 4 runs, median f ([0-9.]+) ", said)
-    assert found and float(found[1]) == pytest.approx(1.25, abs=1.2e-4)  # the level may be kept to 1e-4 only
+    assert found is not None
+    assert float(found[1]) == pytest.approx(1.25, abs=1.2e-4)  # the level may be kept to 1e-4 only
     assert "SHADE-FR comes next" in said
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "Best feasible f over evaluations" in page

@@ -137,3 +137,9 @@ def test_with_a_large_margin_a_policy_does_what_is_usually_best():
     held = rng.integers(OWN_RULE + 1, size=4000)
     samples = Samples(np.zeros((4000, 29)), held, np.where(held == 7, 0.6, 0.5), np.zeros(4000, dtype=int))
     assert usually_best([samples, samples]) == 7
+
+
+def test_beyond_ten_variables_it_trains_with_the_first_budget_alone():
+    places = HoldingConfig(dims=(10, 20), per_variable=(50, 20, 100)).layout()
+    assert [per for dim, per in places if dim == 10] == [50, 20, 100]
+    assert [per for dim, per in places if dim == 20] == [50]

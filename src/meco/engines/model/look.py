@@ -24,7 +24,7 @@ class View(NamedTuple):
     spread: Array  # [B] root mean square distance of the fitted points
     farthest: Array  # [B] largest
     span: Array  # [B, 1 + C] largest change of each function among them
-    unmet: Array  # [B, C] constraints that none of them keeps
+    unmet: Array  # [B, C] constraints that are kept at none of them, nor between two
     blind: Array  # [B] whether no evaluation since the start has succeeded
     critical: Critical | None  # functions that a step depends on; None: all
 

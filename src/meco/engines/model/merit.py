@@ -8,7 +8,7 @@ and nothing else; but multipliers are only known near a solution. So each weight
     what is left of the last weight     (1 - 0.7 / D) w_i                                             (3)
     what hard feasibility asks for      a floor, set while the centre violates the constraint and     (4)
                                         raised by 1.1 with every refused step that it is pressed in;
-                                        forgotten slowly after, and at once by a new start
+                                        forgotten slowly after (a new start forgets weight and floor at once)
 
 (2) makes merits comparable before any multiplier is known, (3) forgets what an early region asked for, (4) is for
 constraints whose models keep promising what they do not hold. One that some point around keeps can be met by steps;
@@ -29,7 +29,7 @@ from meco.rules.rule import Key, Rule
 ABOVE = 1.5  # weights above the multipliers
 KAPPA = 0.3
 FORGET = 0.7  # share of a weight that is forgotten over D steps
-GROWTH = 1.1  # of a weight whose constraint a refused step left violated
+GROWTH = 1.1  # of a weight that is pressed, with a refused step
 LATE = 0.7  # of the budget, after which every violated constraint is pressed
 HOLD = 0.999  # what a step leaves of a floor once the centre satisfies its constraint
 FLAT = 1e-3  # least change of a constraint across the region that counts, in shares of its value
@@ -55,7 +55,7 @@ class Weights(NamedTuple):
         return Weights(w, self.floor, self.tolerance)
 
     def after(self, hurt: Array, pressed: Array) -> Weights:
-        """Floors after a step: hurt [B, C] says what the centre violates, pressed [B, C] what grows; eq. (4)."""
+        """Floors after a step: hurt [B, C] is what the centre violates, pressed [B, C] what grows if it is; eq. (4)."""
         xp = namespace(hurt)
         w = xp.where(hurt & pressed, GROWTH * self.w, self.w)
         return Weights(w, xp.where(hurt, w, HOLD * self.floor), self.tolerance)

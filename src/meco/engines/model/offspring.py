@@ -38,7 +38,7 @@ class Brood(NamedTuple):
 def balanced(weights: Weights, ev: Evaluation) -> Weights:
     """Weights with which each constraint counts as much as f, by their ranges in a generation [B, L].
 
-    The region's weights rise with every refused step, which would leave a strategy no view of f.
+    The region's weights may rise with refused steps, which would leave a strategy no view of f.
     """
     xp, ok = namespace(ev.f), ~ev.failed
     most = xp.max(xp.where(ok[..., None], ev.c, 0.0), axis=1)

@@ -57,7 +57,7 @@ class Expectation(NamedTuple):
     f_change: Array  # across the region
     farthest: Array  # model point
     violated: Array  # [B, C] constraints that the centre violates
-    unmet: Array  # [B, C] constraints that no point around keeps
+    unmet: Array  # [B, C] constraints that are kept nowhere around
 
 
 class TrustRegion(Engine):

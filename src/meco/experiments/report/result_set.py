@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -16,19 +16,21 @@ from meco.experiments.run.checkpoints import POINTS, checkpoints
 from meco.experiments.run.record import Record, design, unpack
 from meco.experiments.run.results import Results
 
+Question = ParamSpec("Question")
 Answer = TypeVar("Answer")
 METRICS = {"score": "f+ν", "first": "feasibility first"}
 
 
-def asked_once(method: Callable[..., Answer]) -> Callable[..., Answer]:
-    """A method whose answers are remembered with their object: many figures and tables ask the same."""
+def asked_once(method: Callable[Question, Answer]) -> Callable[Question, Answer]:
+    """A method of a ResultSet whose answers are remembered with it: many figures and tables ask the same."""
 
     @wraps(method)
-    def answer(self: ResultSet, *args: Any) -> Answer:
-        key = (method.__name__, *args)
-        if key not in self.answers:
-            self.answers[key] = method(self, *args)
-        return self.answers[key]
+    def answer(*args: Question.args, **kwargs: Question.kwargs) -> Answer:
+        known = args[0]._answers  # type: ignore[attr-defined]
+        key = (method.__name__, args[1:], tuple(kwargs.items()))
+        if key not in known:
+            known[key] = method(*args, **kwargs)
+        return known[key]
 
     return answer
 
@@ -44,7 +46,7 @@ class ResultSet:
     records: Mapping[tuple[int, int, int], Record]  # (contender, case, run)
     reasons: Mapping[str, str] = field(default_factory=dict)  # why contenders are missing or incomplete
     slots: Mapping[str, int] = field(default_factory=dict)  # colours of the contenders that figures bring out
-    answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
+    _answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def labels(self) -> list[str]:

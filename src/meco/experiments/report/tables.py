@@ -176,7 +176,7 @@ def _better_than_printed(
 def feasibility_table(results: ResultSet) -> Table:
     """Mean f over feasible runs and how many were feasible; the mean violation where none was."""
     shown = printed.values("realworld") if results.experiment.printed == "realworld" else {}
-    cells, populations = results.cells(), results.cells(True)
+    cells, populations = results.cells(), results.cells(snapshot=True)
     rows, long = [], []
     for j, problem in enumerate(results.problems):
         place = stats.feasibility_ranks([row[j] for row in cells])
