@@ -157,3 +157,11 @@ def test_ticks_are_round_and_inside():
 def test_a_number_at_the_very_end_of_an_axis_has_room():
     short, long = (Panel("", [], Axis("evaluations", (0, end))) for end in (1, 25000))
     assert margins(long)[1] > margins(short)[1]
+
+
+def test_what_many_tables_ask_is_answered_once_and_cannot_be_changed(runs):
+    assert runs.numbers("f") is runs.numbers("f")
+    assert runs.cells() is runs.cells()
+    assert runs.cells(snapshot=True) is not runs.cells()
+    with pytest.raises(ValueError, match="read-only"):
+        runs.numbers("f")[0] = 0.0
