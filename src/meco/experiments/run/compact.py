@@ -33,7 +33,7 @@ from meco.files.plain import read_plain
 from meco.files.schema import check, parse_json
 
 FORMAT = 1
-CURVES = 10  # most curves of a method on a problem
+CURVES = 9  # most curves of a method on a problem
 DRAWN = {"trajectories"}  # views of designs
 LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
 LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
