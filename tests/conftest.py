@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,16 @@ def golden():
             return {key: archive[key] for key in archive.files}
 
     return load
+
+
+@pytest.fixture(autouse=True)
+def handlers_as_they_were():
+    """A command that a signal ended ignores later ones, for its process ends; here the next test follows."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 def pytest_collection_modifyitems(config, items):
