@@ -18,8 +18,7 @@ demo: $(VENV)/.demo ## Solve two real problems and show the result
 test: $(VENV)/.dev ## Run the tests with every extra installed
 	$(BIN)/ruff check src tests tools benchmarks examples
 	$(BIN)/ruff format --check -q src tests tools benchmarks examples
-	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n 2 --dist loadfile; tests=$$?; wait $$types && exit $$tests
 
 test-slow: $(VENV)/.dev ## Run the tests that take minutes
 	$(BIN)/python -m pytest -m slow
