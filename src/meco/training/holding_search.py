@@ -63,14 +63,18 @@ class HoldingConfig(Settings):
         """Runs of one game, at most; on a CPU, where row b is run b alone, as few as share the work among processes."""
         return min(self.width, WIDEST) if self.device == "cpu" else self.width
 
+    @property
+    def usual(self) -> int:
+        """Evaluations per variable that problems of every D get."""
+        return self.per_variable[0]
+
     def layout(self) -> list[tuple[int, int]]:
         """Where it trains: D and evaluations per variable."""
-        return [(d, per) for per in self.per_variable for d in self.dims if d <= 10 or per == self.per_variable[0]]
+        return [(d, per) for per in self.per_variable for d in self.dims if d <= 10 or per == self.usual]
 
     def judged_at(self) -> list[tuple[int, int]]:
         """Where it chooses: the same without the smallest of problems at other budgets than the first."""
-        usual, *_ = self.per_variable
-        return [(d, per) for d, per in self.layout() if per == usual or d > min(self.dims)]
+        return [(d, per) for d, per in self.layout() if per == self.usual or d > min(self.dims)]
 
 
 class HoldingSearch:

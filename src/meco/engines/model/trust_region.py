@@ -202,8 +202,7 @@ class TrustRegion(Engine):
         return self._placed(namespace(x).clip(x, min=0.0, max=1.0)[:, None, :])[:, 0, :]
 
     def _moved_by_one(self, x: Array, place: Place, weights: Weights, stuck: Array) -> tuple[Array, Array]:
-        """Points x [B, D] that rounding took back to an evaluated one, replaced by the best unseen neighbour; a run is
-        stuck [B] too where the models are to step and none is left."""
+        """Steps x [B, D] to evaluated places become the best unseen neighbour; runs without one are stuck [B]."""
         assert self.lattice is not None
         xp, region = namespace(x), self.region
         repeated = self._repeats(x) & (region.turn == STEP)
