@@ -33,6 +33,9 @@ def test_points_are_kept_in_the_order_they_came():
     assert_array_equal(kept.x[0, :, 0], [0.1, 0.2, 0.3, 0.4])
     assert_array_equal(kept.y[0], [[0.1, -0.1], [0.2, -0.2], [0.3, -0.3], [0.4, -0.4]])
     assert_array_equal(kept.start, [[0, 0, 1, 1]])
+    kept = seen([0.1, 0.2], places=5)
+    kept.add(*points([0.3, 0.4]), np.array([[2, 1]]), np.zeros((1, 1)))
+    assert_array_equal(kept.start, [[0, 0, 2, 1]])
 
 
 def test_the_farthest_from_the_centre_makes_room():

@@ -46,8 +46,9 @@ def test_a_weight_grows_where_its_constraint_is_violated_and_pressed():
 
 
 def test_a_new_start_forgets_weights_and_floors():
-    w, floor, _ = Weights(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1))).forgotten(np.array([True, False]))
-    assert_array_equal(w, [[0.0], [1.0]])
+    held = Weights(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1)))
+    w, floor, _ = held.forgotten(np.array([True, False]), np.array([[0.5], [0.5]]))
+    assert_array_equal(w, [[0.5], [1.0]])
     assert_array_equal(floor, [[0.0], [1.0]])
 
 

@@ -9,6 +9,7 @@ import meco
 from array_libraries import every_library
 from meco.arrays import to_numpy
 from meco.engines.engine import Task
+from meco.engines.model.expectation import after_turn
 from meco.engines.model.merit import GROWTH, LATE, Weights, kept_nowhere
 from meco.engines.model.region import RESTART, STEP
 from meco.engines.model.trust_region import TrustRegion
@@ -33,13 +34,12 @@ def refused(budget, passed, unmet):
         x = engine.ask()
         engine.tell(x, evaluator.evaluate(x))
     engine.ask()
-    made = engine.expectation
+    region, made = engine.region, engine.expectation
     yes = np.ones_like(made.violated)
-    engine.expectation = made._replace(who=np.zeros_like(made.who) + STEP, violated=yes, unmet=yes & unmet)
-    engine.passed = np.array([float(passed)])
-    before = engine.region.weights.w
-    engine._judge(made.merit[:, None] + 1.0)
-    return before, engine.region.weights.w
+    made = made._replace(who=np.zeros_like(made.who) + STEP, violated=yes, unmet=yes & unmet)
+    late = np.array([passed >= LATE * budget])
+    after = after_turn(region, made, made.merit[:, None] + 1.0, late, np.zeros(1))
+    return region.weights.w, after.weights.w
 
 
 def test_a_refused_step_presses_what_is_kept_nowhere_around():
@@ -54,16 +54,52 @@ def test_what_is_kept_around_is_pressed_only_late():
     assert_array_equal(after, GROWTH * before)
 
 
-def test_a_new_start_forgets_every_weight():
-    evaluator = Evaluator(tilted(), 400, 1)
-    engine, after = TrustRegion(Task.of(evaluator, Streams([1]))), []
-    while evaluator.left:
-        x = engine.ask()
+def restarts(problem, budget, batch=1):
+    """The engine before and after every turn that starts anew."""
+    evaluator = Evaluator(problem, budget, 1)
+    engine = TrustRegion(Task.of(evaluator, Streams([1])), batch=batch)
+    while evaluator.left >= batch:
+        x, first = engine.ask(), engine.generation == 0
+        before = None if first else engine.region
         engine.tell(x, evaluator.evaluate(x))
-        if engine.generation > 1 and engine.expectation.who[0, 0] == RESTART:
-            after.append(engine.region.weights.w.max())
-    assert after
-    assert_array_equal(after, 0.0)
+        if not first and engine.expectation.who[0, 0] == RESTART:
+            yield before, engine
+
+
+def test_a_new_start_has_the_weights_that_multipliers_and_scales_ask_for_and_no_floors():
+    found = 0
+    for before, engine in restarts(tilted(), 400):
+        after, found = engine.region.weights, found + 1
+        assert_array_equal(after.floor, 0.0)
+        assert_array_equal(after.w, engine.expectation.anew)
+        assert np.all(after.w > 0.0)  # else f alone would be looked at until the next step
+        assert np.all(after.w <= before.weights.w)
+    assert found
+
+
+def test_until_its_answer_comes_a_new_start_is_compared_with_the_weights_of_the_search_before():
+    for before, engine in restarts(tilted(), 400):
+        made = engine.expectation
+        assert_array_equal(made.weights.w, before.weights.w)
+
+
+def test_only_the_first_point_of_a_turn_belongs_to_the_new_start():
+    for before, engine in restarts(tilted(), 400, batch=3):
+        new = int(before.start[0])
+        assert engine.seen.start[0, -3:].tolist() == [new, new - 1, new - 1]
+
+
+def test_a_start_that_fails_keeps_the_weights_of_the_search_before():
+    problem = tilted()
+
+    def formula(x):
+        f, g, h = problem.formula(x)
+        return np.where(x[..., 0] < 1.2, np.nan, f), g, h  # new starts fail more often than not
+
+    fails = meco.Problem("fails", problem.lower, problem.upper, 1, 0, formula)
+    blind = [e for _, e in restarts(fails, 400) if e.seen.failed[0, -1]]
+    assert blind
+    assert np.all(blind[-1].region.weights.w > 0.0)
 
 
 @every_library

@@ -39,7 +39,7 @@ class SeenPoints:
             self._arrays = [_extended(part, more, value) for part, value in zip(self._arrays, (np.inf, 0.0, True, 0))]
 
     def add(self, x: Array, ev: Evaluation, start: Array, centre: Array) -> None:
-        """Remember points x [B, k, D] made since start [B]; centre [B, D] decides who makes room."""
+        """Remember points x [B, k, D] made since start [B or B, k]; centre [B, D] decides who makes room."""
         new, count = _columns(x, ev, start), x.shape[1]
         self.make_room(count)
         if not self.has_room(count):
@@ -115,8 +115,8 @@ def values_of(ev: Evaluation) -> Array:
 
 
 def _columns(x: Array, ev: Evaluation, start: Array) -> tuple[Any, ...]:
-    each = start[:, None]
-    return x, values_of(ev), ev.failed, each if x.shape[1] == 1 else namespace(x).broadcast_to(each, x.shape[:2])
+    each = start[:, None] if start.ndim == 1 else start
+    return x, values_of(ev), ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
 
 
 def _extended(part: Array, places: int, value: float) -> Array:

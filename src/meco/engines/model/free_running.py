@@ -16,8 +16,9 @@ import numpy as np
 
 from meco.arrays import Array
 from meco.engines.engine import Engine
+from meco.engines.model.expectation import Expectation
 from meco.engines.model.proposals import CLOSE, SAME, is_seen
-from meco.engines.model.region import GEOMETRY, OFFSPRING, RESTART
+from meco.engines.model.region import GEOMETRY, OFFSPRING, RESTART, STEP
 from meco.engines.model.tally import with_turn
 from meco.engines.model.trust_region import TrustRegion
 from meco.errors import InvalidInput
@@ -102,7 +103,7 @@ class FreeRunning:
         region.told, region.passed = region.told + 1, region.passed + 1
         who = region.region.start[:, None] * 0 + (GEOMETRY if ticket.who is None else ticket.who)
         made = ticket.turn.get("expectation")
-        gained = ev.failed & False if made is None else self._merits(ev) < made.merit[:, None]
+        gained = ev.failed & False if made is None else self._merits(ev, made) < made.merit[:, None]
         region.counts = with_turn(region.counts, who, gained, ev)
         if self.engine is not region:  # a controller, which counts too
             self.engine.told += 1  # type: ignore[attr-defined]
@@ -115,15 +116,15 @@ class FreeRunning:
     def _hand_back(self, ticket: Ticket, ev: Evaluation) -> None:
         """Let the engine find what it expected of this point; a step that others have made up for is not held poor."""
         vars(self.region).update(ticket.turn)
-        if not ticket.judged or not self.beside:
+        if ticket.who != STEP or not ticket.judged or not self.beside:
             return
         made = self.region.expectation
-        merits = [float(self._merits(each)[0, 0]) for each in (ev, *self.beside)]
+        merits = [float(self._merits(each, made)[0, 0]) for each in (ev, *self.beside)]
         if min(merits[1:]) < float(made.merit[0]) <= merits[0]:
             self.region.expectation = made._replace(who=made.who * 0 + GEOMETRY)
 
-    def _merits(self, ev: Evaluation) -> Array:
-        return self.region.rule.key(ev, self.region.region.weights).minor
+    def _merits(self, ev: Evaluation, made: Expectation) -> Array:
+        return self.region.rule.key(ev, made.weights).minor
 
     def _step(self) -> Ticket:
         """The step of a new turn; where that very point is out already, its answer is judged in its place."""
@@ -183,20 +184,18 @@ class FreeRunning:
     def _turn(self, batch: int) -> list[Ticket]:
         """The points of a turn of so many."""
         region, before = self.region, self.region.batch
-        start = region.region.start
         region.batch = batch
         try:
             x = self.engine.ask()[0]
         finally:
             region.batch = before
         left = {name: getattr(region, name) for name in TURN if hasattr(region, name)}
-        who = left["expectation"].who
+        made = left["expectation"]
         tickets = []
         for k in range(len(x)):
             mine = {name: value[:, k : k + 1, :] if name in OF_A_POINT else value for name, value in left.items()}
-            mine["expectation"] = left["expectation"]._replace(who=who[:, k : k + 1])
-            begun = start if k else region.region.start
-            tickets.append(Ticket(x[k], int(who[0, k]), start=begun, turn=mine))
+            mine["expectation"] = made._replace(who=made.who[:, k : k + 1], start=made.start[:, k : k + 1])
+            tickets.append(Ticket(x[k], int(made.who[0, k]), start=made.start[:, k], turn=mine))
         return tickets
 
     def _close(self, one: np.ndarray, other: np.ndarray) -> bool:

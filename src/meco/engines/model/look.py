@@ -39,7 +39,8 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     if possibly(blind):
         centre = xp.where(blind[:, None], 0.5, centre)
     value = rows(seen.y, chosen)[:, 0, :]
-    u, y, there = around(seen, centre, value, points)
+    u, values, there = around(seen, centre, value, points)
+    y = values - value[:, None, :]
     square = total(u * u)
     spread = xp.sqrt(total(square) / bounded(there, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
@@ -53,25 +54,25 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     if not surely(finite := models.finite):
         models = models.where(finite, Quadratic.flat(models.gradient.shape, u))
     farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
-    unmet = kept_nowhere(y[:, :, 1:] + value[:, None, 1:], seen.n_ineq, region.weights.tolerance)
+    unmet = kept_nowhere(values[:, :, 1:], seen.n_ineq, region.weights.tolerance)
     view = View(value, fit, spread, farthest, span, unmet, blind, few)
     return region._replace(centre=centre, models=models), view
 
 
 def around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
-    """The nearest points that did not fail, as differences to the centre: u [B, m, D], y [B, m, 1 + C]; how many [B].
+    """The nearest points that did not fail, from the centre on: u [B, m, D]; their values [B, m, 1 + C]; how many [B].
 
-    Where there are fewer, zeros fill their places, which tell the models nothing.
+    Where there are fewer, the centre fills their places, which tells the models nothing.
     """
     xp, some_failed = namespace(centre), possibly(seen.failed)
     square = _square_distances(seen.x, centre)
     near = nearest(xp.where(seen.failed, xp.inf, square) if some_failed else square, min(points, square.shape[1]))
-    u, y = rows(seen.x, near) - centre[:, None, :], rows(seen.y, near) - value[:, None, :]
+    u, values = rows(seen.x, near) - centre[:, None, :], rows(seen.y, near)
     if not some_failed:
-        return u, y, xp.full_like(u[:, 0, 0], near.shape[1])
+        return u, values, xp.full_like(u[:, 0, 0], near.shape[1])
     there = ~rows(seen.failed, near)
     wide = there[..., None]
-    return xp.where(wide, u, 0.0), xp.where(wide, y, 0.0), total(xp.astype(there, u.dtype))
+    return xp.where(wide, u, 0.0), xp.where(wide, values, value[:, None, :]), total(xp.astype(there, u.dtype))
 
 
 def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]:

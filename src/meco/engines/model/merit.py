@@ -8,7 +8,7 @@ and nothing else; but multipliers are only known near a solution. So each weight
     what is left of the last weight     (1 - 0.7 / D) w_i                                             (3)
     what hard feasibility asks for      a floor, set while the centre violates the constraint and     (4)
                                         raised by 1.1 with every refused step that it is pressed in;
-                                        forgotten slowly after (a new start forgets weight and floor at once)
+                                        forgotten slowly after (a new start forgets it at once, with eq. (3))
 
 (2) makes merits comparable before any multiplier is known, (3) forgets what an early region asked for, (4) is for
 constraints whose models keep promising what they do not hold. One that some point around keeps can be met by steps;
@@ -60,10 +60,10 @@ class Weights(NamedTuple):
         w = xp.where(hurt & pressed, GROWTH * self.w, self.w)
         return Weights(w, xp.where(hurt, w, HOLD * self.floor), self.tolerance)
 
-    def forgotten(self, where: Array) -> Weights:
-        """Nothing left of weights and floors where [B] holds."""
+    def forgotten(self, where: Array, w: Array) -> Weights:
+        """Weights w [B, C] and no floors where [B] holds."""
         xp, wide = namespace(where), where[:, None]
-        return Weights(xp.where(wide, 0.0, self.w), xp.where(wide, 0.0, self.floor), self.tolerance)
+        return Weights(xp.where(wide, w, self.w), xp.where(wide, 0.0, self.floor), self.tolerance)
 
 
 def scale_weights(s_f: Array, s_c: Array, value: Array) -> Array:

@@ -26,7 +26,8 @@ def multipliers_at(
     apart = seen.x - x[:, None, :]
     chosen = xp.argmin(xp.sum(apart * apart, axis=-1), axis=-1)[:, None]
     centre, value = rows(seen.x, chosen)[:, 0, :], rows(seen.y, chosen)[:, 0, :]
-    u, y, there = around(seen, centre, value, points)
+    u, values, there = around(seen, centre, value, points)
+    y = values - value[:, None, :]
     spread = xp.sqrt(xp.sum(u * u, axis=(1, 2)) / xp.clip(there, min=1.0))
     spread = xp.where(spread > 0.0, spread, 1.0)
     nothing = Quadratic.flat(region.models.gradient.shape, x)

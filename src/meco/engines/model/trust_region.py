@@ -9,14 +9,14 @@ shrinks (region.py). A box that has become too small starts again near the best 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, asarray_like, blank, largest, namespace, possibly
+from meco.arrays import Array, asarray_like, blank, namespace, possibly
 from meco.engines.engine import Control, Engine, Task
 from meco.engines.model.archive import LARGEST, SeenPoints
 from meco.engines.model.exact import exact_rows
+from meco.engines.model.expectation import Expectation, after_turn, expected
 from meco.engines.model.inside import keeper
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View, fenced, looked
@@ -24,40 +24,15 @@ from meco.engines.model.merit import LATE, MERIT, Weights
 from meco.engines.model.multipliers import multipliers_at
 from meco.engines.model.proposals import SAME, TRIES, best_unseen, further_step, is_seen, least_known, new_start
 from meco.engines.model.quadratic import Quadratic, explained_share
-from meco.engines.model.region import (
-    FIRST,
-    GEOMETRY,
-    NARROWEST,
-    OFFSPRING,
-    RESTART,
-    SHRINKAGE,
-    STEP,
-    Region,
-    judged,
-    next_turn,
-)
+from meco.engines.model.region import FIRST, GEOMETRY, NARROWEST, RESTART, SHRINKAGE, STEP, Region
 from meco.engines.model.start import model_points, star, star_size
-from meco.engines.model.step import Place, Step, merit, relaxed_step, violations, withheld
+from meco.engines.model.step import Place, Step, merit, relaxed_step
 from meco.engines.model.tally import no_points, with_turn
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 
 CHECKS = 50  # times a run that the models are checked
 THETA = Control("theta", 0.0, 1.0, 0.3, "share of the violation at the centre that a step may leave")
-
-
-class Expectation(NamedTuple):
-    """Who [B, k] proposed the points under evaluation, and what is expected of the first of them; [B] each."""
-
-    who: Array
-    merit: Array  # at the centre
-    foreseen: Array  # decrease of it
-    withheld: Array  # what the margins of constraints cost of that
-    width: Array  # of the step, as a share of the box
-    f_change: Array  # across the region
-    farthest: Array  # model point
-    violated: Array  # [B, C] constraints that the centre violates
-    unmet: Array  # [B, C] constraints that are kept nowhere around
 
 
 class TrustRegion(Engine):
@@ -138,7 +113,7 @@ class TrustRegion(Engine):
             x = self.inside.drawn_back(x, self.seen, around, view)
             step = step._replace(value=place.values((x[:, 0, :] - around.centre) / around.delta[:, None]))
             foreseen = now - merit(step.value, place.n_ineq, step.weights)
-        self._expect(view, place, step, who, now, foreseen)
+        self.expectation = expected(view, place, step, weights, who, self._starts(around.start, x), now, foreseen)
         return x
 
     def _check_models(self, view: View) -> None:
@@ -219,6 +194,11 @@ class TrustRegion(Engine):
     def _placed(self, x: Array) -> Array:
         return x if self.lattice is None else self.lattice.snapped(x)
 
+    def _starts(self, before: Array, x: Array) -> Array:
+        """The start that each of the points x [B, k, D] of a turn belongs to: only the first makes a new one."""
+        others = namespace(x).broadcast_to(before[:, None], x.shape[:2])[:, 1:]
+        return namespace(x).concat([self.region.start[:, None], others], axis=1)
+
     def _restarted(self, again: Array, u: Array) -> Array:
         """Forget the region where again [B] holds, and begin anew; u [B, D]."""
         region, xp = self.region, namespace(u)
@@ -228,23 +208,8 @@ class TrustRegion(Engine):
             delta=xp.where(again, self.radius, region.delta),
             models=Quadratic.flat(region.models.gradient.shape, u).where(again, region.models),
             multipliers=xp.where(again[:, None], 0.0, region.multipliers),
-            weights=region.weights.forgotten(again),
         )
         return self._placed(x[:, None, :])[:, 0, :]
-
-    def _expect(self, view: View, place: Place, step: Step, who: Array, now: Array, foreseen: Array) -> None:
-        xp, by = namespace(step.s), step.by
-        self.expectation = Expectation(
-            who,
-            now,
-            foreseen,
-            withheld(step.multipliers, by.c, place.n_ineq),
-            largest(xp.abs(step.s))[:, 0],
-            by.f,
-            view.farthest,
-            violations(place.value, place.n_ineq) > step.weights.tolerance,
-            view.unmet,
-        )
 
     @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -252,11 +217,12 @@ class TrustRegion(Engine):
         if self.generation == 0:
             self._begin(x, ev)
         else:
-            self.seen.add(x, ev, self.region.start, self.region.centre)
-            merits = self.rule.key(ev, self.region.weights).minor
             made = self.expectation
+            self.seen.add(x, ev, made.start, self.region.centre)
+            merits = self.rule.key(ev, made.weights).minor
             self.counts = with_turn(self.counts, made.who, merits < made.merit[:, None], ev)
-            self._judge(merits)
+            late = self.passed >= LATE * self.task.budget
+            self.region = after_turn(self.region, made, merits, late, self._narrowest(self.region.delta))
         self.passed = self.passed + x.shape[1]
         self.told += x.shape[1]
         self.generation += 1
@@ -301,24 +267,6 @@ class TrustRegion(Engine):
         self.region = Region(x[:, 0, :], none + self.radius, models, zeros, weights, start + STEP, start)
         looks = xp.zeros_like(ev.failed, dtype=start.dtype) + GEOMETRY
         self.counts = with_turn(no_points(x), looks, ev.failed & ~ev.failed, ev)
-
-    def _judge(self, merits: Array) -> None:
-        """Weights, radius and turn after the points of a turn got these merits [B, k], inf where one failed."""
-        region, made, xp = self.region, self.expectation, namespace(merits)
-        verdict = judged(made.merit, merits[:, 0], made.foreseen, made.withheld, made.f_change)
-        stepped, failed = made.who[:, 0] == STEP, xp.isinf(merits[:, 0])
-        verdict = verdict.of(stepped & ~failed)
-        better = merits < made.merit[:, None]
-        rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the turn is the next centre
-        verdict = verdict._replace(poor=verdict.poor & ~rescued)
-        delta = xp.where(stepped & failed, SHRINKAGE * region.delta, region.delta)  # else it might be asked for again
-        late = (self.passed >= LATE * self.task.budget)[:, None]
-        delta, turn = next_turn(delta, verdict, made.width, made.farthest, self._narrowest(delta), self.task.dim)
-        self.region = region._replace(
-            weights=region.weights.after(made.violated, verdict.poor[:, None] & (made.unmet | late)),
-            delta=delta,
-            turn=xp.where(made.who[:, 0] == OFFSPRING, region.turn, turn),  # taken over: still to come
-        )
 
     def _narrowest(self, delta: Array) -> Array:
         """The radius below which a run starts again: a quarter of a place where all variables are whole."""
