@@ -4,18 +4,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("torch")
 
 from meco.cli import main
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, UnknownName
+from meco.evaluator import Evaluator
 from meco.mdp import load_policy
 from meco.mdp.controls import CONTROLS
+from meco.mdp.features import FEATURES
 from meco.mdp.policy import ConstantControls
 from meco.mdp.quantile import Outcomes
 from meco.training import holding_search
-from meco.training.holding import ALTERNATIVES, NEVER, OWN_RULE, Following, Plan, drawn_plan, own_quantiles
+from meco.training.holding import ALTERNATIVES, NEVER, OWN_RULE, Following, Plan, drawn_plan, own_quantiles, score_gains
 from meco.training.holding_search import HoldingConfig, HoldingSearch, usually_best
 from meco.training.judging import judged
 from meco.training.matches import Match
@@ -42,11 +44,11 @@ def test_a_run_follows_its_policy_up_to_the_change_and_holds_from_there_on():
 
 
 def test_a_plan_holds_what_it_says_it_holds():
-    plan, held = drawn_plan(np.random.default_rng(1), 500, 20, policies=2)
+    plan, held = drawn_plan(np.random.default_rng(1), 500, 20, follow=True)
     rule = held == OWN_RULE
     assert np.isnan(plan.theta[rule]).all()
     assert_array_equal(plan.share[~rule], np.array(ALTERNATIVES.grid)[held[~rule], 1])
-    assert set(plan.base) == {-1.0, 1.0}  # the engine's own rule, and the newest policy
+    assert set(plan.base) == {-1.0, 0.0}  # the engine's own rule, and the policy
     assert plan.change.max() < 20
 
 
@@ -56,6 +58,33 @@ def test_the_first_runs_of_a_match_are_what_later_ones_are_ranked_among():
     assert_array_equal(own_quantiles(Outcomes(np.array([1.0, 2.0]), none, yes), match, known), [0.75, 0.25])
     later = own_quantiles(Outcomes(np.array([0.0, 3.0]), none, yes), match, known)
     assert_array_equal(later, [1.0, 0.0])
+
+
+def test_the_papers_gain_is_a_share_of_what_the_middle_of_the_box_is_worth():
+    match = Match("bowl-linear", 1, 2, 40)
+    middle = Evaluator(match.problem, 1, 1).evaluate(np.full((1, 1, 2), 0.5))
+    start = float(middle.f[0, 0] + middle.nu[0, 0])
+    f = np.array([start - 0.5 * abs(start), start, start + 9.0 * abs(start), np.nan])
+    runs = Outcomes(f, np.zeros(4), np.ones(4, dtype=bool))
+    assert_allclose(score_gains(runs, [match] * 4), [0.5, 0.0, -1.0, -1.0])
+
+
+def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
+    search = HoldingSearch(replace(SMALL, reward="score"), tmp_path, say=lambda line: None)
+    assert search.round(0, lambda: False)
+    assert not search.references
+    with pytest.raises(UnknownName, match="reward of held controls"):
+        replace(SMALL, reward="f")
+
+
+def test_networks_are_blind_to_the_features_that_they_do_without(tmp_path):
+    search = HoldingSearch(replace(SMALL, rounds=1), tmp_path, say=lambda line: None)
+    assert search.run()
+    seeing, blind = search.fits
+    assert blind.name == "round 1, without proposers"
+    hidden = [FEATURES["model-search"].names.index(name) for name in holding_search.PROPOSERS]
+    assert not blind.weights.w1[hidden].any()
+    assert seeing.weights.w1[hidden].all()
 
 
 def test_the_basis_tells_the_own_rule_from_every_combination():
@@ -81,7 +110,7 @@ def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_
     resumed = search(tmp_path / "broken")
     assert resumed.run()
     assert len(games) == 2 * count  # no game was played twice
-    for here, there in zip(resumed.fits[-1][0], whole.fits[-1][0]):
+    for here, there in zip(resumed.fits[-1].weights, whole.fits[-1].weights):
         assert_array_equal(here, there)
 
 

@@ -28,6 +28,7 @@ from meco.mdp.controls import CONTROLS, ControlSet
 from meco.mdp.model_search import steered_search
 from meco.mdp.policy import Policy
 from meco.mdp.quantile import Outcomes, quantile
+from meco.mdp.state import SMALLEST
 from meco.streams import DeviceStreams, Streams
 from meco.training.matches import Match
 
@@ -121,18 +122,18 @@ def _at_changes(states: list[Array], change: np.ndarray) -> np.ndarray:
     return every[np.minimum(change.astype(int), len(every) - 1), np.arange(every.shape[1])]
 
 
-def drawn_plan(rng: np.random.Generator, runs: int, decisions: int, policies: int) -> tuple[Plan, np.ndarray]:
+def drawn_plan(rng: np.random.Generator, runs: int, decisions: int, follow: bool) -> tuple[Plan, np.ndarray]:
     """A plan at random, and which alternative each run holds [B].
 
-    Half hold what is usually best, the engine's own rule or the models alone. Where there are policies, seven in ten
-    follow the newest up to the change, the others the engine's own rule.
+    Half hold what is usually best, the engine's own rule or the models alone. With a policy to follow, seven in ten
+    do up to the change, the others the engine's own rule.
     """
     alone = np.flatnonzero(np.array(ALTERNATIVES.grid)[:, 1] == 0.0)
     held = np.where(rng.random(runs) < 0.35, rng.choice(alone, size=runs), rng.integers(OWN_RULE, size=runs))
     held = np.where(rng.random(runs) < 0.15, OWN_RULE, held)
     values = np.concatenate([ALTERNATIVES.grid, [[np.nan, np.nan]]])[held]
     change = np.floor(rng.random(runs) * decisions * 0.95)
-    base = np.full(runs, -1.0) if policies == 0 else np.where(rng.random(runs) < 0.3, -1.0, policies - 1.0)
+    base = np.where(rng.random(runs) < 0.3, -1.0, 0.0) if follow else np.full(runs, -1.0)
     return Plan(values[:, 0], values[:, 1], change, base), held
 
 
@@ -146,3 +147,21 @@ def own_quantiles(final: Outcomes, match: np.ndarray, references: dict[int, Outc
         wide = Outcomes(*(np.broadcast_to(part, (int(mine.sum()), len(part))) for part in known))
         q[mine] = np.minimum(quantile(runs, wide), 1.0)
     return q
+
+
+def score_gains(final: Outcomes, matches: Sequence[Match]) -> np.ndarray:
+    """By how much runs [B] lowered f + nu, as a share of what it is in the middle of the box, in [-1, 1].
+
+    The paper's training gain (mdp/reward.py), but for where it starts: every search here evaluates the middle first.
+    """
+    first = {match: _score_of_the_middle(match) for match in set(matches)}
+    start = np.array([first[match] for match in matches])
+    with np.errstate(all="ignore"):
+        gain = (start - final.f - final.nu) / np.maximum(np.abs(start), SMALLEST)
+    return np.clip(np.nan_to_num(gain, nan=-1.0), -1.0, 1.0)
+
+
+def _score_of_the_middle(match: Match) -> float:
+    """f + nu of the first point that a search evaluates."""
+    ev = Evaluator([match.problem], 1, 1).evaluate(np.full((1, 1, match.dim), 0.5))
+    return float(ev.f[0, 0] + ev.nu[0, 0])

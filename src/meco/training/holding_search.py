@@ -9,20 +9,31 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.engines.es.maes import native_size
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, UnknownName
 from meco.files.atomic import write_bytes
+from meco.mdp.features import FEATURES
 from meco.mdp.model_search import DECISIONS, SEARCH_FEATURES
 from meco.mdp.network import Weights
 from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
-from meco.training.holding import ALTERNATIVES, OWN_RULE, Game, drawn_plan, own_quantiles, played
+from meco.training.holding import (
+    ALTERNATIVES,
+    OWN_RULE,
+    Course,
+    Game,
+    Plan,
+    drawn_plan,
+    own_quantiles,
+    played,
+    score_gains,
+)
 from meco.training.judging import Verdict, judged
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep
 from meco.training.record import commit
@@ -31,7 +42,10 @@ from meco.training.regression import Regression, Samples, fitted
 from meco.training.search import engine_digest
 from meco.training.search_config import Settings
 
-MARGINS = (0.0, 0.02, 0.05, 0.1)  # by which what is usually best is preferred: candidates of the choice
+HOLDING_REWARDS = ("quantile", "score")
+MARGINS = (0.0, 0.05)  # by which what is usually best is preferred: candidates of the choice
+PROPOSERS = ("models improve", "strategy improves", "who improved last", "strategy behind")
+UNSEEN: dict[str, tuple[str, ...]] = {"": (), ", without proposers": PROPOSERS}  # features hidden from the networks
 Call = Callable[..., Iterable[Any]]
 Say = Callable[[str], Any]
 
@@ -44,19 +58,25 @@ class HoldingConfig(Settings):
     hidden: int = 48
     steps: int = 4000  # of a fit
     rounds: int = 2
-    runs: int = 1500  # of each shape and round, about
-    least: int = 48  # runs of each match and round
+    runs: int = 750  # of each shape and round, about
+    least: int = 24  # runs of each match and round
     families: tuple[str, ...] = ()  # to train and to choose on; the sets' own unless given
     dims: tuple[int, ...] = (2, 5, 10, 20)
     per_variable: tuple[int, ...] = (50, 20, 100)  # evaluations; beyond D = 10 the first only
     problems: int = 6  # of each train family, at each D and budget
-    judges: int = 8  # of each choose family, at each D
+    judges: int = 6  # of each choose family, at each D
     judge_seeds: int = 2
     width: int = 4096  # runs in lockstep, at most
     seed: int = 1
+    reward: str = "quantile"  # or "score": the paper's training gain
     device: str = "cpu"
 
     least_one = ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.reward not in HOLDING_REWARDS:
+            raise UnknownName("reward of held controls", self.reward, HOLDING_REWARDS)
 
     @property
     def lockstep(self) -> int:
@@ -77,6 +97,23 @@ class HoldingConfig(Settings):
         return [(d, per) for d, per in self.layout() if per == self.usual or d > min(self.dims)]
 
 
+class Drawn(NamedTuple):
+    """Runs of one shape: match, what is held and seed of each [B], and their plan."""
+
+    match: np.ndarray
+    plan: Plan
+    held: np.ndarray
+    seeds: list[int]
+
+
+class Fitted(NamedTuple):
+    """A network, and what is known of its fit."""
+
+    name: str
+    weights: Weights
+    known: dict[str, Any]
+
+
 class HoldingSearch:
     """A training that can be stopped after any game and goes on to the same policy."""
 
@@ -87,7 +124,7 @@ class HoldingSearch:
         if not self.matches or not self.judging_matches("choose"):
             raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
         self.samples: list[Samples] = []
-        self.fits: list[tuple[Weights, dict[str, Any]]] = []
+        self.fits: list[Fitted] = []
         self.references: dict[int, Any] = {}  # outcomes of the first round, by match
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> bool:
@@ -97,62 +134,73 @@ class HoldingSearch:
             if not self.round(number, stop):
                 return False
             whole = Samples(*(np.concatenate(parts) for parts in zip(*self.samples)))
-            settings = Regression(hidden=c.hidden, steps=c.steps, seed=c.seed, device=c.device)
-            self.fits.append(fitted(whole, ALTERNATIVES, settings))
-            found = self.fits[-1][1]
-            self.say(f"round {number + 1}: error {found['error']:.4f}, {found['without']:.4f} without a network")
+            for unseen, names in UNSEEN.items():
+                hidden = tuple(FEATURES[SEARCH_FEATURES].names.index(name) for name in names)
+                settings = Regression(c.hidden, c.steps, seed=c.seed, device=c.device, unseen=hidden)
+                made = Fitted(f"round {number + 1}{unseen}", *fitted(whole, ALTERNATIVES, settings))
+                self.fits.append(made)
+                self.say(f"{made.name}: error {made.known['error']:.4f}, {made.known['without']:.4f} without a network")
         return True
 
     def round(self, number: int, stop: Callable[[], bool]) -> bool:
         """Play the games of a round, or take them from the folder where they were played before."""
         rng = np.random.default_rng([self.config.seed, number])
         drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
+        paths = [self.folder / f"{self.config.name}.round{number}.{place}.npz" for place in range(len(drawn))]
+        known = [self._known(path) for path in paths]
+        parts = [[] if found else self._parts(some) for some, found in zip(drawn, known)]
+        courses = iter(self.call(played, [game for games in parts for game in games]))
         began = time.monotonic()
-        for place, (match, plan, held, seeds) in enumerate(drawn):
+        for place, (some, found) in enumerate(zip(drawn, known)):
             if stop():
                 return False
-            path = self.folder / f"{self.config.name}.round{number}.{place}.npz"
-            q, states = self._played(path, match, plan, seeds)
-            self.samples.append(Samples(states, held, q, match))
+            final, states = found or _together([next(courses) for _ in parts[place]])
+            if not found:
+                write_checkpoint(paths[place], {"states": states, **final._asdict()}, self.facts)
+            q = self._rewards(final, some.match)
+            self.samples.append(Samples(states, some.held, q, some.match))
             if (place + 1) % 10 == 0:
                 self.say(f"round {number + 1}: {place + 1} of {len(drawn)} games, {time.monotonic() - began:.0f} s")
         return True
 
-    def _drawn(self, group: list[int], rng: np.random.Generator) -> Any:
-        """Runs of the matches of one shape: match [B], plan, what is held [B], seeds [B]."""
+    def _rewards(self, final: Outcomes, match: np.ndarray) -> np.ndarray:
+        """What the runs of these matches [B] earned: [B]."""
+        if self.config.reward == "score":
+            return score_gains(final, [self.matches[i] for i in match])
+        return own_quantiles(final, match, self.references)
+
+    def _drawn(self, group: list[int], rng: np.random.Generator) -> Drawn:
+        """Runs of the matches of one shape."""
         first = self.matches[group[0]]
         match = np.repeat(np.array(group), max(self.config.least, self.config.runs // len(group)))
         decisions = int(first.budget / max(native_size(first.dim), first.budget / DECISIONS))
-        plan, held = drawn_plan(rng, len(match), decisions, len(self.fits))
-        return match, plan, held, rng.integers(2**40, size=len(match)).tolist()
+        plan, held = drawn_plan(rng, len(match), decisions, follow=bool(self.fits))
+        return Drawn(match, plan, held, rng.integers(2**40, size=len(match)).tolist())
 
-    def _played(self, path: Path, match: np.ndarray, plan: Any, seeds: list[int]) -> Any:
-        """Final quantiles [B] and states [B, F] of a game, which is kept in a file."""
-        facts = {"config": self.config.as_dict(), "engine": engine_digest()}
-        if path.is_file():
-            arrays, state = read_checkpoint(path)
-            if facts.items() <= state.items():
-                self._remember(match, arrays)
-                return arrays["q"], arrays["states"]
-        policies = [Choosing(weights) for weights, _ in self.fits]
-        size = self.config.lockstep
-        parts = [slice(k, k + size) for k in range(0, len(match), size)]
-        games = [
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the games of a folder must have in common."""
+        return {"config": self.config.as_dict(), "engine": engine_digest()}
+
+    def _known(self, path: Path) -> Course | None:
+        """What came of a game that was played before."""
+        if not path.is_file():
+            return None
+        arrays, state = read_checkpoint(path)
+        if not self.facts.items() <= state.items():
+            return None
+        return Course(Outcomes(*(arrays[name] for name in Outcomes._fields)), arrays["states"])
+
+    def _parts(self, some: Drawn) -> list[Game]:
+        """The runs as games that are not too wide."""
+        newest, size = [Choosing(made.weights) for made in self.fits[-1:]], self.config.lockstep
+        return [
             Game(
-                [self.matches[i] for i in match[part]], seeds[part], policies,
-                type(plan)(*(each[part] for each in plan)), self.config.device,
+                [self.matches[i] for i in some.match[k : k + size]], some.seeds[k : k + size], newest,
+                Plan(*(each[k : k + size] for each in some.plan)), self.config.device,
             )
-            for part in parts
+            for k in range(0, len(some.match), size)
         ]  # fmt: skip
-        courses = list(self.call(played, games))
-        final = type(courses[0].final)(*(np.concatenate(each) for each in zip(*(c.final for c in courses))))
-        states = np.concatenate([c.states for c in courses])
-        q = own_quantiles(final, match, self.references)
-        write_checkpoint(path, {"q": q, "states": states, **final._asdict()}, facts)
-        return q, states
-
-    def _remember(self, match: np.ndarray, arrays: dict[str, np.ndarray]) -> None:
-        own_quantiles(Outcomes(*(arrays[name] for name in Outcomes._fields)), match, self.references)
 
     def judging_matches(self, chosen: str) -> list[Match]:
         """Matches of the families of a set that candidates are compared on."""
@@ -166,12 +214,18 @@ class HoldingSearch:
     def candidates(self) -> dict[str, Choosing]:
         """What the choice is among, by name: with ever larger margins they come to what is usually best."""
         found, usual = {}, usually_best(self.samples)
-        for number, (weights, _) in enumerate(self.fits):
+        for made in self.fits:
             for margin in MARGINS:
-                b2 = weights.b2.copy()
+                b2 = made.weights.b2.copy()
                 b2[usual] += margin
-                found[f"round {number + 1}, margin {margin:g}"] = Choosing(weights._replace(b2=b2))
+                found[f"{made.name}, margin {margin:g}"] = Choosing(made.weights._replace(b2=b2))
         return found
+
+
+def _together(courses: Sequence[Course]) -> Course:
+    """What came of a game that was played in parts."""
+    final = Outcomes(*(np.concatenate(each) for each in zip(*(course.final for course in courses))))
+    return Course(final, np.concatenate([course.states for course in courses]))
 
 
 def usually_best(samples: Sequence[Samples]) -> int:
@@ -186,7 +240,7 @@ def produce_holding(
     config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
 ) -> bool:
     """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
-    with crew(processes if config.device == "cpu" else 1) as call:
+    with crew(processes) as call:
         search = HoldingSearch(config, folder, call, say)
         say(f"{len(search.matches)} matches to train on")
         if not search.run(stop):
@@ -196,7 +250,10 @@ def produce_holding(
     name = max(candidates, key=verdict.score)
     for line in verdict.lines():
         say(line)
-    lines = [{"training": config.as_dict(), "engine": engine_digest()}, *(known for _, known in search.fits)]
+    lines = [
+        {"training": config.as_dict(), "engine": engine_digest()},
+        *({"network": made.name} | made.known for made in search.fits),
+    ]
     lines.append({"choice": name, "choose": dict(zip(verdict.names, verdict.scores.round(6).tolist()))})
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)

@@ -33,6 +33,7 @@ class Regression(NamedTuple):
     checked_every: int = 200
     seed: int = 1
     device: str = "cpu"
+    unseen: tuple[int, ...] = ()  # features that it does without
 
 
 def basis(controls: ControlSet) -> np.ndarray:
@@ -48,7 +49,8 @@ def fitted(samples: Samples, controls: ControlSet, settings: Regression) -> tupl
     torch: Any = load_extra("torch", "train", "learning from held controls")
     torch.manual_seed(settings.seed)
     place = {"device": settings.device, "dtype": torch.float32}
-    s = torch.as_tensor(samples.s, **place)
+    seen = np.isin(np.arange(samples.s.shape[1]), settings.unseen, invert=True)
+    s = torch.as_tensor(samples.s * seen, **place)
     q = torch.as_tensor(samples.quantile, **place)
     held = torch.as_tensor(samples.held, device=settings.device)
     out = torch.as_tensor(samples.match % KEPT_OUT == 0, device=settings.device)
@@ -85,4 +87,5 @@ def fitted(samples: Samples, controls: ControlSet, settings: Regression) -> tupl
     assert kept is not None
     w1, b1, w2, b2 = kept
     wide = basis(controls)
-    return Weights(w1.T, b1, w2.T @ wide.T, wide @ b2), {"error": best, "without": plain, "samples": len(samples.s)}
+    weights = Weights(w1.T * seen[:, None], b1, w2.T @ wide.T, wide @ b2)
+    return weights, {"error": best, "without": plain, "samples": len(samples.s)}
