@@ -56,13 +56,54 @@ def dense_reference(prior, u, y):
 
 def test_no_other_model_that_meets_the_values_changes_less(rng):
     prior, u, y = random_models(rng), rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7, 2))
-    found, _ = least_change(prior, u, y)
+    found, fit = least_change(prior, u, y)
+    kept = prior.times(fit.kept)
     for b in range(3):
         for k in range(2):
-            one = Quadratic(prior.gradient[b, k], prior.hessian[b, k])
+            one = Quadratic(kept.gradient[b, k], kept.hessian[b, k])
             gradient, hessian = dense_reference(one, u[b], y[b, :, k])
             assert_allclose(found.gradient[b, k], gradient, rtol=1e-6, atol=1e-6)
             assert_allclose(found.hessian[b, k], hessian, rtol=1e-6, atol=1e-6)
+
+
+def test_of_the_previous_model_the_share_is_kept_that_makes_the_values_most_likely(rng):
+    prior, u = random_models(rng, runs=2, functions=4), rng.normal(size=(2, 8, 4))
+    p = prior.changes(u)
+    other = random_models(rng, runs=2, functions=4).changes(u)
+    y = np.array([1.0, 0.3, 1.7, 0.6]) * p
+    y[..., 3] += 0.1 * other[..., 3]
+    kernel = covariance(u, u) + RIDGE * np.eye(8)
+
+    def misfit(share, b):  # minus twice the log of the likelihood, but for a constant
+        rest = y[b, :, 3] - share * p[b, :, 3]
+        return rest @ np.linalg.solve(kernel[b], rest)
+
+    _, fit = least_change(prior, u, y)
+    assert_allclose(fit.kept[:, :3], [[1.0, 0.3, 1.0]] * 2)  # never more than all of it
+    for b in range(2):
+        shares = fit.kept[b, 3] + np.array([-1e-3, 0.0, 1e-3])
+        assert np.argmin([misfit(share, b) for share in shares]) == 1
+
+
+def test_f_keeps_all_of_its_model_while_that_explains_more_than_none(rng):
+    prior, u = random_models(rng, runs=1), rng.normal(size=(1, 8, 4))
+    for share, kept in ((0.9, 1.0), (0.51, 1.0), (0.49, 0.49), (-0.5, 0.0)):
+        _, fit = least_change(prior, u, share * prior.changes(u))
+        assert_allclose(fit.kept, [[kept, max(share, 0.0)]], atol=1e-9)
+
+
+def test_wrong_curvature_is_forgotten_where_no_point_tells_of_it(rng):
+    """A function that is flat here, and was steep where the previous model came from."""
+    u = rng.normal(size=(1, 5, 9))  # five points, 45 numbers of curvature
+    steep = Quadratic(np.zeros((1, 1, 9)), 1e6 * np.eye(9)[None, None])
+    found, _ = least_change(steep, u, 1e-3 * rng.normal(size=(1, 5, 1)))
+    assert np.max(np.abs(found.hessian)) < 1.0
+
+
+def test_a_model_of_nothing_and_values_without_a_scale_keep_all(rng):
+    u = rng.normal(size=(1, 5, 3))
+    _, fit = least_change(Quadratic.flat((1, 2, 3), u), u, rng.normal(size=(1, 5, 2)))
+    assert_array_equal(fit.kept, 1.0)
 
 
 def test_a_model_that_meets_the_values_does_not_change(rng):
@@ -118,11 +159,13 @@ def test_where_points_were_fitted_the_variance_is_the_ridge_at_most(rng):
 def test_the_explained_share_is_one_minus_the_errors_of_models_that_left_a_point_out(rng):
     prior, u, y = random_models(rng, runs=2), rng.normal(size=(2, 6, 4)), rng.normal(size=(2, 6, 2))
     _, fit = least_change(prior, u, y)
-    errors = np.empty_like(y)
-    for i in range(6):
+    errors, kept = np.empty_like(y), prior.times(fit.kept)
+    for b, i, k in np.ndindex(2, 6, 2):
         rest = np.arange(6) != i
-        without, _ = least_change(prior, u[:, rest], y[:, rest])
-        errors[:, i] = y[:, i] - without.changes(u[:, i : i + 1])[:, 0]
+        gradient, hessian = dense_reference(
+            Quadratic(kept.gradient[b, k], kept.hessian[b, k]), u[b, rest], y[b, rest, k]
+        )
+        errors[b, i, k] = y[b, i, k] - u[b, i] @ (gradient + 0.5 * hessian @ u[b, i])
     expected = 1.0 - np.sum(errors**2, axis=1) / np.sum((y - y.mean(axis=1, keepdims=True)) ** 2, axis=1)
     assert_allclose(explained_share(fit), expected, rtol=1e-6)
 

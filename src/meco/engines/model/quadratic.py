@@ -8,7 +8,13 @@ dual form is one m by m system for all functions,
     dH = sum_i w_i u_i u_i',   dg = tau sum_i w_i u_i,                                                 (2)
 
 where tau makes the gradient nearly free and eta keeps K invertible where points coincide. K is also the covariance of
-a Gaussian process over quadratics, so errors (leave-one-out) and variances (geometry) come without another fit.
+a Gaussian process over quadratics, so errors (leave-one-out) and variances (geometry) come without another fit, and
+so does the share of the previous model that is still worth keeping: with p its values at the points,
+
+    gamma = p'K^-1 y / p'K^-1 p, between 0 and 1,                                                       (3)
+
+is what the new values make most likely of a multiple of it. Curvature that was met far away, where functions of high
+order are steep, would otherwise stay in all directions that no new point tells of.
 """
 
 from __future__ import annotations
@@ -17,11 +23,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, Factored, identities, inverse, namespace, total
+from meco.arrays import Array, Factored, bounded, identities, inverse, namespace, total
 from meco.engines.model.critical import Critical
 
 TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
 ETA = 1e-6  # share of the diagonal that is added to it
+LIKELY = 0.5  # gamma above which values are more likely with the previous model than without any
 
 
 class Quadratic(NamedTuple):
@@ -43,6 +50,10 @@ class Quadratic(NamedTuple):
     def stretched(self, unit: Array) -> Quadratic:
         """The same functions in coordinates whose unit is unit [B] of the present ones."""
         return Quadratic(self.gradient * unit[:, None, None], self.hessian * (unit * unit)[:, None, None, None])
+
+    def times(self, share: Array) -> Quadratic:
+        """Shares [B, F] of the functions."""
+        return Quadratic(self.gradient * share[..., None], self.hessian * share[..., None, None])
 
     def slope(self, step: Array) -> Array:
         """Gradients at a step [B, D] from the centre: [B, F, D]."""
@@ -79,16 +90,17 @@ class Quadratic(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """What a fit leaves beside the models: points u [B, m, D], values y [B, m, F], K and w [B, m, F]."""
+    """What a fit leaves beside the models: points u [B, m, D], values y and w [B, m, F], K, what it kept [B, F]."""
 
     u: Array
     y: Array
     kernel: Factored  # K [B, m, m]
     w: Array
+    kept: Array
 
     def of(self, runs: np.ndarray) -> Fit:
         """The same of some of the runs, in NumPy."""
-        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs])
+        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs])
 
 
 def covariance(u: Array, v: Array) -> Array:
@@ -98,7 +110,7 @@ def covariance(u: Array, v: Array) -> Array:
 
 
 def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None = None) -> tuple[Quadratic, Fit]:
-    """The models nearest to the prior that meet y [B, m, F], changes from the centre, at u [B, m, D].
+    """The models nearest to what is worth keeping of the prior that meet y [B, m, F], changes from the centre, at u.
 
     A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
     Functions that are not among the curved ones, where these are named, get linear models.
@@ -107,15 +119,31 @@ def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None =
     if curved is not None:
         few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
         bent = curved.spread(few.bent(u)).mT
-        linear = u @ prior.gradient.mT
-        w = kernel.solved(y - linear - bent)
+        w, kept = _weights(kernel, y, u @ prior.gradient.mT + bent)
         wt = w.mT
-        hessian = curved.spread(few.hessian + _outer(curved.taken(wt), u))
+        hessian = curved.spread(few.times(curved.taken(kept)).hessian + _outer(curved.taken(wt), u))
     else:
-        w = kernel.solved(y - prior.changes(u))
+        w, kept = _weights(kernel, y, prior.changes(u))
         wt = w.mT
-        hessian = prior.hessian + _outer(wt, u)
-    return Quadratic(prior.gradient + TAU * (wt @ u), hessian), Fit(u, y, kernel, w)
+        hessian = prior.times(kept).hessian + _outer(wt, u)
+    return Quadratic(prior.gradient * kept[..., None] + TAU * (wt @ u), hessian), Fit(u, y, kernel, w, kept)
+
+
+def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
+    """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, F], and what is kept of these [B, F].
+
+    The first function, f, keeps all of its model while that explains anything: f is met to the last digit in a region
+    that hardly moves any more, constraints are met anew wherever the search goes.
+    """
+    xp, count = namespace(y), y.shape[-1]
+    solved = kernel.solved(xp.concat([y - p, p], axis=-1))
+    rest, own = solved[..., :count], solved[..., count:]
+    whole = total(p * own, 1)
+    share = 1.0 + total(p * rest, 1) / xp.where(whole > 0.0, whole, 1.0)  # eq. (3): y is p and the rest
+    share = xp.where(xp.isfinite(share) & (whole > 0.0), bounded(share, 0.0, 1.0), 1.0)
+    f = share[:, :1]
+    share = xp.concat([xp.where(f > LIKELY, 1.0, f), share[:, 1:]], axis=-1)
+    return rest + (1.0 - share)[:, None, :] * own, share
 
 
 def _outer(w: Array, u: Array) -> Array:
