@@ -38,7 +38,7 @@ from meco.mdp.policy import Choosing, Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
 from meco.training.judging import STEADY, judged
-from meco.training.matches import Layout, Match, drawn_matches, in_lockstep, play
+from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play
 from meco.training.references import CONSTANTS, held_at
 
 TRAINED = 20  # variables, at most
@@ -71,17 +71,20 @@ def read_judged(path: Path) -> Judged:
         return Judged(kept["names"].tolist(), matches, Outcomes(kept["f"], kept["nu"], kept["feasible"]))
 
 
-def judge(path: Path, device: str, layout: Layout, problems: int, seeds: int, ablate: bool) -> None:
+def judge(args: argparse.Namespace) -> None:
     """Play every kind of control on the confirm families and keep the results."""
     untrained = (Correcting(draw_weights(np.random.default_rng(k), correcting_shape())) for k in range(3))
     policy = find_policy("meco-tr", [1])
     each = {POLICY: policy} | {f"untrained {k}": policy for k, policy in enumerate(untrained)}
-    if ablate:
+    if args.ablate:
         each |= in_part(policy)
-    matches = drawn_matches("confirm", layout, problems)
-    verdict = judged(each, matches, seeds, device=device)
+    each |= {path.stem: find_policy(str(path), [1]) for path in args.also}
+    layout = [(int(dim), int(per)) for dim, _, per in (place.partition(":") for place in args.layout.split(","))]
+    matches = drawn_matches("confirm", layout, args.problems)
+    with crew(args.processes) as call:
+        verdict = judged(each, matches, args.seeds, call, args.device)
     rows = np.array([[str(value) for value in match] for match in matches])
-    np.savez(path, names=verdict.names, quantiles=verdict.quantiles, matches=rows, **verdict.outcomes._asdict())
+    np.savez(args.judged, names=verdict.names, quantiles=verdict.quantiles, matches=rows, **verdict.outcomes._asdict())
 
 
 def in_part(policy: Policy) -> dict[str, Policy]:
@@ -324,13 +327,14 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=4, help="of each family at each place")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--processes", type=int, default=1, help="of judge; on one GPU they share it")
+    parser.add_argument("--also", type=Path, nargs="*", default=[], help="of judge: other policies, files")
     parser.add_argument("--beyond", type=Path, help="of keep: judged at a D beyond training")
     parser.add_argument("--trained", default="", help="of keep: what the training took")
     args = parser.parse_args()
     dims = [int(dim) for dim in args.dims.split(",")]
     if args.what == "judge":
-        layout = [(int(dim), int(per)) for dim, _, per in (place.partition(":") for place in args.layout.split(","))]
-        judge(args.judged, args.device, layout, args.problems, args.seeds, args.ablate)
+        judge(args)
         return
     if args.what == "here":
         here(args.judged, dims, args.per_variable, args.problems, args.seeds)
