@@ -78,7 +78,7 @@ def judge(args: argparse.Namespace) -> None:
     each = {POLICY: policy} | {f"untrained {k}": policy for k, policy in enumerate(untrained)}
     if args.ablate:
         each |= in_part(policy)
-    each |= {path.stem: find_policy(str(path), [1]) for path in args.also}
+    each |= {str(path): find_policy(str(path), [1]) for path in args.also}
     layout = [(int(dim), int(per)) for dim, _, per in (place.partition(":") for place in args.layout.split(","))]
     matches = drawn_matches("confirm", layout, args.problems)
     with crew(args.processes) as call:
@@ -302,7 +302,7 @@ def keep(confirm: Path, beyond: Path, trained: str) -> None:
         "what": "final quantiles of MeCO-TR beside constants, its engine's own rule, untrained and random controls: "
         "family, problem, variables, evaluations, then one number for each name, the mean of the runs; a run ahead of "
         "every reference counts 1, as the best reference could",
-        "train": "meco train --preset tr --device cuda",
+        "train": "meco train --preset tr --device cuda --processes 8",
         "trained": trained,
     }
     text = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in parts.items())

@@ -18,7 +18,7 @@ from meco.errors import InvalidInput, UnknownName
 from meco.files.atomic import write_bytes
 from meco.mdp.features import FEATURES
 from meco.mdp.model_search import DECISIONS, SEARCH_FEATURES
-from meco.mdp.network import Weights
+from meco.mdp.network import Weights, packed
 from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
@@ -68,7 +68,7 @@ class HoldingConfig(Settings):
     judge_seeds: int = 2
     width: int = 4096  # runs in lockstep, at most
     seed: int = 1
-    reward: str = "quantile"  # or "score": the paper's training gain
+    reward: str = "quantile"  # or "score": what f + nu fell by, much as the paper rewards
     device: str = "cpu"
 
     least_one = ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width")
@@ -147,7 +147,8 @@ class HoldingSearch:
         rng = np.random.default_rng([self.config.seed, number])
         drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
         paths = [self.folder / f"{self.config.name}.round{number}.{place}.npz" for place in range(len(drawn))]
-        known = [self._known(path) for path in paths]
+        facts = {"config": self.config.as_dict(), "engine": engine_digest(), "followed": self._followed()}
+        known = [_known(path, facts) for path in paths]
         parts = [[] if found else self._parts(some) for some, found in zip(drawn, known)]
         courses = iter(self.call(played, [game for games in parts for game in games]))
         began = time.monotonic()
@@ -156,7 +157,7 @@ class HoldingSearch:
                 return False
             final, states = found or _together([next(courses) for _ in parts[place]])
             if not found:
-                write_checkpoint(paths[place], {"states": states, **final._asdict()}, self.facts)
+                write_checkpoint(paths[place], {"states": states, **final._asdict()}, facts)
             q = self._rewards(final, some.match)
             self.samples.append(Samples(states, some.held, q, some.match))
             if (place + 1) % 10 == 0:
@@ -177,19 +178,9 @@ class HoldingSearch:
         plan, held = drawn_plan(rng, len(match), decisions, follow=bool(self.fits))
         return Drawn(match, plan, held, rng.integers(2**40, size=len(match)).tolist())
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """What the games of a folder must have in common."""
-        return {"config": self.config.as_dict(), "engine": engine_digest()}
-
-    def _known(self, path: Path) -> Course | None:
-        """What came of a game that was played before."""
-        if not path.is_file():
-            return None
-        arrays, state = read_checkpoint(path)
-        if not self.facts.items() <= state.items():
-            return None
-        return Course(Outcomes(*(arrays[name] for name in Outcomes._fields)), arrays["states"])
+    def _followed(self) -> str | None:
+        """A digest of the network that runs of the next round follow: the newest, which sees the least."""
+        return hashlib.sha256(packed(self.fits[-1].weights).tobytes()).hexdigest() if self.fits else None
 
     def _parts(self, some: Drawn) -> list[Game]:
         """The runs as games that are not too wide."""
@@ -212,7 +203,7 @@ class HoldingSearch:
         return judged(self.candidates(), self.judging_matches(chosen), c.judge_seeds, self.call, c.device, c.lockstep)
 
     def candidates(self) -> dict[str, Choosing]:
-        """What the choice is among, by name: with ever larger margins they come to what is usually best."""
+        """What the choice is among, by name: a margin draws a network towards what is usually best."""
         found, usual = {}, usually_best(self.samples)
         for made in self.fits:
             for margin in MARGINS:
@@ -220,6 +211,16 @@ class HoldingSearch:
                 b2[usual] += margin
                 found[f"{made.name}, margin {margin:g}"] = Choosing(made.weights._replace(b2=b2))
         return found
+
+
+def _known(path: Path, facts: dict[str, Any]) -> Course | None:
+    """What came of a game that was played before, under the same facts."""
+    if not path.is_file():
+        return None
+    arrays, state = read_checkpoint(path)
+    if not facts.items() <= state.items():
+        return None
+    return Course(Outcomes(*(arrays[name] for name in Outcomes._fields)), arrays["states"])
 
 
 def _together(courses: Sequence[Course]) -> Course:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.testing import assert_array_equal
 
@@ -9,11 +11,13 @@ import meco
 from array_libraries import every_library
 from meco.arrays import to_numpy
 from meco.engines.engine import Task
-from meco.engines.model.expectation import after_turn
+from meco.engines.model.archive import SeenPoints
+from meco.engines.model.expectation import Expectation
 from meco.engines.model.merit import GROWTH, LATE, Weights, kept_nowhere
-from meco.engines.model.region import RESTART, STEP
+from meco.engines.model.region import RESTART, STEP, Region
 from meco.engines.model.trust_region import TrustRegion
 from meco.evaluator import Evaluator
+from meco.problems.evaluation import Evaluation
 from meco.streams import Streams
 
 
@@ -34,12 +38,13 @@ def refused(budget, passed, unmet):
         x = engine.ask()
         engine.tell(x, evaluator.evaluate(x))
     engine.ask()
-    region, made = engine.region, engine.expectation
+    made = engine.expectation
     yes = np.ones_like(made.violated)
-    made = made._replace(who=np.zeros_like(made.who) + STEP, violated=yes, unmet=yes & unmet)
-    late = np.array([passed >= LATE * budget])
-    after = after_turn(region, made, made.merit[:, None] + 1.0, late, np.zeros(1))
-    return region.weights.w, after.weights.w
+    engine.expectation = made._replace(who=np.zeros_like(made.who) + STEP, violated=yes, unmet=yes & unmet)
+    engine.passed = np.array([float(passed)])
+    before, far = engine.region.weights.w, np.zeros((1, 1, 3))
+    engine.tell(far, Evaluation.of(made.merit[:, None] + 1.0, np.ones((1, 1, 1)), np.zeros((1, 1, 0))))
+    return before, engine.region.weights.w
 
 
 def test_a_refused_step_presses_what_is_kept_nowhere_around():
@@ -54,52 +59,70 @@ def test_what_is_kept_around_is_pressed_only_late():
     assert_array_equal(after, GROWTH * before)
 
 
+class Restart(NamedTuple):
+    """A turn that starts anew: the engine's region when it is asked, and after the answer."""
+
+    asked: Region
+    made: Expectation
+    after: Region
+    seen: SeenPoints
+    blind: bool
+
+
 def restarts(problem, budget, batch=1):
-    """The engine before and after every turn that starts anew."""
+    """Every turn of a search that starts anew, at least one."""
     evaluator = Evaluator(problem, budget, 1)
-    engine = TrustRegion(Task.of(evaluator, Streams([1])), batch=batch)
+    engine, found = TrustRegion(Task.of(evaluator, Streams([1])), batch=batch), []
     while evaluator.left >= batch:
-        x, first = engine.ask(), engine.generation == 0
-        before = None if first else engine.region
+        first = engine.generation == 0
+        asked = None if first else engine.region
+        blind = not first and bool(engine.seen.failed[engine.seen.start == asked.start].all())
+        x = engine.ask()
         engine.tell(x, evaluator.evaluate(x))
         if not first and engine.expectation.who[0, 0] == RESTART:
-            yield before, engine
+            found.append(Restart(asked, engine.expectation, engine.region, engine.seen, blind))
+    assert found
+    return found
 
 
 def test_a_new_start_has_the_weights_that_multipliers_and_scales_ask_for_and_no_floors():
-    found = 0
-    for before, engine in restarts(tilted(), 400):
-        after, found = engine.region.weights, found + 1
+    for restart in restarts(tilted(), 400):
+        after = restart.after.weights
         assert_array_equal(after.floor, 0.0)
-        assert_array_equal(after.w, engine.expectation.anew)
+        assert_array_equal(after.w, restart.made.anew)
         assert np.all(after.w > 0.0)  # else f alone would be looked at until the next step
-        assert np.all(after.w <= before.weights.w)
-    assert found
+        assert np.all(after.w <= restart.made.weights.w)
 
 
 def test_until_its_answer_comes_a_new_start_is_compared_with_the_weights_of_the_search_before():
-    for before, engine in restarts(tilted(), 400):
-        made = engine.expectation
-        assert_array_equal(made.weights.w, before.weights.w)
+    for restart in restarts(tilted(), 400):
+        faded = restart.asked.weights.faded(3).w
+        assert np.all(restart.made.weights.w >= faded)  # raised by the last step, not forgotten
 
 
 def test_only_the_first_point_of_a_turn_belongs_to_the_new_start():
-    for before, engine in restarts(tilted(), 400, batch=3):
-        new = int(before.start[0])
-        assert engine.seen.start[0, -3:].tolist() == [new, new - 1, new - 1]
+    found = restarts(tilted(), 400, batch=3)
+    starts = found[0].seen.start[0]
+    assert starts.max() == len(found)
+    for restart in found:
+        new = int(restart.after.start[0])
+        place = int(np.argmax(starts == new))  # points come in order
+        assert starts[place : place + 4].tolist() == [new, new - 1, new - 1, new]
 
 
-def test_a_start_that_fails_keeps_the_weights_of_the_search_before():
+def test_a_start_that_fails_keeps_what_is_left_of_the_weights():
     problem = tilted()
+    calls = iter(range(10_000))
 
     def formula(x):
         f, g, h = problem.formula(x)
-        return np.where(x[..., 0] < 1.2, np.nan, f), g, h  # new starts fail more often than not
+        return np.where(next(calls) % 3 == 0, np.nan, f), g, h  # every third turn fails
 
     fails = meco.Problem("fails", problem.lower, problem.upper, 1, 0, formula)
-    blind = [e for _, e in restarts(fails, 400) if e.seen.failed[0, -1]]
+    blind = [restart for restart in restarts(fails, 400) if restart.blind]
     assert blind
-    assert np.all(blind[-1].region.weights.w > 0.0)
+    for restart in blind:
+        assert_array_equal(restart.after.weights.w, restart.asked.weights.faded(3).w)
 
 
 @every_library

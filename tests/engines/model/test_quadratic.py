@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from array_libraries import every_library
+from meco.arrays import to_numpy
+from meco.engines.model.critical import Critical
 from meco.engines.model.quadratic import ETA, TAU, Quadratic, covariance, explained_share, least_change, variance
 
 RIDGE = ETA * (1.0 + TAU)
@@ -100,10 +103,36 @@ def test_wrong_curvature_is_forgotten_where_no_point_tells_of_it(rng):
     assert np.max(np.abs(found.hessian)) < 1.0
 
 
-def test_a_model_of_nothing_and_values_without_a_scale_keep_all(rng):
+@np.errstate(all="ignore")
+def test_a_model_of_nothing_is_kept_and_huge_values_are_met(rng):
     u = rng.normal(size=(1, 5, 3))
     _, fit = least_change(Quadratic.flat((1, 2, 3), u), u, rng.normal(size=(1, 5, 2)))
     assert_array_equal(fit.kept, 1.0)
+    found, fit = least_change(random_models(rng, runs=1, dim=3), u, 1e200 * rng.normal(size=(1, 5, 2)))
+    found, fit = least_change(found, u, 1e200 * rng.normal(size=(1, 5, 2)))  # whose squares overflow
+    assert found.finite.all()
+    assert np.isfinite(fit.kept).all()
+
+
+@every_library
+def test_every_library_keeps_the_same_share(xp, rng):
+    prior, u, y = random_models(rng), rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7, 2))
+    _, expected = least_change(prior, u, y)
+    _, fit = least_change(Quadratic(*map(xp.asarray, prior)), xp.asarray(u), xp.asarray(y))
+    assert_allclose(to_numpy(fit.kept), expected.kept, rtol=1e-9)
+
+
+def test_functions_with_linear_models_keep_a_share_too(rng):
+    prior, u, y = random_models(rng, functions=4), rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7, 4))
+    index = np.broadcast_to(np.array([0, 2, 3]), (3, 3))
+    place = np.broadcast_to(np.array([0, 3, 1, 2]), (3, 4))
+    few = Critical(index, place, 3)
+    level = Quadratic(prior.gradient, prior.hessian * np.array([1.0, 0.0, 1.0, 1.0])[:, None, None])
+    found, fit = least_change(prior, u, y, few)
+    expected, whole = least_change(level, u, y)
+    assert_allclose(fit.kept, whole.kept, rtol=1e-9)
+    assert_allclose(found.hessian[:, [0, 2, 3]], expected.hessian[:, [0, 2, 3]], rtol=1e-9, atol=1e-9)
+    assert_array_equal(found.hessian[:, 1], 0.0)
 
 
 def test_a_model_that_meets_the_values_does_not_change(rng):

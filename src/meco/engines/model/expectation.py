@@ -33,7 +33,7 @@ def expected(
 ) -> Expectation:
     """Of the points that `who` [B, k] proposed since start [B, k], with the merit at the centre now [B].
 
-    before are the weights that the step began with: where all evaluations have failed, nothing is known that is newer.
+    before are the weights that the step began with: where all since the start have failed, nothing newer is known.
     """
     xp, by = namespace(step.s), step.by
     return Expectation(

@@ -114,8 +114,14 @@ class FreeRunning:
         self.out = [other for other in self.out if other is not ticket]
 
     def _hand_back(self, ticket: Ticket, ev: Evaluation) -> None:
-        """Let the engine find what it expected of this point; a step that others have made up for is not held poor."""
+        """Let the engine find what it expected of this point; a step that others have made up for is not held poor.
+
+        An answer of an earlier start holds no weights of the present one.
+        """
         vars(self.region).update(ticket.turn)
+        made = self.region.expectation
+        if (made.start != self.region.region.start[:, None]).any():
+            self.region.expectation = made._replace(violated=made.violated & False)
         if ticket.who != STEP or not ticket.judged or not self.beside:
             return
         made = self.region.expectation

@@ -8,7 +8,7 @@ and nothing else; but multipliers are only known near a solution. So each weight
     what is left of the last weight     (1 - 0.7 / D) w_i                                             (3)
     what hard feasibility asks for      a floor, set while the centre violates the constraint and     (4)
                                         raised by 1.1 with every refused step that it is pressed in;
-                                        forgotten slowly after (a new start forgets it at once, with eq. (3))
+                                        forgotten slowly after (a new start has (1) and (2) alone)
 
 (2) makes merits comparable before any multiplier is known, (3) forgets what an early region asked for, (4) is for
 constraints whose models keep promising what they do not hold. One that some point around keeps can be met by steps;

@@ -4,7 +4,7 @@ Minimum Frobenius norm updating (Powell 2004, 2006), for all functions of a run 
 the values at m points, the one whose Hessian is nearest to the previous model's. With fewer values than unknowns the
 dual form is one m by m system for all functions,
 
-    K w = y - prior(u),   K_ij = (u_i . u_j)^2 / 2 + tau u_i . u_j + eta (1 + tau) [i = j],            (1)
+    K w = y - gamma p,    K_ij = (u_i . u_j)^2 / 2 + tau u_i . u_j + eta (1 + tau) [i = j],            (1)
     dH = sum_i w_i u_i u_i',   dg = tau sum_i w_i u_i,                                                 (2)
 
 where tau makes the gradient nearly free and eta keeps K invertible where points coincide. K is also the covariance of
@@ -132,8 +132,9 @@ def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None =
 def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, F], and what is kept of these [B, F].
 
-    The first function, f, keeps all of its model while that explains anything: f is met to the last digit in a region
-    that hardly moves any more, constraints are met anew wherever the search goes.
+    The first function, f, keeps all of its model while gamma is above a half, where the values are more likely with
+    the model than without any: f is met to the last digit in a region that hardly moves any more, constraints are met
+    anew wherever the search goes.
     """
     xp, count = namespace(y), y.shape[-1]
     solved = kernel.solved(xp.concat([y - p, p], axis=-1))
@@ -160,7 +161,10 @@ def variance(fit: Fit, v: Array) -> Array:
 
 
 def explained_share(fit: Fit) -> Array:
-    """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F]."""
+    """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F].
+
+    What is kept of the previous model is that of all values, the one left out among them.
+    """
     xp, y = namespace(fit.y), fit.y
     diagonal = xp.linalg.diagonal(inverse(fit.kernel.matrix))
     error = fit.w / diagonal[..., None]

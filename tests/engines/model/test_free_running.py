@@ -1,0 +1,71 @@
+"""Answers that come late: each belongs to the start that asked for it, and holds nothing of a later one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.engines.engine import Task
+from meco.engines.model.free_running import FreeRunning
+from meco.engines.model.region import OFFSPRING, RESTART
+from meco.engines.model.trust_region_es import TrustRegionES
+from meco.evaluator import Evaluator
+from meco.streams import Streams
+
+
+def bowl(dim=2):
+    """A bowl beside a plane: it converges within some thirty steps."""
+
+    def formula(x):
+        return (x**2).sum(axis=-1), 1.0 - x.sum(axis=-1, keepdims=True), np.zeros((*x.shape[:-1], 0))
+
+    return meco.Problem("bowl", np.full(dim, -2.0), np.full(dim, 2.0), 1, 0, formula)
+
+
+def told(budget, held_back):
+    """Tickets and the region after each answer; an offspring in so many is answered only after the next new start."""
+    evaluator = Evaluator(bowl(), budget, 1)
+    engine = TrustRegionES(Task.of(evaluator, Streams([1])), share=0.3)
+    x = engine.ask()
+    engine.tell(x, evaluator.evaluate(x))
+    search, late, answers = FreeRunning(engine, 4), [], 0
+
+    def answer(ticket):
+        x = ticket.x[None, None, :]
+        search.tell(ticket, x, evaluator.evaluate(x))
+        return ticket, engine.region, engine.expectation, int(engine.seen.start[0, -1])
+
+    while evaluator.left > 10:
+        ticket = search.ask()
+        answers += 1
+        if ticket.who == OFFSPRING and answers % held_back == 0 and len(late) < 3:
+            late.append(ticket)
+            continue
+        yield answer(ticket)
+        if ticket.who == RESTART:
+            while late:
+                yield answer(late.pop())
+
+
+def test_a_new_start_has_no_floors_whatever_comes_late():
+    restarts = strays = 0
+    for ticket, region, made, start in told(500, held_back=2):
+        assert start == int(ticket.start[0])
+        if ticket.who == RESTART:
+            restarts += 1
+            assert_array_equal(region.weights.floor, 0.0)
+            assert_array_equal(region.weights.w, made.anew)
+        elif start < int(region.start[0]):
+            strays += 1
+            if ticket.who == OFFSPRING and restarts:
+                assert not made.violated.any()
+    assert restarts > 2
+    assert strays > 2
+
+
+@pytest.mark.parametrize("held_back", [1, 3])
+def test_a_search_whose_offspring_come_late_still_ends_at_the_optimum(held_back):
+    best = min(float(made.merit[0]) for _, _, made, _ in told(300, held_back))
+    assert best < 0.5 + 1e-3
