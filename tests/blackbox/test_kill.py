@@ -56,14 +56,15 @@ def killed(process, log, draw):
 def kills(tmp_path, count, seed):
     """Kill runs without warning, resume, and compare with runs that were left alone."""
     draw = random.Random(seed)
-    done = 0
+    done, number = 0, 0  # a run may end before it is killed: then none is done, but its folder is taken
     wholes = {}
     while done < count:
+        number += 1
         workers, method = draw.choice([1, 2]), draw.choice(["SHADE-FR", "MeCO-rand"])
         if method not in wholes:
             wholes[method] = tmp_path / f"whole-{method}.npz"
             assert run_script(tmp_path, tmp_path / f"whole-{method}", 1, method, wholes[method], "0").wait() == 0
-        folder, output = tmp_path / f"run{done}", tmp_path / f"run{done}.npz"
+        folder, output = tmp_path / f"run{number}", tmp_path / f"run{number}.npz"
         while killed(run_script(tmp_path, folder, workers, method, output), folder / "evals.bin", draw):
             done += 1
             if draw.random() < 0.4 or done >= count:
