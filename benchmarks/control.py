@@ -31,6 +31,7 @@ from meco.mdp.model_search import SEARCH_FEATURES, correcting_shape, steered_sea
 from meco.mdp.policy import Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
+from meco.training.holding_search import PROPOSERS
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play
 from meco.training.references import CONSTANTS, NAMES, Pool, make_pool
 
@@ -38,7 +39,7 @@ SEEN = FEATURES[SEARCH_FEATURES].names
 GROUPS = {
     "models": ("r2 of f", "r2 of the worst constraint", "steps accepted", "steps refused", "geometry points"),
     "points": ("feasible points", "failed points", "violation", "progress of f", "progress of the violation"),
-    "proposers": ("models improve", "strategy improves", "who improved last", "strategy behind"),
+    "proposers": PROPOSERS,
     "region": ("radius", "radius over sigma", "starts", "ends apart", "ends behind"),
     "constraints": ("active constraints", "flat constraints", "inequalities", "equalities"),
     "task": ("variables", "whole variables", "evaluations per variable", "budget spent"),
