@@ -38,12 +38,12 @@ from meco.mdp.policy import Choosing, Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
 from meco.training.judging import STEADY, judged
-from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play
+from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play, read_layout
 from meco.training.references import CONSTANTS, held_at
 
 TRAINED = 20  # variables, at most
 CONTROL = Path(__file__).parent / "results" / "control.json"
-LAYOUT = "2:50,5:50,10:50,20:50,5:100,10:100"  # D and evaluations per variable
+LAYOUT = "2:50,5:50,10:50,20:50,10:100,5:200"  # D and evaluations per variable
 POLICY, RULE = "MeCO-TR", "own rule"
 RIVALS = (*STEADY, RULE)
 PARTS = GROUPS | {"rule": ("theta by the rule", "share by the rule")}
@@ -79,8 +79,7 @@ def judge(args: argparse.Namespace) -> None:
     if args.ablate:
         each |= in_part(policy)
     each |= {str(path): find_policy(str(path), [1]) for path in args.also}
-    layout = [(int(dim), int(per)) for dim, _, per in (place.partition(":") for place in args.layout.split(","))]
-    matches = drawn_matches("confirm", layout, args.problems)
+    matches = drawn_matches("confirm", read_layout(args.layout), args.problems)
     with crew(args.processes) as call:
         verdict = judged(each, matches, args.seeds, call, args.device)
     rows = np.array([[str(value) for value in match] for match in matches])

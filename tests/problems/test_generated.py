@@ -269,3 +269,16 @@ def test_drawn_missions_give_what_a_mission_file_would(name):
         corners = np.concat([ends[0], x[b, :, : 2 * stops].reshape(60, stops, 2), ends[1]], axis=1)
         assert_allclose(h[b, :, 0], obstacles.length(corners[:, :-1], corners[:, 1:]).sum(axis=-1), atol=1e-8)
     assert np.mean(h > 0) > 0.3  # obstacles are in the way
+
+
+@pytest.mark.parametrize("name", [name for name in MISSIONS if GENERATED[name].detours])
+def test_the_known_flight_over_a_dense_map_goes_around_what_blocks_the_straight_one(name):
+    family, blocked = GENERATED[name], []
+    for problem in make_batch(name, range(8)):
+        stops, times = problem.known_x[: 2 * family.stops].reshape(-1, 2), problem.known_x[2 * family.stops :]
+        chart, over = problem.formula.numbers["map"], times > 0
+        assert np.sum(~over) == family.detours
+        straight = np.concat([chart["start"], stops[over], chart["end"]])
+        obstacles = Obstacles(chart["boxes"].T, chart["discs"].T)
+        blocked.append(obstacles.length(straight[:-1], straight[1:]).sum() > 0)
+    assert np.mean(blocked) >= 0.75

@@ -16,17 +16,29 @@ from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES
 from meco.mdp.policy import ConstantControls
 from meco.mdp.quantile import Outcomes
-from meco.training import holding_search
-from meco.training.holding import ALTERNATIVES, NEVER, OWN_RULE, Following, Plan, drawn_plan, own_quantiles, score_gains
+from meco.training import holding_search, holding_together
+from meco.training.holding import (
+    ALTERNATIVES,
+    NEVER,
+    OWN_RULE,
+    Following,
+    Game,
+    Plan,
+    drawn_plan,
+    own_quantiles,
+    played,
+    score_gains,
+)
 from meco.training.holding_search import HoldingConfig, HoldingSearch, usually_best
+from meco.training.holding_together import apart, merged, trained
 from meco.training.judging import judged
 from meco.training.matches import Match
 from meco.training.references import CONSTANTS
-from meco.training.regression import Samples, basis
+from meco.training.regression import basis
 
 SMALL = HoldingConfig(
-    hidden=4, steps=20, rounds=2, runs=6, least=6, families=("bowl-linear", "valley-planes"), dims=(2,),
-    per_variable=(20,), problems=2, judges=1, judge_seeds=1,
+    hidden=4, steps=20, rounds=2, runs=6, least=6, families=("bowl-linear", "valley-planes"),
+    layout="2:20", problems=2, judges=1, judge_seeds=1,
 )  # fmt: skip
 
 
@@ -71,7 +83,7 @@ def test_the_papers_gain_is_a_share_of_what_the_middle_of_the_box_is_worth():
 
 def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
     search = HoldingSearch(replace(SMALL, reward="score"), tmp_path, say=lambda line: None)
-    assert search.round(0, lambda: False)
+    assert trained([search])
     assert not search.references
     with pytest.raises(UnknownName, match="reward of held controls"):
         replace(SMALL, reward="f")
@@ -79,8 +91,8 @@ def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
 
 def test_networks_are_blind_to_the_features_that_they_do_without(tmp_path):
     search = HoldingSearch(replace(SMALL, rounds=1), tmp_path, say=lambda line: None)
-    assert search.run()
-    seeing, blind = search.fits
+    assert trained([search])
+    blind, seeing = search.fits
     assert blind.name == "round 1, without proposers"
     hidden = [FEATURES["model-search"].names.index(name) for name in holding_search.PROPOSERS]
     assert not blind.weights.w1[hidden].any()
@@ -96,19 +108,19 @@ def test_the_basis_tells_the_own_rule_from_every_combination():
 
 def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_path, monkeypatch):
     games = []
-    played = holding_search.played
-    monkeypatch.setattr(holding_search, "played", lambda game: (games.append(game), played(game))[1])
+    played = holding_together.played
+    monkeypatch.setattr(holding_together, "played", lambda game: (games.append(game), played(game))[1])
 
     def search(folder):
         return HoldingSearch(SMALL, folder, say=lambda line: None)
 
     whole = search(tmp_path / "whole")
-    assert whole.run()
+    assert trained([whole])
     count = len(games)
     stops = iter([False, True])
-    assert not search(tmp_path / "broken").run(lambda: next(stops))
+    assert not trained([search(tmp_path / "broken")], stop=lambda: next(stops))
     resumed = search(tmp_path / "broken")
-    assert resumed.run()
+    assert trained([resumed])
     assert len(games) == 2 * count  # no game was played twice
     for here, there in zip(resumed.fits[-1].weights, whole.fits[-1].weights):
         assert_array_equal(here, there)
@@ -117,9 +129,9 @@ def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_
 def test_games_do_not_depend_on_how_many_are_played_at_once(tmp_path):
     wide, narrow = (HoldingSearch(replace(SMALL, width=w), tmp_path / str(w), say=lambda line: None) for w in (4096, 5))
     for search in (wide, narrow):
-        assert search.round(0, lambda: False)
+        assert trained([search])
     for one, other in zip(wide.samples, narrow.samples):
-        assert_array_equal(one.quantile, other.quantile)
+        assert_array_equal(one.reward, other.reward)
         assert_array_equal(one.s, other.s)
 
 
@@ -161,14 +173,38 @@ def test_a_training_needs_families_to_train_on_and_others_to_choose_on(tmp_path,
         HoldingSearch(replace(SMALL, families=(family,)), tmp_path)
 
 
-def test_with_a_large_margin_a_policy_does_what_is_usually_best():
-    rng = np.random.default_rng(0)
-    held = rng.integers(OWN_RULE + 1, size=4000)
-    samples = Samples(np.zeros((4000, 29)), held, np.where(held == 7, 0.6, 0.5), np.zeros(4000, dtype=int))
-    assert usually_best([samples, samples]) == 7
+def test_trainings_beside_each_other_give_what_each_gives_alone(tmp_path):
+    configs = [replace(SMALL, name=f"seed{seed}", seed=seed) for seed in (1, 2)]
+    together = [HoldingSearch(config, tmp_path / "together", say=lambda line: None) for config in configs]
+    alone = HoldingSearch(configs[1], tmp_path / "alone", say=lambda line: None)
+    assert trained(together)
+    assert trained([alone])
+    for here, there in zip(together[1].fits[-1].weights, alone.fits[-1].weights):
+        assert_array_equal(here, there)
 
 
-def test_beyond_ten_variables_it_trains_with_the_first_budget_alone():
-    places = HoldingConfig(dims=(10, 20), per_variable=(50, 20, 100)).layout()
-    assert [per for dim, per in places if dim == 10] == [50, 20, 100]
-    assert [per for dim, per in places if dim == 20] == [50]
+def test_games_played_as_one_come_apart_again():
+    match, policies = Match("bowl-linear", 1, 2, 40), [ConstantControls({"theta": t, "share": 0.0}) for t in (0.0, 0.9)]
+    base, never, none = np.array([0.0, -1.0]), np.full(2, NEVER), np.full(2, np.nan)
+    games = [
+        Game([match] * 2, [k, k + 1], [policy], Plan(none, none, never, base)) for k, policy in enumerate(policies)
+    ]
+    for game, course in zip(games, apart(played(merged(games)), games), strict=True):
+        alone = played(game)
+        assert_array_equal(course.final.f, alone.final.f)
+        assert_array_equal(course.states, alone.states)
+
+
+def test_with_a_large_margin_a_policy_does_what_is_best_on_the_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(holding_search, "MARGINS", (1e3,))
+    search = HoldingSearch(SMALL, tmp_path, say=lambda line: None)
+    assert trained([search])
+    states = np.concatenate([part.s for part in search.samples])
+    for made, policy in zip(search.fits[-2:], search.candidates().values(), strict=True):
+        assert_array_equal(policy.outputs(states).argmax(axis=1), usually_best(made.weights, search.samples))
+
+
+@pytest.mark.parametrize("text", ["", "5", "5:", "0:50", "5:50;10:50", "5:-1"])
+def test_a_layout_that_says_nothing_is_refused(text):
+    with pytest.raises(InvalidInput, match="D and evaluations per variable"):
+        HoldingConfig(layout=text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,24 +17,22 @@ from meco.errors import InvalidInput, UnknownName
 from meco.files.atomic import write_bytes
 from meco.mdp.features import FEATURES
 from meco.mdp.model_search import DECISIONS, SEARCH_FEATURES
-from meco.mdp.network import Weights, packed
+from meco.mdp.network import Weights, packed, q_values
 from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.holding import (
     ALTERNATIVES,
-    OWN_RULE,
     Course,
     Game,
     Plan,
     drawn_plan,
     own_quantiles,
-    played,
     score_gains,
 )
-from meco.training.judging import Verdict, judged
-from meco.training.matches import Match, crew, drawn_matches, in_lockstep
+from meco.training.judging import Verdict
+from meco.training.matches import Match, drawn_matches, in_lockstep, read_layout
 from meco.training.record import commit
 from meco.training.references import WIDEST
 from meco.training.regression import Regression, Samples, fitted
@@ -43,10 +40,10 @@ from meco.training.search import engine_digest
 from meco.training.search_config import Settings
 
 HOLDING_REWARDS = ("quantile", "score")
-MARGINS = (0.0, 0.05)  # by which what is usually best is preferred: candidates of the choice
+MARGINS = (0.0, 0.05, 0.1)  # by which what is usually best is preferred: candidates of the choice
 PROPOSERS = ("models improve", "strategy improves", "who improved last", "strategy behind")
-UNSEEN: dict[str, tuple[str, ...]] = {"": (), ", without proposers": PROPOSERS}  # features hidden from the networks
-Call = Callable[..., Iterable[Any]]
+# features hidden from the networks; runs of the next round follow the first one
+UNSEEN: dict[str, tuple[str, ...]] = {"without proposers": PROPOSERS, "with every feature": ()}
 Say = Callable[[str], Any]
 
 
@@ -61,10 +58,9 @@ class HoldingConfig(Settings):
     runs: int = 750  # of each shape and round, about
     least: int = 24  # runs of each match and round
     families: tuple[str, ...] = ()  # to train and to choose on; the sets' own unless given
-    dims: tuple[int, ...] = (2, 5, 10, 20)
-    per_variable: tuple[int, ...] = (50, 20, 100)  # evaluations; beyond D = 10 the first only
-    problems: int = 6  # of each train family, at each D and budget
-    judges: int = 6  # of each choose family, at each D
+    layout: str = "2:50,5:50,10:50,20:50,5:20,10:20,10:100,5:200"  # D and evaluations per variable
+    problems: int = 6  # of each train family, at each place of the layout
+    judges: int = 4  # of each choose family, at each place of the layout
     judge_seeds: int = 2
     width: int = 4096  # runs in lockstep, at most
     seed: int = 1
@@ -77,6 +73,7 @@ class HoldingConfig(Settings):
         super().__post_init__()
         if self.reward not in HOLDING_REWARDS:
             raise UnknownName("reward of held controls", self.reward, HOLDING_REWARDS)
+        read_layout(self.layout)
 
     @property
     def lockstep(self) -> int:
@@ -84,17 +81,9 @@ class HoldingConfig(Settings):
         return min(self.width, WIDEST) if self.device == "cpu" else self.width
 
     @property
-    def usual(self) -> int:
-        """Evaluations per variable that problems of every D get."""
-        return self.per_variable[0]
-
-    def layout(self) -> list[tuple[int, int]]:
-        """Where it trains: D and evaluations per variable."""
-        return [(d, per) for per in self.per_variable for d in self.dims if d <= 10 or per == self.usual]
-
-    def judged_at(self) -> list[tuple[int, int]]:
-        """Where it chooses: the same without the smallest of problems at other budgets than the first."""
-        return [(d, per) for d, per in self.layout() if per == self.usual or d > min(self.dims)]
+    def places(self) -> list[tuple[int, int]]:
+        """Where it trains and chooses: D and evaluations per variable."""
+        return read_layout(self.layout)
 
 
 class Drawn(NamedTuple):
@@ -106,6 +95,17 @@ class Drawn(NamedTuple):
     seeds: list[int]
 
 
+class Wanted(NamedTuple):
+    """A round: the runs of each shape, where they are kept, what is known of them, and what has to be played."""
+
+    number: int
+    facts: dict[str, Any]
+    drawn: list[Drawn]
+    paths: list[Path]
+    known: list[Course | None]
+    parts: list[list[Game]]  # of each shape; none where it is known
+
+
 class Fitted(NamedTuple):
     """A network, and what is known of its fit."""
 
@@ -115,54 +115,48 @@ class Fitted(NamedTuple):
 
 
 class HoldingSearch:
-    """A training that can be stopped after any game and goes on to the same policy."""
+    """A training in steps: what a round plays, what came of it, the fit; holding_together.py drives one or several."""
 
-    def __init__(self, config: HoldingConfig, folder: Path, call: Call = map, say: Say = print) -> None:
-        self.config, self.folder, self.call, self.say = config, Path(folder), call, say
+    def __init__(self, config: HoldingConfig, folder: Path, say: Say = print) -> None:
+        self.config, self.folder, self.say = config, Path(folder), say
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.matches = drawn_matches("train", config.layout(), config.problems, config.families)
+        self.matches = drawn_matches("train", config.places, config.problems, config.families)
         if not self.matches or not self.judging_matches("choose"):
             raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
         self.samples: list[Samples] = []
         self.fits: list[Fitted] = []
         self.references: dict[int, Any] = {}  # outcomes of the first round, by match
 
-    def run(self, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Every round and its fit; whether it came to the end."""
-        c = self.config
-        for number in range(c.rounds):
-            if not self.round(number, stop):
-                return False
-            whole = Samples(*(np.concatenate(parts) for parts in zip(*self.samples)))
-            for unseen, names in UNSEEN.items():
-                hidden = tuple(FEATURES[SEARCH_FEATURES].names.index(name) for name in names)
-                settings = Regression(c.hidden, c.steps, seed=c.seed, device=c.device, unseen=hidden)
-                made = Fitted(f"round {number + 1}{unseen}", *fitted(whole, ALTERNATIVES, settings))
-                self.fits.append(made)
-                self.say(f"{made.name}: error {made.known['error']:.4f}, {made.known['without']:.4f} without a network")
-        return True
-
-    def round(self, number: int, stop: Callable[[], bool]) -> bool:
-        """Play the games of a round, or take them from the folder where they were played before."""
+    def wanted(self, number: int) -> Wanted:
+        """What a round plays; what was played before, under the same facts, is taken from the folder."""
         rng = np.random.default_rng([self.config.seed, number])
         drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
+        newest = self.fits[-1].weights if self.fits else None
+        followed = newest and hashlib.sha256(packed(newest).tobytes()).hexdigest()
+        facts = {"config": self.config.as_dict(), "engine": engine_digest(), "followed": followed}
         paths = [self.folder / f"{self.config.name}.round{number}.{place}.npz" for place in range(len(drawn))]
-        facts = {"config": self.config.as_dict(), "engine": engine_digest(), "followed": self._followed()}
         known = [_known(path, facts) for path in paths]
-        parts = [[] if found else self._parts(some) for some, found in zip(drawn, known)]
-        courses = iter(self.call(played, [game for games in parts for game in games]))
-        began = time.monotonic()
-        for place, (some, found) in enumerate(zip(drawn, known)):
-            if stop():
-                return False
-            final, states = found or _together([next(courses) for _ in parts[place]])
-            if not found:
-                write_checkpoint(paths[place], {"states": states, **final._asdict()}, facts)
-            q = self._rewards(final, some.match)
-            self.samples.append(Samples(states, some.held, q, some.match))
-            if (place + 1) % 10 == 0:
-                self.say(f"round {number + 1}: {place + 1} of {len(drawn)} games, {time.monotonic() - began:.0f} s")
-        return True
+        parts = [[] if found else self._parts(some, newest) for some, found in zip(drawn, known)]
+        return Wanted(number, facts, drawn, paths, known, parts)
+
+    def learn(self, wanted: Wanted, place: int, courses: Sequence[Course]) -> None:
+        """Keep what came of the games of a shape, if they had to be played, and add it to the samples."""
+        some, found = wanted.drawn[place], wanted.known[place]
+        final, states = found or _together(courses)
+        if not found:
+            write_checkpoint(wanted.paths[place], {"states": states, **final._asdict()}, wanted.facts)
+        self.samples.append(Samples(states, some.held, self._rewards(final, some.match), some.match))
+
+    def fit(self, number: int) -> None:
+        """Networks for all samples so far: the one that runs follow, and after the last round those to choose from."""
+        c, whole = self.config, Samples(*(np.concatenate(parts) for parts in zip(*self.samples)))
+        last = number + 1 == c.rounds
+        for seen, names in list(UNSEEN.items())[: None if last else 1]:
+            hidden = tuple(FEATURES[SEARCH_FEATURES].names.index(name) for name in names)
+            settings = Regression(c.hidden, c.steps, seed=c.seed, device=c.device, unseen=hidden)
+            made = Fitted(f"round {number + 1}, {seen}", *fitted(whole, ALTERNATIVES, settings))
+            self.fits.append(made)
+            self.say(f"{made.name}: error {made.known['error']:.4f}, {made.known['without']:.4f} without a network")
 
     def _rewards(self, final: Outcomes, match: np.ndarray) -> np.ndarray:
         """What the runs of these matches [B] earned: [B]."""
@@ -178,16 +172,12 @@ class HoldingSearch:
         plan, held = drawn_plan(rng, len(match), decisions, follow=bool(self.fits))
         return Drawn(match, plan, held, rng.integers(2**40, size=len(match)).tolist())
 
-    def _followed(self) -> str | None:
-        """A digest of the network that runs of the next round follow: the newest, which sees the least."""
-        return hashlib.sha256(packed(self.fits[-1].weights).tobytes()).hexdigest() if self.fits else None
-
-    def _parts(self, some: Drawn) -> list[Game]:
+    def _parts(self, some: Drawn, newest: Weights | None) -> list[Game]:
         """The runs as games that are not too wide."""
-        newest, size = [Choosing(made.weights) for made in self.fits[-1:]], self.config.lockstep
+        followed, size = [Choosing(newest)] if newest else [], self.config.lockstep
         return [
             Game(
-                [self.matches[i] for i in some.match[k : k + size]], some.seeds[k : k + size], newest,
+                [self.matches[i] for i in some.match[k : k + size]], some.seeds[k : k + size], followed,
                 Plan(*(each[k : k + size] for each in some.plan)), self.config.device,
             )
             for k in range(0, len(some.match), size)
@@ -195,22 +185,23 @@ class HoldingSearch:
 
     def judging_matches(self, chosen: str) -> list[Match]:
         """Matches of the families of a set that candidates are compared on."""
-        return drawn_matches(chosen, self.config.judged_at(), self.config.judges, self.config.families)
-
-    def judge(self, chosen: str = "choose") -> Verdict:
-        """The networks of all rounds and margins beside constants, the own rule and random controls."""
-        c = self.config
-        return judged(self.candidates(), self.judging_matches(chosen), c.judge_seeds, self.call, c.device, c.lockstep)
+        return drawn_matches(chosen, self.config.places, self.config.judges, self.config.families)
 
     def candidates(self) -> dict[str, Choosing]:
-        """What the choice is among, by name: a margin draws a network towards what is usually best."""
-        found, usual = {}, usually_best(self.samples)
-        for made in self.fits:
+        """What the choice is among, by name: a margin draws a network towards what it finds best on the whole."""
+        found = {}
+        for made in self.fits[-len(UNSEEN) :]:
+            usual = usually_best(made.weights, self.samples)
             for margin in MARGINS:
                 b2 = made.weights.b2.copy()
                 b2[usual] += margin
                 found[f"{made.name}, margin {margin:g}"] = Choosing(made.weights._replace(b2=b2))
         return found
+
+
+def usually_best(weights: Weights, samples: Sequence[Samples]) -> int:
+    """The alternative that a network values most on the whole, each game counted alike."""
+    return int(np.argmax(np.mean([q_values(weights, part.s).mean(axis=0) for part in samples], axis=0)))
 
 
 def _known(path: Path, facts: dict[str, Any]) -> Course | None:
@@ -229,28 +220,13 @@ def _together(courses: Sequence[Course]) -> Course:
     return Course(final, np.concatenate([course.states for course in courses]))
 
 
-def usually_best(samples: Sequence[Samples]) -> int:
-    """The alternative whose holding has the largest mean quantile."""
-    held, quantile = (np.concatenate([getattr(part, name) for part in samples]) for name in ("held", "quantile"))
-    counts = np.bincount(held, minlength=OWN_RULE + 1)
-    sums = np.bincount(held, quantile, minlength=OWN_RULE + 1)
-    return int(np.argmax(np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)))
-
-
-def produce_holding(
-    config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
-) -> bool:
-    """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
-    with crew(processes) as call:
-        search = HoldingSearch(config, folder, call, say)
-        say(f"{len(search.matches)} matches to train on")
-        if not search.run(stop):
-            return False
-        verdict = search.judge()
+def write_chosen(search: HoldingSearch, verdict: Verdict, command: str | None) -> None:
+    """The candidate that is best on the choose families, as a policy with its log."""
+    config, folder = search.config, search.folder
     candidates = search.candidates()
     name = max(candidates, key=verdict.score)
     for line in verdict.lines():
-        say(line)
+        search.say(line)
     lines = [
         {"training": config.as_dict(), "engine": engine_digest()},
         *({"network": made.name} | made.known for made in search.fits),
@@ -259,8 +235,7 @@ def produce_holding(
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
     save_policy(folder / (config.name + SUFFIX), candidates[name].weights, record(search, verdict, name, command, text))
-    say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
-    return True
+    search.say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
 
 
 def record(search: HoldingSearch, verdict: Verdict, name: str, command: str | None, log: bytes) -> dict[str, Any]:
@@ -274,7 +249,7 @@ def record(search: HoldingSearch, verdict: Verdict, name: str, command: str | No
         "engine": engine_digest(),
         "seed": search.config.seed,
         "training": search.config.as_dict(),
-        **{"suite": "generated", "dim": list(search.config.dims)},
+        **{"suite": "generated", "dim": sorted({dim for dim, _ in search.config.places})},
         "choice": {"candidate": name, "choose": verdict.score(name), "own_rule": verdict.score("own rule")},
         "command": command,
         "commit": commit(),

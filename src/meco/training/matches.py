@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import numpy as np
 from meco.arrays import Array, to_numpy
 from meco.engines.engine import Engine, Task
 from meco.engines.graphs import Turns
+from meco.errors import InvalidInput
 from meco.evaluator import Evaluator
 from meco.mdp.controller import Controlled
 from meco.mdp.quantile import TENTHS, Outcomes
@@ -57,6 +59,14 @@ def _drawn(family: str, seed: int, dim: int) -> Problem:
 
 # where matches are played: D and evaluations per variable
 Layout = Sequence[tuple[int, int]]
+
+
+def read_layout(text: str) -> list[tuple[int, int]]:
+    """A layout as text, such as "5:50,10:100"."""
+    found = [re.fullmatch(r"([1-9]\d*):([1-9]\d*)", place.strip()) for place in text.split(",")]
+    if None in found:
+        raise InvalidInput(f'a layout is D and evaluations per variable, such as "5:50,10:100"; got {text!r}')
+    return [(int(place[1]), int(place[2])) for place in found if place]
 
 
 def drawn_matches(chosen: str, layout: Layout, each: int, families: Sequence[str] = (), first: int = 1) -> list[Match]:

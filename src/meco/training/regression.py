@@ -14,11 +14,11 @@ KEPT_OUT = 8  # every eighth match is for stopping
 
 
 class Samples(NamedTuple):
-    """States [N, F], which alternative was held [N], final quantiles [N], and the match of each [N]."""
+    """States [N, F], which alternative was held [N], what each run earned [N], and the match of each [N]."""
 
     s: np.ndarray
     held: np.ndarray
-    quantile: np.ndarray
+    reward: np.ndarray
     match: np.ndarray
 
 
@@ -51,7 +51,7 @@ def fitted(samples: Samples, controls: ControlSet, settings: Regression) -> tupl
     place = {"device": settings.device, "dtype": torch.float32}
     seen = np.isin(np.arange(samples.s.shape[1]), settings.unseen, invert=True)
     s = torch.as_tensor(samples.s * seen, **place)
-    q = torch.as_tensor(samples.quantile, **place)
+    q = torch.as_tensor(samples.reward, **place)
     held = torch.as_tensor(samples.held, device=settings.device)
     out = torch.as_tensor(samples.match % KEPT_OUT == 0, device=settings.device)
     spread = torch.as_tensor(basis(controls), **place)

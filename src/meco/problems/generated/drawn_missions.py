@@ -1,4 +1,4 @@
-"""Missions of a seed: a few sensors, two rectangles and two circles, three to six hover points.
+"""Missions of a seed: a few sensors, rectangles and circles, three to six hover points.
 
 They share layouts and the model of flight with the sixteen missions, not their maps or seeds. The
 known flight comes first and the obstacles are drawn beside it, close enough to be in the way of others.
@@ -24,6 +24,7 @@ from meco.problems.uav import Parameters, flight, rates
 
 Draw = np.random.Generator
 SIZES = (180.0, 420.0)  # radii of obstacles (m)
+LARGE = (300.0, 560.0)  # and where there are detours around them
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)
 ATTEMPTS = 400
 MODEL = Parameters()
@@ -59,14 +60,16 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
     """The map of a seed with its known flight."""
     for attempt in range(ATTEMPTS):
         rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, attempt])
-        start, stops, end, sensors = _places(rng, family)
-        times = _hovering(stops, sensors)
+        start, middles, end, sensors = _places(rng, family)
+        straight = np.concat([start[None], middles, end[None]])
+        stops, over = _stops(rng, family, straight)
+        times = _hovering(stops, over, sensors)
         route = np.concat([start[None], stops, end[None]])
-        obstacles = _beside(rng, route) if times is not None else None
+        obstacles = _beside(rng, family, straight, route) if times is not None else None
         if times is None or obstacles is None:
             continue
-        boxes = np.array([rectangle(disc, rng) for disc in obstacles[:2]])
-        discs = np.array([[*disc.at, disc.radius] for disc in obstacles[2:]])
+        boxes = np.array([rectangle(disc, rng) for disc in obstacles[: family.blocks]])
+        discs = np.array([[*disc.at, disc.radius] for disc in obstacles[family.blocks :]])
         chart = {"start": start[None], "end": end[None], "sensors": sensors, "boxes": boxes.T, "discs": discs.T}
         return Problem(
             problem_name(family.name, seed),
@@ -82,35 +85,51 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
 
 
 def _places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Start, hover points beside the middles of groups [I, 2], end, and the sensors of the groups [J, 2]."""
-    area = np.array(family.area)
-    start, middles, end = LAYOUTS[family.layout](rng, area, family.stops)
-    sizes = [len(part) for part in np.array_split(np.arange(family.sensors), family.stops)]
+    """Start, middles of the groups of sensors [G, 2], end, and the sensors [J, 2]."""
+    area, groups = np.array(family.area), family.stops - family.detours
+    start, middles, end = LAYOUTS[family.layout](rng, area, groups)
+    sizes = [len(part) for part in np.array_split(np.arange(family.sensors), groups)]
     sensors = np.concat([sensor_group(rng, middle, n, 350.0) for middle, n in zip(middles, sizes)])
-    stops = np.clip(middles + rng.uniform(-150.0, 150.0, middles.shape), 50.0, area - 50.0)
-    return start, stops, end, np.clip(sensors, 50.0, area - 50.0)
+    return start, middles, end, np.clip(sensors, 50.0, area - 50.0)
 
 
-def _hovering(stops: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:
-    """Equal times at the stops that collect all data with a little to spare, or None where none do: [I]."""
+def _stops(rng: Draw, family: MissionFamily, straight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Stops beside the middles and beside the longest legs of the straight way [I, 2]; which are over sensors [I]."""
+    area, legs = np.array(family.area), np.diff(straight, axis=0)
+    longest = np.argsort(-np.linalg.norm(legs, axis=1))[: family.detours]
+    found, over = [], []
+    for k, (a, leg) in enumerate(zip(straight, legs)):
+        if k in longest:
+            side = np.array([-leg[1], leg[0]]) / np.linalg.norm(leg)
+            away = rng.choice([-1.0, 1.0]) * rng.uniform(0.8, 1.6) * LARGE[1]
+            found.append(a + rng.uniform(0.35, 0.65) * leg + away * side)
+            over.append(False)
+        if k + 1 < len(legs):
+            found.append(a + leg + rng.uniform(-150.0, 150.0, 2))
+            over.append(True)
+    return np.clip(found, 50.0, area - 50.0), np.array(over)
+
+
+def _hovering(stops: np.ndarray, over: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:
+    """Equal times at the stops over sensors that collect all data with a little to spare; None where none do: [I]."""
     rate = rates(stops, sensors, MODEL)
     if np.any(rate.sum(axis=1) > 0.99 * MODEL.R_lambda):
         return None
-    time = 1.02 * MODEL.Q_lambda / np.min(rate.sum(axis=0))
-    return np.full(len(stops), time) if time < MODEL.T_max else None
+    time = 1.02 * MODEL.Q_lambda / np.min(rate[over].sum(axis=0))
+    return np.where(over, time, 0.0) if time < MODEL.T_max else None
 
 
-def _beside(rng: Draw, route: np.ndarray) -> list[Disc] | None:
-    """Four bounding circles close to the legs of the route [I + 2, 2] and to the direct way, apart from each other."""
+def _beside(rng: Draw, family: MissionFamily, straight: np.ndarray, route: np.ndarray) -> list[Disc] | None:
+    """Bounding circles close to the straight way [G + 2, 2], apart from each other and from the route [I + 2, 2]."""
     found: list[Disc] = []
     for _ in range(ATTEMPTS):
-        a, b = (route[0], route[-1]) if rng.random() < 0.3 else route[(k := rng.integers(len(route) - 1)) : k + 2]
-        radius = rng.uniform(*SIZES)
-        at = a + rng.uniform(0.1, 0.9) * (b - a) + rng.uniform(-1.5, 1.5, 2) * radius
+        ends = straight[[0, -1]] if rng.random() < 0.3 else straight[(k := rng.integers(len(straight) - 1)) : k + 2]
+        radius = rng.uniform(*(LARGE if family.detours else SIZES))
+        at = ends[0] + rng.uniform(0.1, 0.9) * (ends[1] - ends[0]) + rng.uniform(-1.5, 1.5, 2) * radius
         apart = all(np.linalg.norm(at - disc.at) > radius + disc.radius + GAP for disc in found)
         if apart and _distance(at, route) > radius + CLEARANCE:
             found.append(Disc(at, radius))
-            if len(found) == 4:
+            if len(found) == 2 * family.blocks:
                 return found
     return None
 

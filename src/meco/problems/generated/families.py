@@ -58,7 +58,7 @@ class Family:
 
 @dataclass(frozen=True)
 class MissionFamily:
-    """Maps to fly over, of one layout: two rectangles and two circles in the way."""
+    """Maps to fly over, of one layout: rectangles and circles in the way, as many of each."""
 
     name: str
     set: str
@@ -66,6 +66,8 @@ class MissionFamily:
     stops: int  # hover points; three variables each
     sensors: int
     area: tuple[float, float] = (4000.0, 3000.0)  # in metres; a sensor is heard within two kilometres
+    detours: int = 0  # stops that only lead around what blocks the straight way; the others are over sensors
+    blocks: int = 2  # rectangles, and as many circles
 
     @property
     def dim(self) -> int:
@@ -79,7 +81,7 @@ class MissionFamily:
     @property
     def about(self) -> str:
         """The family in words."""
-        size = "wide" if self.area == WIDE else "small"
+        size = "dense" if self.detours else "wide" if self.area == WIDE else "small"
         return f"a {size} mission, {self.stops} hover points and {self.sensors} sensors, layout {self.layout}"
 
 
@@ -89,6 +91,7 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     Family("bowl-linear", "train", ("bowl",), (("linear", 6),)),
     Family("valley-inside", "train", ("valley",), (("inside", 2),)),
     Family("linear-inside", "train", ("linear",), (("inside", 4), ("linear", 2))),
+    Family("ripples-linear", "train", ("ripples",), (("linear", 6),)),
     Family("ripples-ring", "train", ("ripples",), (("ring", 1), ("linear", 1))),
     Family("edges-many", "train", ("edges",), (("linear", 20),)),
     Family("steps-outside", "train", ("steps", "bowl"), (("outside", 2), ("linear", 4))),
@@ -101,12 +104,15 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     MissionFamily("mission-line", "train", "line", stops=3, sensors=4),
     MissionFamily("wide-scatter", "train", "scatter", stops=6, sensors=12, area=WIDE),
     MissionFamily("wide-arc", "train", "arc", stops=6, sensors=12, area=WIDE),
+    MissionFamily("dense-scatter", "train", "scatter", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
+    MissionFamily("dense-line", "train", "line", stops=6, sensors=12, area=WIDE, detours=3, blocks=5),
     Family("valley-planes", "choose", ("valley",), (("linear", 6),), (("linear", THIRD),)),
     Family("edges-maxima", "choose", ("edges",), (("maxima", 2),)),
     Family("ripples-wavy", "choose", ("ripples", "bowl"), (("wavy", 4), ("inside", 2))),
     Family("steps-cliff", "choose", ("steps", "edges"), (("cliff", 1), ("linear", 1)), failing="region"),
     MissionFamily("mission-zigzag", "choose", "zigzag", stops=3, sensors=4),
     MissionFamily("wide-zigzag", "choose", "zigzag", stops=6, sensors=12, area=WIDE),
+    MissionFamily("dense-zigzag", "choose", "zigzag", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
     Family("funnels-linear", "confirm", ("funnels",), (("linear", 6),)),
     Family("basin-free", "confirm", ("basin", "ripples")),
     Family("bowl-islands", "confirm", ("bowl",), (("islands", 1), ("inside", 1))),
@@ -119,6 +125,8 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     MissionFamily("mission-ring", "confirm", "ring", stops=4, sensors=6),
     MissionFamily("wide-hub", "confirm", "hub", stops=6, sensors=12, area=WIDE),
     MissionFamily("wide-loop", "confirm", "loop", stops=6, sensors=12, area=WIDE),
+    MissionFamily("dense-hub", "confirm", "hub", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
+    MissionFamily("dense-loop", "confirm", "loop", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
 )
 GENERATED = {family.name: family for family in _TABLE}
 SETS = tuple(dict.fromkeys(family.set for family in _TABLE))
