@@ -16,21 +16,18 @@ from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES
 from meco.mdp.policy import ConstantControls
 from meco.mdp.quantile import Outcomes
-from meco.training import holding_search, holding_together
+from meco.training import holding_search
 from meco.training.holding import (
     ALTERNATIVES,
     NEVER,
     OWN_RULE,
     Following,
-    Game,
     Plan,
     drawn_plan,
     own_quantiles,
-    played,
     score_gains,
 )
-from meco.training.holding_search import HoldingConfig, HoldingSearch, usually_best
-from meco.training.holding_together import apart, merged, trained
+from meco.training.holding_search import HoldingConfig, HoldingSearch, best_on_the_whole
 from meco.training.judging import judged
 from meco.training.matches import Match
 from meco.training.references import CONSTANTS
@@ -83,7 +80,7 @@ def test_the_papers_gain_is_a_share_of_what_the_middle_of_the_box_is_worth():
 
 def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
     search = HoldingSearch(replace(SMALL, reward="score"), tmp_path, say=lambda line: None)
-    assert trained([search])
+    assert search.run()
     assert not search.references
     with pytest.raises(UnknownName, match="reward of held controls"):
         replace(SMALL, reward="f")
@@ -91,7 +88,7 @@ def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
 
 def test_networks_are_blind_to_the_features_that_they_do_without(tmp_path):
     search = HoldingSearch(replace(SMALL, rounds=1), tmp_path, say=lambda line: None)
-    assert trained([search])
+    assert search.run()
     blind, seeing = search.fits
     assert blind.name == "round 1, without proposers"
     hidden = [FEATURES["model-search"].names.index(name) for name in holding_search.PROPOSERS]
@@ -108,19 +105,19 @@ def test_the_basis_tells_the_own_rule_from_every_combination():
 
 def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_path, monkeypatch):
     games = []
-    played = holding_together.played
-    monkeypatch.setattr(holding_together, "played", lambda game: (games.append(game), played(game))[1])
+    played = holding_search.played
+    monkeypatch.setattr(holding_search, "played", lambda game: (games.append(game), played(game))[1])
 
     def search(folder):
         return HoldingSearch(SMALL, folder, say=lambda line: None)
 
     whole = search(tmp_path / "whole")
-    assert trained([whole])
+    assert whole.run()
     count = len(games)
     stops = iter([False, True])
-    assert not trained([search(tmp_path / "broken")], stop=lambda: next(stops))
+    assert not search(tmp_path / "broken").run(stop=lambda: next(stops))
     resumed = search(tmp_path / "broken")
-    assert trained([resumed])
+    assert resumed.run()
     assert len(games) == 2 * count  # no game was played twice
     for here, there in zip(resumed.fits[-1].weights, whole.fits[-1].weights):
         assert_array_equal(here, there)
@@ -129,7 +126,7 @@ def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_
 def test_games_do_not_depend_on_how_many_are_played_at_once(tmp_path):
     wide, narrow = (HoldingSearch(replace(SMALL, width=w), tmp_path / str(w), say=lambda line: None) for w in (4096, 5))
     for search in (wide, narrow):
-        assert trained([search])
+        assert search.run()
     for one, other in zip(wide.samples, narrow.samples):
         assert_array_equal(one.reward, other.reward)
         assert_array_equal(one.s, other.s)
@@ -173,38 +170,30 @@ def test_a_training_needs_families_to_train_on_and_others_to_choose_on(tmp_path,
         HoldingSearch(replace(SMALL, families=(family,)), tmp_path)
 
 
-def test_trainings_beside_each_other_give_what_each_gives_alone(tmp_path):
-    configs = [replace(SMALL, name=f"seed{seed}", seed=seed) for seed in (1, 2)]
-    together = [HoldingSearch(config, tmp_path / "together", say=lambda line: None) for config in configs]
-    alone = HoldingSearch(configs[1], tmp_path / "alone", say=lambda line: None)
-    assert trained(together)
-    assert trained([alone])
-    for here, there in zip(together[1].fits[-1].weights, alone.fits[-1].weights):
-        assert_array_equal(here, there)
-
-
-def test_games_played_as_one_come_apart_again():
-    match, policies = Match("bowl-linear", 1, 2, 40), [ConstantControls({"theta": t, "share": 0.0}) for t in (0.0, 0.9)]
-    base, never, none = np.array([0.0, -1.0]), np.full(2, NEVER), np.full(2, np.nan)
-    games = [
-        Game([match] * 2, [k, k + 1], [policy], Plan(none, none, never, base)) for k, policy in enumerate(policies)
-    ]
-    for game, course in zip(games, apart(played(merged(games)), games), strict=True):
-        alone = played(game)
-        assert_array_equal(course.final.f, alone.final.f)
-        assert_array_equal(course.states, alone.states)
-
-
 def test_with_a_large_margin_a_policy_does_what_is_best_on_the_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(holding_search, "MARGINS", (1e3,))
     search = HoldingSearch(SMALL, tmp_path, say=lambda line: None)
-    assert trained([search])
+    assert search.run()
     states = np.concatenate([part.s for part in search.samples])
     for made, policy in zip(search.fits[-2:], search.candidates().values(), strict=True):
-        assert_array_equal(policy.outputs(states).argmax(axis=1), usually_best(made.weights, search.samples))
+        assert_array_equal(policy.outputs(states).argmax(axis=1), best_on_the_whole(made.weights, search.samples))
 
 
 @pytest.mark.parametrize("text", ["", "5", "5:", "0:50", "5:50;10:50", "5:-1"])
-def test_a_layout_that_says_nothing_is_refused(text):
+def test_a_layout_that_cannot_be_read_is_refused(text):
     with pytest.raises(InvalidInput, match="D and evaluations per variable"):
         HoldingConfig(layout=text)
+
+
+def test_a_layout_is_places_of_d_and_evaluations_per_variable():
+    assert HoldingConfig(layout="5:50, 10:100").places == [(5, 50), (10, 100)]
+
+
+def test_games_are_played_anew_where_the_problems_were_others(tmp_path, monkeypatch):
+    games = []
+    once = holding_search.played
+    monkeypatch.setattr(holding_search, "played", lambda game: (games.append(game), once(game))[1])
+    for digest in ("one", "one", "other"):
+        monkeypatch.setattr(holding_search, "source_digest", lambda *parts, digest=digest: digest)
+        assert HoldingSearch(replace(SMALL, rounds=1), tmp_path, say=lambda line: None).round(0)
+    assert len(games) == 2  # the second time none

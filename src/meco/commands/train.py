@@ -82,8 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _search(args: argparse.Namespace) -> int:
     """Policies of MeCO-TR, one for each seed; their names say which where there are several."""
-    from meco.training.holding_search import HoldingConfig
-    from meco.training.holding_together import produce_holding
+    from meco.training.holding_search import HoldingConfig, produce_holding
     from meco.training.produce import produce
     from meco.training.search_config import SearchConfig
 
@@ -96,19 +95,20 @@ def _search(args: argparse.Namespace) -> int:
         load_extra("torch", "train", "learning from held controls")
     end = None if args.seconds is None else time.monotonic() + args.seconds
     say = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
-    kind: Any = HoldingConfig if holds else SearchConfig
-    usual = kind(device=args.device or "cpu").changed(dict(_pair(t) for t in args.set))
-    configs = [replace(usual, seed=seed) for seed in args.seeds]
-    if len(configs) > 1:
-        configs = [replace(config, name=f"{config.name}-seed{config.seed}") for config in configs]
-    command = shlex.join(["meco", *_telling(sys.argv[1:])])
     with noted() as stop:
-        late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
-        if holds:
-            done = produce_holding(configs, args.out, processes, late, say, command)
-        else:
-            done = all(produce(config, args.out, processes, args.resume, late, say, command) for config in configs)
-    return 0 if done else STOPPED
+        for seed in args.seeds:
+            kind: Any = HoldingConfig if holds else SearchConfig
+            config = kind(seed=seed, device=args.device or "cpu").changed(dict(_pair(t) for t in args.set))
+            config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
+            late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
+            command = shlex.join(["meco", *_telling(sys.argv[1:])])
+            if holds:
+                done = produce_holding(config, args.out, processes, late, say, command)
+            else:
+                done = produce(config, args.out, processes, args.resume, late, say, command)
+            if not done:
+                return STOPPED
+    return 0
 
 
 def policies(args: argparse.Namespace) -> list[TrainingConfig]:

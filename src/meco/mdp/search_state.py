@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from meco.arrays import Array, bounded, namespace
 
 FORGET = 0.7  # what a decision leaves of the improvements before it
-DIMENSIONS, PER_VARIABLE = (2.0, 20.0), (20.0, 100.0)  # beyond what policies are trained on, they see its border
+DIMENSIONS, PER_VARIABLE = (2.0, 20.0), (20.0, 100.0)  # beyond these, policies see the border
 FINEST = 1e-6  # least share of a range that counts
 
 SEARCH_FEATURES = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from meco.engines.es.maes import native_size
 from meco.errors import InvalidInput, UnknownName
 from meco.files.atomic import write_bytes
+from meco.files.source_digest import source_digest
 from meco.mdp.features import FEATURES
 from meco.mdp.model_search import DECISIONS, SEARCH_FEATURES
 from meco.mdp.network import Weights, packed, q_values
@@ -29,10 +31,11 @@ from meco.training.holding import (
     Plan,
     drawn_plan,
     own_quantiles,
+    played,
     score_gains,
 )
-from meco.training.judging import Verdict
-from meco.training.matches import Match, drawn_matches, in_lockstep, read_layout
+from meco.training.judging import Verdict, judged
+from meco.training.matches import Match, crew, drawn_matches, in_lockstep, read_layout
 from meco.training.record import commit
 from meco.training.references import WIDEST
 from meco.training.regression import Regression, Samples, fitted
@@ -40,10 +43,11 @@ from meco.training.search import engine_digest
 from meco.training.search_config import Settings
 
 HOLDING_REWARDS = ("quantile", "score")
-MARGINS = (0.0, 0.05, 0.1)  # by which what is usually best is preferred: candidates of the choice
+MARGINS = (0.0, 0.05, 0.1)  # by which what a network values most on the whole is preferred: candidates of the choice
 PROPOSERS = ("models improve", "strategy improves", "who improved last", "strategy behind")
-# features hidden from the networks; runs of the next round follow the first one
+# features hidden from the networks; runs of the next round follow the first of these
 UNSEEN: dict[str, tuple[str, ...]] = {"without proposers": PROPOSERS, "with every feature": ()}
+Call = Callable[..., Iterable[Any]]
 Say = Callable[[str], Any]
 
 
@@ -73,7 +77,7 @@ class HoldingConfig(Settings):
         super().__post_init__()
         if self.reward not in HOLDING_REWARDS:
             raise UnknownName("reward of held controls", self.reward, HOLDING_REWARDS)
-        read_layout(self.layout)
+        self.places  # noqa: B018 - refuses what cannot be read
 
     @property
     def lockstep(self) -> int:
@@ -95,17 +99,6 @@ class Drawn(NamedTuple):
     seeds: list[int]
 
 
-class Wanted(NamedTuple):
-    """A round: the runs of each shape, where they are kept, what is known of them, and what has to be played."""
-
-    number: int
-    facts: dict[str, Any]
-    drawn: list[Drawn]
-    paths: list[Path]
-    known: list[Course | None]
-    parts: list[list[Game]]  # of each shape; none where it is known
-
-
 class Fitted(NamedTuple):
     """A network, and what is known of its fit."""
 
@@ -115,37 +108,53 @@ class Fitted(NamedTuple):
 
 
 class HoldingSearch:
-    """A training in steps: what a round plays, what came of it, the fit; holding_together.py drives one or several."""
+    """A training that can be stopped after any game and goes on to the same policy."""
 
     def __init__(self, config: HoldingConfig, folder: Path, say: Say = print) -> None:
         self.config, self.folder, self.say = config, Path(folder), say
         self.folder.mkdir(parents=True, exist_ok=True)
         self.matches = drawn_matches("train", config.places, config.problems, config.families)
-        if not self.matches or not self.judging_matches("choose"):
+        if not self.matches or not self.judging_matches():
             raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
         self.samples: list[Samples] = []
         self.fits: list[Fitted] = []
         self.references: dict[int, Any] = {}  # outcomes of the first round, by match
 
-    def wanted(self, number: int) -> Wanted:
-        """What a round plays; what was played before, under the same facts, is taken from the folder."""
+    def run(self, call: Call = map, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Every round and its fit; whether it came to the end."""
+        for number in range(self.config.rounds):
+            if not self.round(number, call, stop):
+                return False
+            self.fit(number)
+        return True
+
+    def round(self, number: int, call: Call = map, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Play the games of a round, or take them from the folder where they were played before."""
         rng = np.random.default_rng([self.config.seed, number])
         drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
         newest = self.fits[-1].weights if self.fits else None
-        followed = newest and hashlib.sha256(packed(newest).tobytes()).hexdigest()
-        facts = {"config": self.config.as_dict(), "engine": engine_digest(), "followed": followed}
+        facts = self._facts(newest)
         paths = [self.folder / f"{self.config.name}.round{number}.{place}.npz" for place in range(len(drawn))]
         known = [_known(path, facts) for path in paths]
         parts = [[] if found else self._parts(some, newest) for some, found in zip(drawn, known)]
-        return Wanted(number, facts, drawn, paths, known, parts)
+        courses = iter(call(played, [game for games in parts for game in games]))
+        began = time.monotonic()
+        for place, (some, found) in enumerate(zip(drawn, known)):
+            if stop():
+                return False
+            final, states = found or _together([next(courses) for _ in parts[place]])
+            if not found:
+                write_checkpoint(paths[place], {"states": states, **final._asdict()}, facts)
+            self.samples.append(Samples(states, some.held, self._rewards(final, some.match), some.match))
+            if (place + 1) % 10 == 0:
+                self.say(f"round {number + 1}: {place + 1} of {len(drawn)} shapes, {time.monotonic() - began:.0f} s")
+        return True
 
-    def learn(self, wanted: Wanted, place: int, courses: Sequence[Course]) -> None:
-        """Keep what came of the games of a shape, if they had to be played, and add it to the samples."""
-        some, found = wanted.drawn[place], wanted.known[place]
-        final, states = found or _together(courses)
-        if not found:
-            write_checkpoint(wanted.paths[place], {"states": states, **final._asdict()}, wanted.facts)
-        self.samples.append(Samples(states, some.held, self._rewards(final, some.match), some.match))
+    def _facts(self, newest: Weights | None) -> dict[str, Any]:
+        """What games that were played before must agree in: settings, engine, problems, and whom the runs follow."""
+        followed = None if newest is None else hashlib.sha256(packed(newest).tobytes()).hexdigest()
+        problems = source_digest(["meco.problems.generated"], ["meco.problems"])
+        return {"config": self.config.as_dict(), "engine": engine_digest(), "problems": problems, "followed": followed}
 
     def fit(self, number: int) -> None:
         """Networks for all samples so far: the one that runs follow, and after the last round those to choose from."""
@@ -183,15 +192,20 @@ class HoldingSearch:
             for k in range(0, len(some.match), size)
         ]  # fmt: skip
 
-    def judging_matches(self, chosen: str) -> list[Match]:
-        """Matches of the families of a set that candidates are compared on."""
-        return drawn_matches(chosen, self.config.places, self.config.judges, self.config.families)
+    def judging_matches(self) -> list[Match]:
+        """Matches of the choose families that candidates are compared on."""
+        return drawn_matches("choose", self.config.places, self.config.judges, self.config.families)
+
+    def judge(self, call: Call = map) -> Verdict:
+        """The networks of the last round with every margin beside constants, the own rule and random controls."""
+        c = self.config
+        return judged(self.candidates(), self.judging_matches(), c.judge_seeds, call, c.device, c.lockstep)
 
     def candidates(self) -> dict[str, Choosing]:
         """What the choice is among, by name: a margin draws a network towards what it finds best on the whole."""
         found = {}
         for made in self.fits[-len(UNSEEN) :]:
-            usual = usually_best(made.weights, self.samples)
+            usual = best_on_the_whole(made.weights, self.samples)
             for margin in MARGINS:
                 b2 = made.weights.b2.copy()
                 b2[usual] += margin
@@ -199,8 +213,8 @@ class HoldingSearch:
         return found
 
 
-def usually_best(weights: Weights, samples: Sequence[Samples]) -> int:
-    """The alternative that a network values most on the whole, each game counted alike."""
+def best_on_the_whole(weights: Weights, samples: Sequence[Samples]) -> int:
+    """The alternative that a network values most, each shape of each round counted alike."""
     return int(np.argmax(np.mean([q_values(weights, part.s).mean(axis=0) for part in samples], axis=0)))
 
 
@@ -220,13 +234,27 @@ def _together(courses: Sequence[Course]) -> Course:
     return Course(final, np.concatenate([course.states for course in courses]))
 
 
+def produce_holding(
+    config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
+) -> bool:
+    """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
+    with crew(processes) as call:
+        search = HoldingSearch(config, folder, say)
+        say(f"{len(search.matches)} matches to train on")
+        if not search.run(call, stop) or stop():
+            return False
+        verdict = search.judge(call)
+    write_chosen(search, verdict, command)
+    return True
+
+
 def write_chosen(search: HoldingSearch, verdict: Verdict, command: str | None) -> None:
     """The candidate that is best on the choose families, as a policy with its log."""
-    config, folder = search.config, search.folder
+    config, folder, say = search.config, search.folder, search.say
     candidates = search.candidates()
     name = max(candidates, key=verdict.score)
     for line in verdict.lines():
-        search.say(line)
+        say(line)
     lines = [
         {"training": config.as_dict(), "engine": engine_digest()},
         *({"network": made.name} | made.known for made in search.fits),
@@ -235,7 +263,7 @@ def write_chosen(search: HoldingSearch, verdict: Verdict, command: str | None) -
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
     save_policy(folder / (config.name + SUFFIX), candidates[name].weights, record(search, verdict, name, command, text))
-    search.say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
+    say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
 
 
 def record(search: HoldingSearch, verdict: Verdict, name: str, command: str | None, log: bytes) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Missions of a seed: a few sensors, rectangles and circles, three to six hover points.
 
 They share layouts and the model of flight with the sixteen missions, not their maps or seeds. The
-known flight comes first and the obstacles are drawn beside it, close enough to be in the way of others.
+known flight comes first; the obstacles are drawn clear of it, on the straight way over the sensors or close to it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from meco.problems.problem import Problem
 from meco.problems.uav import Parameters, flight, rates
 
 Draw = np.random.Generator
-SIZES = (180.0, 420.0)  # radii of obstacles (m)
-LARGE = (300.0, 560.0)  # and where there are detours around them
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)
 ATTEMPTS = 400
 MODEL = Parameters()
@@ -101,7 +99,7 @@ def _stops(rng: Draw, family: MissionFamily, straight: np.ndarray) -> tuple[np.n
     for k, (a, leg) in enumerate(zip(straight, legs)):
         if k in longest:
             side = np.array([-leg[1], leg[0]]) / np.linalg.norm(leg)
-            away = rng.choice([-1.0, 1.0]) * rng.uniform(0.8, 1.6) * LARGE[1]
+            away = rng.choice([-1.0, 1.0]) * rng.uniform(0.8, 1.6) * family.radii[1]
             found.append(a + rng.uniform(0.35, 0.65) * leg + away * side)
             over.append(False)
         if k + 1 < len(legs):
@@ -123,8 +121,8 @@ def _beside(rng: Draw, family: MissionFamily, straight: np.ndarray, route: np.nd
     """Bounding circles close to the straight way [G + 2, 2], apart from each other and from the route [I + 2, 2]."""
     found: list[Disc] = []
     for _ in range(ATTEMPTS):
-        ends = straight[[0, -1]] if rng.random() < 0.3 else straight[(k := rng.integers(len(straight) - 1)) : k + 2]
-        radius = rng.uniform(*(LARGE if family.detours else SIZES))
+        ends = straight[[0, -1]] if rng.random() < 0.3 else straight[rng.integers(len(straight) - 1) + np.arange(2)]
+        radius = rng.uniform(*family.radii)
         at = ends[0] + rng.uniform(0.1, 0.9) * (ends[1] - ends[0]) + rng.uniform(-1.5, 1.5, 2) * radius
         apart = all(np.linalg.norm(at - disc.at) > radius + disc.radius + GAP for disc in found)
         if apart and _distance(at, route) > radius + CLEARANCE:

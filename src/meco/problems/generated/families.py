@@ -16,6 +16,7 @@ THIRD = 0  # as a count: a third of the variables, at least one
 Blocks = tuple[tuple[str, int], ...]  # kinds of constraints and how many of each
 # an area with most sensors out of hearing: constraints level nearly everywhere
 WIDE = (7000.0, 6000.0)
+LARGE = (300.0, 560.0)  # radii of obstacles that there are many of
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class MissionFamily:
     area: tuple[float, float] = (4000.0, 3000.0)  # in metres; a sensor is heard within two kilometres
     detours: int = 0  # stops that only lead around what blocks the straight way; the others are over sensors
     blocks: int = 2  # rectangles, and as many circles
+    radii: tuple[float, float] = (180.0, 420.0)  # of obstacles, in metres
 
     @property
     def dim(self) -> int:
@@ -81,7 +83,7 @@ class MissionFamily:
     @property
     def about(self) -> str:
         """The family in words."""
-        size = "dense" if self.detours else "wide" if self.area == WIDE else "small"
+        size = "dense" if self.radii == LARGE else "wide" if self.area == WIDE else "small"
         return f"a {size} mission, {self.stops} hover points and {self.sensors} sensors, layout {self.layout}"
 
 
@@ -104,15 +106,17 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     MissionFamily("mission-line", "train", "line", stops=3, sensors=4),
     MissionFamily("wide-scatter", "train", "scatter", stops=6, sensors=12, area=WIDE),
     MissionFamily("wide-arc", "train", "arc", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-scatter", "train", "scatter", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
-    MissionFamily("dense-line", "train", "line", stops=6, sensors=12, area=WIDE, detours=3, blocks=5),
+    MissionFamily(
+        "dense-scatter", "train", "scatter", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE
+    ),
+    MissionFamily("dense-line", "train", "line", stops=6, sensors=12, area=WIDE, detours=3, blocks=5, radii=LARGE),
     Family("valley-planes", "choose", ("valley",), (("linear", 6),), (("linear", THIRD),)),
     Family("edges-maxima", "choose", ("edges",), (("maxima", 2),)),
     Family("ripples-wavy", "choose", ("ripples", "bowl"), (("wavy", 4), ("inside", 2))),
     Family("steps-cliff", "choose", ("steps", "edges"), (("cliff", 1), ("linear", 1)), failing="region"),
     MissionFamily("mission-zigzag", "choose", "zigzag", stops=3, sensors=4),
     MissionFamily("wide-zigzag", "choose", "zigzag", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-zigzag", "choose", "zigzag", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
+    MissionFamily("dense-zigzag", "choose", "zigzag", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
     Family("funnels-linear", "confirm", ("funnels",), (("linear", 6),)),
     Family("basin-free", "confirm", ("basin", "ripples")),
     Family("bowl-islands", "confirm", ("bowl",), (("islands", 1), ("inside", 1))),
@@ -125,8 +129,8 @@ _TABLE: tuple[Family | MissionFamily, ...] = (
     MissionFamily("mission-ring", "confirm", "ring", stops=4, sensors=6),
     MissionFamily("wide-hub", "confirm", "hub", stops=6, sensors=12, area=WIDE),
     MissionFamily("wide-loop", "confirm", "loop", stops=6, sensors=12, area=WIDE),
-    MissionFamily("dense-hub", "confirm", "hub", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
-    MissionFamily("dense-loop", "confirm", "loop", stops=6, sensors=12, area=WIDE, detours=2, blocks=6),
+    MissionFamily("dense-hub", "confirm", "hub", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
+    MissionFamily("dense-loop", "confirm", "loop", stops=6, sensors=12, area=WIDE, detours=2, blocks=6, radii=LARGE),
 )
 GENERATED = {family.name: family for family in _TABLE}
 SETS = tuple(dict.fromkeys(family.set for family in _TABLE))
