@@ -1,6 +1,6 @@
 """Draw what a policy of MeCO-TR does: theta and share over the run by family and D, and which features matter.
 
-    python tools/draw_control.py meco-tr docs/images/control.png --dims 5,10 --problems 12
+    python tools/draw_control.py meco-tr docs/images/control.png
     python tools/draw_control.py meco-tr importance.png --importance RESULTS.jsonl
 
 RESULTS.jsonl is what `benchmarks/control.py --importance --out` kept.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,9 +28,10 @@ from meco.mdp.features import FEATURES
 from meco.mdp.model_search import SEARCH_FEATURES, steered_search
 from meco.mdp.policy import Policy
 from meco.mdp.resolve import find_policy
-from meco.training.matches import drawn_matches, play
+from meco.training.matches import Layout, Match, drawn_matches, play, read_layout
 
-FAMILIES = "basin-free,funnels-linear,ripples-many,funnels-empty,ring-curved,valley-saddle"
+FAMILIES = "basin-free,funnels-linear,ripples-many,funnels-empty,ring-curved,dense-loop"
+LAYOUT = "10:50,5:200"  # a row of panels each; missions have a D of their own
 COLOURS = {"theta": "C0", "share": "C1"}
 SPENT = FEATURES[SEARCH_FEATURES].names.index("budget spent")
 
@@ -63,11 +65,10 @@ class Course(NamedTuple):
     own: np.ndarray  # [T, B]
 
 
-def courses(policy: Policy, family: str, dim: int, problems: int, per_variable: int = 50) -> dict[str, Course]:
-    """Theta and share over runs on the first problems of a family, a run each."""
+def courses(policy: Policy, matches: Sequence[Match]) -> dict[str, Course]:
+    """Theta and share over runs on matches of one shape, a run each."""
     watched = Watched(policy)
-    matches = drawn_matches("confirm", [(dim, per_variable)], problems, [family])
-    play(matches, range(1, problems + 1), partial(steered_search, watched))
+    play(matches, range(1, len(matches) + 1), partial(steered_search, watched))
     return {
         name: Course(
             np.array(watched.spent), *(np.stack([v[name] for v in each]) for each in (watched.values, watched.own))
@@ -76,20 +77,21 @@ def courses(policy: Policy, family: str, dim: int, problems: int, per_variable: 
     }
 
 
-def draw_courses(policy: Policy, families: list[str], dims: list[int], problems: int, picture: Path) -> None:
-    """A panel for each family and D: means, where the middle half of the runs lies, and dotted what TR-ES would set."""
-    size = (2.15 * len(families), 1.9 * len(dims) + 0.4)
+def draw_courses(policy: Policy, families: list[str], layout: Layout, problems: int, picture: Path) -> None:
+    """A panel for each family and place: means, where the middle half of the runs lies; dotted: what TR-ES sets."""
+    size = (2.15 * len(families), 1.9 * len(layout) + 0.4)
     figure, axes = plt.subplots(
-        len(dims), len(families), figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
+        len(layout), len(families), figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
     )
-    for row, dim in zip(axes, dims):
+    for row, place in zip(axes, layout):
         for panel, family in zip(row, families):
-            for name, course in courses(policy, family, dim, problems).items():
+            matches = drawn_matches("confirm", [place], problems, [family])
+            for name, course in courses(policy, matches).items():
                 low, high = np.quantile(course.values, [0.25, 0.75], axis=1)
                 panel.fill_between(course.spent, low, high, color=COLOURS[name], alpha=0.15, linewidth=0, step="post")
                 panel.step(course.spent, course.values.mean(1), where="post", color=COLOURS[name], label=name)
                 panel.plot(course.spent, course.own.mean(1), ":", color=COLOURS[name], linewidth=1.2)
-            panel.set_title(f"{family}, D = {dim}", fontsize=8)
+            panel.set_title(f"{family}, D = {matches[0].dim}, {place[1]} D evaluations", fontsize=7)
             panel.tick_params(labelsize=7)
             panel.set_xlim(0.0, 1.0)
             panel.set_ylim(0.0, 1.0)
@@ -122,15 +124,15 @@ def main() -> None:
     parser.add_argument("policy")
     parser.add_argument("picture", type=Path)
     parser.add_argument("--families", default=FAMILIES, help="of the set confirm, by name")
-    parser.add_argument("--dims", default="5,10")
+    parser.add_argument("--layout", default=LAYOUT, help="D and evaluations per variable")
     parser.add_argument("--problems", type=int, default=12)
     parser.add_argument("--importance", type=Path)
     args = parser.parse_args()
     if args.importance:
         draw_importance(args.importance, args.picture)
     else:
-        dims = [int(dim) for dim in args.dims.split(",")]
-        draw_courses(find_policy(args.policy, [1]), args.families.split(","), dims, args.problems, args.picture)
+        policy, layout = find_policy(args.policy, [1]), read_layout(args.layout)
+        draw_courses(policy, args.families.split(","), layout, args.problems, args.picture)
 
 
 if __name__ == "__main__":
