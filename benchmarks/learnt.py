@@ -3,12 +3,12 @@
     python benchmarks/learnt.py judge JUDGED.npz --device cuda     # policy, constants, own rule, untrained, random
     python benchmarks/learnt.py judge JUDGED.npz --ablate          # the policy in part, too
     python benchmarks/learnt.py here HERE.npz --dims 5,10          # policy, own rule and share 0 alone, on the CPU
-    python benchmarks/learnt.py keep CONFIRM.npz --beyond BEYOND.npz --trained "9 minutes"    # results/control.json
+    python benchmarks/learnt.py keep CONFIRM.npz --beyond BEYOND.npz --trained "6 minutes"    # results/control.json
     python benchmarks/learnt.py kinds JUDGED.npz                   # everyone who was judged, beside the policy
     python benchmarks/learnt.py gap JUDGED.npz                     # who is ahead, by family and D; share of the gap
     python benchmarks/learnt.py parts JUDGED.npz --dims 5,10       # groups of features mixed, one control alone
 
-judge plays 288 problems of the confirm families, four seeds each. gap counts quantiles so that no side is favoured:
+judge plays 336 problems of the confirm families, four seeds each. gap counts quantiles so that no side is favoured:
 runs of two seeds are ranked among the runs of the other two seeds of every constant, of the own rule and of the
 policy, so that everyone meets as many runs of its own kind, at most 1; all splits of the seeds, both ways round.
 parts plays the policy again on the CPU, whole and in part, with equal random numbers, among the same references: a
