@@ -95,7 +95,7 @@ def test_a_critical_difference_tells_apart_what_is_further_away():
 
 def test_steering_is_compared_problem_by_problem():
     found = results_numbers.steering()
-    assert len(found.families) == len(found.quantiles) == 288
+    assert len(found.families) == len(found.quantiles) == 336
     lead = found.gains("own rule")
     counts = {family: int((found.families == family).sum()) for family in lead}
     mean = sum(lead[f] * counts[f] for f in lead) / sum(counts.values())

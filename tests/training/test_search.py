@@ -14,6 +14,7 @@ from meco.mdp import load_policy
 from meco.mdp.model_search import steered_search
 from meco.mdp.network import NetworkShape, draw_weights, packed, unpacked
 from meco.mdp.policy import ConstantControls
+from meco.problems.generated import GENERATED
 from meco.training.evolution import Evolution
 from meco.training.matches import Match, drawn_matches, in_lockstep, play
 from meco.training.references import CONSTANTS, NAMES, make_pool, read_pool, write_pool
@@ -93,7 +94,7 @@ def test_references_hold_every_control_and_seed(tmp_path):
 
 def test_matches_come_from_one_set_of_families_and_group_by_shape():
     drawn = drawn_matches("train", [(2, 50), (5, 20)], 2)
-    assert len(drawn) == 17 * 2 * 2
+    assert len(drawn) == sum(family.set == "train" for family in GENERATED.values()) * 2 * 2
     assert len(set(drawn)) == len(drawn)
     for places in in_lockstep(drawn):
         assert len({drawn[i].shape for i in places}) == 1
