@@ -79,7 +79,7 @@ def judge(args: argparse.Namespace) -> None:
     if args.ablate:
         each |= in_part(policy)
     each |= {str(path): find_policy(str(path), [1]) for path in args.also}
-    matches = drawn_matches("confirm", read_layout(args.layout), args.problems)
+    matches = drawn_matches("confirm", read_layout(args.layout), args.problems, args.families)
     with crew(args.processes) as call:
         verdict = judged(each, matches, args.seeds, call, args.device)
     rows = np.array([[str(value) for value in match] for match in matches])
@@ -320,6 +320,7 @@ def main() -> None:
     parser.add_argument("what", choices=["judge", "here", "keep", "kinds", "gap", "parts"])
     parser.add_argument("judged", type=Path)
     parser.add_argument("--layout", default=LAYOUT, help="of judge: D:evaluations per variable")
+    parser.add_argument("--families", nargs="*", default=[], help="of judge: these of the confirm families")
     parser.add_argument("--ablate", action="store_true", help="judge the policy in part, too")
     parser.add_argument("--dims", default="2,5,10,20")
     parser.add_argument("--per-variable", type=int, default=50)
