@@ -281,6 +281,12 @@ def test_the_demo_needs_nothing_but_numpy(folder, capsys, monkeypatch):
     assert (folder / "shown" / "index.html").exists()
 
 
+def test_the_demo_shows_problems_that_the_default_solves(folder, capsys, monkeypatch):
+    monkeypatch.setattr("meco.commands.demo.RIVALS", ())
+    out = printed(capsys, "demo", "--output", "shown", "--quiet")
+    assert out.count("every constraint kept") == 2
+
+
 def test_the_demo_stands_beside_scipy_on_the_same_budget(folder, capsys):
     pytest.importorskip("scipy")
     out = printed(capsys, "demo", "--budget", "120", "--output", "shown", "--quiet")

@@ -22,7 +22,7 @@ from meco.signals import terminated_like_interrupted
 
 STORIES = (
     ("RC19", 400, "The cheapest welded beam that carries its load. The best possible cost is known."),
-    ("UAV-14", 900, "A flight that collects the data of every sensor and touches no obstacle."),
+    ("UAV-04", 900, "A flight that collects the data of every sensor and touches no obstacle."),
 )
 RIVALS = ("SciPy-DE", "COBYQA")
 STYLE = (
