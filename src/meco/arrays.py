@@ -265,6 +265,11 @@ def at_least(x: Array, low: float) -> Array:
     return np.maximum(x, low) if isinstance(x, np.ndarray) else namespace(x).clip(x, min=low)
 
 
+def at_most(x: Array, high: float) -> Array:
+    """x, and high where it is more."""
+    return np.minimum(x, high) if isinstance(x, np.ndarray) else namespace(x).clip(x, max=high)
+
+
 def blank(x: Array) -> Array:
     """Zeros in the shape of x."""
     return np.zeros(x.shape) if isinstance(x, np.ndarray) else namespace(x).zeros_like(x)

@@ -50,6 +50,7 @@ class Evaluator:
         self.problems, self.budget, self.runs, self.xp = each, int(budget), runs, xp
         self.dim = each[0].dim
         self.n_ineq, self.n_eq = max(p.n_ineq for p in each), max(p.n_eq for p in each)
+        self._finite = xp is not np and all(p.finite for p in each)  # NumPy looks, which is cheap
         self.nfev = np.zeros(runs, dtype=np.int64)
         self._most, self._even = 0, True  # largest of nfev, and whether all are equal
         self._failed: Any = 0  # [B], on the device
@@ -186,15 +187,21 @@ class Evaluator:
         return index if self.xp is np else self.xp.asarray(index, device=self._device)
 
     def _call(self, x: Array) -> Evaluation:
+        return self._finish(*self._raw(x))
+
+    def _raw(self, x: Array) -> tuple[Array, Array, Array]:
+        """f [B, N], g [B, N, p] and h [B, N, q] of every run's own problem."""
         if len(self._groups) == 1:
-            return self._finish(*self._groups[0][0].raw(x))
+            return self._groups[0][0].raw(x)
         xp, parts, at = self.xp, [], 0
         x = x if self._forth is None else xp.take(x, self._forth, axis=0)
         for problem, runs in self._groups:
             parts.append(self._padded(problem, x[at : at + runs, ...]))
             at += runs
-        values = [xp.concat(list(p), axis=0) for p in zip(*parts)]
-        return self._finish(*(v if self._back is None else xp.take(v, self._back, axis=0) for v in values))
+        f, g, h = (xp.concat(list(p), axis=0) for p in zip(*parts))
+        if self._back is None:
+            return f, g, h
+        return xp.take(f, self._back, axis=0), xp.take(g, self._back, axis=0), xp.take(h, self._back, axis=0)
 
     def _padded(self, problem: Any, x: Array) -> tuple[Array, Array, Array]:
         """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
@@ -203,7 +210,7 @@ class Evaluator:
 
     def _finish(self, f: Array, g: Array, h: Array, run: int | None = None) -> Evaluation:
         pick = slice(None) if run is None or self._ineq_tol.shape[0] == 1 else slice(run, run + 1)
-        return Evaluation.of(f, g, h, self._ineq_tol[pick, ...], self._eq_tol[pick, ...])
+        return Evaluation.of(f, g, h, self._ineq_tol[pick, ...], self._eq_tol[pick, ...], self._finite)
 
     def _account(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
         xp = namespace(ev.f)

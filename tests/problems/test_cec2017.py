@@ -80,6 +80,19 @@ def test_c19_and_c28_have_no_feasible_point(name):
     assert problem.raw(x)[1][:, 0].min() >= 10 * 29 * (math.exp(5) - 1)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_said_to_be_finite_is_finite(name):
+    rng = np.random.default_rng(3)
+    for dim in (2, 10, 100):
+        p = get_problem(name, dim)
+        corners = np.where(rng.random((50, dim)) < 0.5, p.lower, p.upper)
+        away = np.where(p.formula.numbers["o"] > 0, p.lower, p.upper)  # of the shift, as far as the box goes
+        x = np.concatenate([p.lower + rng.random((200, dim)) * (p.upper - p.lower), corners, away[None]])
+        assert p.finite
+        assert all(np.isfinite(values).all() for values in p.raw(x))
+    assert not get_problem("C11", 200).finite  # a product of 200 factors may be too large
+
+
 def test_halves_round_away_from_zero_in_c18():
     problem = get_problem("C18", 4, 1)
     shift = problem.formula.constants.on(np.zeros(1))["o"]

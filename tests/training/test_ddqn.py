@@ -151,12 +151,10 @@ def test_a_policy_learns_the_same_bits_alone_and_in_a_stack():
 
 def test_the_learning_rate_falls_linearly_from_first_to_last():
     learner = Learner([0, 1], settings(2, learning_steps=11)._replace(lr_last=torch.tensor([[1e-4], [5e-3]])), SMALL)
-    seen = []
-    for _ in range(11):
-        seen.append(learner.rate()[:, 0].tolist())
-        learner.steps += 1
-    np.testing.assert_allclose(np.array(seen)[:, 0], np.linspace(5e-3, 1e-4, 11))
-    np.testing.assert_allclose(np.array(seen)[:, 1], 5e-3)
+    rate = learner.coming(11).rate[..., 0].numpy()
+    assert learner.steps == 11
+    np.testing.assert_allclose(rate[:, 0], np.linspace(5e-3, 1e-4, 11))
+    np.testing.assert_allclose(rate[:, 1], 5e-3)
 
 
 def test_the_target_is_copied_every_ten_learning_steps():
@@ -212,11 +210,11 @@ def test_double_dqn_finds_the_best_policy_of_a_corridor_from_ten_of_ten_seeds():
     agents = Agents([TrainingConfig(name=f"seed {k}", seed=k, epochs=200, **paper) for k in range(10)])
     with one_thread():
         for _ in range(200):
-            play(Corridor(10), agents)
+            play(Corridor(10), agents, agents.plan(Corridor.STEPS))
         corridor, earned, over = Corridor(10), np.zeros(10), False
         s = corridor.reset()
         while not over:
-            greedy = agents.learner.q(torch.from_numpy(s)[:, None]).argmax(-1).numpy()
+            greedy = agents.learner.q(torch.from_numpy(s)[:, None]).argmax(-1)
             s, r, done = corridor.step(agents.values(greedy))
             earned, over = earned + r, done[0]
     np.testing.assert_allclose(earned, (Corridor.STEPS - Corridor.ROOMS + 1) / Corridor.STEPS)

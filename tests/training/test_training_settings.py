@@ -100,3 +100,11 @@ def test_training_without_torch_says_which_extra_brings_it(monkeypatch):
 
 def test_settings_are_values():
     assert replace(quick(), seed=2) == quick(seed=2)
+
+
+def test_formulas_are_compiled_for_a_device_only():
+    with pytest.raises(InvalidInput, match="compiled for a torch device; got device='cpu'"):
+        TrainingConfig(compiled=True)
+    assert TrainingConfig(device="cuda").changed({"compiled": "True"}).compiled is True
+    with pytest.raises(InvalidInput, match="compiled must be true or false; got '2'"):
+        TrainingConfig(device="cuda").changed({"compiled": "2"})

@@ -63,7 +63,7 @@ class PopulationTen(FeatureSet):
 
     def _first(self, pop: Population, delta: float) -> Seen:
         first = reference(pop.ev, delta)
-        return Seen(first, PopulationSummary(first.f_best, first.nu_bar), _complete(first))
+        return Seen(first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _complete(first))
 
     def _later(self, pop: Population, ok: Array | None, known: Mapping[str, Any], memory: Seen) -> Seen:
         first, complete = memory.first, memory.complete

@@ -13,6 +13,7 @@ from meco.arrays import (
     Array,
     at_least,
     blank,
+    bounded,
     columns,
     fused,
     masked_max,
@@ -78,7 +79,7 @@ class Reference(NamedTuple):
 def guarded(d: Array) -> Array:
     """A denominator kept away from zero: sign(d) max(|d|, 1e-8), with sign(0) = +1."""
     xp = namespace(d)
-    return xp.where(d < 0.0, xp.minimum(d, -SMALLEST), xp.maximum(d, SMALLEST))
+    return xp.where(d < 0.0, xp.clip(d, max=-SMALLEST), xp.clip(d, min=SMALLEST))
 
 
 def counted(ev: Evaluation) -> Array | None:
@@ -204,7 +205,7 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
 def clipped(s: Array) -> Array:
     """Extreme values cut to [-CLIP, CLIP]; what is undefined (a population that failed as a whole) is 0."""
     xp = namespace(s)
-    return xp.maximum(xp.minimum(xp.where(xp.isnan(s), 0.0, s), CLIP), -CLIP)
+    return bounded(xp.where(xp.isnan(s), 0.0, s), -CLIP, CLIP)
 
 
 @np.errstate(all="ignore")  # values beyond any range are clipped

@@ -21,6 +21,7 @@ from meco.problems.problem import Problem, round_half_away
 NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
 EVEN_ONLY = ("C08", "C09")  # they pair odd with even coordinates
 
+LARGEST = 300  # digits before the point of a product over all variables that a number surely holds
 SHELL = 3.0 * math.pi / 4.0 - 1e-4 / math.sqrt(2.0)  # cos f + sin f = 0, the equality tolerance used up
 
 Values = tuple[Array, list[Array], list[Array]]
@@ -81,8 +82,8 @@ def c02(y: Array, z: Array) -> Values:
 
 @fused
 def c03(y: Array) -> Values:
-    f, g, _ = c01(y)
-    return f, g, [-_total(y * namespace(y).sin(0.1 * math.pi * y))]
+    h = -_total(y * namespace(y).sin(0.1 * math.pi * y))
+    return squared_sums(y), [_waves(y, 5000.0, 0.1, 4000.0)], [h]
 
 
 @fused
@@ -283,6 +284,7 @@ def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Pro
         source="CEC 2017 competition on constrained real-parameter optimization, code of September 2024",
         best_known=None if point is None and definition.best == 0.0 else definition.best,
         known_x=point,
+        finite=size * math.log10(2 * definition.bound) < LARGEST,
     )
 
 

@@ -29,10 +29,11 @@ class Evaluation:
 
     @classmethod
     def of(
-        cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4
-    ) -> Evaluation:
-        """Mark what is not finite as failed and what keeps all limits as feasible."""
-        return _judged(f, g, h, ineq_tol, eq_tol)
+        cls, f: Array, g: Array, h: Array, ineq_tol: Array | float = 0.0, eq_tol: Array | float = 1e-4,
+        finite: bool = False,
+    ) -> Evaluation:  # fmt: skip
+        """Mark what is not finite as failed, unless all is known to be, and what keeps all limits as feasible."""
+        return (_compared if finite else _judged)(f, g, h, ineq_tol, eq_tol)
 
     @cached_property
     def c(self) -> Array:
@@ -89,6 +90,17 @@ def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array
     return Evaluation(
         xp.where(finite, f, xp.nan), xp.where(wide, g, xp.nan), xp.where(wide, h, xp.nan), ~finite, finite & kept
     )
+
+
+@fused
+def _compared(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+    xp = namespace(f)
+    none = xp.zeros_like(f, dtype=xp.bool)
+    kept = ~none
+    for size, limit in ((g, ineq_tol), (xp.abs(h), eq_tol)):
+        if size.shape[-1]:
+            kept = kept & all_columns(size <= limit)
+    return Evaluation(f, g, h, none, kept, intact=True)
 
 
 def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:

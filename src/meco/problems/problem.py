@@ -39,6 +39,7 @@ class Problem:
     constraint_names: tuple[str, ...] = ()  # inequalities first
     ineq_tol: float | np.ndarray = 0.0  # feasible means every g <= ineq_tol: one number, or one for each [p]
     eq_tol: float | np.ndarray = 1e-4  # and every |h| <= eq_tol, likewise [q]
+    finite: bool = False  # known to give numbers, never inf or nan, everywhere in its box
 
     def __post_init__(self) -> None:
         lower, upper = check_bounds(self.lower, self.upper, self.name)

@@ -136,7 +136,7 @@ class SteeredEpsilon(Rule):
     def start(self, pop: Population, progress: Progress, u: Array) -> Allowance:
         base = initial_scale(pop.ev, self.decoder.delta)
         void = namespace(base).all(pop.ev.failed, axis=-1)
-        return Allowance(self.decoder.first(base), base, void, not bool(namespace(base).any(void)))
+        return Allowance(self.decoder.first(base), base, void, pop.ev.intact or not bool(namespace(base).any(void)))
 
     def adapt(self, state: Allowance, pop: Population, progress: Progress, u: Array) -> Allowance:
         """A run whose candidates had all failed is measured against its first population that did not."""

@@ -12,12 +12,12 @@ from torch import Tensor
 from meco.arrays import Array, to_numpy
 from meco.errors import DamagedFile
 from meco.mdp.network import PAPER
-from meco.mdp.policy import explore
+from meco.mdp.policy import any_index
 from meco.rules.steered import DECODERS
 from meco.streams import Streams
 from meco.training.config import TrainingConfig
-from meco.training.ddqn import Learner, LearnerSettings
-from meco.training.replay import Replay
+from meco.training.ddqn import Learner, LearnerSettings, LearningSteps
+from meco.training.replay import Replay, Visits
 
 CHOICE = 2  # uniform numbers that decide an action: whether to explore, and what
 
@@ -30,6 +30,24 @@ class Environment(Protocol):
 
     def step(self, actions: Array) -> tuple[Array, Array, Array]:
         """Features [B, 10], rewards [B] and whether the episodes are over [B], after action values [B]."""
+
+
+class Plan(NamedTuple):
+    """The chance of a round of T steps, and what follows from counting: all that is known before it is played."""
+
+    explores: Tensor  # [T, K, E] bool: not the greedy action
+    others: Tensor  # [T, K, E], the index of the action taken then
+    visits: Visits
+    learning: LearningSteps  # E for each step that is not idle
+
+    @property
+    def steps(self) -> int:
+        """Steps of the round."""
+        return self.explores.shape[0]
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All that a device is told."""
+        return (self.explores, self.others, *self.visits[:2], *self.learning)
 
 
 class Agents:
@@ -48,33 +66,42 @@ class Agents:
             device=self.device,
         )
         self.replay = Replay(len(configs), first.memory, self.learner.shape.features, self.device)
-        self._explore = np.repeat([c.explore for c in configs], self.episodes)  # [K E]
-        self._values = np.array([DECODERS[c.decoder].grid for c in configs])  # [K, A]
+        self._explore = np.array([[c.explore] for c in configs])  # [K, 1]
+        grids = np.array([DECODERS[c.decoder].grid for c in configs])
+        self._values = torch.from_numpy(grids).to(self.device)  # [K, A]
 
     def __len__(self) -> int:
         return self.rng.runs
 
-    def act(self, s: Tensor) -> np.ndarray:
+    def plan(self, steps: int) -> Plan:
+        """The chance of the coming round, drawn for every policy from its own stream."""
+        u = self.rng.uniform(steps, self.episodes, CHOICE + self.batch)  # [K, T, E, ...]
+        seldom, which = np.moveaxis(u[..., :CHOICE], 0, 1).transpose(3, 0, 1, 2)
+        visits = self.replay.visits(u[..., CHOICE:])
+        learning = self.learner.coming(self.episodes * (steps - visits.idle))
+        explores = torch.from_numpy(seldom < self._explore).to(self.device)
+        others = torch.from_numpy(any_index(which, self.learner.shape.outputs)).to(self.device)
+        return Plan(explores, others, visits, learning)
+
+    def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
-        numbers = self.rng.uniform(self.episodes * (CHOICE + self.batch))
-        u = numbers.reshape(len(self), self.episodes, -1)
-        self._chance = u[..., CHOICE:]  # for the mini-batches of this step
-        greedy = to_numpy(self.learner.q(s).argmax(-1))
-        chance, count = u[..., :CHOICE].reshape(-1, CHOICE), self.learner.shape.outputs
-        return explore(greedy.reshape(-1), chance, self._explore, count).reshape(greedy.shape)
+        return torch.where(explores, others, self.learner.q(s).argmax(-1))
 
-    def values(self, index: np.ndarray) -> np.ndarray:
+    def values(self, index: Tensor) -> Tensor:
         """The action values [K E] behind indices [K, E], each policy with its own grid."""
-        return np.take_along_axis(self._values, index, axis=1).reshape(-1)
+        return self._values.gather(1, index).flatten()
 
-    def learn(self, s: Tensor, index: np.ndarray, r: Tensor, s_next: Tensor, last: bool) -> Tensor:
-        """Remember a step of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
-        action = torch.from_numpy(index).to(self.device)
+    def learn(self, plan: Plan, t: int, s: Tensor, index: Tensor, r: Tensor, s_next: Tensor) -> Tensor:
+        """Remember step t of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
+        writes, reads, idle = plan.visits
         for e in range(self.episodes):
-            self.replay.add(s[:, e], action[:, e], r[:, e], s_next[:, e], last)
-        if self.replay.held < self.batch:
+            self.replay.write(writes[t, e], s[:, e], index[:, e], r[:, e], s_next[:, e], t == plan.steps - 1)
+        if t < idle:
             return torch.zeros_like(r[:, 0])
-        losses = [self.learner.learn(self.replay.sample(self._chance[:, e])) for e in range(self.episodes)]
+        first = self.episodes * (t - idle)
+        losses = [
+            self.learner.learn(self.replay.read(reads[t, e]), plan.learning.at(first + e)) for e in range(self.episodes)
+        ]
         return losses[0] if self.episodes == 1 else torch.stack(losses).mean(0)
 
     def keep(self, policies: Sequence[int]) -> None:
@@ -83,8 +110,8 @@ class Agents:
         self.learner.keep(rows)
         self.replay.keep(rows)
         self.rng = self.rng.kept(policies)
-        self._explore = self._explore.reshape(-1, self.episodes)[list(policies)].reshape(-1)
-        self._values = self._values[list(policies)]
+        self._explore = self._explore[list(policies)]
+        self._values = self._values[rows]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The numbers of a checkpoint; counters() goes with them."""
@@ -109,29 +136,30 @@ class Agents:
 class Played(NamedTuple):
     """A round of episodes: return [K, E], mean loss [K], how often each action was taken [K, E, A]."""
 
-    reward: np.ndarray
-    loss: np.ndarray
-    actions: np.ndarray
+    reward: Tensor
+    loss: Tensor
+    actions: Tensor
 
 
-def play(environment: Environment, agents: Agents) -> Played:
-    """All episodes of a round to their end, learning at every step."""
+def play(environment: Environment, agents: Agents, plan: Plan) -> Played:
+    """All episodes of a round to their end, learning at every step. No number is looked at on the way."""
     shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 
     def tensor(values: Array, *more: int) -> Tensor:
         return (torch.from_numpy(values) if isinstance(values, np.ndarray) else values).reshape(*shape, *more)
 
-    s, over, losses = tensor(environment.reset(), features), False, []
-    reward, taken = np.zeros(shape), np.zeros((*shape, actions), dtype=int)
-    while not over:
-        index = agents.act(s)
-        s_next, r, done = environment.step(agents.values(index))
-        over, s_next = bool(done[0]), tensor(s_next, features)
-        losses.append(agents.learn(s, index, tensor(r), s_next, over))
-        reward += to_numpy(r).reshape(shape)
-        taken += index[..., None] == np.arange(actions)
+    s, losses = tensor(environment.reset(), features), []
+    reward, taken = torch.zeros_like(s[..., 0]), torch.zeros_like(s[..., :1], dtype=torch.int64).repeat(1, 1, actions)
+    one = torch.ones_like(taken[..., :1])
+    for t in range(plan.steps):
+        index = agents.act(s, plan.explores[t], plan.others[t])
+        state, r, _ = environment.step(agents.values(index))
+        s_next = tensor(state, features)
+        losses.append(agents.learn(plan, t, s, index, tensor(r), s_next))
+        reward += tensor(r)
+        taken.scatter_add_(-1, index[..., None], one)
         s = s_next
-    return Played(reward, to_numpy(torch.stack(losses).mean(0)), taken)
+    return Played(reward, torch.stack(losses).mean(0), taken)
 
 
 def _column(configs: Sequence[TrainingConfig], name: str, device: str) -> Tensor:

@@ -41,6 +41,7 @@ class TrainingConfig:
     parallel_episodes: int = 1  # more than 1 is not the paper's training: episodes of one policy side by side
     seed: int = 1
     device: str = "cpu"
+    compiled: bool = False  # formulas compiled for the device, which takes a minute and differs in the last bits
 
     def __post_init__(self) -> None:
         known = _choice("suite", self.suite, SUITES)
@@ -56,6 +57,8 @@ class TrainingConfig:
             raise InvalidInput(f"each training problem counts once; got {', '.join(names)}")
         if self.batch > self.memory:
             raise InvalidInput(f"a batch of {self.batch} does not fit into a memory of {self.memory}")
+        if self.compiled and self.device == "cpu":
+            raise InvalidInput("formulas are compiled for a torch device; got device='cpu'")
         if self.episodes % self.parallel_episodes:
             raise InvalidInput(
                 f"parallel_episodes must divide the {self.episodes} episodes of the training; "
@@ -134,6 +137,10 @@ def _read(setting: str, text: str) -> Any:
         return tuple(text.split(","))
     if isinstance(default, str):
         return text
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise InvalidInput(f"{setting} must be true or false; got {text!r}")
+        return text.lower() == "true"
     kind = int if default is None or isinstance(default, int) else float
     try:
         return None if default is None and text.lower() == "none" else kind(text)

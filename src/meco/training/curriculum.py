@@ -53,6 +53,13 @@ class Curriculum:
         """The episodes of the next round: one, or as many as run side by side."""
         return [self._next_job() for _ in range(self.config.parallel_episodes)]
 
+    def coming_seeds(self) -> list[int]:
+        """The seeds of the round after this one, for those who want to draw its numbers already; nothing changes."""
+        state, queue = self._generator.bit_generator.state, list(self._queue)
+        seeds = [job.seed for job in self.next_jobs()]
+        self._generator.bit_generator.state, self._queue = state, queue
+        return seeds
+
     def _next_job(self) -> EpisodePlan:
         if not self._queue:
             names = self.config.problems
@@ -74,10 +81,10 @@ class Curriculum:
     def state(self) -> dict[str, Any]:
         """Everything a later process needs to go on, for JSON; the generator is kept by its owner."""
         return {
-            "references": self.references.least,
-            "rows": self.rows,
+            "references": dict(self.references.least),
+            "rows": list(self.rows),  # each is written once
             "played": self.played,
-            "queue": self._queue,
+            "queue": list(self._queue),
             "epoch": [[name, list(outcome)] for name, outcome in self._epoch],
         }
 

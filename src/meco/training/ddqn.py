@@ -60,6 +60,19 @@ class LearnerSettings(NamedTuple):
     weight_decay: Tensor
 
 
+class LearningSteps(NamedTuple):
+    """What steps of the optimiser know by their number alone, step by step."""
+
+    rate: Tensor  # [n, K, 1]
+    first: Tensor  # [n], bias correction of the first moment
+    second: Tensor  # [n], of the root of the second
+    copied: Tensor  # [n] bool, whether the target network follows
+
+    def at(self, number: int) -> LearningSteps:
+        """One of them, without the leading axis."""
+        return LearningSteps(*(part[number] for part in self))
+
+
 class Learner:
     """K online networks with their target networks and AdamW moments, [K, P] each."""
 
@@ -85,19 +98,31 @@ class Learner:
         """What every step needs and no step changes."""
         self._online, self._target = layers(self.online, self.shape), layers(self.target, self.shape)
         self._change = self.settings.lr_last - self.settings.lr_first  # of the learning rate, by the last step
-        self._last_step = torch.clamp(self.settings.learning_steps - 1, min=1)
+        self._per_step = torch.clamp(self.settings.learning_steps - 1, min=1).reciprocal()  # share of the training
 
     def q(self, s: Tensor) -> Tensor:
         """Q values of states s [K, M, S] under the online networks: [K, M, A]."""
         return forward(self._online, s, self.sigmoid).q
 
-    def learn(self, batch: Batch) -> Tensor:
-        """One step of every policy on its own mini-batch; the losses before the step, [K]."""
+    def coming(self, count: int) -> LearningSteps:
+        """The next steps, which count as made; the rate falls linearly from first to last over the training."""
+        before, numbers = range(self.steps, self.steps + count), range(self.steps + 1, self.steps + count + 1)
+        rate = self.settings.lr_first + self._change * (self._beside(before)[:, None, None] * self._per_step)
+        first = self._beside([1.0 - FIRST_DECAY**n for n in numbers])
+        second = self._beside([(1.0 - SECOND_DECAY**n) ** 0.5 for n in numbers])
+        copied = self._beside([n % self.copy_every == 0 for n in numbers]) > 0.0
+        self.steps += count
+        return LearningSteps(rate, first, second, copied)
+
+    def _beside(self, values: Sequence[float]) -> Tensor:
+        return torch.tensor(values, dtype=self.online.dtype, device=self.online.device)
+
+    def learn(self, batch: Batch, step: LearningSteps | None = None) -> Tensor:
+        """One step of every policy, the next one unless given, on its own mini-batch; the losses before it, [K]."""
+        step = self.coming(1).at(0) if step is None else step
         loss, slope = self.loss(batch)
-        self._descend(slope)
-        self.steps += 1
-        if self.steps % self.copy_every == 0:
-            self.target.copy_(self.online)
+        self._descend(slope, step)
+        self.target.copy_(torch.where(step.copied, self.online, self.target))
         return loss
 
     def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -112,18 +137,13 @@ class Learner:
         dq = torch.zeros_like(here.q).scatter_(-1, action, error * (2.0 / size))
         return error.square().flatten(1).mean(1), gradient(self._online, batch.s, here, dq, self.sigmoid)
 
-    def rate(self) -> Tensor:
-        """Learning rate of the coming step, linear from first to last over the training: [K, 1]."""
-        return self.settings.lr_first + self._change * (self.steps / self._last_step)
-
-    def _descend(self, slope: Tensor) -> None:
+    def _descend(self, slope: Tensor, step: LearningSteps) -> None:
         """AdamW: moments with bias correction, weight decay apart from the gradient."""
-        step, rate = self.steps + 1, self.rate()
         self.first.lerp_(slope, 1.0 - FIRST_DECAY)
         self.second.mul_(SECOND_DECAY).addcmul_(slope, slope, value=1.0 - SECOND_DECAY)
-        spread = self.second.sqrt().div_((1.0 - SECOND_DECAY**step) ** 0.5).add_(TINY)
-        self.online.mul_(1.0 - rate * self.settings.weight_decay)
-        self.online.sub_((rate / (1.0 - FIRST_DECAY**step)) * (self.first / spread))
+        spread = self.second.sqrt().div_(step.second).add_(TINY)
+        self.online.mul_(1.0 - step.rate * self.settings.weight_decay)
+        self.online.sub_((step.rate / step.first) * (self.first / spread))
 
     def keep(self, policies: Tensor) -> None:
         """Go on with some of the policies only, given by their present rows."""

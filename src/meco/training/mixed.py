@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.arrays import Array, Constants, namespace
 from meco.mdp.reward import REWARDS, Reward
 from meco.rules.control import Control
 from meco.rules.steered import DECODERS, Decoder
@@ -38,7 +38,7 @@ def mixed_decoder(names: Sequence[str]) -> Decoder:
 class MixedDecoder(Decoder):
     """Several decoders, each for the runs that a mask [B] names."""
 
-    kinds: tuple[tuple[Decoder, np.ndarray], ...] = field(default=(), compare=False)
+    kinds: tuple[tuple[Decoder, Constants], ...] = field(default=(), compare=False)
     name = "mixed"
 
     @property
@@ -58,17 +58,17 @@ class MixedDecoder(Decoder):
         return _by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])
 
 
-def _members(names: Sequence[str], known: Mapping[str, T]) -> list[tuple[T, np.ndarray]]:
+def _members(names: Sequence[str], known: Mapping[str, T]) -> list[tuple[T, Constants]]:
     """Each kind named, with the mask [B] of its runs."""
     given = np.array(names)
-    return [(known[name], given == name) for name in dict.fromkeys(names)]
+    return [(known[name], Constants(runs=given == name)) for name in dict.fromkeys(names)]
 
 
-def _by_run(parts: Sequence[tuple[Array, np.ndarray]]) -> Array:
+def _by_run(parts: Sequence[tuple[Array, Constants]]) -> Array:
     """The rows of each value where its mask [B] holds."""
     value = parts[0][0]
     xp = namespace(value)
     for other, runs in parts[1:]:
-        mask = xp.asarray(runs, device=value.device)
+        mask = runs.on(value)["runs"] > 0.0
         value = xp.where(mask if value.ndim == 1 else mask[:, None], other, value)
     return value

@@ -6,7 +6,6 @@ from its own random stream and sees its own row only, so its neighbours never ch
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,23 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from meco.arrays import to_numpy
+from meco.arrays import fusing, to_numpy
 from meco.errors import DamagedFile, InvalidInput, MecoError, MissingData, MissingExtra
 from meco.files.schema import check
-from meco.mdp.episode import Episode
 from meco.mdp.network import Weights
-from meco.problems.problem import Problem
-from meco.problems.suite import get_problem
-from meco.training.agents import Agents, Played, play
+from meco.training.agents import Agents
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.config import TrainingConfig
 from meco.training.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
 from meco.training.ddqn import one_thread
-from meco.training.mixed import mixed_decoder, mixed_reward
 from meco.training.network import layers
+from meco.training.rounds import Ended, Rounds, rounds_of
 
 # what policies in one batch must have in common
-SHARED = ("dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device")
+SHARED = (
+    "dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device", "compiled",
+)  # fmt: skip
 
 
 # what the JSON of a checkpoint must look like
@@ -91,7 +89,7 @@ class Trainer:
         self.curricula = [Curriculum(c, self.agents.rng.generator(k)) for k, c in enumerate(configs)]
         self.ended: dict[int, np.ndarray] = {}  # weights [P] of policies that are done
         self._active = list(range(len(configs)))
-        self._problems: dict[str, Problem] = {}
+        self._rounds: Rounds | None = None  # of the active policies
         self._jobs: list[list[EpisodePlan]] = []  # of the last round
 
     @property
@@ -103,7 +101,7 @@ class Trainer:
         """Train to the end; or until stop() says so, then the checkpoint holds the rest and [] comes back."""
         began = saved = time.monotonic()
         before = self.played
-        with one_thread(), torch.no_grad():
+        with one_thread(), torch.no_grad(), fusing(self.configs[0].compiled):
             while self._active:
                 outcomes = self._safe_round()
                 self._retire()
@@ -139,41 +137,16 @@ class Trainer:
         """The next episodes of every policy that is not done."""
         curricula = [self.curricula[k] for k in self._active]
         jobs = self._jobs = [curriculum.next_jobs() for curriculum in curricula]
-        episode = self._episode(jobs, curricula)
-        outcomes = _outcomes(play(episode, self.agents), episode)
+        each = [job for several in jobs for job in several]
+        known = [c.references.of([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
+        if self._rounds is None:
+            self._rounds = rounds_of([self.configs[k] for k in self._active], self.agents)
+        ended = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
+        self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.coming_seeds()])
+        outcomes = _outcomes(ended)
         for curriculum, played, found in zip(curricula, jobs, outcomes):
             curriculum.record(played, found)
         return [outcome for found in outcomes for outcome in found]
-
-    def _episode(self, jobs: Sequence[Sequence[EpisodePlan]], curricula: Sequence[Curriculum]) -> Episode:
-        """All episodes of a round as one batch, policy by policy."""
-        shared = self.configs[0]
-        each = [(curriculum, job) for curriculum, several in zip(curricula, jobs) for job in several]
-        place: dict[str, Any] = {}
-        if shared.device != "cpu":
-            import array_api_compat.torch as xp
-
-            place = {"xp": xp, "device": shared.device}
-        return Episode(
-            [self._problem(job) for _, job in each],
-            [job.seed for _, job in each],
-            shared.evaluations,
-            shared.pop_size,
-            decoder=mixed_decoder([curriculum.config.decoder for curriculum, _ in each]),
-            reward=mixed_reward([curriculum.config.reward for curriculum, _ in each]),
-            record=False,
-            references=np.array([curriculum.references.of([job.problem])[0] for curriculum, job in each]),
-            **place,
-        )
-
-    def _problem(self, job: EpisodePlan) -> Problem:
-        """Policies that play the same instance share one object, which is then called once for all."""
-        if isinstance(job.instance, int):
-            return get_problem(job.problem, self.configs[0].dim, job.instance)
-        if (key := f"{job.problem} {job.instance}") not in self._problems:
-            family = {} if job.instance == "paper" else {"instance": job.instance}
-            self._problems[key] = get_problem(job.problem, self.configs[0].dim, **family)
-        return self._problems[key]
 
     def _retire(self) -> None:
         """Take policies that have played all their episodes out of the batch."""
@@ -184,6 +157,7 @@ class Trainer:
             if self.curricula[k].finished:
                 self.ended[k] = to_numpy(self.agents.learner.online[row]).copy()
         self._active = [self._active[row] for row in going]
+        self._rounds = None
         if going:
             self.agents.keep(going)
 
@@ -209,13 +183,13 @@ class Trainer:
             "courses": [curriculum.state() for curriculum in self.curricula],
             "agents": self.agents.counters(),
         }
-        return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, json.loads(json.dumps(state))
+        return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, state
 
     def resume(self) -> None:
         """Go on from the checkpoint, which must be of the same training."""
         assert self.checkpoint is not None
         arrays, state = read_checkpoint(self.checkpoint)
-        if state.get("configs") != [c.as_dict() for c in self.configs]:
+        if not _same(state.get("configs"), self.configs):
             raise InvalidInput(
                 f"{self.checkpoint} belongs to a training with other settings; "
                 "resume with the same ones, or start anew without resuming"
@@ -237,16 +211,23 @@ class Trainer:
             self.agents.restore(arrays, state["agents"])
 
 
-def _outcomes(played: Played, episode: Episode) -> list[list[EpisodeOutcome]]:
+def _outcomes(ended: Ended) -> list[list[EpisodeOutcome]]:
     """One record per policy and episode."""
-    policies, episodes = played.reward.shape
-    best = to_numpy(episode.best_objective).reshape(policies, episodes).tolist()
-    score = to_numpy(episode.score).reshape(policies, episodes).tolist()
-    reward, loss, actions = (part.tolist() for part in played)
+    reward, loss, actions = (to_numpy(part).tolist() for part in ended.played)
+    shape = ended.played.reward.shape
+    best, score = (to_numpy(part).reshape(shape).tolist() for part in (ended.best_objective, ended.score))
     return [
-        [EpisodeOutcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(episodes)]
-        for k in range(policies)
+        [EpisodeOutcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(shape[1])]
+        for k in range(shape[0])
     ]
+
+
+def _same(saved: Any, configs: Sequence[TrainingConfig]) -> bool:
+    """Whether a checkpoint was written with these settings; those that came later had their defaults."""
+    try:
+        return [TrainingConfig.of(c) for c in saved] == list(configs)
+    except (MecoError, TypeError, AttributeError):
+        return False
 
 
 def check_alike(configs: Sequence[TrainingConfig]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.arrays import Array, converted, namespace, rows, total
+from meco.arrays import Array, at_most, converted, namespace, rows, total
 from meco.engines.de.operators import ascending, positions
 
 
@@ -39,4 +39,4 @@ class Archive:
         member = xp.concat([success, positions(capacity, self.size)[None, :] < self.size[:, None]], axis=1)
         ranked = ascending(xp.where(member, u_drop, 2.0))[:, :capacity]
         count = total(converted(member, self.size.dtype))
-        return Archive(rows(pool, ranked), xp.minimum(count, capacity))
+        return Archive(rows(pool, ranked), at_most(count, capacity))

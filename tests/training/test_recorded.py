@@ -1,0 +1,90 @@
+"""Rounds that a device repeats: the same episodes, problems chosen by number, numbers drawn beforehand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import array_api_compat.torch as xp  # noqa: E402
+from quick_training import quick  # noqa: E402
+
+from meco import get_problem  # noqa: E402
+from meco.evaluator import Evaluator  # noqa: E402
+from meco.streams import Streams  # noqa: E402
+from meco.training import Trainer  # noqa: E402
+from meco.training import trainer as trainer_file  # noqa: E402
+from meco.training.chosen_problems import ChosenProblems, value_columns  # noqa: E402
+from meco.training.prepared_streams import PreparedStreams  # noqa: E402
+from meco.training.recorded import RecordedRounds  # noqa: E402
+from meco.training.rounds import rounds_of  # noqa: E402
+
+DIFFERENT = ("C01", "C04", "C06", "C11", "C18", "C20")  # boxes, and from one constraint to six
+
+
+def test_runs_take_the_values_of_the_problems_they_are_given():
+    problems = [get_problem(name, 10) for name in DIFFERENT]
+    chosen = ChosenProblems(problems, 4, 100, xp, "cpu:0")
+    unit = np.random.default_rng(1).random((4, 7, 10))
+    for which in ([0, 1, 2, 3], [5, 5, 2, 4]):
+        chosen.begin(torch.tensor(which))
+        alone = Evaluator([problems[k] for k in which], 100, 4)
+        ours, theirs = chosen.evaluate(torch.from_numpy(unit)), alone.evaluate(unit)
+        np.testing.assert_allclose(chosen.to_box(torch.from_numpy(unit)), alone.to_box(unit), rtol=1e-14)
+        np.testing.assert_allclose(ours.f, theirs.f, rtol=1e-12)
+        np.testing.assert_array_equal(ours.feasible, theirs.feasible)
+        np.testing.assert_allclose(ours.nu, theirs.nu, rtol=1e-12)
+        np.testing.assert_allclose(chosen.score_best.held.f, alone.score_best.held.f, rtol=1e-12)
+        assert chosen.nfev.tolist() == [7] * 4
+
+
+def test_every_value_of_every_problem_has_its_column():
+    assert value_columns([(1, 0), (2, 1), (0, 2)]).tolist() == [[1, 2, 0, 0, 0], [3, 4, 5, 6, 0], [7, 0, 0, 8, 9]]
+
+
+def test_prepared_numbers_are_those_of_the_streams():
+    prepared = PreparedStreams(2, xp, "cpu:0")
+    for early, seeds in ((False, (1, 2)), (False, (3, 4)), (True, (5, 6)), (True, (7, 8))):
+        if early:
+            prepared.prepare(seeds)
+        prepared.begin(seeds)
+        for streams in (Streams(seeds), Streams(seeds)):  # asked for once more, they are the same
+            prepared.rewind()
+            for _ in range(3):
+                np.testing.assert_array_equal(prepared.uniform(4, 3), streams.uniform(4, 3))
+                np.testing.assert_array_equal(prepared.normal(5), streams.normal(5))
+            if not early and seeds == (1, 2):
+                break  # the first search is drawn as it goes
+
+
+def test_a_training_in_rounds_that_could_be_recorded_is_the_same_training(monkeypatch):
+    configs = [quick("plain"), quick("steps", seed=2, decoder="aa", reward="r1"), quick("short", seed=3, epochs=1)]
+    numpy = Trainer(configs).run()
+    monkeypatch.setattr(trainer_file, "rounds_of", RecordedRounds)
+    tensors = Trainer([replace(c, device="cpu:0") for c in configs]).run()
+    for one, other in zip(numpy, tensors):
+        assert [row["actions"] for row in one.rows] == [row["actions"] for row in other.rows]
+        for a, b in zip(one.weights, other.weights):
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-9)
+
+
+def test_seeds_of_the_coming_round_are_told_without_drawing_them():
+    trainer = Trainer([quick(), quick("b", seed=2)])
+    for curriculum in trainer.curricula:
+        for _ in range(9):  # over the end of an epoch
+            assert curriculum.coming_seeds() == curriculum.coming_seeds() == [j.seed for j in curriculum.next_jobs()]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_recorded_rounds_end_as_plain_ones_do(monkeypatch):
+    suite = {"suite": "cec2017", "dim": 10, "problems": DIFFERENT, "device": "cuda"}
+    configs = [quick(f"policy {k}", seed=k, reward=r, **suite) for k, r in enumerate(("full", "score", "score"), 1)]
+    recorded = Trainer(configs).run()
+    monkeypatch.setattr(RecordedRounds, "_can_record", lambda rounds, plan: False)
+    plain = Trainer(configs).run()
+    assert type(rounds_of(configs, Trainer(configs).agents)) is RecordedRounds
+    for one, other in zip(recorded, plain):
+        assert one.rows == other.rows
+        for a, b in zip(one.weights, other.weights):
+            np.testing.assert_array_equal(a, b)
