@@ -7,16 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import (
-    Array,
-    GrowingRows,
-    fused,
-    fusing,
-    namespace,
-    rows,
-    surely,
-    to_numpy,
-)
+from meco.arrays import Array, GrowingRows, fused, fusing, namespace, rows, surely, to_numpy
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation, absent, concat
 from meco.problems.problem import Problem, round_half_away
@@ -36,6 +27,8 @@ class Evaluator:
     Engines speak unit-cube coordinates; the evaluator maps them into the box, rounds
     integer variables, and hands back evaluations in the order asked.
     """
+
+    renews = ("_failed",)  # arrays that every evaluation makes anew, beside those of the best points
 
     def __init__(
         self, problems: Problem | Sequence[Problem], budget: int, runs: int = 1, xp: Any = np, device: Any = None
@@ -104,6 +97,10 @@ class Evaluator:
     def left(self) -> int:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
+
+    def has_for_all(self, points: int) -> bool:
+        """Whether every run may make so many evaluations more, and has made as many as the others."""
+        return self._even and points <= self.left
 
     def counts(self) -> tuple[int, int]:
         """Inequalities and equalities of the widest problem."""
@@ -228,8 +225,13 @@ class Evaluator:
         self.nfev = self.nfev + points
         self._most += points
 
-    def note(self, population: Population | None, extras: dict[str, Array] | None = None) -> None:
-        """Record a generation: the incumbents, the surviving population, what the rule did."""
+    def note(
+        self, population: Population | None, extras: dict[str, Array] | None = None, overwritten: bool = False
+    ) -> None:
+        """Record a generation: the incumbents, the surviving population, what the rule did.
+
+        What is recorded of every generation is copied from arrays that the next one overwrites.
+        """
         held, score = self.feasible_best.held, self.score_best.held
         assert held is not None
         assert score is not None
@@ -238,9 +240,10 @@ class Evaluator:
         if population is not None:
             if not self._survivors_cannot_improve():
                 self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
-            self.last_population = population
+            self.last_population = population  # of this generation, until the next one is noted
             row["feasible_share"] = population.ev.feasible_share
-        self._rows.append(row | (extras or {}))
+        row |= extras or {}
+        self._rows.append({k: namespace(v).asarray(v, copy=True) for k, v in row.items()} if overwritten else row)
         if len(self._rows) >= TOGETHER:
             self.trace()
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace
+from meco.engines.graphs import Turns, draws_by_itself
 from meco.engines.limits import KnownLimits
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
@@ -96,6 +97,7 @@ class Engine(ABC):
     controls: tuple[Control, ...] = ()  # what steer() takes
     knows: tuple[str, ...] = ()  # the names that knowledge() gives
     remembers: tuple[str, ...] | None = None  # attributes that the next ask builds on, see memory.py; None: unknown
+    passing: tuple[str, ...] = ()  # attributes that every ask makes anew, and nobody reads after the tell
 
     def steer(self, values: Mapping[str, Array]) -> None:
         """Set controls by name, one value [B] each; what is not named stays as it is."""
@@ -155,15 +157,22 @@ class Engine(ABC):
         return {}
 
     def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
-        """Ask, evaluate and tell until the budget is spent or stop() says so."""
+        """Ask, evaluate and tell until the budget is spent or stop() says so; a device may repeat turns by itself."""
+        turns = self._recordings(evaluator)
         while not evaluator.over:
-            x = self.ask()
-            if self.generation == 0:
-                note_if_cut(evaluator, x.shape[1])
-            self.tell(x, evaluator.evaluate(x, self.wanted))
-            evaluator.note(self.population, self.trace())
+            if turns is None or not turns.replayed():
+                x = self.ask()
+                if self.generation == 0:
+                    note_if_cut(evaluator, x.shape[1])
+                self.tell(x, evaluator.evaluate(x, self.wanted))
+            evaluator.note(self.population, self.trace(), overwritten=turns is not None and turns.have_places)
             if stop is not None and stop():
                 break
+
+    def _recordings(self, evaluator: Evaluator) -> Turns | None:
+        """What replays turns of this search, where its device can and the engine knows their kinds."""
+        known = type(self).kind_of_turn is not Engine.kind_of_turn
+        return Turns(self, evaluator) if known and draws_by_itself(self.task.rng) else None
 
     def spent(self, told: int) -> Progress:
         """Progress after `told` candidates, as the rules see it: a last, cut generation ends at the budget."""

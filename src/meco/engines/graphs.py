@@ -2,20 +2,32 @@
 
 Engines are written as formulas on arrays that make new arrays. A graph works on fixed memory, so between two turns
 every tensor that an engine or an evaluator holds lies in a place of its own: a turn reads these places and ends by
-copying what it made back into them. What the host alone knows (counts, whether models are checked) cannot be recorded:
-turns of different kind have graphs of their own, and what is counted is counted beside the replay.
+copying what it made back into them. Whoever keeps an array beyond the next turn copies it; what a value derived from
+its arrays and kept (the violations of an Evaluation) is forgotten before every turn, and derived in the turn itself.
+
+What the host alone knows (counts, whether models are checked) cannot be recorded: turns of different kind have graphs
+of their own, and what is counted is counted beside the replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import is_dataclass
+from typing import TYPE_CHECKING, Any
 
-from meco.engines.engine import Engine
+from meco.engines.memory import contents, with_contents
 from meco.errors import load_extra
-from meco.evaluator import Evaluator
+
+if TYPE_CHECKING:
+    from meco.engines.engine import Engine
+    from meco.evaluator import Evaluator
 
 Change = Callable[[Any], Any]
+
+
+def draws_by_itself(rng: Any) -> bool:
+    """Whether these random numbers are a CUDA device's own, which a recording draws anew whenever it is replayed."""
+    return bool(getattr(rng, "generators", ())) and str(rng.device).startswith("cuda")
 
 
 class Turns:
@@ -26,39 +38,54 @@ class Turns:
         self.torch: Any = load_extra("torch", "train", "computing on a device")
         self.places: list[Any] = []
         self.graphs: dict[Hashable, Any] = {}
-        self.records = hasattr(engine.task.rng, "generators") and str(engine.task.rng.device).startswith("cuda")
+        self.records = draws_by_itself(engine.task.rng)
         if self.records:
             self.torch.backends.cuda.preferred_linalg_library("cusolver")  # the other one waits for the device
 
+    @property
+    def have_places(self) -> bool:
+        """Whether arrays may lie where the next turn overwrites them."""
+        return bool(self.places)
+
     def advance(self, turns: int) -> None:
-        """Make so many turns; the first two of a search are never recorded."""
+        """Make so many turns."""
         for _ in range(turns):
-            kind = self.engine.kind_of_turn() if self.records and self.engine.generation > 1 else None
-            if kind is None:
+            if not self.replayed():
                 self._turn()
-                continue
-            self.engine.make_ready()
-            self._settle()
-            if kind in self.graphs:
-                self.engine.count_turn()
-                self.evaluator.count(self.engine.turn_size)
-            else:
-                self.graphs[kind] = self._recorded()
-            self.graphs[kind].replay()
+
+    def replayed(self) -> bool:
+        """Make the next turn by a recording; False, and nothing is made, where it has to be made as it is written.
+
+        That is so for the first turn of a search, for the last where the budget cuts it, for turns without a kind, and
+        whenever arrays got new places: what compiles a formula or sets a library up does not do so in a recording.
+        """
+        engine, evaluator = self.engine, self.evaluator
+        if not (self.records and engine.generation and evaluator.has_for_all(engine.turn_size)):
+            return False
+        kind = engine.kind_of_turn()
+        if kind is None:
+            return False
+        engine.make_ready()
+        if self._settle():
+            return False
+        if kind in self.graphs:
+            engine.count_turn()
+            evaluator.count(engine.turn_size)
+        else:
+            self.graphs[kind] = self._recorded()
+        self.graphs[kind].replay()
+        return True
 
     def _turn(self) -> None:
         x = self.engine.ask()
         self.engine.tell(x, self.evaluator.evaluate(x))
 
-    def _parts(self) -> tuple[object, ...]:
-        evaluator = self.evaluator
-        return (*self.engine.parts(), evaluator, evaluator.feasible_best, evaluator.score_best)
-
-    def _settle(self) -> None:
-        """Take over what was set since the last turn; where shapes have changed, begin anew."""
+    def _settle(self) -> bool:
+        """Take over what was set since the last turn; where shapes have changed, begin anew, and say so."""
         held: list[Any] = []
         self._each(held.append)
-        if [(t.shape, t.dtype) for t in held] != [(p.shape, p.dtype) for p in self.places]:
+        anew = [(t.shape, t.dtype) for t in held] != [(p.shape, p.dtype) for p in self.places]
+        if anew:
             self.graphs.clear()
             self.places = [t.clone(memory_format=self.torch.contiguous_format) for t in held]
         else:
@@ -66,6 +93,7 @@ class Turns:
                 if tensor is not place:
                     place.copy_(tensor)
         self._give_places()
+        return anew
 
     def _give_places(self) -> None:
         places = iter(self.places)
@@ -88,22 +116,43 @@ class Turns:
         self._give_places()
         return graph
 
+    def _parts(self) -> Iterator[tuple[object, list[str]]]:
+        """Objects whose attributes a turn changes, and the names of those that the next one may read."""
+        for part in self.engine.parts():
+            left_out = ("task", *getattr(part, "passing", ()))
+            yield part, [name for name in vars(part) if name not in left_out]
+        evaluator = self.evaluator
+        yield evaluator, list(evaluator.renews)
+        for best in (evaluator.feasible_best, evaluator.score_best):
+            yield best, list(best.remembers)
+
     def _each(self, change: Change) -> None:
         """Every tensor that the parts hold becomes change(tensor), where that gives one."""
-        for part in self._parts():
-            for name, value in vars(part).items():
-                vars(part)[name] = self._mapped(value, change)
+        for part, names in self._parts():
+            for name in names:
+                vars(part)[name] = self._mapped(vars(part)[name], change)
 
     def _mapped(self, value: Any, change: Change) -> Any:
         if isinstance(value, self.torch.Tensor):
             new = change(value)
             return value if new is None else new
-        if isinstance(value, dict):
-            return {k: self._mapped(v, change) for k, v in value.items()}
-        if isinstance(value, (list, tuple)):
-            new = [self._mapped(v, change) for v in value]
-            return type(value)(*new) if hasattr(value, "_fields") else type(value)(new)
-        return value
+        inner = contents(value)
+        if inner is None or _can_be_written(value):
+            return value
+        mapped = {name: self._mapped(part, change) for name, part in inner.items()}
+        same = all(mapped[name] is part for name, part in inner.items())
+        return value if same and not _has_derived(value) else with_contents(value, mapped)
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether it is a dataclass that whoever holds it may write to: no value, which equal ones can stand for."""
+    made = getattr(type(value), "__dataclass_params__", None)
+    return made is not None and not made.frozen
+
+
+def _has_derived(value: Any) -> bool:
+    """Whether a dataclass keeps what it derived from its fields, such as a cached property."""
+    return is_dataclass(value) and bool(vars(value).keys() - value.__dataclass_fields__.keys())
 
 
 def _storage(tensor: Any) -> int:

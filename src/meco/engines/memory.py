@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.arrays import namespace, to_numpy
-from meco.engines.engine import Engine
+
+if TYPE_CHECKING:
+    from meco.engines.engine import Engine
 
 Record = dict[str, np.ndarray]
 NUMBERS = (bool, int, float)
@@ -49,7 +51,7 @@ def flattened(value: Any, name: str = "") -> Record:
     """Something captured as arrays by name; where there is nothing, there is no name."""
     if value is None:
         return {}
-    parts = _parts(value)
+    parts = contents(value)
     if parts is not None:
         found: Record = {}
         for part, inner in parts.items():
@@ -76,15 +78,10 @@ def _restored(like: Any, left: Record, name: str) -> Any:
         return like
     if like is None:
         return None
-    parts = _parts(like)
+    parts = contents(like)
     if parts is None:
         return _leaf(like, left, name)
-    found = {part: _restored(inner, left, _under(name, part)) for part, inner in parts.items()}
-    if isinstance(like, dict):
-        return found
-    if isinstance(like, (tuple, list)) and not hasattr(like, "_fields"):
-        return type(like)(found.values())
-    return type(like)(**found)
+    return with_contents(like, {part: _restored(inner, left, _under(name, part)) for part, inner in parts.items()})
 
 
 def _leaf(like: Any, left: Record, name: str) -> Any:
@@ -101,7 +98,7 @@ def _leaf(like: Any, left: Record, name: str) -> Any:
     return namespace(like).asarray(value, dtype=like.dtype, device=like.device)
 
 
-def _parts(value: Any) -> dict[str, Any] | None:
+def contents(value: Any) -> dict[str, Any] | None:
     """What a container holds, by name; None of an array or a number."""
     if isinstance(value, dict):
         return value
@@ -109,9 +106,18 @@ def _parts(value: Any) -> dict[str, Any] | None:
         return value._asdict()
     if isinstance(value, (tuple, list)):
         return {str(i): part for i, part in enumerate(value)}
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     return None
+
+
+def with_contents(like: Any, parts: dict[str, Any]) -> Any:
+    """Another container of the same kind that holds these parts, and nothing that was derived from the old ones."""
+    if isinstance(like, dict):
+        return parts
+    if isinstance(like, (tuple, list)) and not hasattr(like, "_fields"):
+        return type(like)(parts.values())
+    return type(like)(**parts)
 
 
 def _under(name: str, part: str) -> str:

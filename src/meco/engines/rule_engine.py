@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from meco.arrays import Array
@@ -21,6 +21,7 @@ class RuleEngine(Engine):
     label = ""  # what error messages call the engine
     fewest = 1  # candidates without which it cannot work
     common = ("generation", "population", "state", "u_rule")  # what each of them keeps, and may be more
+    alike: bool = False  # whether turns differ in arrays alone under a timeless rule; each class says so for itself
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
         if pop_size < self.fewest:
@@ -51,6 +52,14 @@ class RuleEngine(Engine):
     def progress(self) -> Progress:
         """How far the runs are: one population at first, another for every generation."""
         return self.spent(self.size * (self.generation + 1))
+
+    def kind_of_turn(self) -> Hashable | None:
+        """One kind, where this very class and the very class of its rule say so: what derives from them may do more."""
+        same = vars(type(self)).get("alike", False) and vars(type(self.rule)).get("timeless", False)
+        return "generation" if same else None
+
+    def count_turn(self) -> None:
+        self.generation += 1
 
     @property
     def controls(self) -> tuple[Control, ...]:  # type: ignore[override]

@@ -65,6 +65,8 @@ class Shade(RuleEngine):
     history: History
     archive: Archive
     remembers = (*RuleEngine.common, "history", "archive")
+    passing = ("u", "parent_key", "trials")
+    alike = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
         if preset not in PRESETS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import numpy as np
@@ -75,6 +76,7 @@ class MaEs(RuleEngine):
     label = "MA-ES"
     fewest = 2  # offspring: one to learn from and one to leave
     remembers = (*RuleEngine.common, "distribution", "z", "d")
+    alike = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int | None = None, sigma: float = 0.2) -> None:
         super().__init__(task, rule, native_size(task.dim) if pop_size is None else pop_size)
@@ -107,10 +109,15 @@ class MaEs(RuleEngine):
         """The offspring of every generation, the first included."""
         return self.spent(self.size * self.generation)
 
+    def kind_of_turn(self) -> Hashable | None:
+        """Given points are learned from in the second turn, unlike in any other."""
+        return None if self.generation == 1 and self.task.x0 is not None else super().kind_of_turn()
+
     def _next(self, now: SearchDistribution, u_fresh: Array) -> SearchDistribution:
         """Towards the better half of the offspring; runs that can learn nothing more start at u_fresh [B, D]."""
         assert self.population is not None
         ev, par = self.population.ev, self.parameters
+        ev.nu  # noqa: B018 - made and kept here, where nobody has yet: a compiled formula keeps nothing
         given = self.generation == 1 and self.task.x0 is not None
         weights, parents = par.weights.on(ev.f)["w"], order(self.key(ev))[:, : par.mu]
         return adapted(now, self.z, self.d, parents, ev.failed, weights, par, u_fresh, self.sigma, given)

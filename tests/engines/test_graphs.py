@@ -1,0 +1,326 @@
+"""A search whose turns are replayed is the search that is written down, bit for bit."""
+
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.arrays import fusing
+from meco.engines import ENGINES
+from meco.engines.de.shade import Shade
+from meco.engines.engine import Task
+from meco.engines.es.maes import MaEs
+from meco.engines.graphs import Turns
+from meco.engines.model.trust_region import TrustRegion
+from meco.engines.model.trust_region_es import TrustRegionES
+from meco.evaluator import Evaluator
+from meco.problems.evaluation import Evaluation
+from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
+from meco.rules.names import RULES
+from meco.rules.rule import Progress
+from meco.streams import DeviceStreams, Streams
+
+torch = pytest.importorskip("torch")
+from recorded_on_cpu import Recording, recording  # noqa: E402 - needs torch
+
+PROBLEMS = [name for name in ("C01", "C06", "C19") for _ in range(2)]
+TIMELESS = [StaticPenalty(), BalancedPenalty(), FeasibilityFirst(), FixedEpsilon(), FixedEpsilon(per_constraint=True)]
+on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA MISSING: replayed turns NOT tested on a GPU")
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    """Turns on the CPU are recorded; the recordings that were made."""
+    made = []
+
+    def graph():
+        made.append(Recording())
+        return made[-1]
+
+    for module in ("meco.engines.graphs", "meco.engines.engine"):
+        monkeypatch.setattr(f"{module}.draws_by_itself", lambda rng: isinstance(rng, DeviceStreams))
+    monkeypatch.setattr(torch.backends.cuda, "preferred_linalg_library", lambda name: None)
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
+    monkeypatch.setattr(torch.cuda, "graph", recording)
+    return made
+
+
+def searched(build, budget, device="cpu", names=PROBLEMS, dim=5, x0=None):
+    """A whole run of a search on a device, and its evaluator."""
+    problems = [meco.get_problem(name, dim) for name in names]
+    rng = DeviceStreams(1, len(problems), device)
+    evaluator = Evaluator(problems, budget, len(problems), rng.xp, device)
+    engine = build(Task.of(evaluator, rng, x0))
+    engine.run(evaluator)
+    return engine, evaluator
+
+
+def plainly(build, *args, **kwargs):
+    """The same, every turn as it is written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Turns, "replayed", lambda self: False)
+        return searched(build, *args, **kwargs)
+
+
+def from_places(build, *args, **kwargs):
+    """The same, every turn as it is written, on arrays that lie as they do for recordings.
+
+    Linear algebra adds in another order where arrays lie otherwise, and models notice the last bits.
+    """
+
+    def settled(self):
+        if self.engine.generation and self.evaluator.has_for_all(self.engine.turn_size):
+            self.engine.make_ready()
+            self._settle()
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Turns, "replayed", settled)
+        return searched(build, *args, **kwargs)
+
+
+def assert_same(one, other):
+    """Results, traces, last populations and the streams are equal to the last bit."""
+    (engine, evaluator), (its, theirs) = one, other
+    assert_array_equal(evaluator.nfev, theirs.nfev)
+    ours, results = evaluator.results("", range(evaluator.runs)), theirs.results("", range(theirs.runs))
+    assert ours.trace.keys() == results.trace.keys()
+    for name, values in ours.trace.items():
+        assert_array_equal(values, results.trace[name], err_msg=name)
+    for name in ("found", "score", "snapshot", "final"):
+        (key, *values), (its_key, *its_values) = getattr(ours, name), getattr(results, name)
+        for a, b in zip((*key, *values), (*its_key, *its_values)):
+            assert_array_equal(a, b, err_msg=name)
+    assert_array_equal(ours.nfail, results.nfail)
+    assert engine.generation == its.generation
+    if engine.population is not None:
+        assert_array_equal(engine.population.x.cpu(), its.population.x.cpu())
+        assert_array_equal(engine.population.ev.nu.cpu(), its.population.ev.nu.cpu())
+    assert_array_equal(engine.task.rng.uniform(3).cpu(), its.task.rng.uniform(3).cpu())
+
+
+@pytest.mark.parametrize("rule", TIMELESS, ids=repr)
+@pytest.mark.parametrize("build", [MaEs, Shade])
+@pytest.mark.parametrize("budget", [240, 250])  # the last generation is whole, or cut
+def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budget):
+    def made(task):
+        return build(task, rule=rule, pop_size=12)
+
+    assert_same(searched(made, budget), plainly(made, budget))
+    assert [graph.replays for graph in recorded] == [20 - (2 if build is MaEs else 3)]
+
+
+@pytest.mark.parametrize("build", [TrustRegion, TrustRegionES])
+def test_a_replayed_model_search_is_the_search_as_written(recorded, build):
+    names = ["C01", "C01", "C02"]
+    assert_same(searched(build, 60, names=names), from_places(build, 60, names=names))
+    assert sum(graph.replays for graph in recorded) > 30
+
+
+def test_given_points_are_learned_from_as_written(recorded):
+    x0 = np.random.default_rng(0).random((3, 5))
+
+    def made(task):
+        return MaEs(task, rule=StaticPenalty())
+
+    assert_same(searched(made, 100, x0=x0), plainly(made, 100, x0=x0))
+    assert sum(graph.replays for graph in recorded) == 12 - 3
+
+
+def test_failed_points_are_counted_in_replays_too(recorded):
+    holed = meco.get_problem("C01", 5)
+
+    def formula(x):
+        f, g, h = holed.raw(x)
+        return torch.where(x[..., 0] > 20.0, torch.nan, f), g, h
+
+    problem = replace(holed, formula=formula)
+    found = []
+    for search in (searched, plainly):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(meco, "get_problem", lambda name, dim: problem)
+            found.append(search(lambda task: Shade(task, rule=StaticPenalty(), pop_size=12), 240, names=["C01"] * 2))
+    assert_same(*found)
+    assert found[0][1].results("", [0, 1]).nfail.min() > 0
+
+
+def test_a_search_that_stops_early_has_what_it_found_until_then(recorded):
+    def stopped(replays):
+        rng = DeviceStreams(1, 2, "cpu")
+        evaluator = Evaluator([meco.get_problem("C01", 5)] * 2, 240, 2, rng.xp, "cpu")
+        engine = MaEs(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
+        with pytest.MonkeyPatch.context() as patch:
+            if not replays:
+                patch.setattr(Turns, "replayed", lambda self: False)
+            engine.run(evaluator, lambda: engine.generation == 9)
+        return engine, evaluator
+
+    assert_same(stopped(True), stopped(False))
+    assert recorded[0].replays == 7
+
+
+def test_what_a_rule_does_with_the_progress_is_never_replayed(recorded):
+    for rule in (r for r in RULES.values() if not r.timeless):
+        searched(lambda task, r=rule: MaEs(task, rule=r), 80)
+    assert recorded == []
+
+
+@dataclass(frozen=True)
+class Impatient(StaticPenalty):
+    """Derived from a rule whose turns are alike."""
+
+
+class Restless(MaEs):
+    """Derived from an engine whose turns are alike."""
+
+
+@pytest.mark.parametrize(("build", "rule"), [(MaEs, Impatient()), (Restless, StaticPenalty())])
+def test_what_is_derived_says_for_itself_that_its_turns_are_alike(recorded, build, rule):
+    searched(lambda task: build(task, rule=rule), 80)
+    assert recorded == []
+
+
+def test_turns_of_two_engines_are_alike():
+    task = Task.of(Evaluator(meco.get_problem("C01", 5), 100), Streams([1]))
+    kinds = {name: build(task, rule=StaticPenalty()).kind_of_turn() for name, build in ENGINES.items()}
+    assert {name for name, kind in kinds.items() if kind is not None} == {"shade", "maes"}
+
+
+class Untouchable:
+    """Stands for the progress where nobody may look."""
+
+    def __getattr__(self, name):
+        raise AssertionError(f"the progress was asked for its {name}")
+
+
+@pytest.mark.parametrize("rule", [*TIMELESS, *RULES.values()], ids=repr)
+def test_a_timeless_rule_never_looks_at_the_progress(rule):
+    engine, _ = searched(lambda task: MaEs(task, rule=rule), 40)
+    state, population, u = engine.state, engine.population, engine.u_rule
+    if rule.timeless:
+        rule.adapt(state, population, Untouchable(), u)
+    else:
+        with pytest.raises(AssertionError, match="the progress was asked"):
+            rule.adapt(state, population, Untouchable(), u)
+    assert isinstance(engine.progress(), Progress)
+
+
+def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
+    engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 40)
+    turns, ev, seen = Turns(engine, evaluator), engine.population.ev, []
+    ev.nu, ev.feasible_share
+    same = turns._mapped(ev, seen.append)
+    assert [id(t) for t in seen] == [id(t) for t in (ev.f, ev.g, ev.h, ev.failed, ev.feasible)]
+    assert vars(same).keys() == {"f", "g", "h", "failed", "feasible", "intact"}
+    doubled = turns._mapped(ev, lambda t: t + t)
+    assert isinstance(doubled, Evaluation)
+    assert_array_equal(doubled.f, 2 * ev.f)
+    assert "nu" in vars(ev)
+
+
+def test_what_holds_no_tensor_stays_the_same_object():
+    engine, evaluator = searched(lambda task: Shade(task, rule=StaticPenalty()), 200)
+    before = {name: vars(engine)[name] for name in ("task", "rule", "settings", "size", "u", "trials")}
+    Turns(engine, evaluator)._each(lambda t: t.clone())
+    assert all(vars(engine)[name] is value for name, value in before.items())
+
+
+def test_places_hold_what_the_next_turn_reads_and_nothing_of_the_batch():
+    """Problems and noted generations number thousands: a turn must not walk over them."""
+    engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 80)
+    seen = []
+    Turns(engine, evaluator)._each(seen.append)
+    now, held = engine.distribution, evaluator.feasible_best.held
+    for array in (*now, engine.z, engine.d, engine.population.x, engine.population.ev.g, evaluator._failed, *held[1:]):
+        assert any(t is array for t in seen)
+    assert len(seen) == 4 + 2 + 6 + 1 + 1 + 2 * 6  # distribution; z, d; population; u_rule; failures; best points
+
+
+COMPILING = """
+import torch, meco, meco.arrays
+from meco.engines.engine import Task
+from meco.engines.{module} import {name}
+from meco.engines.graphs import Turns
+from meco.evaluator import Evaluator
+from meco.rules import {rule}
+from meco.streams import DeviceStreams
+
+compiled = []
+
+def noted(formula):
+    meco.arrays.namespace(torch.empty(0))
+    return torch.compile(formula, fullgraph=True, backend=lambda graph, inputs: compiled.append(formula) or graph)
+
+meco.arrays._compiled = noted
+rng = DeviceStreams(1, 2, "cpu")
+evaluator = Evaluator([meco.get_problem(name, 5) for name in ("C01", "C06")], 1000, 2, rng.xp, "cpu")
+engine = {name}(Task.of(evaluator, rng), rule={rule}())
+turns = Turns(engine, evaluator)
+with meco.arrays.fusing():
+    for turn in range(7):
+        new = engine.generation == 0 or turns._settle()
+        turns._turn()
+        evaluator.note(engine.population, engine.trace(), overwritten=True)
+        assert new or before == len(compiled), compiled[before:]
+        before = len(compiled)
+assert not new
+assert len(compiled) > 5
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "rule"), [("es.maes", "MaEs", "StaticPenalty"), ("de.shade", "Shade", "FeasibilityFirst")]
+)
+def test_all_is_compiled_before_a_turn_is_recorded(module, name, rule):
+    """A compiler tries its kernels out, which a recording does not allow."""
+    code = COMPILING.format(module=module, name=name, rule=rule)
+    done = subprocess.run([sys.executable, "-W", "error::UserWarning:meco", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "uncompiled" not in done.stderr
+
+
+@contextmanager
+def counted_replays():
+    """Each replay on a GPU, as it is made."""
+    seen, replay = [], torch.cuda.CUDAGraph.replay
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.cuda.CUDAGraph, "replay", lambda self: (seen.append(self), replay(self)))
+        yield seen
+
+
+@on_cuda
+@pytest.mark.parametrize("rule", TIMELESS, ids=repr)
+@pytest.mark.parametrize("build", [MaEs, Shade])
+@pytest.mark.parametrize("budget", [240, 250])
+def test_a_search_replayed_on_a_gpu_is_the_search_as_written(build, rule, budget):
+    def made(task):
+        return build(task, rule=rule, pop_size=12)
+
+    with counted_replays() as replays:
+        replayed = searched(made, budget, "cuda")
+    assert_same(replayed, plainly(made, budget, "cuda"))
+    assert len(replays) == 20 - (2 if build is MaEs else 3)
+
+
+@on_cuda
+@pytest.mark.parametrize("build", [MaEs, Shade])
+def test_compiled_formulas_replayed_on_a_gpu_give_the_search_as_written(build):
+    def made(task):
+        return build(task, rule=StaticPenalty(), pop_size=12)
+
+    with fusing(), counted_replays() as replays:
+        replayed = searched(made, 250, "cuda")
+        assert_same(replayed, plainly(made, 250, "cuda"))
+    assert len(replays) == 20 - (2 if build is MaEs else 3)
+
+
+@on_cuda
+@pytest.mark.parametrize("build", [TrustRegion, TrustRegionES])
+def test_a_model_search_replayed_on_a_gpu_is_the_search_as_written(build):
+    names = ["C01", "C01", "C02"]
+    assert_same(searched(build, 60, "cuda", names), from_places(build, 60, "cuda", names))
