@@ -46,7 +46,7 @@ def recorded(monkeypatch):
         monkeypatch.setattr(f"{module}.draws_by_itself", lambda rng: isinstance(rng, DeviceStreams))
     monkeypatch.setattr(torch.backends.cuda, "preferred_linalg_library", lambda name: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
-    monkeypatch.setattr(torch.cuda, "graph", recording)
+    monkeypatch.setattr("meco.engines.graphs.recording", recording)
     return made
 
 
@@ -236,9 +236,9 @@ def test_places_hold_what_the_next_turn_reads_and_nothing_of_the_batch():
     seen = []
     Turns(engine, evaluator)._each(seen.append)
     now, held = engine.distribution, evaluator.feasible_best.held
-    for array in (*now, engine.z, engine.d, engine.population.x, engine.population.ev.g, evaluator._failed, *held[1:]):
+    for array in (*now, engine.z, engine.d, engine.population.x, engine.population.ev.g, *held[1:]):
         assert any(t is array for t in seen)
-    assert len(seen) == 4 + 2 + 6 + 1 + 1 + 2 * 6  # distribution; z, d; population; u_rule; failures; best points
+    assert len(seen) == 4 + 2 + 6 + 1 + 2 * 6  # distribution; z, d; population; u_rule; best points
 
 
 COMPILING = """

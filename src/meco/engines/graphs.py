@@ -12,6 +12,7 @@ of their own, and what is counted is counted beside the replay.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,30 @@ if TYPE_CHECKING:
 Change = Callable[[Any], Any]
 
 
+def can_repeat(device: Any) -> bool:
+    """Whether a torch device repeats recorded work by itself."""
+    return str(device).startswith("cuda")
+
+
 def draws_by_itself(rng: Any) -> bool:
-    """Whether these random numbers are a CUDA device's own, which a recording draws anew whenever it is replayed."""
-    return bool(getattr(rng, "generators", ())) and str(rng.device).startswith("cuda")
+    """Whether these random numbers are a device's own, which a recording draws anew whenever it is replayed."""
+    return bool(getattr(rng, "generators", ())) and can_repeat(rng.device)
+
+
+@contextmanager
+def recording(graph: Any) -> Iterator[None]:
+    """Work of the block is written into a CUDA graph. Caches, which torch.cuda.graph empties first, stay as they are:
+
+    filling them again takes longer than many turns.
+    """
+    torch: Any = load_extra("torch", "train", "computing on a device")
+    torch.cuda.synchronize()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        graph.capture_begin()
+        try:
+            yield
+        finally:
+            graph.capture_end()
 
 
 class Turns:
@@ -101,10 +123,10 @@ class Turns:
 
     def _recorded(self) -> Any:
         """The graph of a turn, which the host counts but no device has made yet."""
-        torch, graph = self.torch, self.torch.cuda.CUDAGraph()
+        graph = self.torch.cuda.CUDAGraph()
         for generator in getattr(self.engine.task.rng, "generators", ()):
             graph.register_generator_state(generator)
-        with torch.cuda.graph(graph):
+        with recording(graph):
             self._turn()
             made: list[Any] = []
             self._each(made.append)

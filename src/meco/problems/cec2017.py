@@ -284,7 +284,6 @@ def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Pro
         source="CEC 2017 competition on constrained real-parameter optimization, code of September 2024",
         best_known=None if point is None and definition.best == 0.0 else definition.best,
         known_x=point,
-        finite=size * math.log10(2 * definition.bound) < LARGEST,
     )
 
 
@@ -297,6 +296,7 @@ class _Formula:
         self.numbers = {"o": instance.shift, **{k: m for k, m in maps.items() if m is not None}}
         self.constants = Constants(o=instance.shift, **{k: m.T for k, m in maps.items() if m is not None})
         self.stacks_with = (definition.formula.__name__, definition.given, instance.shift.size)
+        self.finite = instance.shift.size * math.log10(2 * definition.bound) < LARGEST
 
     def __call__(self, x: Array) -> Values:
         return _values(self.definition, x, self.constants.on(x))

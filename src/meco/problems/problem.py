@@ -39,7 +39,6 @@ class Problem:
     constraint_names: tuple[str, ...] = ()  # inequalities first
     ineq_tol: float | np.ndarray = 0.0  # feasible means every g <= ineq_tol: one number, or one for each [p]
     eq_tol: float | np.ndarray = 1e-4  # and every |h| <= eq_tol, likewise [q]
-    finite: bool = False  # known to give numbers, never inf or nan, everywhere in its box
 
     def __post_init__(self) -> None:
         lower, upper = check_bounds(self.lower, self.upper, self.name)
@@ -55,6 +54,11 @@ class Problem:
     def dim(self) -> int:
         """Number of variables."""
         return self.lower.shape[0]
+
+    @property
+    def finite(self) -> bool:
+        """Whether its formula is known to give numbers, never inf or nan, everywhere in the box."""
+        return bool(getattr(self.formula, "finite", False))
 
     @property
     def strictest(self) -> tuple[float, float]:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from meco.engines.graphs import can_repeat, recording
 from meco.evaluator import Evaluator
 from meco.mdp.episode import Episode
 from meco.streams import Streams
@@ -68,7 +69,7 @@ class RecordedRounds(Rounds):
     def _can_record(self, plan: Plan) -> bool:
         """Not before a whole round has learnt at every step, all that is made once was made, and places are known."""
         ready, self._places = self._places is not None, None if plan.visits.idle else plan
-        return ready and torch.device(self.agents.device).type == "cuda"
+        return ready and can_repeat(self.agents.device)
 
     def _replayed(self, plan: Plan) -> Ended:
         assert self._places is not None
@@ -76,7 +77,7 @@ class RecordedRounds(Rounds):
             place.copy_(new)
         if self._graph is None:
             self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
+            with recording(self._graph):
                 self._ended = self._play(self._places)
         self._graph.replay()
         return self._ended

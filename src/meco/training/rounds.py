@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
 from meco.arrays import Array
+from meco.engines.graphs import can_repeat
 from meco.errors import load_extra
 from meco.mdp.episode import Episode
 from meco.problems.problem import Problem
@@ -83,7 +83,7 @@ def rounds_of(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:
     from meco.training.recorded import RecordedRounds  # which is one of these
 
     plain = PlainRounds(configs, agents)
-    if torch.device(agents.device).type != "cuda" or any(c.instances == "random" for c in configs):
+    if not can_repeat(agents.device) or any(c.instances == "random" for c in configs):
         return plain
     # what may fail is looked at, for which the host has to wait
     return RecordedRounds(configs, agents) if all(p.finite for p in plain.suite().values()) else plain

@@ -35,7 +35,7 @@ class Recording:
 
 
 class recording(TorchDispatchMode):
-    """Stands for torch.cuda.graph."""
+    """Stands for graphs.recording."""
 
     def __init__(self, graph: Recording) -> None:
         super().__init__()
