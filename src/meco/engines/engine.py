@@ -53,7 +53,7 @@ class Task:
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
         """The task behind an evaluator."""
-        tolerances = {p.strictest: None for p in evaluator.problems}
+        tolerances = {p.strictest: None for p in dict.fromkeys(evaluator.problems)}  # each problem is asked once
         return cls(
             evaluator.dim, evaluator.budget, rng, evaluator.lower, evaluator.upper,
             evaluator.counts, x0, *next(iter(tolerances)), len(tolerances) == 1,
