@@ -310,10 +310,9 @@ class _Mode:
 def fused(formula: F) -> F:
     """A pure function of arrays that runs as it stands, or inside `with fusing():` as one kernel that torch compiles.
 
-    Its many small steps are then one pass over an accelerator's memory. Compiled arithmetic
-    may differ in the last bits and takes a minute to make: it is for thousands of runs at
-    once. What cannot be compiled stays plain; what sorts is better left out, its kernels
-    take longest to compile and gain nothing.
+    Its many small steps are then one pass over an accelerator's memory. Compiled arithmetic may differ in the
+    last bits and takes a minute to make: it is for thousands of runs at once. What cannot be compiled stays
+    plain; what sorts is better left out, its kernels take longest to compile and gain nothing.
     """
     compiled: Any = None
 
