@@ -80,7 +80,7 @@ class PlainRounds(Rounds):
 
 def rounds_of(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:
     """Recorded where rounds differ in numbers alone and the device can repeat them, else plain."""
-    from meco.training.recorded import RecordedRounds  # which is one of these
+    from meco.training.recorded import RecordedRounds  # which builds on this file
 
     plain = PlainRounds(configs, agents)
     if not can_repeat(agents.device) or any(c.instances == "random" for c in configs):
