@@ -6,12 +6,12 @@ host computed beside it stays as it was, and neither waiting for the device nor 
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 SENDING = {torch.asarray, torch.as_tensor, torch.tensor, torch.from_numpy}
+WAITING = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default}
 
 
 class Recording:
@@ -37,7 +37,7 @@ class Recording:
 class recording(TorchDispatchMode):
     """Stands for graphs.recording."""
 
-    def __init__(self, graph: Recording) -> None:
+    def __init__(self, graph: Recording, device: object = None) -> None:
         super().__init__()
         self.graph, self.own, self.before, self.sending = graph, set(), {}, NothingIsSent()
 
@@ -55,7 +55,7 @@ class recording(TorchDispatchMode):
             generator.set_state(state)
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        if operation is torch.ops.aten._local_scalar_dense.default:
+        if operation in WAITING:
             raise RuntimeError("a recording cannot wait for the device")
         kwargs = kwargs or {}
         aliases = [a.alias_info for a in operation._schema.arguments]
@@ -73,8 +73,8 @@ class recording(TorchDispatchMode):
 
 class NothingIsSent(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function in SENDING and any(isinstance(a, np.ndarray) for a in args):
-            raise RuntimeError("a recording cannot be sent arrays of the host")
+        if function in SENDING and not isinstance(args[0], torch.Tensor):
+            raise RuntimeError("a recording cannot be sent numbers of the host")
         return function(*args, **(kwargs or {}))
 
 

@@ -29,6 +29,7 @@ class Evaluator:
     """
 
     renews = ("_failed",)  # arrays that every evaluation makes anew, beside those of the best points
+    placed = ("lower", "upper", "_width", "_ineq_tol", "_eq_tol", "whole", "_least_whole", "_most_whole")  # by _place
 
     def __init__(
         self, problems: Problem | Sequence[Problem], budget: int, runs: int = 1, xp: Any = np, device: Any = None
@@ -38,12 +39,15 @@ class Evaluator:
         each = [problems] * runs if isinstance(problems, Problem) else list(problems)
         if len(each) != runs:
             raise InvalidInput(f"{runs} runs need one problem or {runs} problems; got {len(each)}")
-        if len({p.dim for p in each}) > 1:
-            raise InvalidInput(f"runs in lockstep need problems of equal D; got {sorted({p.dim for p in each})}")
+        shared = dict.fromkeys(each)  # each problem once
+        if len(dims := sorted({p.dim for p in shared})) > 1:
+            raise InvalidInput(f"runs in lockstep need problems of equal D; got {dims}")
         self.problems, self.budget, self.runs, self.xp = each, int(budget), runs, xp
         self.dim = each[0].dim
-        self.n_ineq, self.n_eq = max(p.n_ineq for p in each), max(p.n_eq for p in each)
-        self._finite = xp is not np and all(p.finite for p in each)  # NumPy looks, which is cheap
+        self.n_ineq, self.n_eq = max(p.n_ineq for p in shared), max(p.n_eq for p in shared)
+        self.recordable = all(p.recordable for p in shared)
+        # candidates are numbers: where values are known to be too, a device is not asked; NumPy is, at little cost
+        self._finite = xp is not np and all(p.finite for p in shared)
         self.nfev = np.zeros(runs, dtype=np.int64)
         self._most, self._even = 0, True  # largest of nfev, and whether all are equal
         self._failed: Any = 0  # [B], on the device
@@ -60,13 +64,12 @@ class Evaluator:
         self._forth = self._back = None  # where the runs of a group already lie side by side
         if (order != np.arange(runs)).any():
             self._forth, self._back = self._index(order), self._index(np.argsort(order))
-        self._place(each)
+        self._place(each, list(shared))
 
-    def _place(self, each: list[Problem]) -> None:
+    def _place(self, each: list[Problem], shared: list[Problem]) -> None:
         """Box, integer mask and tolerances as arrays [B or 1, 1, D] beside the candidates."""
-        places: dict[int, int] = {}
-        which = np.array([places.setdefault(id(p), len(places)) for p in each])
-        shared = [each[run] for run in np.unique(which, return_index=True)[1]]  # each problem once
+        number = {p: k for k, p in enumerate(shared)}
+        which = np.array([number[p] for p in each])
 
         def put(rows_: list[Any]) -> Array:
             block = np.stack([np.asarray(r, dtype=np.float64) for r in rows_])
@@ -195,10 +198,9 @@ class Evaluator:
         for problem, runs in self._groups:
             parts.append(self._padded(problem, x[at : at + runs, ...]))
             at += runs
-        f, g, h = (xp.concat(list(p), axis=0) for p in zip(*parts))
-        if self._back is None:
-            return f, g, h
-        return xp.take(f, self._back, axis=0), xp.take(g, self._back, axis=0), xp.take(h, self._back, axis=0)
+        values = [xp.concat(list(p), axis=0) for p in zip(*parts)]
+        f, g, h = values if self._back is None else [xp.take(v, self._back, axis=0) for v in values]
+        return f, g, h
 
     def _padded(self, problem: Any, x: Array) -> tuple[Array, Array, Array]:
         """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
@@ -228,10 +230,7 @@ class Evaluator:
     def note(
         self, population: Population | None, extras: dict[str, Array] | None = None, overwritten: bool = False
     ) -> None:
-        """Record a generation: the incumbents, the surviving population, what the rule did.
-
-        What is recorded of every generation is copied from arrays that the next one overwrites.
-        """
+        """Record a generation: incumbents, survivors, what the rule did; copies of what the next one overwrites."""
         held, score = self.feasible_best.held, self.score_best.held
         assert held is not None
         assert score is not None

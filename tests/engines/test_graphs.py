@@ -20,6 +20,7 @@ from meco.engines.model.trust_region import TrustRegion
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
+from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
 from meco.rules.rule import Progress
@@ -147,6 +148,24 @@ def test_failed_points_are_counted_in_replays_too(recorded):
             found.append(search(lambda task: Shade(task, rule=StaticPenalty(), pop_size=12), 240, names=["C01"] * 2))
     assert_same(*found)
     assert found[0][1].results("", [0, 1]).nfail.min() > 0
+
+
+@pytest.mark.parametrize("name", ["UAV-01", "RC24", "RC33", "RC44"])
+def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(recorded, name):
+    problem = meco.get_problem(name)
+    rng = DeviceStreams(1, 1, "cpu")
+    evaluator = Evaluator(problem, 60, 1, rng.xp, "cpu")
+    engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
+    engine.run(evaluator)
+    assert evaluator.over
+    assert recorded == []
+
+
+@pytest.mark.parametrize("name", CEC_NAMES)
+def test_problems_that_are_said_to_be_recordable_are(recorded, name):
+    assert meco.get_problem(name, 6).recordable
+    searched(lambda task: Shade(task, rule=StaticPenalty(), pop_size=12), 60, names=[name], dim=6)
+    assert [graph.replays for graph in recorded] == [60 // 12 - 3]
 
 
 def test_a_search_that_stops_early_has_what_it_found_until_then(recorded):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,7 +91,13 @@ def test_what_is_said_to_be_finite_is_finite(name):
         x = np.concatenate([p.lower + rng.random((200, dim)) * (p.upper - p.lower), corners, away[None]])
         assert p.finite
         assert all(np.isfinite(values).all() for values in p.raw(x))
+
+
+def test_nothing_is_said_to_be_finite_beyond_what_was_looked_at():
+    c11 = get_problem("C11", 100)
     assert not get_problem("C11", 200).finite  # a product of 200 factors may be too large
+    assert not replace(c11, lower=1e3 * c11.lower, upper=1e3 * c11.upper).finite
+    assert not replace(c11, formula=lambda x: c11.formula(x)).finite
 
 
 def test_halves_round_away_from_zero_in_c18():

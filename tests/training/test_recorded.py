@@ -9,7 +9,6 @@ torch = pytest.importorskip("torch")
 
 import array_api_compat.torch as xp  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
-from recorded_on_cpu import Recording, recording  # noqa: E402
 
 from meco import get_problem  # noqa: E402
 from meco.evaluator import Evaluator  # noqa: E402
@@ -19,8 +18,9 @@ from meco.training import recorded as recorded_file  # noqa: E402
 from meco.training import trainer as trainer_file  # noqa: E402
 from meco.training.chosen_problems import ChosenProblems, value_columns  # noqa: E402
 from meco.training.prepared_streams import PreparedStreams  # noqa: E402
-from meco.training.recorded import RecordedRounds  # noqa: E402
-from meco.training.rounds import rounds_of  # noqa: E402
+from meco.training.recorded import RecordedRounds, rounds_of  # noqa: E402
+from meco.training.rounds import PlainRounds  # noqa: E402
+from recorded_on_cpu import Recording, recording  # noqa: E402
 
 DIFFERENT = ("C01", "C04", "C06", "C11", "C18", "C20")  # boxes, and from one constraint to six
 
@@ -78,19 +78,66 @@ def test_seeds_of_the_coming_round_are_told_without_drawing_them():
             assert curriculum.coming_seeds() == curriculum.coming_seeds() == [j.seed for j in curriculum.next_jobs()]
 
 
-def test_replayed_rounds_end_as_plain_ones_do(monkeypatch):
+def several(**changes):
     suite = {"suite": "cec2017", "dim": 10, "problems": DIFFERENT, "device": "cpu:0"}
-    configs = [quick(f"policy {k}", seed=k, reward=r, **suite) for k, r in enumerate(("full", "score"), 1)]
-    monkeypatch.setattr(trainer_file, "rounds_of", RecordedRounds)
-    plain = Trainer(configs).run()
+    return [quick(f"policy {k}", seed=k, reward=r, **{**suite, **changes}) for k, r in enumerate(("full", "score"), 1)]
+
+
+@pytest.fixture
+def recordings(monkeypatch):
+    """Rounds on the CPU are recorded; the recordings that were made."""
     made = []
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: made.append(Recording()) or made[-1])
     monkeypatch.setattr(recorded_file, "recording", recording)
     monkeypatch.setattr(recorded_file, "can_repeat", lambda device: True)
-    replayed = Trainer(configs).run()
-    assert [graph.replays for graph in made] == [4 * len(DIFFERENT) - 4]  # the first learn nothing, one has no places yet
-    for one, other in zip(plain, replayed):
+    return made
+
+
+def plainly(configs):
+    """The same training, every round step by step."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorded_file, "can_repeat", lambda device: False)
+        patch.setattr(trainer_file, "rounds_of", RecordedRounds)
+        return Trainer(configs).run()
+
+
+@pytest.mark.parametrize(
+    ("changes", "replays"),
+    [
+        ({}, [4 * 6 - 4]),  # three rounds do not learn at every step, and the one after them shows the places
+        ({"budget": 230}, [4 * 6 - 3]),  # the last generation is cut
+        ({"parallel_episodes": 2}, [4 * 3 - 2]),
+        ({"memory": 37, "batch": 30}, [4 * 6 - 11]),
+    ],
+)
+def test_replayed_rounds_end_as_plain_ones_do(recordings, changes, replays):
+    for one, other in zip(plainly(several(**changes)), Trainer(several(**changes)).run(), strict=True):
         assert_same(one, other)
+    assert [graph.replays for graph in recordings] == replays
+
+
+def test_policies_that_end_earlier_or_decode_otherwise_are_replayed_too(recordings):
+    one, other = several()
+    configs = [replace(one, epochs=2, decoder="aa"), replace(other, decoder="ca")]
+    for a, b in zip(plainly(configs), Trainer(configs).run(), strict=True):
+        assert_same(a, b)
+    assert len(recordings) == 2  # what is recorded is for so many policies
+
+
+def test_a_replayed_training_goes_on_from_its_checkpoint(recordings, tmp_path):
+    whole = Trainer(several()).run()
+    rounds = iter(range(9))
+    assert Trainer(several(), tmp_path / "half.npz").run(stop=lambda: next(rounds) == 8) == []
+    rest = Trainer(several(), tmp_path / "half.npz")
+    rest.resume()
+    for one, other in zip(whole, rest.run(), strict=True):
+        assert_same(one, other)
+
+
+def test_what_may_fail_or_is_drawn_anew_is_not_recorded(recordings):
+    made = [several(), several(instances="random"), [quick(device="cpu:0")]]
+    kinds = [type(rounds_of(configs, Trainer(configs).agents)) for configs in made]
+    assert kinds == [RecordedRounds, PlainRounds, PlainRounds]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -98,8 +145,7 @@ def test_recorded_rounds_end_as_plain_ones_do(monkeypatch):
     suite = {"suite": "cec2017", "dim": 10, "problems": DIFFERENT, "device": "cuda"}
     configs = [quick(f"policy {k}", seed=k, reward=r, **suite) for k, r in enumerate(("full", "score", "score"), 1)]
     recorded = Trainer(configs).run()
-    monkeypatch.setattr(RecordedRounds, "_can_record", lambda rounds, plan: False)
+    monkeypatch.setattr(recorded_file, "can_repeat", lambda device: False)
     plain = Trainer(configs).run()
-    assert type(rounds_of(configs, Trainer(configs).agents)) is RecordedRounds
     for one, other in zip(recorded, plain):
         assert_same(one, other)

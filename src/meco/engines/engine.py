@@ -170,9 +170,8 @@ class Engine(ABC):
                 break
 
     def _recordings(self, evaluator: Evaluator) -> Turns | None:
-        """What replays turns of this search, where its device can and the engine knows their kinds."""
-        known = type(self).kind_of_turn is not Engine.kind_of_turn
-        return Turns(self, evaluator) if known and draws_by_itself(self.task.rng) else None
+        """What replays turns of this search, where its device and its problems are made for it."""
+        return Turns(self, evaluator) if draws_by_itself(self.task.rng) and evaluator.recordable else None
 
     def spent(self, told: int) -> Progress:
         """Progress after `told` candidates, as the rules see it: a last, cut generation ends at the budget."""

@@ -12,7 +12,7 @@ of their own, and what is counted is counted beside the replay.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,19 +37,22 @@ def draws_by_itself(rng: Any) -> bool:
 
 
 @contextmanager
-def recording(graph: Any) -> Iterator[None]:
-    """Work of the block is written into a CUDA graph. Caches, which torch.cuda.graph empties first, stay as they are:
+def recording(graph: Any, device: Any) -> Iterator[None]:
+    """What the block does on the device is written into a CUDA graph, and happens when that is replayed.
 
-    filling them again takes longer than many turns.
+    Caches, which torch.cuda.graph empties first, stay as they are: to fill them again takes longer than many turns.
     """
     torch: Any = load_extra("torch", "train", "computing on a device")
-    torch.cuda.synchronize()
-    with torch.cuda.stream(torch.cuda.Stream()):
+    torch.cuda.synchronize(device)
+    with torch.cuda.stream(torch.cuda.Stream(device)):
         graph.capture_begin()
         try:
             yield
-        finally:
-            graph.capture_end()
+        except BaseException:
+            with suppress(RuntimeError):  # that the recording is of no use, which is not the reason
+                graph.capture_end()
+            raise
+        graph.capture_end()
 
 
 class Turns:
@@ -82,10 +85,8 @@ class Turns:
         whenever arrays got new places: what compiles a formula or sets a library up does not do so in a recording.
         """
         engine, evaluator = self.engine, self.evaluator
-        if not (self.records and engine.generation and evaluator.has_for_all(engine.turn_size)):
-            return False
-        kind = engine.kind_of_turn()
-        if kind is None:
+        kind = engine.kind_of_turn() if self.records and engine.generation else None
+        if kind is None or not evaluator.has_for_all(engine.turn_size):
             return False
         engine.make_ready()
         if self._settle():
@@ -126,7 +127,7 @@ class Turns:
         graph = self.torch.cuda.CUDAGraph()
         for generator in getattr(self.engine.task.rng, "generators", ()):
             graph.register_generator_state(generator)
-        with recording(graph):
+        with recording(graph, self.engine.task.rng.device):
             self._turn()
             made: list[Any] = []
             self._each(made.append)

@@ -184,7 +184,7 @@ def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
     """s8 = N_feas / N_pop; a failed candidate is not feasible."""
     if ok is None:
         return ev.feasible_share
-    return count(ev.feasible) / namespace(ev.f).maximum(count(ok), 1.0)
+    return count(ev.feasible) / at_least(count(ok), 1.0)
 
 
 @fused

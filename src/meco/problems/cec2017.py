@@ -21,7 +21,7 @@ from meco.problems.problem import Problem, round_half_away
 NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
 EVEN_ONLY = ("C08", "C09")  # they pair odd with even coordinates
 
-LARGEST = 300  # digits before the point of a product over all variables that a number surely holds
+DIGITS = 300  # of a number before the point, which float64 surely holds
 SHELL = 3.0 * math.pi / 4.0 - 1e-4 / math.sqrt(2.0)  # cos f + sin f = 0, the equality tolerance used up
 
 Values = tuple[Array, list[Array], list[Array]]
@@ -290,13 +290,19 @@ def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Pro
 class _Formula:
     """A definition with the shift and maps of one instance; picklable, so it can travel to workers."""
 
+    recordable = True
+
     def __init__(self, definition: Definition, instance: Instance) -> None:
         self.definition = definition
         maps = {"z": instance.first, "w": instance.second}
         self.numbers = {"o": instance.shift, **{k: m for k, m in maps.items() if m is not None}}
         self.constants = Constants(o=instance.shift, **{k: m.T for k, m in maps.items() if m is not None})
         self.stacks_with = (definition.formula.__name__, definition.given, instance.shift.size)
-        self.finite = instance.shift.size * math.log10(2 * definition.bound) < LARGEST
+        self.finite_within = definition.bound if self._digits(instance.shift.size) < DIGITS else 0.0  # |x| up to that
+
+    def _digits(self, dim: int) -> float:
+        """Of the largest that a product of all coordinates, each at most a box away from the shift, can become."""
+        return dim * math.log10(2 * self.definition.bound)
 
     def __call__(self, x: Array) -> Values:
         return _values(self.definition, x, self.constants.on(x))

@@ -58,7 +58,13 @@ class Problem:
     @property
     def finite(self) -> bool:
         """Whether its formula is known to give numbers, never inf or nan, everywhere in the box."""
-        return bool(getattr(self.formula, "finite", False))
+        reach = max(np.abs(self.lower).max(), np.abs(self.upper).max())
+        return bool(reach <= getattr(self.formula, "finite_within", 0.0))
+
+    @property
+    def recordable(self) -> bool:
+        """Whether its formula is known to be arithmetic that a device can repeat: nothing is looked at or sent."""
+        return bool(getattr(self.formula, "recordable", False))
 
     @property
     def strictest(self) -> tuple[float, float]:

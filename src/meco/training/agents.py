@@ -32,7 +32,7 @@ class Environment(Protocol):
         """Features [B, 10], rewards [B] and whether the episodes are over [B], after action values [B]."""
 
 
-class Plan(NamedTuple):
+class RoundPlan(NamedTuple):
     """The chance of a round of T steps, and what follows from counting: all that is known before it is played."""
 
     explores: Tensor  # [T, K, E] bool: not the greedy action
@@ -73,7 +73,7 @@ class Agents:
     def __len__(self) -> int:
         return self.rng.runs
 
-    def plan(self, steps: int) -> Plan:
+    def plan(self, steps: int) -> RoundPlan:
         """The chance of the coming round, drawn for every policy from its own stream."""
         u = self.rng.uniform(steps, self.episodes, CHOICE + self.batch)  # [K, T, E, ...]
         seldom, which = np.moveaxis(u[..., :CHOICE], 0, 1).transpose(3, 0, 1, 2)
@@ -81,7 +81,7 @@ class Agents:
         learning = self.learner.coming(self.episodes * (steps - visits.idle))
         explores = torch.from_numpy(seldom < self._explore).to(self.device)
         others = torch.from_numpy(any_index(which, self.learner.shape.outputs)).to(self.device)
-        return Plan(explores, others, visits, learning)
+        return RoundPlan(explores, others, visits, learning)
 
     def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
@@ -91,7 +91,7 @@ class Agents:
         """The action values [K E] behind indices [K, E], each policy with its own grid."""
         return self._values.gather(1, index).flatten()
 
-    def learn(self, plan: Plan, t: int, s: Tensor, index: Tensor, r: Tensor, s_next: Tensor) -> Tensor:
+    def learn(self, plan: RoundPlan, t: int, s: Tensor, index: Tensor, r: Tensor, s_next: Tensor) -> Tensor:
         """Remember step t of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
         writes, reads, idle = plan.visits
         for e in range(self.episodes):
@@ -141,7 +141,7 @@ class Played(NamedTuple):
     actions: Tensor
 
 
-def play(environment: Environment, agents: Agents, plan: Plan) -> Played:
+def play(environment: Environment, agents: Agents, plan: RoundPlan) -> Played:
     """All episodes of a round to their end, learning at every step. No number is looked at on the way."""
     shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 

@@ -15,10 +15,7 @@ from meco.evaluator import Evaluator
 from meco.problems.problem import Problem
 from meco.results import Incumbent, feasibility_first, objective_plus_violation
 
-LANES = 12  # more gain nothing: 3 take 79 ms for a round of 28 folds, 6 take 69, 12 take 65
-
-# what an evaluator has of every run's problem, [B or 1, 1, D or C]
-PLACED = ("lower", "upper", "_width", "_ineq_tol", "_eq_tol", "whole", "_least_whole", "_most_whole")
+LANES = 12  # formulas at a time; small kernels leave most of a device idle, but the gain levels off
 
 
 class Lanes:
@@ -26,7 +23,7 @@ class Lanes:
 
     def __init__(self, device: str) -> None:
         cuda = torch.device(device).type == "cuda"
-        self._streams = [torch.cuda.Stream(device) for _ in range(LANES)] if cuda else []
+        self._device, self._streams = device, [torch.cuda.Stream(device) for _ in range(LANES)] if cuda else []
 
     @contextmanager
     def open(self) -> Iterator[Callable[[int], AbstractContextManager[Any]]]:
@@ -34,7 +31,7 @@ class Lanes:
         if not self._streams:
             yield lambda number: nullcontext()
             return
-        main = torch.cuda.current_stream()
+        main = torch.cuda.current_stream(self._device)
         for stream in self._streams:
             stream.wait_stream(main)
         yield lambda number: torch.cuda.stream(self._streams[number % LANES])
@@ -45,14 +42,14 @@ class Lanes:
 class ChosenProblems(Evaluator):
     """Every problem is evaluated for all runs, and each run takes the values of its own.
 
-    That is many times the arithmetic, of which an accelerator has plenty, but the same computation
-    whichever problems are chosen; begin() chooses them.
+    That is the same computation whichever problems are chosen, for as many times the arithmetic as there are
+    problems: of use where runs are few and a device has plenty of it. begin() chooses them.
     """
 
     def __init__(self, problems: Sequence[Problem], runs: int, budget: int, xp: Any, device: Any) -> None:
         super().__init__(problems, budget, len(problems), xp, device)
         self.runs = runs
-        self._of_each = {k: v for k, v in vars(self).items() if k in PLACED and v is not None and v.shape[0] > 1}
+        self._of_each = {k: v for k, v in vars(self).items() if k in self.placed and v is not None and v.shape[0] > 1}
         self._columns = self._index(value_columns([(p.n_ineq, p.n_eq) for p in problems]))
         self._rows = self._index(np.arange(runs)[:, None])
         self._lanes = Lanes(device)

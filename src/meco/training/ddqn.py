@@ -107,14 +107,14 @@ class Learner:
     def coming(self, count: int) -> LearningSteps:
         """The next steps, which count as made; the rate falls linearly from first to last over the training."""
         before, numbers = range(self.steps, self.steps + count), range(self.steps + 1, self.steps + count + 1)
-        rate = self.settings.lr_first + self._change * (self._beside(before)[:, None, None] * self._per_step)
-        first = self._beside([1.0 - FIRST_DECAY**n for n in numbers])
-        second = self._beside([(1.0 - SECOND_DECAY**n) ** 0.5 for n in numbers])
-        copied = self._beside([n % self.copy_every == 0 for n in numbers]) > 0.0
+        rate = self.settings.lr_first + self._change * (self._tensor(before)[:, None, None] * self._per_step)
+        first = self._tensor([1.0 - FIRST_DECAY**n for n in numbers])
+        second = self._tensor([(1.0 - SECOND_DECAY**n) ** 0.5 for n in numbers])
+        copied = torch.tensor([n % self.copy_every == 0 for n in numbers], device=self.online.device)
         self.steps += count
         return LearningSteps(rate, first, second, copied)
 
-    def _beside(self, values: Sequence[float]) -> Tensor:
+    def _tensor(self, values: Sequence[float]) -> Tensor:
         return torch.tensor(values, dtype=self.online.dtype, device=self.online.device)
 
     def learn(self, batch: Batch, step: LearningSteps | None = None) -> Tensor:

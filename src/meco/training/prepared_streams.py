@@ -18,8 +18,9 @@ from meco.streams import Streams
 class PreparedStreams(Streams):
     """The draws of Streams for one search after another, each of which asks for the same numbers in the same order.
 
-    The first search draws as it goes, which tells what the others will ask for. prepare() may be
-    called while the device still works on the search before; begin() sends what was prepared.
+    The first search draws as it goes, which tells what the others will ask for. prepare() may be called while
+    the device still works on the search before; begin() sends what was prepared, and may be called once all
+    that the search before found has been read.
     """
 
     def __init__(self, runs: int, xp: Any, device: str) -> None:

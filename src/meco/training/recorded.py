@@ -18,12 +18,12 @@ from meco.engines.graphs import can_repeat, recording
 from meco.evaluator import Evaluator
 from meco.mdp.episode import Episode
 from meco.streams import Streams
-from meco.training.agents import Agents, Plan, play
+from meco.training.agents import Agents, RoundPlan, play
 from meco.training.chosen_problems import ChosenProblems
 from meco.training.config import TrainingConfig
 from meco.training.curriculum import EpisodePlan
 from meco.training.prepared_streams import PreparedStreams
-from meco.training.rounds import Ended, Rounds
+from meco.training.rounds import Ended, PlainRounds, Rounds
 
 
 class ChosenEpisode(Episode):
@@ -39,6 +39,9 @@ class ChosenEpisode(Episode):
         evaluator.begin(which)
         return rng, evaluator
 
+    def _checked(self, actions: Any) -> Any:
+        return actions  # of a grid; to look at them would wait for the device
+
 
 class RecordedRounds(Rounds):
     """Rounds on problems that never change, recorded once and replayed on a CUDA device."""
@@ -52,37 +55,45 @@ class RecordedRounds(Rounds):
         self._rng = PreparedStreams(runs, xp, device)
         self._which = torch.zeros(runs, dtype=torch.int64, device=device)
         self._known = torch.zeros(runs, dtype=torch.float64, device=device)
-        self._places: Plan | None = None
+        self._places: RoundPlan | None = None  # where the plan of a recording lies
         self._graph: Any = None
 
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: Plan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
         self._rng.begin([job.seed for job in jobs])
         self._which.copy_(torch.tensor([self._numbers[job.problem, str(job.instance)] for job in jobs]))
         self._known.copy_(torch.from_numpy(references))
-        if self._graph is None and not self._can_record(plan):
+        if self._places is None:
+            # the first round that learns at every step is played plainly: it makes all that is made once
+            self._places = None if plan.visits.idle else plan
             return self._play(plan)
-        return self._replayed(plan)
+        if not can_repeat(self.agents.device):
+            return self._play(plan)
+        for place, new in zip(self._places.tensors(), plan.tensors()):
+            place.copy_(new)
+        if self._graph is None:
+            self._record(self._places)
+        self._graph.replay()
+        return self._ended
 
     def prepare(self, seeds: Sequence[int]) -> None:
         self._rng.prepare(seeds)
 
-    def _can_record(self, plan: Plan) -> bool:
-        """Not before a whole round has learnt at every step, all that is made once was made, and places are known."""
-        ready, self._places = self._places is not None, None if plan.visits.idle else plan
-        return ready and can_repeat(self.agents.device)
+    def _record(self, places: RoundPlan) -> None:
+        self._graph = torch.cuda.CUDAGraph()
+        with recording(self._graph, self.agents.device):
+            self._ended = self._play(places)
 
-    def _replayed(self, plan: Plan) -> Ended:
-        assert self._places is not None
-        for place, new in zip(self._places.tensors(), plan.tensors()):
-            place.copy_(new)
-        if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            with recording(self._graph):
-                self._ended = self._play(self._places)
-        self._graph.replay()
-        return self._ended
-
-    def _play(self, plan: Plan) -> Ended:
+    def _play(self, plan: RoundPlan) -> Ended:
         episode = ChosenEpisode(self._evaluator, self._rng, self._which, references=self._known, **self.options)
         played = play(episode, self.agents, plan)
         return Ended(played, episode.best_objective, episode.score)
+
+
+def rounds_of(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:
+    """Recorded where rounds differ in numbers alone and the device can repeat them, else plain."""
+    plain = PlainRounds(configs, agents)
+    if not can_repeat(agents.device) or any(c.instances == "random" for c in configs):
+        return plain
+    # what may fail is looked at, for which the host has to wait
+    fit = all(p.finite and p.recordable for p in plain.suite().values())
+    return RecordedRounds(configs, agents) if fit else plain

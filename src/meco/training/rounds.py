@@ -9,12 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.arrays import Array
-from meco.engines.graphs import can_repeat
 from meco.errors import load_extra
 from meco.mdp.episode import Episode
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
-from meco.training.agents import Agents, Plan, Played, play
+from meco.training.agents import Agents, Played, RoundPlan, play
 from meco.training.config import TrainingConfig
 from meco.training.curriculum import EpisodePlan
 from meco.training.mixed import mixed_decoder, mixed_reward
@@ -47,7 +46,7 @@ class Rounds(ABC):
             self.options |= {"device": agents.device}
 
     @abstractmethod
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: Plan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
         """The episodes [K E] policy by policy, with f~* of each, to their end; a device may still be at work on it."""
 
     def prepare(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
@@ -72,18 +71,7 @@ class Rounds(ABC):
 class PlainRounds(Rounds):
     """One step after the other, on any device."""
 
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: Plan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
         problems, seeds = [self.problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)
         return Ended(play(episode, self.agents, plan), episode.best_objective, episode.score)
-
-
-def rounds_of(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:
-    """Recorded where rounds differ in numbers alone and the device can repeat them, else plain."""
-    from meco.training.recorded import RecordedRounds  # which builds on this file
-
-    plain = PlainRounds(configs, agents)
-    if not can_repeat(agents.device) or any(c.instances == "random" for c in configs):
-        return plain
-    # what may fail is looked at, for which the host has to wait
-    return RecordedRounds(configs, agents) if all(p.finite for p in plain.suite().values()) else plain

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +25,8 @@ from meco.training.config import TrainingConfig
 from meco.training.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
 from meco.training.ddqn import one_thread
 from meco.training.network import layers
-from meco.training.rounds import Ended, Rounds, rounds_of
+from meco.training.recorded import rounds_of
+from meco.training.rounds import Ended, Rounds
 
 # what policies in one batch must have in common
 SHARED = (
@@ -101,7 +103,8 @@ class Trainer:
         """Train to the end; or until stop() says so, then the checkpoint holds the rest and [] comes back."""
         began = saved = time.monotonic()
         before = self.played
-        with one_thread(), torch.no_grad(), fusing(self.configs[0].compiled):
+        compiling = fusing() if self.configs[0].compiled else nullcontext()
+        with one_thread(), torch.no_grad(), compiling:
             while self._active:
                 outcomes = self._safe_round()
                 self._retire()
