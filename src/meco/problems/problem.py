@@ -57,13 +57,13 @@ class Problem:
 
     @property
     def finite(self) -> bool:
-        """Whether its formula is known to give numbers, never inf or nan, everywhere in the box."""
+        """Whether every value in the box is known to be a number: a formula tells up to which |x| in finite_within."""
         reach = max(np.abs(self.lower).max(), np.abs(self.upper).max())
         return bool(reach <= getattr(self.formula, "finite_within", 0.0))
 
     @property
     def recordable(self) -> bool:
-        """Whether its formula is known to be arithmetic that a device can repeat: nothing is looked at or sent."""
+        """Whether a device can repeat the formula: one that neither looks nor sends says so in recordable."""
         return bool(getattr(self.formula, "recordable", False))
 
     @property
