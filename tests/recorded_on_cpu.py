@@ -10,8 +10,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-SENDING = {torch.asarray, torch.as_tensor, torch.tensor, torch.from_numpy}
-WAITING = {torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default}
+SENDING = {torch.asarray, torch.as_tensor, torch.tensor, torch.Tensor.new_tensor}
+FETCHING = {torch.Tensor.tolist, torch.Tensor.cpu, torch.Tensor.numpy, torch.equal}
+WAITING = {  # for how many, or for which
+    torch.ops.aten._local_scalar_dense, torch.ops.aten.nonzero, torch.ops.aten.masked_select, torch.ops.aten._unique2,
+    torch.ops.aten.equal,
+}  # fmt: skip
+BY_INDEX = {torch.ops.aten.index, torch.ops.aten.index_put, torch.ops.aten.index_put_}
 
 
 class Recording:
@@ -55,7 +60,8 @@ class recording(TorchDispatchMode):
             generator.set_state(state)
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        if operation in WAITING:
+        name = operation.overloadpacket
+        if name in WAITING or (name in BY_INDEX and not known_beforehand(name, args)):
             raise RuntimeError("a recording cannot wait for the device")
         kwargs = kwargs or {}
         aliases = [a.alias_info for a in operation._schema.arguments]
@@ -73,9 +79,17 @@ class recording(TorchDispatchMode):
 
 class NothingIsSent(TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        if function in SENDING and not isinstance(args[0], torch.Tensor):
+        if function in SENDING and not (args and isinstance(args[0], torch.Tensor) and len(args) == 1):
             raise RuntimeError("a recording cannot be sent numbers of the host")
+        if function in FETCHING:
+            raise RuntimeError("a recording cannot wait for the device")
         return function(*args, **(kwargs or {}))
+
+
+def known_beforehand(name, args) -> bool:
+    """Whether an index asks no mask how many it holds: a number that is put wherever a mask holds need not ask."""
+    masks = any(t is not None and t.dtype == torch.bool for t in args[1])
+    return not masks or (name is not torch.ops.aten.index and args[2].numel() == 1)
 
 
 def tensors(made) -> list:

@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.arrays import fusing
-from meco.engines import ENGINES
+from meco.engines import ENGINES, graphs
 from meco.engines.de.shade import Shade
 from meco.engines.engine import Task
 from meco.engines.es.maes import MaEs
@@ -20,6 +20,7 @@ from meco.engines.model.trust_region import TrustRegion
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
+from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
@@ -140,6 +141,7 @@ def test_failed_points_are_counted_in_replays_too(recorded):
         f, g, h = holed.raw(x)
         return torch.where(x[..., 0] > 20.0, torch.nan, f), g, h
 
+    formula.recordable = True
     problem = replace(holed, formula=formula)
     found = []
     for search in (searched, plainly):
@@ -148,6 +150,7 @@ def test_failed_points_are_counted_in_replays_too(recorded):
             found.append(search(lambda task: Shade(task, rule=StaticPenalty(), pop_size=12), 240, names=["C01"] * 2))
     assert_same(*found)
     assert found[0][1].results("", [0, 1]).nfail.min() > 0
+    assert [graph.replays for graph in recorded] == [240 // 12 - 3]
 
 
 @pytest.mark.parametrize("name", ["UAV-01", "RC24", "RC33", "RC44"])
@@ -159,6 +162,32 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
     engine.run(evaluator)
     assert evaluator.over
     assert recorded == []
+
+
+@pytest.mark.parametrize("family", sorted(GENERATED))
+def test_generated_problems_are_recorded_too(recorded, family):
+    rng = DeviceStreams(1, 2, "cpu")
+    evaluator = Evaluator(make_batch(family, range(2)).problems, 60, 2, rng.xp, "cpu")
+    Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12).run(evaluator)
+    assert evaluator.over
+    assert [graph.replays for graph in recorded] == [60 // 12 - 3]
+
+
+def test_the_reason_why_a_recording_failed_is_told(monkeypatch):
+    class Invalid:
+        def capture_begin(self):
+            pass
+
+        def capture_end(self):
+            raise RuntimeError("capture invalidated")
+
+    for name in ("synchronize", "Stream"):
+        monkeypatch.setattr(torch.cuda, name, lambda device: None)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
+    with pytest.raises(ZeroDivisionError), graphs.recording(Invalid(), "cuda"):
+        1 / 0
+    with pytest.raises(RuntimeError, match="invalidated"), graphs.recording(Invalid(), "cuda"):
+        pass
 
 
 @pytest.mark.parametrize("name", CEC_NAMES)

@@ -114,6 +114,15 @@ def test_impossible_episodes_and_actions_are_refused():
         Episode("tilted", [1], reward="r3")
 
 
+def test_actions_are_checked_in_other_array_libraries_too():
+    torch, xp = pytest.importorskip("torch"), pytest.importorskip("array_api_compat.torch")
+    episode = Episode("tilted", [1, 2], xp=xp, device="cpu")
+    episode.reset()
+    for wrong in ([0.5, 7.0], [0.5, np.nan]):
+        with pytest.raises(InvalidInput, match="actions must lie in"):
+            episode.step(torch.tensor(wrong, dtype=torch.float64))
+
+
 def test_row_b_is_run_b_alone_also_among_other_problems():
     """C02 has one constraint, C03 two, C23 two of other kinds: padding must not show in any bit."""
     problems, seeds = cec("C02", "C03", "C23", "C02"), [5, 6, 7, 8]

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import array_api_compat.torch as xp  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
 
-from meco import get_problem  # noqa: E402
+from meco import arrays, get_problem  # noqa: E402
 from meco.evaluator import Evaluator  # noqa: E402
 from meco.streams import Streams  # noqa: E402
 from meco.training import Trainer  # noqa: E402
@@ -20,6 +20,7 @@ from meco.training.chosen_problems import ChosenProblems, value_columns  # noqa:
 from meco.training.prepared_streams import PreparedStreams  # noqa: E402
 from meco.training.recorded import RecordedRounds, rounds_of  # noqa: E402
 from meco.training.rounds import PlainRounds  # noqa: E402
+from meco.training.trainer import TrainingFailed  # noqa: E402
 from recorded_on_cpu import Recording, recording  # noqa: E402
 
 DIFFERENT = ("C01", "C04", "C06", "C11", "C18", "C20")  # boxes, and from one constraint to six
@@ -134,6 +135,20 @@ def test_a_replayed_training_goes_on_from_its_checkpoint(recordings, tmp_path):
         assert_same(one, other)
 
 
+def test_formulas_that_cannot_be_repeated_are_not_recorded(recordings, monkeypatch):
+    monkeypatch.setattr(type(get_problem("C01", 10).formula), "recordable", False)
+    assert type(rounds_of(several(), Trainer(several()).agents)) is PlainRounds
+
+
+def test_a_training_leaves_compiling_as_its_caller_wants_it(monkeypatch):
+    seen = []
+    monkeypatch.setattr(Trainer, "_round", lambda trainer: (seen.append(arrays._Mode.on), 1 / 0))
+    for outer, compiled, device in ((False, False, "cpu"), (True, False, "cpu"), (False, True, "cpu:0")):
+        with arrays.fusing(outer), pytest.raises(TrainingFailed):
+            Trainer([quick(device=device, compiled=compiled)]).run()
+    assert seen == [False, True, True]
+
+
 def test_what_may_fail_or_is_drawn_anew_is_not_recorded(recordings):
     made = [several(), several(instances="random"), [quick(device="cpu:0")]]
     kinds = [type(rounds_of(configs, Trainer(configs).agents)) for configs in made]
@@ -141,11 +156,9 @@ def test_what_may_fail_or_is_drawn_anew_is_not_recorded(recordings):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_recorded_rounds_end_as_plain_ones_do(monkeypatch):
-    suite = {"suite": "cec2017", "dim": 10, "problems": DIFFERENT, "device": "cuda"}
-    configs = [quick(f"policy {k}", seed=k, reward=r, **suite) for k, r in enumerate(("full", "score", "score"), 1)]
-    recorded = Trainer(configs).run()
-    monkeypatch.setattr(recorded_file, "can_repeat", lambda device: False)
-    plain = Trainer(configs).run()
-    for one, other in zip(recorded, plain):
+def test_rounds_recorded_on_a_gpu_end_as_plain_ones_do(monkeypatch):
+    replays, replay = [], torch.cuda.CUDAGraph.replay
+    monkeypatch.setattr(torch.cuda.CUDAGraph, "replay", lambda graph: (replays.append(graph), replay(graph)))
+    for one, other in zip(Trainer(several(device="cuda")).run(), plainly(several(device="cuda")), strict=True):
         assert_same(one, other)
+    assert len(replays) == 4 * 6 - 4

@@ -170,8 +170,10 @@ class Engine(ABC):
                 break
 
     def _recordings(self, evaluator: Evaluator) -> Turns | None:
-        """What replays turns of this search, where its device and its problems are made for it."""
-        return Turns(self, evaluator) if draws_by_itself(self.task.rng) and evaluator.recordable else None
+        """What replays turns of this search, where engine, problems and device are made for it."""
+        has_kinds = type(self).kind_of_turn is not Engine.kind_of_turn
+        fit = has_kinds and evaluator.recordable and draws_by_itself(self.task.rng)
+        return Turns(self, evaluator) if fit else None
 
     def spent(self, told: int) -> Progress:
         """Progress after `told` candidates, as the rules see it: a last, cut generation ends at the budget."""

@@ -298,7 +298,7 @@ class _Formula:
         self.numbers = {"o": instance.shift, **{k: m for k, m in maps.items() if m is not None}}
         self.constants = Constants(o=instance.shift, **{k: m.T for k, m in maps.items() if m is not None})
         self.stacks_with = (definition.formula.__name__, definition.given, instance.shift.size)
-        self.finite_within = definition.bound if self._digits(instance.shift.size) < DIGITS else 0.0  # |x| up to that
+        self.finite_within = definition.bound if self._digits(instance.shift.size) < DIGITS else -1.0  # |x| up to that
 
     def _digits(self, dim: int) -> float:
         """Of the largest that a product of all coordinates, each at most a box away from the shift, can become."""

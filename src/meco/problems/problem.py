@@ -59,7 +59,7 @@ class Problem:
     def finite(self) -> bool:
         """Whether every value in the box is known to be a number: a formula tells up to which |x| in finite_within."""
         reach = max(np.abs(self.lower).max(), np.abs(self.upper).max())
-        return bool(reach <= getattr(self.formula, "finite_within", 0.0))
+        return bool(reach <= getattr(self.formula, "finite_within", -1.0))
 
     @property
     def recordable(self) -> bool:

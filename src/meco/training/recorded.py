@@ -71,17 +71,19 @@ class RecordedRounds(Rounds):
         for place, new in zip(self._places.tensors(), plan.tensors()):
             place.copy_(new)
         if self._graph is None:
-            self._record(self._places)
+            self._graph, self._ended = self._recorded(self._places)
         self._graph.replay()
         return self._ended
 
     def prepare(self, seeds: Sequence[int]) -> None:
         self._rng.prepare(seeds)
 
-    def _record(self, places: RoundPlan) -> None:
-        self._graph = torch.cuda.CUDAGraph()
-        with recording(self._graph, self.agents.device):
-            self._ended = self._play(places)
+    def _recorded(self, places: RoundPlan) -> tuple[Any, Ended]:
+        """The graph of a round, and where what it finds will lie."""
+        graph = torch.cuda.CUDAGraph()
+        with recording(graph, self.agents.device):
+            ended = self._play(places)
+        return graph, ended
 
     def _play(self, plan: RoundPlan) -> Ended:
         episode = ChosenEpisode(self._evaluator, self._rng, self._which, references=self._known, **self.options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import ClassVar, overload
 
 import numpy as np
 
@@ -78,6 +78,7 @@ class StackingFormula:
     lockstep: LockstepFormula
     numbers: Numbers
     stacks_with: Hashable  # equal for formulas of one kind and one D
+    recordable: ClassVar[bool] = True
 
     @staticmethod
     def stack(problems: Sequence[Problem]) -> ProblemBatch:
