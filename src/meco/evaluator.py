@@ -10,7 +10,6 @@ import numpy as np
 from meco.arrays import Array, GrowingRows, fused, fusing, namespace, rows, surely, to_numpy
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation, absent, concat
-from meco.problems.grouping import grouped
 from meco.problems.problem import Problem, round_half_away
 from meco.results import Incumbent, RunResults, feasibility_first, objective_plus_violation
 from meco.rules.rule import Population, Progress
@@ -61,7 +60,7 @@ class Evaluator:
         self._traced: dict[str, GrowingRows] | None = None
         self._device = device
         self.scale: Any = None  # of variables that are not linear in the unit cube
-        self._groups, order = grouped(each)
+        self._groups, order = _group(each)
         self._forth = self._back = None  # where the runs of a group already lie side by side
         if (order != np.arange(runs)).any():
             self._forth, self._back = self._index(order), self._index(np.argsort(order))
@@ -303,6 +302,26 @@ class Evaluator:
 @fused
 def _mapped(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
     return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only
+
+
+def _group(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:
+    """Runs that share a problem object, or whose formulas stack, are evaluated in one call.
+
+    What evaluates each group with its number of runs, and the runs [B] group by group.
+    """
+    members: dict[Any, list[int]] = {}
+    for run, p in enumerate(problems):
+        members.setdefault(getattr(p.formula, "stacks_with", id(p)), []).append(run)
+    groups = [(_together([problems[run] for run in runs]), len(runs)) for runs in members.values()]
+    return groups, np.concatenate([np.array(runs) for runs in members.values()])
+
+
+def _together(problems: list[Problem]) -> Any:
+    """What evaluates these problems in one raw(x [B, N, D])."""
+    if all(p is problems[0] for p in problems):
+        return problems[0]
+    formula: Any = problems[0].formula
+    return formula.stack(problems)
 
 
 def _stacked(values: list[Array]) -> np.ndarray:
