@@ -39,15 +39,15 @@ class Evaluator:
         each = [problems] * runs if isinstance(problems, Problem) else list(problems)
         if len(each) != runs:
             raise InvalidInput(f"{runs} runs need one problem or {runs} problems; got {len(each)}")
-        shared = dict.fromkeys(each)  # each problem once
-        if len(dims := sorted({p.dim for p in shared})) > 1:
+        self.shared = list(dict.fromkeys(each))  # each problem once
+        if len(dims := sorted({p.dim for p in self.shared})) > 1:
             raise InvalidInput(f"runs in lockstep need problems of equal D; got {dims}")
         self.problems, self.budget, self.runs, self.xp = each, int(budget), runs, xp
         self.dim = each[0].dim
-        self.n_ineq, self.n_eq = max(p.n_ineq for p in shared), max(p.n_eq for p in shared)
-        self.recordable = all(p.recordable for p in shared)
+        self.n_ineq, self.n_eq = max(p.n_ineq for p in self.shared), max(p.n_eq for p in self.shared)
+        self.recordable = all(p.recordable for p in self.shared)
         # candidates are numbers: where values are known to be too, a device is not asked; NumPy is, at little cost
-        self._finite = xp is not np and all(p.finite for p in shared)
+        self._finite = xp is not np and all(p.finite for p in self.shared)
         self.nfev = np.zeros(runs, dtype=np.int64)
         self._most, self._even = 0, True  # largest of nfev, and whether all are equal
         self._failed: Any = 0  # [B], on the device
@@ -64,10 +64,11 @@ class Evaluator:
         self._forth = self._back = None  # where the runs of a group already lie side by side
         if (order != np.arange(runs)).any():
             self._forth, self._back = self._index(order), self._index(np.argsort(order))
-        self._place(each, list(shared))
+        self._place(each)
 
-    def _place(self, each: list[Problem], shared: list[Problem]) -> None:
+    def _place(self, each: list[Problem]) -> None:
         """Box, integer mask and tolerances as arrays [B or 1, 1, D] beside the candidates."""
+        shared = self.shared
         number = {p: k for k, p in enumerate(shared)}
         which = np.array([number[p] for p in each])
 

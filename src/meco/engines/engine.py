@@ -53,7 +53,7 @@ class Task:
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
         """The task behind an evaluator."""
-        tolerances = {p.strictest: None for p in dict.fromkeys(evaluator.problems)}  # each problem is asked once
+        tolerances = {p.strictest: None for p in evaluator.shared}
         return cls(
             evaluator.dim, evaluator.budget, rng, evaluator.lower, evaluator.upper,
             evaluator.counts, x0, *next(iter(tolerances)), len(tolerances) == 1,
@@ -170,10 +170,9 @@ class Engine(ABC):
                 break
 
     def _recordings(self, evaluator: Evaluator) -> Turns | None:
-        """What replays turns of this search, where engine, problems and device are made for it."""
-        has_kinds = type(self).kind_of_turn is not Engine.kind_of_turn
-        fit = has_kinds and evaluator.recordable and draws_by_itself(self.task.rng)
-        return Turns(self, evaluator) if fit else None
+        """What replays turns of this search, where its device can and the engine knows their kinds."""
+        known = type(self).kind_of_turn is not Engine.kind_of_turn
+        return Turns(self, evaluator) if known and draws_by_itself(self.task.rng) else None
 
     def spent(self, told: int) -> Progress:
         """Progress after `told` candidates, as the rules see it: a last, cut generation ends at the budget."""

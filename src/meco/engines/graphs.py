@@ -63,7 +63,7 @@ class Turns:
         self.torch: Any = load_extra("torch", "train", "computing on a device")
         self.places: list[Any] = []
         self.graphs: dict[Hashable, Any] = {}
-        self.records = draws_by_itself(engine.task.rng)
+        self.records = draws_by_itself(engine.task.rng) and evaluator.recordable
         if self.records:
             self.torch.backends.cuda.preferred_linalg_library("cusolver")  # the other one waits for the device
 

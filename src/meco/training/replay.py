@@ -54,7 +54,7 @@ class Replay:
         held = np.minimum(order[:, -1, 0] + 1, self.capacity)  # after each step
         enough = np.maximum(held, batch)[:, None, None]  # where there are fewer nothing is read
         chosen = without_replacement(u.transpose(1, 2, 0, 3), np.broadcast_to(enough, (steps, episodes, policies)))
-        reads = (chosen + self.capacity * np.arange(policies)[:, None]).reshape(steps, episodes, -1)
+        reads = self._among_all(chosen).reshape(steps, episodes, -1)
         self.written += steps * episodes
         columns, places = (torch.from_numpy(part).to(self.rows.device) for part in (order % self.capacity, reads))
         return Visits(columns, places, int(np.count_nonzero(held < batch)))
@@ -80,8 +80,12 @@ class Replay:
 
     def sample(self, u: np.ndarray) -> Batch:
         """A mini-batch of each policy, all its transitions different; uniform numbers u [K, M] decide."""
-        places = without_replacement(u, self.held) + self.capacity * np.arange(len(u))[:, None]
-        return self.read(torch.from_numpy(places.reshape(-1)).to(self.rows.device))
+        places = self._among_all(without_replacement(u, self.held)).reshape(-1)
+        return self.read(torch.from_numpy(places).to(self.rows.device))
+
+    def _among_all(self, places: np.ndarray) -> np.ndarray:
+        """Places [..., K, M] among each policy's own rows as places among all rows."""
+        return places + self.capacity * np.arange(places.shape[-2])[:, None]
 
     def keep(self, policies: Tensor) -> None:
         """Go on with some of the policies only."""
