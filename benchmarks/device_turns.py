@@ -10,10 +10,10 @@ from __future__ import annotations
 import argparse
 import time
 
-from meco.engines.engine import Task
-from meco.engines.graphs import Turns
+from meco.core.engine import Task
+from meco.device.graphs import Turns
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.problems.generated import make_batch
 from meco.streams import DeviceStreams
 

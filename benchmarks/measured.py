@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 import meco
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.external.pycma import CmaEs, library
 from meco.rules import BalancedPenalty, FixedEpsilon
 from meco.streams import Streams

@@ -12,8 +12,8 @@ import numpy as np
 
 import meco
 from _side_by_side import medians, optional
-from meco.engines.engine import Task
-from meco.evaluator import Evaluator
+from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.mdp.methods import relaxed_by
 from meco.mdp.network import draw_weights, q_values
 from meco.mdp.policy import Greedy

@@ -7,9 +7,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import meco
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.trust_region import TrustRegion
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.streams import Streams
 
 

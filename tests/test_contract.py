@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from meco import METHODS
-from meco.engines.engine import Engine
+from meco.core.engine import Engine
 from meco.errors import InvalidInput, MissingData, MissingExtra
 from meco.mdp.policy import ConstantPolicy
 from meco.rules.rule import Population

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.errors import InvalidInput
-from meco.evaluator import BudgetSpent, Evaluator
+from meco.core.evaluator import BudgetSpent, Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.results import feasibility_first, objective_plus_violation
 from meco.rules.rule import order

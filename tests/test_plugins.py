@@ -20,7 +20,7 @@ from meco.testing import Recorded
 MINE = """
 import numpy as np
 from meco import Method, Problem
-from meco.engines.engine import Engine
+from meco.core.engine import Engine
 from meco.rules.rule import Population
 
 

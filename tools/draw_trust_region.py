@@ -18,12 +18,12 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.quadratic import Quadratic
 from meco.engines.model.region import GEOMETRY
 from meco.engines.model.step import MARGIN
 from meco.engines.model.trust_region import TrustRegion
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.problems.problem import Problem
 from meco.streams import Streams
 

@@ -16,7 +16,7 @@ _HOMES = {
     "get_problem": "meco.problems.suite",
     "get_suite": "meco.problems.suite",
     "Evaluation": "meco.problems.evaluation",
-    "Evaluator": "meco.evaluator",
+    "Evaluator": "meco.core.evaluator",
     "METHODS": "meco.methods",
     "Method": "meco.method",
     "solve": "meco.methods",

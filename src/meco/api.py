@@ -5,24 +5,24 @@ from __future__ import annotations
 import inspect
 import operator
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
+from contextlib import ExitStack, closing
 from typing import Any
 
 from meco.blackbox.answers import Call
 from meco.blackbox.asktell import Optimizer
-from meco.blackbox.calls import Backend, Caller, Serial, Stopping
-from meco.blackbox.continuing import keep
-from meco.blackbox.evaluation_log import EvaluationLog
+from meco.blackbox.calls import Backend, Serial, Stopping
 from meco.blackbox.habits import given_seed, refuse_unknown
 from meco.blackbox.request import Request, make_request
 from meco.blackbox.result import MinimizeResult
 from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded
 from meco.blackbox.session import Session
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
+from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput
-from meco.methods import DEFAULT, METHODS
+from meco.methods import DEFAULT, METHODS, methods_that_offer
 
 BATCH = 8  # points at once for an executor or a map, whose size is not known
 
@@ -148,28 +148,29 @@ def minimize(
 
         request = with_limits(request, separate, read_kept(keep_feasible))
     call = Call(fun, separate, bool(vectorized))
-    backend = _backend(workers, call, eval_timeout)
-    log = EvaluationLog(request.budget, len(request.names) or None)
     stopping = Stopping(max_time, target, stop, callback)
-    if stop == "converged" and METHODS[request.method].family != "TR":
-        raise InvalidInput(f'stop="converged" needs TR, TR-ES or MeCO-TR; {request.method} cannot tell')
-    allowed = partial(request.tolerances, log)
-    caller = Caller(backend, log, stopping, request.budget, on_error, allowed, call.vectorized)
-    caller.warn = lambda text: warnings.warn(text, stacklevel=2)
-    session = (_never_idle(request, backend) if asynchronous else Session)(request, caller, _reporter(progress))
-    folder = None
-    try:
+    if stop == "converged" and Convergence not in METHODS[request.method].offers:
+        raise InvalidInput(
+            f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
+        )
+    with closing(_backend(workers, call, eval_timeout, request)) as backend, ExitStack() as files:
+        folder = None
         if checkpoint is not None:
-            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error, **session.facts}
+            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error}
+            inputs |= {"asynchronous": True} if asynchronous else {}
             folder = RunFolder.open(checkpoint, inputs, resume, getattr(fun, "source", None))
-            keep(session, folder)
+            files.enter_context(closing(folder))
+        session = (_async_session(request, backend) if asynchronous else Session)(
+            request,
+            backend,
+            stopping,
+            on_error=on_error,
+            vectorized=call.vectorized,
+            folder=folder,
+            report=_reporter(progress),
+            warn=lambda text: warnings.warn(text, stacklevel=2),
+        )
         return session.run()
-    finally:
-        try:
-            backend.close()
-        finally:
-            if folder is not None:
-                folder.close()
 
 
 def _left_open(key: str, value: Any) -> bool:
@@ -198,25 +199,24 @@ def _constraints(given: Any, request: Request) -> tuple[Any, ...]:
     return read_constraints(given, request.lower, request.upper)
 
 
-def _backend(workers: Any, call: Call, eval_timeout: float | None) -> Backend:
+def _backend(workers: Any, call: Call, eval_timeout: float | None, request: Request) -> Backend:
     """Where the function is called: here, or wherever workers and eval_timeout say."""
     if type(workers) is int and workers == 1 and eval_timeout is None and not getattr(call.fun, "isolated", False):
         return Serial(call)
     from meco.blackbox.workers import choose_backend
 
-    return choose_backend(workers, call, eval_timeout)
+    return choose_backend(workers, call, eval_timeout, request.options.get("batch", sys.maxsize))
 
 
-def _never_idle(request: Request, backend: Any) -> type[Session]:
+def _async_session(request: Request, backend: Backend) -> type[Session]:
     """The session of asynchronous runs, where the workers can be given one point at a time."""
-    from meco.blackbox.free_running import FreeSession, refuse_generations
+    from meco.blackbox.async_search import refuse_generations
+    from meco.blackbox.async_session import AsyncSession
 
     refuse_generations(request.method)
-    if not hasattr(backend, "most") and not hasattr(backend, "count") and not isinstance(backend, Serial):
+    if not backend.streams:
         raise InvalidInput("asynchronous=True needs a number of workers or an executor: a map takes points together")
-    if hasattr(backend, "most"):
-        backend.most = request.options["batch"]
-    return FreeSession
+    return AsyncSession
 
 
 def _reporter(progress: Any) -> Callable[[Session], None] | None:

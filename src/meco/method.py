@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from meco.engines.engine import Engine
+from meco.core.capabilities import OwnLoop
+from meco.core.engine import Engine
 from meco.errors import InvalidInput
 
 UNITS = {  # what may be multiplied by a factor
@@ -27,14 +28,29 @@ class Method:
     about: str
     family: str = "own"  # what kind of search it is
     lockstep: bool = True  # whether many runs go together, each as it would alone
-    asked: bool = True  # whether it proposes points and is told values; False: it calls the objective itself
+    offers: tuple[type, ...] = ()  # capabilities of its engine with default options, see core/capabilities.py
     population: Size | None = None  # candidates of a generation; None: it has no fixed number
-    options: tuple[str, ...] = ()  # keywords that build takes
+    options: tuple[str, ...] | None = None  # keywords that build takes; None: as its signature says
     extra: str | None = None  # the extra that brings the packages it needs
     models_functions: bool = False  # whether runs that go together must have equal D, p and q
+    least_budget: Callable[[int], int] | None = None  # (dim) -> evaluations below which it cannot search yet
     notices: tuple[str, ...] = ()  # units that change the search, see UNITS; where tolerances change with them
     seconds: float = 0.02  # of one core, for a run at D = 50 and 2500 evaluations, in lockstep where it can
     aliases: tuple[str, ...] = ()  # other spellings of its name
+
+    @property
+    def has_ask(self) -> bool:
+        """Whether it proposes points and is told values; else it calls the objective itself."""
+        return OwnLoop not in self.offers
+
+    def accepts(self) -> tuple[str, ...] | None:
+        """The options that build takes; None: any."""
+        if self.options is not None:
+            return self.options
+        given = list(inspect.signature(self.build).parameters.values())[1:]  # the first is the task
+        if any(p.kind is p.VAR_KEYWORD for p in given):
+            return None
+        return tuple(p.name for p in given if p.kind is not p.VAR_POSITIONAL)
 
 
 def as_method(given: Any) -> Method:
@@ -44,7 +60,7 @@ def as_method(given: Any) -> Method:
     if not callable(given):
         raise InvalidInput(f"a method must be a name, a meco.Method or an engine; got {given!r:.60}")
     if isinstance(given, type) and not issubclass(given, Engine):
-        raise InvalidInput(f"{given.__name__} is no engine: derive it from meco.engines.engine.Engine")
+        raise InvalidInput(f"{given.__name__} is no engine: derive it from meco.core.engine.Engine")
     about = (inspect.getdoc(given) or "").partition("\n")[0]
     return Method(given, about, lockstep=False, seconds=1.0)  # one run at a time is right for any engine
 

@@ -9,11 +9,28 @@ from typing import Any
 
 import numpy as np
 
+from meco.core.capabilities import (
+    Asynchronous,
+    Batching,
+    Convergence,
+    FreePoints,
+    LinearRows,
+    Multipliers,
+    OwnLoop,
+    Policed,
+    Remarks,
+    Replay,
+    SavedState,
+    Selection,
+    Steering,
+)
+from meco.core.engine import Engine, Task
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.device.graphs import recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
-from meco.engines.engine import Engine, Task
 from meco.errors import InvalidInput, MecoError, UnknownOption
-from meco.evaluator import Evaluator
 from meco.files.modules import names_a_file
 from meco.method import UNITS, Method, as_method, by_dimension, fifty
 from meco.problems.foreign import from_pymoo, is_pymoo
@@ -27,12 +44,22 @@ from meco.streams import Streams
 
 DEFAULT = "MeCO-TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
-_shade = partial(Method, family="SHADE", population=fifty, options=SHADE_OPTIONS, notices=("each",))
-_learned = partial(_shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:]))
-_de = partial(Method, family="DE", population=fifty)
+RULE_ENGINE = (Steering, SavedState)
+MODEL_ENGINE = (
+    Steering, SavedState, Convergence, Multipliers, LinearRows, Batching, Asynchronous, Replay,
+)  # fmt: skip
+_shade = partial(
+    Method, family="SHADE", population=fifty, options=SHADE_OPTIONS, notices=("each",), offers=(*RULE_ENGINE, Replay)
+)
+_learned = partial(
+    _shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
+)
+_de = partial(Method, family="DE", population=fifty, offers=RULE_ENGINE)
 _es = partial(Method, family="ES", population=fifty, notices=("each",))
 _pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), notices=tuple(UNITS))
-_region = partial(Method, family="TR", models_functions=True)
+_region = partial(
+    Method, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1
+)
 _model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True, notices=("all", "each"))
 
 METHODS: Registry[Method] = Registry(
@@ -40,7 +67,7 @@ METHODS: Registry[Method] = Registry(
     {
         "MeCO": _learned(
             later("mdp.methods:trained"), "SHADE with the learned relaxation policy",
-            options=("policy", "engine", *SHADE_OPTIONS[1:]),
+            options=("policy", "engine", *SHADE_OPTIONS[1:], "sigma"),
         ),
         "MeCO-u": _learned(later("mdp.methods:untrained"), "MeCO with random network weights"),
         "MeCO-rand": _learned(later("mdp.methods:random_actions"), "MeCO with random actions"),
@@ -58,15 +85,17 @@ METHODS: Registry[Method] = Registry(
         ),
         "C2oDE": _de(
             later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
-            options=("rule", "pop_size"), aliases=("C²oDE",),
+            options=("rule", "pop_size"), aliases=("C²oDE",), offers=(*RULE_ENGINE, Selection),
         ),
         "MA-ES": _es(
             later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty",
             population=by_dimension, options=("rule", "pop_size", "sigma"), notices=tuple(UNITS),
+            offers=(*RULE_ENGINE, Replay),
         ),
         "BP-epsMAg-ES": _es(
             later("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
             lockstep=False, options=("pop_size", "charge_jacobian"), seconds=0.05, aliases=("BP-εMAg-ES",),
+            offers=(FreePoints,),
         ),
         "CMA-ES": _pycma(
             later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", seconds=0.45
@@ -77,15 +106,16 @@ METHODS: Registry[Method] = Registry(
         ),
         "COBRA": _model(
             later("engines.model.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
-            options=("cap", "cycle", "phase_one", "max_iter"), seconds=110.0,
+            options=("cap", "cycle", "phase_one", "max_iter"), seconds=110.0, offers=(Remarks,),
         ),
         "SACOBRA": _model(
             later("engines.model.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
-            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=200.0,
+            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=200.0, offers=(Remarks,),
         ),
         "NSGA-III": Method(
             later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
             lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=0.35,
+            offers=(Remarks,),
         ),
         "COLSHADE": _de(
             later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
@@ -97,11 +127,11 @@ METHODS: Registry[Method] = Registry(
         ),
         "SciPy-DE": _de(
             later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",
-            lockstep=False, asked=False, options=("pop_size",), extra="peers", seconds=0.09,
+            lockstep=False, offers=(OwnLoop,), options=("pop_size",), extra="peers", seconds=0.09,
         ),
         "COBYQA": _model(
             later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
-            asked=False, options=("starts_from", "radius", "final_radius"), seconds=48.0,
+            offers=(OwnLoop,), options=("starts_from", "radius", "final_radius"), seconds=48.0,
         ),
         "TR": _region(
             later("engines.model.trust_region:TrustRegion"), "quadratic models in a relaxed trust region",
@@ -113,7 +143,7 @@ METHODS: Registry[Method] = Registry(
         ),
         "MeCO-TR": _region(
             later("mdp.model_search:model_search"), "TR-ES with a policy that sets its relaxation and share",
-            options=("policy", "batch"), seconds=8.0,
+            options=("policy", "batch"), seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
@@ -223,9 +253,10 @@ def run_batch(
 ) -> Sequence[RunResult]:
     """Runs in lockstep, one for each stream."""
     with np.errstate(all="ignore"):  # ours, whatever the caller set
-        evaluator = Evaluator(problem, budget, draw.runs, draw.xp, draw.device)
-        engine = build_engine(method, Task.of(evaluator, draw), **options)
-        engine.run(evaluator, None if watch is None else lambda: watch(evaluator))
+        evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device)
+        engine = build_engine(method, Task.of(evaluator.source, budget, draw), **options)
+        record = recorder(draw) if Replay in METHODS[method].offers else None
+        Loop(engine, evaluator, record).run(None if watch is None else lambda: watch(evaluator))
         return evaluator.results(method, draw.seeds)
 
 
@@ -235,6 +266,11 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
     for key, known in (("engine", ENGINES), ("rule", RULES)):
         if key in options:
             options[key] = known.find(options[key])
+    accepted = record.accepts()
+    for name in options if accepted is not None else ():
+        if name not in accepted:
+            said = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
+            raise UnknownOption(f"{method} has no option {name!r}; {said}")
     try:
         return record.build(task, **options)
     except Exception as error:
@@ -243,12 +279,10 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
             raise InvalidInput(f"{files[0]} made no engine: {type(error).__name__}: {error}") from error
         if isinstance(error, MecoError) or not isinstance(error, (TypeError, ValueError)) or not options:
             raise
-        if "unexpected keyword" in str(error):
-            wrong = str(error).rpartition("argument ")[2].strip("'")
-            raise UnknownOption(f"{method} has no option {wrong!r}; {_options_of(record)}") from error
         given = ", ".join(f"{name}={value!r:.60}" for name, value in options.items())
         raise InvalidInput(f"{method} cannot use {given}: {error}") from error
 
 
-def _options_of(record: Method) -> str:
-    return f"it takes {', '.join(record.options)}" if record.options else "it takes none"
+def methods_that_offer(*kinds: type) -> str:
+    """The names of methods with these capabilities, for a message that refuses another one."""
+    return ", ".join(name for name in METHODS if set(kinds) <= set(METHODS[name].offers))

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.api import minimize
-from meco.engines.engine import Engine, Task
+from meco.core.engine import Engine, Task
 from meco.errors import MecoError
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.methods import METHODS, build_engine, solve
 from meco.problems.problem import Problem
 from meco.results import RunResult

@@ -16,9 +16,9 @@ import numpy as np
 import meco
 from meco.blackbox.runreader import load_run
 from meco.engines.de.shade import Shade
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.errors import MecoError
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.problems.cec2017 import NAMES as CEC
 from meco.problems.mission import load_mission
 from meco.problems.realworld import NAMES as REALWORLD

@@ -16,8 +16,8 @@ from meco.blackbox import continuing, runfolder
 from meco.blackbox.log_file import read_log
 from meco.blackbox.search_state import AnswerDigest, unpacked
 from meco.engines.de.shade import Shade
-from meco.engines.engine import Engine
-from meco.engines.memory import DoesNotFit, can_be_saved, captured, flattened, put_back
+from meco.core.engine import Engine
+from meco.core.memory import DoesNotFit, can_be_saved, captured, flattened, put_back
 from meco.engines.model import look
 from meco.methods import DEFAULT, build_engine
 from meco.streams import Streams
@@ -216,8 +216,8 @@ def test_the_states_of_a_run_cost_little(tmp_path, monkeypatch):
 
 def engine_and(values, method="SHADE", seed=1, **options):
     """An engine that was told generations of these values."""
-    from meco.engines.engine import Task
-    from meco.evaluator import Evaluator
+    from meco.core.engine import Task
+    from meco.core.evaluator import Evaluator
     from meco.problems.problem import Problem
 
     problem = Problem("p", np.zeros(3), np.ones(3), 1, 0, lambda x: (values * x[..., 0], x[..., :1] - 0.5, x[..., :0]))

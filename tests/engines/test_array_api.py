@@ -10,8 +10,8 @@ import meco
 from array_libraries import assert_formulas_agree, every_library
 from meco.arrays import rows
 from meco.engines.de.shade import Shade
-from meco.engines.engine import Task
-from meco.evaluator import Evaluator
+from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.problems.cec2017 import NAMES
 from meco.problems.evaluation import Evaluation
 from meco.rules import (

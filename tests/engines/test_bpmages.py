@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Evaluator, Problem, get_problem, solve
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.es.bpmages import (
     BpEpsMagEs,
     centroid,

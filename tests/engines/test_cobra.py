@@ -7,13 +7,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 pytest.importorskip("scipy")
 
 from meco import get_problem, solve
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra
 from meco.engines.model.rbf import CubicRBF
 from meco.engines.model.samples import Samples, Training
 from meco.engines.model.subproblem import Subproblem, View
 from meco.errors import InvalidInput
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.problems.problem import Problem, problem
 from meco.streams import Streams
 

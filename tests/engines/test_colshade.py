@@ -10,7 +10,7 @@ from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, get_problem, solve
 from meco.engines.de.colshade import ColShade, back_inside, leaders, levy_flight, paid_share
 from meco.engines.de.history import History, positive_cauchy
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 from meco.rules import FeasibilityFirst, Key, Population, Progress

@@ -13,12 +13,12 @@ import meco
 from meco.arrays import fusing
 from meco.engines import ENGINES, graphs
 from meco.engines.de.shade import Shade
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.es.maes import MaEs
-from meco.engines.graphs import Turns
+from meco.device.graphs import Turns
 from meco.engines.model.trust_region import TrustRegion
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
@@ -44,11 +44,11 @@ def recorded(monkeypatch):
         made.append(Recording())
         return made[-1]
 
-    for module in ("meco.engines.graphs", "meco.engines.engine"):
+    for module in ("meco.device.graphs", "meco.core.engine"):
         monkeypatch.setattr(f"{module}.draws_by_itself", lambda rng: isinstance(rng, DeviceStreams))
     monkeypatch.setattr(torch.backends.cuda, "preferred_linalg_library", lambda name: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
-    monkeypatch.setattr("meco.engines.graphs.recording", recording)
+    monkeypatch.setattr("meco.device.graphs.recording", recording)
     return made
 
 
@@ -291,10 +291,10 @@ def test_places_hold_what_the_next_turn_reads_and_nothing_of_the_batch():
 
 COMPILING = """
 import torch, meco, meco.arrays
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.{module} import {name}
-from meco.engines.graphs import Turns
-from meco.evaluator import Evaluator
+from meco.device.graphs import Turns
+from meco.core.evaluator import Evaluator
 from meco.rules import {rule}
 from meco.streams import DeviceStreams
 

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 pytest.importorskip("scipy")
 
 from meco import get_problem, solve
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.cobra import LONG_CYCLE
 from meco.engines.model.sacobra import SHORT_CYCLE, Sacobra, constraint_scale, plog, random_start_probability
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.problems.problem import Problem
 from meco.streams import Streams
 

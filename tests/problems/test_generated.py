@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import get_problem, get_suite, solve
 from meco.errors import InvalidInput, UnknownName
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.experiments.plan.comparison import comparison
 from meco.problems.collision import Obstacles
 from meco.problems.generated import GENERATED, SETS, Family, make_batch

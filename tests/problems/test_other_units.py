@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.errors import InvalidInput, UnknownName
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.experiments.plan.further import FURTHER
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem

@@ -10,7 +10,7 @@ pytest.importorskip("torch")
 
 from meco.cli import main
 from meco.errors import InvalidInput, UnknownName
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.mdp import load_policy
 from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES

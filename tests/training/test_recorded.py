@@ -11,7 +11,7 @@ import array_api_compat.torch as xp  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
 
 from meco import arrays, get_problem  # noqa: E402
-from meco.evaluator import Evaluator  # noqa: E402
+from meco.core.evaluator import Evaluator  # noqa: E402
 from meco.streams import Streams  # noqa: E402
 from meco.training import Trainer  # noqa: E402
 from meco.training import recorded as recorded_file  # noqa: E402

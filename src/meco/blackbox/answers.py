@@ -235,7 +235,9 @@ class Call:
         start, me = perf_counter(), os.getpid()
         try:
             with np.errstate(**self.errstate):
-                answers = self._rows(points) if self.vectorized else [self._one(number, points[0])]
+                given = points.copy() if self.vectorized else points[0].copy()
+                value = self.fun(given, number) if self.numbered else self.fun(given)
+                answers = self._rows(value, points) if self.vectorized else [self._one(value, points[0])]
         except (Exception, SystemExit) as error:  # a crash of the simulation is a failed evaluation
             answers = [raised(error)] * len(points)
         finally:
@@ -243,15 +245,15 @@ class Call:
                 os._exit(0)
         return answers, perf_counter() - start
 
-    def _one(self, number: int, x: np.ndarray) -> Answer:
-        answer = read(self.fun(x.copy(), number) if self.numbered else self.fun(x.copy()))
+    def _one(self, value: Any, x: np.ndarray) -> Answer:
+        answer = read(value)
         if not self.constraints or answer.fault is not Fault.NONE:
             return answer
         parts = [constraint(x.copy()) for constraint in self.constraints]
         return checked(_joined(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
 
-    def _rows(self, points: np.ndarray) -> list[Answer]:
-        answers = read_rows(self.fun(points.copy()), len(points))
+    def _rows(self, value: Any, points: np.ndarray) -> list[Answer]:
+        answers = read_rows(value, len(points))
         if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
             return answers
         parts = [constraint(points.copy()) for constraint in self.constraints]

@@ -5,27 +5,35 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from meco.arrays import to_numpy
 from meco.blackbox.answers import Answer, Fault, checked
 from meco.blackbox.answers import failed as failure
+from meco.blackbox.async_search import AsyncSearch, refuse_generations
 from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.function_source import Told
 from meco.blackbox.habits import given_seed, refuse_unknown
-from meco.blackbox.optimizer_state import REPEATED, STATE_FORMAT, read_state, seal
-from meco.blackbox.request import make_request, whole_number
+from meco.blackbox.known_values import KnownPoints
+from meco.blackbox.optimizer_state import REPEATED, STATE_FORMAT, ToldPoints, read_state, seal
+from meco.blackbox.request import Request, make_request, whole_number
 from meco.blackbox.result import MinimizeResult, make_result
-from meco.blackbox.search_state import SearchState, as_record, belonging, brought_back, remembered, unpacked
-from meco.blackbox.session import prepare
+from meco.blackbox.search import make_search
+from meco.blackbox.search_state import (
+    SearchState,
+    as_record,
+    can_be_saved,
+    fingerprint,
+    remembered,
+    restored,
+    unpacked,
+)
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
-from meco.engines.memory import DoesNotFit
+from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.methods import DEFAULT
-from meco.registry import later
-
-NEVER_IDLE = later("blackbox.free_optimizer:FreeOptimizer")
 
 
 class Optimizer:
@@ -40,8 +48,6 @@ class Optimizer:
         >>> search.result.feasible
         True
     """
-
-    asynchronous = False
 
     @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
@@ -66,8 +72,6 @@ class Optimizer:
         log: Any = None,
         **unknown: Any,
     ) -> None:
-        if asynchronous:
-            self.__class__ = _never_idle(type(self))
         if unknown:
             seed = given_seed(seed, unknown)
             refuse_unknown(Optimizer.__init__, unknown)
@@ -86,63 +90,45 @@ class Optimizer:
             )
         self.log = EvaluationLog(self.request.budget)
         self.log.declare(*counts)
-        self.nit = 0
-        self._stood: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was last told, see _stand()
-        self._points, self._numbers = np.zeros((0, self.request.dim)), list[int]()
-        self._begin()
+        self.asynchronous = bool(asynchronous)
+        if self.asynchronous:
+            refuse_generations(self.request.method)
+        self._given: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
+        self._search: AsyncSearch | GenerationSearch = self._make(self.log)
 
-    def _begin(self) -> None:
-        self.evaluator, self.engine = prepare(self.request, self.log, self._told)
-        self._next()
-
-    def _next(self) -> None:
-        """Candidates of the next generation; one that holds known points only passes by itself."""
-        self._points, self._numbers = np.zeros((0, self.request.dim)), []
-        self._out = 0  # how many of the points were given out
-        while self.evaluator.left > 0 and not len(self._points):
-            self._unit = self.engine.ask()
-            self._points = self.evaluator.to_box(self._unit)[0][self.evaluator.needed(self._unit)]
-            self._numbers = list(self.log.plan(len(self._points)))
-            if not len(self._points):
-                self._finish()
-
-    def _finish(self) -> None:
-        """Hand a complete generation to the engine."""
-        self.engine.tell(self._unit, self.evaluator.evaluate(self._unit))
-        self.evaluator.note(self.engine.population, self.engine.trace())
-        self.nit += 1
-        self.log.review()
-        self._stand()
-
-    def _stand(self) -> None:
-        """Hold on to what the search knows, after how many answers and generations."""
-        self._stood = remembered(self.evaluator, self.engine), len(self.log), self.nit
-
-    def _told(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The values that were told, as the evaluator asks for them: it stays the one that counts."""
-        return self.log.values(self._numbers)
+    def _make(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
+        kind: Any = AsyncSearch if self.asynchronous else GenerationSearch
+        return kind(self.request, log, record=record, nit=nit)
 
     @property
     def done(self) -> bool:
         """Whether the budget is spent and everything has been told."""
-        return self.evaluator.left <= 0
+        return self._search.done
+
+    @property
+    def nit(self) -> int:
+        """Generations, or answers that were learnt from where points are asked one by one."""
+        return self._search.nit
 
     @property
     def pending(self) -> np.ndarray:
         """Points that were given out and not told yet: [m, D]."""
-        return self._points[self._open()].copy()
+        return np.array([self._given[n] for n in sorted(self._given)]).reshape(-1, self.request.dim)
 
-    def _open(self) -> list[int]:
-        return [i for i in range(self._out) if self._numbers[i] not in self.log.entries]
-
+    @np.errstate(all="ignore")
     def ask(self, n: int | None = None) -> np.ndarray:
-        """Up to n points to evaluate [m, D]: at most the rest of this generation, none when all are out."""
+        """Up to n points to evaluate [m, D]: at most the rest of this generation, none when all are out.
+
+        With asynchronous=True n points (batch unless given), whatever is outstanding; fewer where the budget ends.
+        """
         if n is not None and int(n) < 0:
             raise InvalidInput(f"ask for 0 or more points; got {n}")
-        until = len(self._points) if n is None else min(len(self._points), self._out + int(n))
-        given = self._points[self._out : until].copy()
-        self._out = until
-        return given
+        count = self.request.options.get("batch", 1) if n is None and self.asynchronous else n
+        found: list[tuple[int, np.ndarray]] = []
+        while (count is None or len(found) < int(count)) and (next_point := self._search.propose()) is not None:
+            found.append(next_point)
+        self._given |= dict(found)
+        return np.array([x for _, x in found]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
     def tell(self, x: Any, f: Any, g: Any = None, h: Any = None, failed: Any = None) -> None:
@@ -161,29 +147,24 @@ class Optimizer:
         lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
         if lost.shape != (count,):
             raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
-        places = self._places(points)
-        for k, i in enumerate(places):
+        numbers = self._numbers_of(points)
+        for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
-            self.log.take(*self._entry(self._numbers[i], self._points[i], values, bool(lost[k])))
-        self._learn([self._numbers[i] for i in places])
-
-    def _learn(self, numbers: list[int]) -> None:
-        """Go on when the last answer of a generation has come."""
-        if self._numbers and all(n in self.log.entries for n in self._numbers):
-            self._finish()
-            self._next()
+            self.log.take(*self._entry(number, self._given.pop(number), values, bool(lost[k])))
+        for number in numbers:
+            self._search.hear(number)
 
     def _entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""
         answer = failure(Fault.RAISED, "told as failed") if lost else checked(Answer(*values))
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
-    def _places(self, points: np.ndarray) -> list[int]:
-        """Which candidates these points are; all of them are found before any is entered."""
+    def _numbers_of(self, points: np.ndarray) -> list[int]:
+        """Under which numbers these points were given out; all of them are found before any is entered."""
         waiting: dict[bytes, list[int]] = {}
-        for i in self._open():
-            waiting.setdefault((self._points[i] + 0.0).tobytes(), []).append(i)
-        places = []
+        for number in sorted(self._given):
+            waiting.setdefault((self._given[number] + 0.0).tobytes(), []).append(number)
+        numbers = []
         for point in points:
             match = waiting.get(point.tobytes())
             if not match:
@@ -191,40 +172,42 @@ class Optimizer:
                     f"x = {np.array2string(point, threshold=8)} was not asked for, or was told already; tell each "
                     "point once and exactly as ask() gave it (points known beforehand go to evaluated=)"
                 )
-            places.append(match.pop(0))
-        return places
+            numbers.append(match.pop(0))
+        return numbers
 
     @property
     def result(self) -> MinimizeResult:
         """The best point so far, also of an unfinished generation."""
-        trace = self.evaluator.trace_of() if self.nit else {}
+        history = self._search.loop.evaluator.history
+        trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if self.nit else {}
         reason = "budget" if self.done else "running"
         return make_result(
-            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, engine=self.engine,
-            evaluator=self.evaluator,
-        )  # fmt: skip
+            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, loop=self._search.loop
+        )
 
     def state(self) -> dict[str, Any]:
         """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).
 
-        The state is the history, the inputs and what was told, and where the search stood when it last knew all of
-        it: from_state() tells again what came later, or everything where the method cannot be saved.
+        The state is the history, the inputs and what was told, and where the search was when it last knew all of
+        it: from_state() tells again what came later, or everything where the method cannot be saved. An asynchronous
+        search then proposes other points than this one would have.
         """
         p, q = self.log.counts
         numbers = sorted(self.log.entries)
         f, g, h = self.log.values(numbers)
-        inputs = self.request.facts() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT, "out": self._out}
+        inputs = self.request.facts() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT}
         inputs["asynchronous"] = self.asynchronous
         x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
         state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
-        state |= {"x": x, "f": f, "g": g, "h": h}
+        state |= {"x": x, "f": f, "g": g, "h": h, "order": np.array(list(self.log.entries), dtype=np.int64)}
+        state |= {"open_x": self.pending, "open_number": np.array(sorted(self._given), dtype=np.int64)}
         if self.request.known is not None:
             state |= {f"known_{key}": value for key, value in self.request.known._asdict().items()}
-        memory, covered, nit = self._stood
-        record = None if memory is None else as_record(memory, self.evaluator, nit)
+        memory, covered, nit = self._search.saved
+        record = None if memory is None else as_record(memory, self._search.loop.evaluator, nit)
         if record is not None:
-            stands = SearchState(record, covered, nit, 0, belonging(self.request.facts()), "")
-            state["search"] = np.frombuffer(stands.packed(), dtype=np.uint8)
+            saved = SearchState(record, covered, nit, 0, fingerprint(self.request.facts()), "")
+            state["search"] = np.frombuffer(saved.packed(), dtype=np.uint8)
         return state | {"sha256": seal(state)}
 
     @classmethod
@@ -233,7 +216,7 @@ class Optimizer:
 
         A policy that was given as an object must be given again.
         """
-        inputs, number, values, known = read_state(state)
+        inputs, told, outstanding, known = read_state(state)
         options: dict[str, Any] = inputs["options"] | ({} if policy is None else {"policy": policy})
         options |= {key: inputs.get(key) for key in REPEATED}
         try:
@@ -241,59 +224,129 @@ class Optimizer:
                 list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
                 constraint_names=inputs["constraint_names"] or None, **options,
             )  # fmt: skip
-            search._take_over(state, inputs["out"], number, *values)
+            if search.asynchronous:
+                search._resume_points(told, outstanding)
+            else:
+                search._resume_generations(told, outstanding, state.get("search"))
         except (MecoError, TypeError) as error:
             raise DamagedFile(f"this state cannot be continued: {error}") from error
         return search
 
-    def _take_over(self, state: Mapping[str, Any], out: int, number: np.ndarray, *values: np.ndarray) -> None:
-        """Be where a state was taken, with so many points of the generation given out."""
-        self._tell_again(self._go_on(state, number, *values), number, *values)
-        if not 0 <= out <= len(self._points):
-            raise DamagedFile(f"it says that {out} of {len(self._points)} points were given out")
-        self._out = out
+    def _resume_points(self, told: ToldPoints, outstanding: ToldPoints) -> None:
+        """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
+        search: Any = self._search
+        place = {n: k for k, n in enumerate(told.number.tolist())}
+        search.replay([self._entry_of(told, place[n]) for n in told.order.tolist()])
+        search.renumber({*told.number.tolist(), *outstanding.number.tolist()})
+        for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
+            self._given[n] = x
+            search.resume(n, unit)
 
-    def _go_on(self, state: Mapping[str, Any], number: np.ndarray, x: Any, f: Any, g: Any, h: Any) -> int:
-        """Bring back a search that stood after some of these answers: how many, 0 where it has to be told them all."""
-        search = state.get("search")
-        stands = unpacked(search.tobytes()) if isinstance(search, np.ndarray) and search.dtype == np.uint8 else None
-        if stands is None or stands.belongs != belonging(self.request.facts()):
+    def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: Any) -> None:
+        """Go on from where the search was saved, and tell it again what came later."""
+        at = self._restore(told, saved)
+        while at < len(told.number):
+            self.ask()
+            until = at + int(np.sum(told.number[at:] < self.log.planned))
+            if until == at:
+                count, left = len(told.number), len(told.number) - at
+                raise DamagedFile(f"it holds values of {count} evaluations, of which {left} were never asked")
+            part = slice(at, until)
+            f = told.f[part]
+            self.tell(told.x[part], f, told.g[part], told.h[part], failed=~np.isfinite(f))
+            at = until
+        numbers = outstanding.number.tolist()
+        unasked = self._given.keys() - set(numbers)
+        self._search.give_back(len(unasked))  # type: ignore[union-attr]
+        self._given = {n: x for n, x in self._given.items() if n not in unasked}
+        while self._given.keys() != set(numbers):
+            found = self._search.propose()
+            if found is None or found[0] not in numbers:
+                raise DamagedFile(f"it says that {numbers} were given out, which this search does not propose")
+            self._given[found[0]] = found[1]
+
+    def _entry_of(self, told: ToldPoints, k: int) -> Entry:
+        values = (float(told.f[k]), told.g[k], told.h[k])
+        return self._entry(int(told.number[k]), told.x[k], values, not np.isfinite(told.f[k]))[0]
+
+    def _restore(self, told: ToldPoints, saved: Any) -> int:
+        """Bring back a search that was saved after some of these answers: how many, 0 where it must be told all."""
+        state = unpacked(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
+        if state is None or state.fingerprint != fingerprint(self.request.facts()):
             return 0
-        log, count = EvaluationLog(self.request.budget), stands.covered
-        if not np.array_equal(number[:count], np.arange(count)):
+        log, count = EvaluationLog(self.request.budget), state.covered
+        if not np.array_equal(told.number[:count], np.arange(count)):
             return 0
         log.declare(*self.log.counts)
         for n in log.plan(count):
-            log.take(*self._entry(n, x[n], (float(f[n]), g[n], h[n]), not np.isfinite(f[n])))
+            log.take(self._entry_of(told, n))
         log.review()
         try:
-            evaluator, engine = brought_back(self.request, log, stands.record)
+            search = self._make(log, state.record, state.generation)
         except DoesNotFit:
             return 0
-        self.log, self.evaluator, self.engine, self.nit = log, evaluator, engine, stands.generation
-        evaluator.call = self._told
-        self._stand()
+        self.log, self._search, self._given = log, search, {}
+        return count
+
+
+class GenerationSearch:
+    """A search whose candidates are asked for one by one, and told when the last of a generation is answered."""
+
+    def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
+        self.request, self.log, self.nit = request, log, nit
+        self._numbers: list[int] = []
+        call = Told(lambda x: log.values(self._numbers))
+        self.loop = make_search(request, log, call) if record is None else restored(request, log, record, call)
+        self.saved: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was told last, see _save()
+        if record is not None:
+            self._save()
         self._next()
-        return stands.covered
 
-    def _tell_again(self, at: int, number: np.ndarray, x: Any, f: Any, g: Any, h: Any) -> None:
-        """Tell what was told before, from some answer on, generation by generation."""
-        while at < len(x):
-            self.ask()
-            until = at + int(np.sum(number[at:] < self.log.planned))
-            if until == at:
-                raise DamagedFile(f"it holds values of {len(x)} evaluations, of which {len(x) - at} were never asked")
-            part = slice(at, until)
-            self.tell(x[part], f[part], g[part], h[part], failed=~np.isfinite(f[part]))
-            at = until
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent and everything has been told."""
+        return self.loop.evaluator.left <= 0
 
+    def _next(self) -> None:
+        """Candidates of the next generation; one that holds known points only passes by itself."""
+        evaluator, known = self.loop.evaluator, cast(KnownPoints, self.loop.evaluator.known)
+        self._points, self._numbers, self._out = np.zeros((0, self.request.dim)), [], 0
+        while evaluator.left > 0 and not self._numbers:
+            self._unit = self.loop.ask()
+            called = known.unknown(self._unit)[: evaluator.left]
+            self._points = evaluator.box.to_box(self._unit)[0][called]
+            self._numbers = list(self.log.plan(len(self._points)))
+            if not self._numbers:
+                self._complete()
 
-def _never_idle(kind: type[Optimizer]) -> type[Optimizer]:
-    """The kind that answers whoever is free; a class of somebody else's keeps what it has of its own."""
-    free = NEVER_IDLE.load()
-    if issubclass(kind, free):
-        return kind
-    return free if kind is Optimizer else type(kind.__name__, (kind, free), {"__doc__": kind.__doc__})
+    def propose(self) -> tuple[int, np.ndarray] | None:
+        """Number and point [D] of the next candidate; None where all of this generation are out."""
+        if self._out == len(self._numbers):
+            return None
+        self._out += 1
+        return self._numbers[self._out - 1], self._points[self._out - 1].copy()
+
+    def give_back(self, count: int) -> None:
+        """Propose the last so many of this generation again."""
+        self._out -= count
+
+    def hear(self, number: int) -> None:
+        """Go on when the last answer of a generation has come."""
+        if self._numbers and all(n in self.log.entries for n in self._numbers):
+            self._complete()
+            self._next()
+
+    def _complete(self) -> None:
+        """Hand a complete generation to the engine."""
+        self.loop.complete(self._unit)
+        self.nit += 1
+        self.log.review()
+        self._save()
+
+    def _save(self) -> None:
+        """Hold on to what the search knows, after how many answers and generations."""
+        saved = remembered(self.loop) if can_be_saved(self.request) else None
+        self.saved = saved, len(self.log), self.nit
 
 
 def _copied(values: Any, name: str) -> np.ndarray:

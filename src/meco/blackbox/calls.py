@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from meco.blackbox.answers import WORDS, Answer, Call, EvaluationFailed, Fault
-from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.evaluation_log import SILENT, Entry, EvaluationLog, Events
 from meco.blackbox.habits import read_callback
+from meco.core.evaluator import BudgetSpent
 from meco.errors import InvalidInput, UnknownName
-from meco.evaluator import BudgetSpent
 
 ON_ERROR = (None, "penalize", "retry", "raise")
 STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
@@ -78,15 +78,19 @@ class Stopping:
             raise UnknownName("stop condition", stop, STOPS)
         self.deadline = None if max_time is None else time.monotonic() + seconds(max_time, "max_time")
         self.errstate = np.geterr()  # the caller's own, for the callback
-        self.target, self.stop, self.callback = target, stop, callback if callback is None else read_callback(callback)
-        self.interrupted: Callable[[], bool] = lambda: False  # whether a signal came
+        self.target, self.stop, self.callback = target, stop, read_callback(callback)
+        self._interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
         self.detail = ""
+
+    def listen(self, interrupted: Callable[[], bool]) -> None:
+        """Ask this, from now on, whether a signal came."""
+        self._interrupted = interrupted
 
     def check(self) -> None:
         """End the run when its time is over, or a signal came."""
         late = self.deadline is not None and time.monotonic() >= self.deadline
-        if late or self.interrupted():
+        if late or self._interrupted():
             self.end("max_time" if late else "interrupt")
             raise StopRun(self.reason or "interrupt")
 
@@ -158,10 +162,11 @@ Found = tuple[int, list[Answer], float]  # index of the job, its answers, second
 class Backend(Protocol):
     """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes.
 
-    A job is taken from an iterator when somebody is free to run it.
+    A job is taken from an iterator when somebody is free to run it; streams says whether one at a time can be.
     """
 
     chunks: int
+    streams: bool
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]: ...
 
@@ -171,7 +176,7 @@ class Backend(Protocol):
 class Serial:
     """One call after the other, in this process."""
 
-    chunks = 1
+    chunks, streams = 1, True
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -201,61 +206,70 @@ class Caller:
         on_error: str | None = None,
         tolerances: Callable[[], tuple[Any, Any]] = lambda: (0.0, 1e-4),
         vectorized: bool = False,
+        events: Events = SILENT,
+        begun: int = 0,
+        batch: int = 0,
     ) -> None:
         if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
-        self.on_error, self.tolerances, self.vectorized = on_error, tolerances, vectorized
-        self.charge: Callable[[int], None] = lambda count: None  # told of calls beyond the first of each point
-        self.warn: Callable[[str], None] = lambda text: None
-        self.clocked: Callable[[int, float], None] = lambda number, seconds: None  # told how long a call took
-        self.tick: Callable[[], None] = lambda: None  # called whenever answers came in
-        self.batch = 0
+        self.on_error, self.tolerances, self.vectorized, self.events = on_error, tolerances, vectorized, events
+        self.begun = begun  # calls; a resumed run is past the first ones
+        self.batch = batch  # of the next calls
+        self.retried = 0  # calls beyond the first of each point that nobody has counted yet
         self.told = False  # whether a mismatch was reported
         self.strict = False  # whether a point with every g <= 0 was seen
         self.first: dict[int, Answer] = {}  # of the first calls, while all of them raise
-        self.begun = 0  # calls; a resumed run is past the first ones
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Call each point once, and failed ones again where asked for while the budget lasts."""
-        final = list(self._wave(points, attempt=0))
-        for attempt in range(1, RETRIES + 1) if self.on_error == "retry" else ():
-            failed = [k for k, number in enumerate(final) if not self.log.entries[number].good]
-            failed = failed[: self.budget - self.log.planned]
-            if not failed:
-                break
-            self.charge(len(failed))
-            for k, number in zip(failed, self._wave(points[failed], attempt)):
-                final[k] = number
+        """Call each point once, and failed ones again where asked for while the budget lasts.
+
+        What an interrupted run already knows is not called.
+        """
+        final: dict[int, int] = {}  # index of the point -> number of its last call
+        todo, attempt = list(range(len(points))), 0
+        while todo:
+            numbers = self._plan(len(todo), attempt)
+            try:
+                chunks = self._chunks([k for k, n in zip(todo, numbers) if not self.log.replay(n, points[k])])
+                at = dict(zip(todo, numbers))
+                jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
+                self._watch(numbers.stop)
+                for index, answers, seconds in self.backend.run(jobs, self.stopping):
+                    self.notice(self.begun + index, answers[0])
+                    for k, answer in zip(chunks[index], answers):
+                        self.events.clocked(at[k], seconds / len(answers))
+                        self.take(at[k], attempt, points[k], answer)
+                    self._watch(numbers.stop)
+                    self.events.tick()
+                self.begun += len(jobs)
+            except StopRun as stop:
+                self.stopping.end(stop.reason, stop.detail)
+                raise
+            finally:
+                self.log.settle()
+            self._report_mismatch()
+            self._watch(numbers.stop)
+            final |= at
+            attempt += 1
+            todo = self._to_retry(final, attempt)
         self.batch += 1
         self.log.review()
-        return self.log.values(final)
+        return self.log.values(final[k] for k in range(len(points)))
 
-    def _wave(self, points: np.ndarray, attempt: int) -> range:
-        """One call for each point, together; what an interrupted run already knows is not called."""
-        assert self.log.planned + len(points) <= self.budget, "more calls than the budget allows"
-        numbers = self.log.plan(len(points))
-        try:
-            chunks = self._chunks([k for k, n in enumerate(numbers) if not self.log.replay(n, points[k])])
-            jobs = [CallJob(numbers[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
-            self._watch(numbers.stop)
-            for index, answers, seconds in self.backend.run(jobs, self.stopping):
-                self.notice(self.begun + index, answers[0])
-                for k, answer in zip(chunks[index], answers):
-                    self.clocked(numbers[k], seconds / len(answers))
-                    self.take(numbers[k], attempt, points[k], answer)
-                self._watch(numbers.stop)
-                self.tick()
-            self.begun += len(jobs)
-        except StopRun as stop:
-            self.stopping.end(stop.reason, stop.detail)
-            raise
-        finally:
-            self.log.settle()
-        self._report_mismatch()
-        self._watch(numbers.stop)
-        return numbers
+    def _plan(self, count: int, attempt: int) -> range:
+        """Numbers for the next calls."""
+        assert self.log.planned + count <= self.budget, "more calls than the budget allows"
+        self.retried += count if attempt else 0
+        return self.log.plan(count)
+
+    def _to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
+        """Points whose last call failed, and that get another one."""
+        if self.on_error != "retry" or attempt > RETRIES:
+            return []
+        failed = [k for k in sorted(final) if not self.log.entries[final[k]].good]
+        return failed[: self.budget - self.log.planned]
 
     def notice(self, call: int, answer: Answer) -> None:
         """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
@@ -294,7 +308,7 @@ class Caller:
             reason = self.log.first_reason.get(Fault.MISMATCH, "as before the interruption")
             if self.on_error == "raise":
                 raise _failure(odd, reason)
-            self.warn(f"evaluation {odd.number} counts as failed: {reason}")
+            self.events.warn(f"evaluation {odd.number} counts as failed: {reason}")
 
     def _watch(self, until: int) -> None:
         """Show answers to the stopping conditions in order of number, whoever finished first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -73,6 +74,20 @@ class Known(NamedTuple):
         return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
 
 
+@dataclass(frozen=True)
+class Events:
+    """Who hears what a run does; nobody unless given."""
+
+    kept: Callable[[Entry], None] = lambda entry: None  # every new answer, as it came
+    failed: Callable[[Entry, str], None] = lambda entry, reason: None  # those that cannot be used, and why
+    clocked: Callable[[int, float], None] = lambda number, seconds: None  # how long a call took
+    tick: Callable[[], None] = lambda: None  # answers came in
+    warn: Callable[[str], None] = lambda text: None  # what the user should be told at once
+
+
+SILENT = Events()
+
+
 class LayoutChanged(Exception):
     """Fewer answers had to decide what the constraints are than say otherwise now."""
 
@@ -84,19 +99,24 @@ class EvaluationLog:
     fewer decide where the search must be told earlier. Until then answers wait; what contradicts
     the majority is a failed evaluation, until more different answers contradict than agree: then they decide.
     The decision follows from the answers alone, so a resumed run comes to the same one. past holds
-    what an interrupted run had been told; keep is called with every new answer as it came, failed
-    with those that cannot be used and the reason.
+    what an interrupted run had been told.
     """
 
-    def __init__(self, budget: int = JURY, total: int | None = None) -> None:
+    def __init__(
+        self,
+        budget: int = JURY,
+        total: int | None = None,
+        past: dict[int, Entry] | None = None,
+        near: np.ndarray | None = None,
+        events: Events = SILENT,
+    ) -> None:
         self.size = min(budget, JURY)
         self.total = total  # constraints in all, where they were named beforehand
         self.layout: Layout | None = None
         self.declared = False  # whether the counts were given, and not learnt
-        self.keep: Callable[[Entry], None] = lambda entry: None
-        self.failed: Callable[[Entry, str], None] = lambda entry, reason: None
-        self.past: dict[int, Entry] = {}
-        self.near: np.ndarray | None = None  # [D] how far apart points may lie that count as the same
+        self._events = events
+        self.past: dict[int, Entry] = {} if past is None else past
+        self.near = near  # [D] how far apart points may lie that count as the same
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
@@ -108,7 +128,6 @@ class EvaluationLog:
         self._odd: dict[int, Entry] = {}  # well-formed answers that contradict what is agreed, as they came
         self._voices: dict[tuple[int, int], set[Any]] = {}  # where there are such: different answers by their counts
         self.reviewed = False
-        self.as_told = False  # whether columns are in the order of the answers, which has no gaps
         self._table: EvaluationTable | None = None
 
     def __len__(self) -> int:
@@ -128,11 +147,17 @@ class EvaluationLog:
         """Give the number of constraints beforehand; their names are still to come."""
         self.layout, self.declared = Layout(n_ineq, n_eq), True
 
-    def adopt(self, other: EvaluationLog) -> None:
-        """Hold what another log holds; what is to be given back of it is not given back again."""
-        own = {"keep", "failed", "past", "near"}
-        vars(self).update({name: value for name, value in vars(other).items() if name not in own})
-        self.past = {number: entry for number, entry in self.past.items() if number not in other.entries}
+    def fork(self, told: Iterable[Entry]) -> EvaluationLog:
+        """Another log of the same run, which has been told these answers of the past and not the others yet."""
+        told = list(told)
+        rest = {number: entry for number, entry in self.past.items() if number not in {e.number for e in told}}
+        log = EvaluationLog(self.size, self.total, rest, self.near)
+        if self.declared:
+            log.declare(*self.counts)
+        for _, batch in groupby(told, key=lambda entry: entry.batch):
+            tell_batch(log, batch)
+        log._events = self._events  # silent until here: all of this was heard before
+        return log
 
     def plan(self, count: int) -> range:
         """Numbers for the next calls."""
@@ -157,7 +182,7 @@ class EvaluationLog:
     def take(self, entry: Entry, reason: str = "", new: bool = True) -> None:
         """Enter an answer, or let it wait until it is known what the constraints are."""
         if new:
-            self.keep(entry)
+            self._events.kept(entry)
         if entry.good and not self.reviewed:
             self._first[entry.number] = entry
         if entry.good and self._voices:
@@ -250,7 +275,7 @@ class EvaluationLog:
             self.faults[entry.fault] += 1
             if new:
                 self.first_reason.setdefault(entry.fault, reason)
-                self.failed(entry, reason)
+                self._events.failed(entry, reason)
 
     def _matched(self, entry: Entry, reason: str) -> tuple[Entry, str]:
         """The entry with constraints in the agreed order, or marked as one that contradicts."""
@@ -302,11 +327,13 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any) -> Evaluations:
-        """Everything as columns: first what was known beforehand, then the calls."""
-        table, form = self._table, (self.counts, self.as_told)
+    def columns(
+        self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, as_told: bool = False
+    ) -> Evaluations:
+        """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
+        table, form = self._table, (self.counts, as_told)
         if table is None or (table.counts, table.as_told) != form or not _same(table.tolerances, (ineq_tol, eq_tol)):
-            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, self.as_told)
+            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, as_told)
         return table.update(self.entries)
 
 

@@ -83,8 +83,10 @@ def read_seed(seed: Any) -> int:
     return number
 
 
-def read_callback(callback: Any) -> Callable[[Any], Any]:
+def read_callback(callback: Any) -> Callable[[Any], Any] | None:
     """A function of the result so far, from callback(result) or SciPy's callback(*, intermediate_result)."""
+    if callback is None:
+        return None
     if not callable(callback):
         raise InvalidInput(f"callback must be a function of the intermediate result; got {callback!r}")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +11,10 @@ import numpy as np
 from meco.blackbox.constraints import LimitedValues, Row, linear_rows
 from meco.blackbox.evaluation_log import EvaluationLog
 from meco.blackbox.tolerances import UnknownConstraint
-from meco.engines.engine import Task
-from meco.engines.limits import KnownLimits
-from meco.engines.model.inside import keeper
-from meco.engines.model.lattice import Lattice
+from meco.core.capabilities import LinearRows
+from meco.core.limits import KnownLimits
 from meco.errors import InvalidInput
-from meco.methods import DEFAULT, METHODS
+from meco.methods import METHODS, methods_that_offer
 
 if TYPE_CHECKING:
     from meco.blackbox.request import Request
@@ -45,8 +43,11 @@ def with_limits(request: Request, constraints: tuple[LimitedValues, ...], keep: 
     request = replace(request, rows=tuple(rows), keep=keep, hard=labels)
     if not (keep or labels):
         return request
-    if METHODS[request.method].family != "TR":
-        raise InvalidInput(f"keep_feasible needs a method with models, such as {DEFAULT}; {request.method} has none")
+    if LinearRows not in METHODS[request.method].offers:
+        raise InvalidInput(
+            f"keep_feasible needs one of {methods_that_offer(LinearRows)}; {request.method} knows nothing of what it "
+            "will violate"
+        )
     for row in rows:
         for i, x in enumerate([] if request.x0 is None else request.x0):
             _check_start(row, x, i)
@@ -92,14 +93,6 @@ def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, n
         lambda: _never(request, log),
         careful(request),
     )
-
-
-def limited(task: Task, request: Request, log: EvaluationLog) -> tuple[Task, Callable[[np.ndarray], np.ndarray]]:
-    """The task with what is known of its constraints, and where points [n, D] before the first answer may lie."""
-    width = request.upper - request.lower
-    task = replace(task, limits=known_limits(request, log, (request.lower, width)))
-    inside = keeper(task, None if task.whole is None else Lattice(task))
-    return task, (lambda unit: unit) if inside is None else inside.at_first
 
 
 def _told(log: EvaluationLog) -> list[str]:

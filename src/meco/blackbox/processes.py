@@ -132,6 +132,8 @@ Finalize(None, _end_workers, exitpriority=100)  # before multiprocessing waits f
 class WorkerPool:
     """`count` workers that take jobs in order; a job past `timeout` seconds ends its worker."""
 
+    streams = True
+
     def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
         self.call = call if start_method() == "fork" else Parcel(call)
         self.count, self.timeout = count, timeout

@@ -81,7 +81,7 @@ class LiveTable(Lines):
 
 def situation(session: Session, elapsed: float) -> dict[str, str]:
     """Best feasible value, violation, evaluations and time left, in words."""
-    held = session.evaluator.feasible_best.held
+    held = session.evaluator.history.feasible_best.held
     spent, budget = len(session.log), session.request.budget
     feasible = held is not None and bool(held.feasible[0, 0])
     left = elapsed * (budget - spent) / max(spent, 1)

@@ -74,7 +74,6 @@ def call_again(session: Session) -> None:
     if session.stopping.reason not in WANTED:
         return
     session.stopping.settle()
-    session.between = False  # where the search stood is behind these calls
     for _ in range(request.repeats):
         if log.planned >= request.budget:  # retries count, and an asynchronous run is resumed with what it repeated
             return

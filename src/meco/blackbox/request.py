@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import operator
 import os
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,6 @@ from meco.problems.problem import check_bounds
 if TYPE_CHECKING:
     from meco.blackbox.constraints import Row
     from meco.blackbox.scale import LogScale
-    from meco.engines.engine import Task
 
 MOST_NUMBERS = 100_000_000  # in a population
 WIDEST = 1e300  # of a box: arithmetic with wider ones overflows
@@ -77,15 +75,6 @@ class Request:
         from meco.blackbox.scale import LogScale
 
         return LogScale(self.logarithmic, self.lower, self.upper)
-
-    def limited(self, task: Task, evaluator: Any) -> Task:
-        """The task with what is known of its constraints beforehand, which the evaluator keeps to as well."""
-        if not (self.rows or self.keep or self.hard):
-            return task
-        from meco.blackbox.limits import limited
-
-        task, evaluator.kept = limited(task, self, evaluator.log)
-        return task
 
     def facts(self) -> dict[str, Any]:
         """The same in JSON, to the last bit."""
@@ -147,8 +136,8 @@ def make_request(
     known = None if evaluated is None else read_known(evaluated, lower, upper)
     names = () if constraint_names is None else read_names(constraint_names)
     allowed: dict[str, Any] = {
-        key: value if isinstance(value, float) and 0 <= value < math.inf else read_tolerance(value, key)
-        for key, value in (("ineq_tol", ineq_tol), ("eq_tol", eq_tol))
+        "ineq_tol": read_tolerance(ineq_tol, "ineq_tol"),
+        "eq_tol": read_tolerance(eq_tol, "eq_tol"),
     }
     _check_names(names, known, allowed)
     return Request(
@@ -156,7 +145,7 @@ def make_request(
         upper,
         budget,
         method,
-        seed if type(seed) is int and seed >= 0 else read_seed(seed),
+        read_seed(seed),
         whole,
         {key: value for key, value in options.items() if value is not None},
         None if x0 is None else read_points(x0, lower, upper, whole, "x0"),
@@ -199,12 +188,12 @@ def _check_names(names: tuple[str, ...], known: Known | None, allowed: Mapping[s
 
 def _warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
     """What is known to go badly: models of D variables need some points before they foresee anything."""
-    least = 3 * dim + 1
-    if METHODS[method].family != "TR" or points >= least:
+    record = METHODS[method]
+    if record.least_budget is None or points >= record.least_budget(dim):
         return ()
     return (
         f"{points} evaluations are few for {dim} variables: {method} first looks at {2 * dim + 1} points and needs "
-        f"{least} or more to search; give a larger budget, or fewer variables",
+        f"{record.least_budget(dim)} or more to search; give a larger budget, or fewer variables",
     )
 
 

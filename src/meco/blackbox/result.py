@@ -13,8 +13,8 @@ from meco.blackbox.answers import WORDS, Fault
 from meco.blackbox.calls import REASONS
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations
 from meco.blackbox.request import Request
-from meco.engines.engine import Engine
-from meco.evaluator import Evaluator
+from meco.core.capabilities import Multipliers, Policed, offered
+from meco.core.loop import Loop
 from meco.problems.evaluation import Best
 
 PYTHON = platform.python_version()
@@ -117,17 +117,17 @@ def make_result(
     nit: int = 0,
     trace: Mapping[str, np.ndarray] | None = None,
     notes: Sequence[str] = (),
-    engine: Engine | None = None,
-    evaluator: Evaluator | None = None,
+    loop: Loop | None = None,
+    as_told: bool = False,
 ) -> MinimizeResult:
     """The result of everything the log holds."""
     allowed = request.tolerances(log)
-    every = log.columns(request.dim, request.known, *allowed)
+    every = log.columns(request.dim, request.known, *allowed, as_told=as_told)
     found = _best(request, every, allowed)
     names = _distinct(log.names(request.names))
     constr = _constraints(names, found, *allowed) if every.best is not None else {}
     worst = max((c["violation"] for c in constr.values()), default=0.0) if found.usable else float("nan")
-    prices = None if reason == "running" else _multipliers(engine, evaluator, found)
+    prices = None if reason == "running" else _multipliers(loop, found)
     result = MinimizeResult(
         x=found.x,
         fun=found.f if found.usable else float("nan"),
@@ -150,7 +150,7 @@ def make_result(
         seed=request.seed,
         method=request.method,
         bounds=np.stack([request.lower, request.upper], axis=1),
-        versions=versions() | _policy(engine),
+        versions=versions() | _policy(loop),
         notes=list(notes),
     )
     result["message"] = _message(result, log, detail)
@@ -162,21 +162,22 @@ def versions() -> dict[str, str]:
     return {"meco": meco.__version__, "python": PYTHON, "numpy": np.__version__}
 
 
-def _policy(engine: Engine | None) -> dict[str, str]:
+def _policy(loop: Loop | None) -> dict[str, str]:
     """Which policy steered the search, where one did."""
-    told = {} if engine is None else engine.steered_by()
+    policed = None if loop is None else offered(loop.engine, Policed)
+    told = {} if policed is None else policed.policy
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _multipliers(engine: Engine | None, evaluator: Evaluator | None, found: Best) -> np.ndarray | None:
+def _multipliers(loop: Loop | None, found: Best) -> np.ndarray | None:
     """Lagrange multipliers [C] at the best point, where the engine knows any."""
-    if engine is None or evaluator is None or not engine.generation or not found.usable:
+    multipliers = None if loop is None else offered(loop.engine, Multipliers)
+    if loop is None or multipliers is None or not loop.engine.generation or not found.usable:
         return None
     try:
-        prices = engine.multipliers(evaluator.to_unit(found.x[None]))
-    except np.linalg.LinAlgError:  # values too far apart for any model: a run's result does not hang on prices
+        return multipliers.at(loop.evaluator.box.to_unit(found.x[None]))[0]
+    except np.linalg.LinAlgError:  # values too far apart for any model: a run's result does not hang on them
         return None
-    return None if prices is None else prices[0]
 
 
 def _best(request: Request, every: Evaluations, allowed: tuple[Any, Any]) -> Best:

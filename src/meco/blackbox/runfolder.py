@@ -141,17 +141,14 @@ class RunFolder:
             + (f" (OPENBLAS_NUM_THREADS={before} keeps them)" if changed and not others else "")
         )
 
-    def attach(self, log: EvaluationLog) -> None:
-        """Feed the log what is known, and hear from it what is new."""
-        log.past = {entry.number: entry for entry in self.past}
-        log.keep, log.failed = self._keep, self._failed
-
-    def _keep(self, entry: Entry) -> None:
+    def keep(self, entry: Entry) -> None:
+        """Write down a new answer."""
         with self._writing():
             self.log_file.append(entry)
         self.order.append(entry.number)
 
-    def _failed(self, entry: Entry, reason: str) -> None:
+    def failed(self, entry: Entry, reason: str) -> None:
+        """Write down why an answer cannot be used."""
         line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
         place = self.path / "failures.jsonl"
         with self._writing(), open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
@@ -186,7 +183,7 @@ class RunFolder:
         now = time.monotonic()
         self._due = now + SELDOM * (now - begun)
 
-    def state(self) -> bytes:
+    def saved_state(self) -> bytes:
         """What generation() wrote last, or nothing."""
         try:
             return read_plain(self.path / "state.bin", LARGEST_FILE)

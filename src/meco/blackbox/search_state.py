@@ -8,25 +8,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
-from collections.abc import Iterable, Mapping
-from itertools import groupby
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.blackbox.evaluation_log import Entry, EvaluationLog, tell_batch
+from meco.blackbox.evaluation_log import EvaluationLog
+from meco.blackbox.function_source import Calls, Told
 from meco.blackbox.request import Request
 from meco.blackbox.result import versions
-from meco.blackbox.session import WarmStartEvaluator, prepare
-from meco.engines.engine import Engine
-from meco.engines.memory import DoesNotFit, Record, can_be_saved, captured, flattened, put_back
+from meco.blackbox.search import make_search
+from meco.core.capabilities import SavedState, offered
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.core.memory import DoesNotFit, Record, captured, flattened, put_back
 from meco.errors import DamagedFile
 from meco.files.safetensors import LARGEST_FILE, parse_tensors, write_tensors
+from meco.methods import METHODS
 
 TRACE = "trace."
 SEAL = hashlib.sha256().digest_size
-HEAD = struct.Struct("<QIHHd")
 
 
 class SearchState(NamedTuple):
@@ -36,7 +37,7 @@ class SearchState(NamedTuple):
     covered: int
     generation: int
     batch: int  # of the next calls
-    belongs: str  # digest of what the search depends on: the inputs, and the versions of libraries
+    fingerprint: str  # digest of what the search depends on: the inputs, and the versions of libraries
     answers: str  # digest of the answers that it was told
 
     def packed(self) -> bytes:
@@ -53,66 +54,44 @@ def unpacked(content: bytes) -> SearchState | None:
     try:
         record, facts = parse_tensors(content[SEAL:], "the state", exact=True)
         covered, generation, batch = (max(0, int(facts[key])) for key in ("covered", "generation", "batch"))
-        return SearchState(record, covered, generation, batch, facts["belongs"], facts["answers"])
+        return SearchState(record, covered, generation, batch, facts["fingerprint"], facts["answers"])
     except (DamagedFile, ValueError, KeyError):
         return None
 
 
-def belonging(inputs: Mapping[str, Any]) -> str:
+def fingerprint(inputs: Mapping[str, Any]) -> str:
     """A digest of all that a search depends on beside its answers."""
     text = json.dumps([inputs, versions()], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-class AnswerDigest:
-    """A digest of the first answers of a run, made as they come."""
-
-    def __init__(self) -> None:
-        self._total, self._count = hashlib.sha256(), 0
-
-    def of(self, entries: Mapping[int, Entry], count: int) -> str:
-        """The digest of answers 0 to count - 1."""
-        parts = []
-        for number in range(self._count, count):
-            e = entries[number]
-            parts += [HEAD.pack(number, e.batch, e.attempt, e.fault, e.f), e.x.tobytes(), e.g.tobytes(), e.h.tobytes()]
-        self._total.update(b"".join(parts))
-        self._count = max(count, self._count)
-        return self._total.hexdigest()
-
-
 # -- a search as a record, and back ------------------------------------------------------------------
 
 
-def remembered(evaluator: WarmStartEvaluator, engine: Engine) -> Any:
+def remembered(loop: Loop) -> Any:
     """What the search knows between a tell and the next ask, without copies; None where that cannot be saved."""
-    if not can_be_saved(engine):
+    saved = offered(loop.engine, SavedState)
+    if saved is None:
         return None
-    return captured({"engine": engine, "evaluator": evaluator, "streams": engine.task.rng})
+    return captured({"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng})
 
 
-def as_record(memory: Any, evaluator: WarmStartEvaluator, generations: int) -> Record | None:
+def as_record(memory: Any, evaluator: Evaluator, generations: int) -> Record | None:
     """The same as arrays, with the trace of so many generations; None where something in it is no array."""
     try:
         record = flattened(memory)
     except (DoesNotFit, TypeError, ValueError):
         return None
-    return record | {TRACE + name: rows[:generations] for name, rows in evaluator.trace().items()}
+    trace = evaluator.history.collect_trace()
+    return record | {TRACE + name: rows[:generations] for name, rows in trace.items()}
 
 
-def packed_search(
-    evaluator: WarmStartEvaluator, engine: Engine, nit: int, covered: int, batch: int, belongs: str, answers: str
-) -> bytes | None:
-    """The state of a search after so many generations and answers; nothing where it is too large or cannot be saved."""
-    memory = remembered(evaluator, engine)
-    record = None if memory is None else as_record(memory, evaluator, nit)
-    if record is None:
-        return None
-    content = SearchState(record, covered, nit, batch, belongs, answers).packed()
-    return content if len(content) <= LARGEST_FILE else None
+def can_be_saved(request: Request) -> bool:
+    """Whether the method's record says that its search can be saved."""
+    return SavedState in METHODS[request.method].offers
 
 
-def brought_back(request: Request, log: EvaluationLog, record: Record) -> tuple[WarmStartEvaluator, Engine]:
+def restored(request: Request, log: EvaluationLog, record: Record, call: Calls) -> Loop:
     """The search of a record, on a log that holds the answers it was told; DoesNotFit where it is of another search.
 
     A rehearsal of one generation, in which every value is 0, gives everything its place.
@@ -122,16 +101,20 @@ def brought_back(request: Request, log: EvaluationLog, record: Record) -> tuple[
         p, q = log.counts
         return np.zeros(len(x)), np.zeros((len(x), p)), np.zeros((len(x), q))
 
-    evaluator, engine = prepare(request, log, zeros)
-    if not can_be_saved(engine):
+    if not can_be_saved(request):
         raise DoesNotFit("the method cannot be saved")
-    engine.run(evaluator, lambda: True)
+    rehearsed = make_search(request, log, Told(zeros))
+    rehearsed.run(lambda: True)
+    engine, evaluator = rehearsed.engine, rehearsed.evaluator
     trace = {name.removeprefix(TRACE): rows for name, rows in record.items() if name.startswith(TRACE)}
-    _check_trace(trace, evaluator.trace())
+    _check_trace(trace, evaluator.history.collect_trace())
     rest = {name: rows for name, rows in record.items() if not name.startswith(TRACE)}
-    put_back({"engine": engine, "evaluator": evaluator, "streams": engine.task.rng}, rest)
-    evaluator.take_trace(trace)
-    return evaluator, engine
+    saved = offered(engine, SavedState)
+    assert saved is not None
+    put_back({"engine": saved.part, "evaluator": evaluator, "streams": engine.task.rng}, rest)
+    evaluator.history.replace_trace(trace)
+    source: Any = evaluator.source  # a FunctionSource, as make_search gave it
+    return Loop(engine, evaluator.on_source(source.calling(call)))
 
 
 def _check_trace(trace: Record, like: Mapping[str, np.ndarray]) -> None:
@@ -139,9 +122,3 @@ def _check_trace(trace: Record, like: Mapping[str, np.ndarray]) -> None:
     lengths = {len(rows) if rows.ndim else 0 for rows in trace.values()}
     if forms != {name: (rows.dtype, rows.shape[1:]) for name, rows in like.items()} or len(lengths) != 1:
         raise DoesNotFit("the trace is that of another method")
-
-
-def tell_again(log: EvaluationLog, entries: Iterable[Entry]) -> None:
-    """Enter the first answers of a run as it was told them; a log that holds none yet."""
-    for _, batch in groupby(entries, key=lambda entry: entry.batch):
-        tell_batch(log, batch)

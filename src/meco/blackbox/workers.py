@@ -22,11 +22,11 @@ from meco.errors import InvalidInput
 GRACE = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
 
 
-def choose_backend(workers: Any, call: Call, timeout: float | None) -> Backend:
-    """The backend that `workers` asks for: an int, an executor, or a map."""
+def choose_backend(workers: Any, call: Call, timeout: float | None, most: int = sys.maxsize) -> Backend:
+    """The backend that `workers` asks for: an int, an executor (given at most so many points at once), or a map."""
     timeout = None if timeout is None else seconds(timeout, "eval_timeout", positive=True)
     if hasattr(workers, "submit"):
-        return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)), timeout)
+        return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)), timeout, most)
     if callable(workers):
         return Mapped(workers, _packed(call, timeout, _pickles(workers)))
     try:
@@ -59,7 +59,7 @@ def _pickles(mapper: Any) -> bool:
 class Mapped:
     """A map-like function, such as pool.map. Each result says of which job it is, so that none lands on another."""
 
-    chunks = 1
+    chunks, streams = 1, False
 
     def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
         self.mapper, self.call = mapper, call
@@ -92,14 +92,15 @@ class Executor:
 
     The executor stays the caller's: it is not shut down, and what runs when the run stops
     is left to finish. With eval_timeout at least one future must end within it: where none
-    does, those still open are lost, and cost one evaluation each.
+    does, those still open are lost, and cost one evaluation each. most is how many futures there are at once.
     """
 
-    chunks = 1
+    chunks, streams = 1, True
 
-    def __init__(self, executor: Any, call: Callable[..., Any], timeout: float | None = None) -> None:
-        self.executor, self.call = executor, call
-        self.most = sys.maxsize  # futures at once
+    def __init__(
+        self, executor: Any, call: Callable[..., Any], timeout: float | None = None, most: int = sys.maxsize
+    ) -> None:
+        self.executor, self.call, self.most = executor, call, most
         self.patience = None if timeout is None else timeout + GRACE
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:

@@ -19,7 +19,7 @@ from meco.blackbox.runfolder import Checkpoint
 from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
 from meco.errors import InvalidInput
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.methods import DEFAULT, solve
 from meco.problems.problem import Problem
 from meco.results import RunResult
@@ -232,7 +232,7 @@ class Watch:
 
     def _line(self, evaluator: Evaluator, elapsed: float) -> str:
         spent, budget = int(evaluator.nfev.max()), evaluator.budget
-        held = evaluator.feasible_best.host()
+        held = evaluator.history.feasible_best.host()
         feasible = held.feasible[:, 0]
         best = f"{held.f[:, 0][feasible].min():.6g}" if feasible.any() else "none yet"
         left = elapsed * (budget - spent) / max(spent, 1)

@@ -6,7 +6,8 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from meco.arrays import Array
-from meco.engines.engine import Control, Engine, Task, first_population
+from meco.core.capabilities import Replay, SavedState, Steering
+from meco.core.engine import Engine, Task, first_population
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, Population, Progress, Rule
@@ -20,8 +21,10 @@ class RuleEngine(Engine):
 
     label = ""  # what error messages call the engine
     fewest = 1  # candidates without which it cannot work
-    common = ("generation", "population", "state", "u_rule")  # what each of them keeps, and may be more
-    alike: bool = False  # whether turns differ in arrays alone under a timeless rule; each class says so for itself
+    common = ("generation", "population", "state", "u_rule")  # what each of them remembers, and may be more
+    remembers: tuple[str, ...] | None = None  # attributes that the next ask builds on; None: it cannot be saved now
+    transient: tuple[str, ...] = ()  # attributes that every ask makes anew, and nobody reads after the tell
+    replayable: bool = False  # whether generations differ in arrays alone, where the rule ignores the progress
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
         if pop_size < self.fewest:
@@ -51,30 +54,32 @@ class RuleEngine(Engine):
 
     def progress(self) -> Progress:
         """How far the runs are: one population at first, another for every generation."""
-        return self.spent(self.size * (self.generation + 1))
+        return self.task.progress(self.size * (self.generation + 1), self.generation)
 
-    def kind_of_turn(self) -> Hashable | None:
-        """One kind, where this very class and the very class of its rule say so: what derives from them may do more."""
-        same = vars(type(self)).get("alike", False) and vars(type(self.rule)).get("timeless", False)
-        return "generation" if same else None
+    def capabilities(self) -> tuple[Any, ...]:
+        """Steering by its rule's controls, a state that can be saved, generations that can be replayed."""
+        found: list[Any] = [
+            Steering(self.rule.controls, ("population", "progress", *self.rule.knows), self._steer, self._knowledge)
+        ]
+        if self.remembers is not None:
+            found.append(SavedState(self))
+        if self.replayable and self.rule.ignores_progress:
+            found.append(Replay(self, self._graph_key, self._count_generation, self.size, lambda: (self,)))
+        return tuple(found)
 
-    def count_turn(self) -> None:
-        self.generation += 1
-
-    @property
-    def controls(self) -> tuple[Control, ...]:  # type: ignore[override]
-        return self.rule.controls
-
-    @property
-    def knows(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("population", "progress", *self.rule.knows)
-
-    def steer(self, values: Mapping[str, Array]) -> None:
+    def _steer(self, values: Mapping[str, Array]) -> None:
         self.state = self.rule.steered(self.state, values)
 
-    def knowledge(self) -> Mapping[str, Any]:
+    def _knowledge(self) -> Mapping[str, Any]:
         """The population, how far the runs are, and what the rule tells."""
         return {"population": self.population, "progress": self.progress(), **self.rule.known(self.state)}
+
+    def _graph_key(self) -> Hashable | None:
+        """All generations are alike."""
+        return "generation"
+
+    def _count_generation(self) -> None:
+        self.generation += 1
 
     def trace(self) -> dict[str, Array]:
         return self.rule.trace(self.state)

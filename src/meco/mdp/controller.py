@@ -8,18 +8,26 @@ The engine knows nothing of its controller, and the rule nothing of the policy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from meco.arrays import Array
-from meco.engines.engine import Control, Engine
+from meco.core.capabilities import (
+    Asynchronous,
+    Policed,
+    Replay,
+    SavedState,
+    Steering,
+    offered,
+)
+from meco.core.engine import Engine
 from meco.errors import InvalidInput
 from meco.mdp.controls import CONTROLS, ControlSet
 from meco.mdp.features import FEATURES, FeatureSet
 from meco.mdp.policy import Policy
 from meco.problems.evaluation import Evaluation
+from meco.rules.control import Control
 from meco.rules.rule import Population
 
 OWN_STREAM = 0xC0  # sets a controller's random numbers apart from its run's
@@ -35,8 +43,8 @@ class Controller:
     remembers = ("last", "memory")
 
     def __init__(self, engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None = None):
-        check_fit(engine, features, controls, policy)
-        self.engine, self.features, self.controls, self.policy = engine, features, controls, policy
+        self.steering = check_fit(engine, features, controls, policy)
+        self.features, self.controls, self.policy = features, controls, policy
         rng = engine.task.rng
         runs = rng.xp.zeros(rng.runs, dtype=rng.xp.float64, device=rng.device)
         self.last = controls.defaults(runs)  # values in force, [B] each
@@ -44,12 +52,12 @@ class Controller:
 
     def observe(self) -> Array:
         """Features of the present search: [B, F]."""
-        s, self.memory = self.features.observe(self.engine.knowledge(), self.last, self.memory)
+        s, self.memory = self.features.observe(self.steering.knowledge(), self.last, self.memory)
         return s
 
     def steer(self, values: Mapping[str, Array]) -> None:
         """Set controls [B] by name; the others stay."""
-        self.engine.steer(values)
+        self.steering.steer(values)
         self.last = {**self.last, **values}
 
     def decide(self, u: Array) -> None:
@@ -67,11 +75,11 @@ class Controlled(Engine):
 
     features and controls are sets by name, the paper's unless given. chance gives the numbers
     [B, 2] of a decision; unless given they come from streams of the controller's own, so that
-    a policy which draws changes no number of the search. apart is the least number of
+    a policy which draws changes no number of the search. min_interval is the least number of
     candidates between decisions that are spread over the budget.
     """
 
-    remembers = ("engine", "controller", "told", "due", "draw")
+    remembers = ("engine", "controller", "told", "next_decision", "draw")
 
     def __init__(
         self,
@@ -81,15 +89,15 @@ class Controlled(Engine):
         controls: str = "epsilon",
         decisions: int | None = None,
         chance: Callable[[], Array] | None = None,
-        apart: int = 1,
+        min_interval: int = 1,
     ) -> None:
         self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
-        self.task, self.size, self.controls, self.knows = engine.task, engine.size, engine.controls, engine.knows
-        self.pace = 0.0 if decisions is None else max(float(apart), self.task.budget / decisions)
+        self.task = engine.task
+        self.interval = 0.0 if decisions is None else max(float(min_interval), self.task.budget / decisions)
         self.draw = None if chance else self.task.rng.beside(OWN_STREAM)
         self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)
         self.told = 0  # candidates so far
-        self.due = 0.0  # candidates at the next decision
+        self.next_decision = 0.0  # by candidates
 
     def ask(self) -> Array:
         """What the engine asks."""
@@ -103,24 +111,28 @@ class Controlled(Engine):
     def count(self, points: int) -> None:
         """Note that the engine was told so many candidates, and decide if it is time."""
         self.told += points
-        if self.told >= self.due:
-            self.due = self.pace * (self.told // self.pace + 1) if self.pace else 0.0
+        if self.told >= self.next_decision:
+            self.next_decision = self.interval * (self.told // self.interval + 1) if self.interval else 0.0
             self.controller.decide(self.chance())
 
-    def steer(self, values: Mapping[str, Array]) -> None:
-        self.controller.steer(values)
+    def capabilities(self) -> tuple[Any, ...]:
+        """What the engine offers, with the policy's part in it."""
+        offers: dict[type, Any] = {type(each): each for each in self.engine.capabilities()}
+        offers[Steering] = replace(self.controller.steering, steer=self.controller.steer)
+        if self.controller.policy is not None:
+            offers[Policed] = Policed(self.controller.policy.metadata)
+        if SavedState in offers:
+            offers[SavedState] = SavedState(self)
+        if Replay in offers:
+            offers[Replay] = replace(offers[Replay], after=self.count)
+        if Asynchronous in offers:
+            start = offers[Asynchronous].start
+            offers[Asynchronous] = Asynchronous(lambda batch, tell, aside: start(batch, tell, self._count_only))
+        return tuple(offers.values())
 
-    def knowledge(self) -> Mapping[str, Any]:
-        return self.engine.knowledge()
-
-    def converged(self) -> Array | None:
-        return self.engine.converged()
-
-    def multipliers(self, x: Array) -> Array | None:
-        return self.engine.multipliers(x)
-
-    def steered_by(self) -> Mapping[str, Any]:
-        return {} if self.controller.policy is None else self.controller.policy.metadata
+    def _count_only(self, points: int) -> None:
+        """Note points that the engine was not told of; they are no reason to decide."""
+        self.told += points
 
     def trace(self) -> dict[str, Array]:
         return {**self.controller.trace(), **self.engine.trace()}
@@ -133,24 +145,22 @@ class Controlled(Engine):
     def generation(self) -> int:  # type: ignore[override]
         return self.engine.generation
 
-    @property
-    def wanted(self) -> np.ndarray | None:  # type: ignore[override]
-        return self.engine.wanted
 
-
-def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None) -> None:
-    """Refuse a policy, features or controls that this engine cannot serve, and say what each side has."""
-    who = type(engine).__name__
-    missing = [name for name in features.needs if name not in engine.knows]
+def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None) -> Steering:
+    """How to steer this engine; a policy, features or controls that it cannot serve are refused in words."""
+    who, steering = type(engine).__name__, offered(engine, Steering)
+    if steering is None:
+        raise InvalidInput(f"{who} cannot be steered: it offers no controls")
+    missing = [name for name in features.needs if name not in steering.knows]
     if missing:
         raise InvalidInput(
             f"the features {features.name!r} need {', '.join(features.needs)}; "
-            f"{who} knows {', '.join(engine.knows) or 'nothing'}"
+            f"{who} knows {', '.join(steering.knows) or 'nothing'}"
         )
-    offered = {c.name: c for c in engine.controls}
-    if not all(_within(c, offered.get(c.name)) for c in controls.controls):
+    known = {c.name: c for c in steering.controls}
+    if not all(_within(c, known.get(c.name)) for c in controls.controls):
         raise InvalidInput(
-            f"the controls {controls.name!r} set {_said(controls.controls)}; {who} offers {_said(offered.values())}"
+            f"the controls {controls.name!r} set {_said(controls.controls)}; {who} offers {_said(known.values())}"
         )
     if policy is not None:
         for kind, wanted, given in (
@@ -160,6 +170,7 @@ def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy
             if wanted is not None and wanted != given:
                 raise InvalidInput(f"this policy was made for the {kind} {wanted!r}; the search has {given!r}")
         policy.check(controls)
+    return steering
 
 
 def _within(control: Control, offered: Control | None) -> bool:

@@ -9,10 +9,10 @@ import numpy as np
 
 from meco.arrays import Array, namespace, to_numpy
 from meco.engines.de.shade import Shade
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.mdp.controller import Controller
 from meco.mdp.controls import relaxation
 from meco.mdp.features import FEATURES, Seen

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from meco.engines import ENGINES
-from meco.engines.engine import Engine, Task
+from meco.core.engine import Engine, Task
 from meco.mdp.controller import Controlled
 from meco.mdp.controls import DECODED, set_of
 from meco.mdp.policy import Policy

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, namespace, to_numpy
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.es.maes import native_size
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.mdp.controller import Controller
 from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES

@@ -47,7 +47,7 @@ def initial_scale(ev: Evaluation, delta: float = DELTA) -> Array:
 class FeasibilityFirst(Rule):
     """Smaller violation wins, the objective breaks ties (Deb's rule on the total violation)."""
 
-    timeless = True
+    ignores_progress = True
 
     def values(self, ev: Evaluation, state: None) -> Key:
         return Key(ev.nu, ev.f)
@@ -64,7 +64,7 @@ class FixedEpsilon(Rule):
     share: float = 0.1
     per_constraint: bool = False
     level: float | None = None
-    timeless = True
+    ignores_progress = True
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
         xp = namespace(pop.ev.f)

@@ -24,7 +24,7 @@ class StaticPenalty(Rule):
     """f + weight * nu with a fixed weight (paper, Setup: weight 1). Weight 0 ignores constraints."""
 
     weight: float = 1.0
-    timeless = True
+    ignores_progress = True
 
     def values(self, ev: Evaluation, state: None) -> Key:
         return penalised(ev, self.weight)
@@ -40,7 +40,7 @@ class BalancedPenalty(Rule):
     """
 
     formula: str = "range"
-    timeless = True
+    ignores_progress = True
 
     def __post_init__(self) -> None:
         if self.formula not in FORMULAS:

@@ -129,7 +129,7 @@ class Rule(ABC):
 
     controls: tuple[Control, ...] = ()  # what steered() takes
     knows: tuple[str, ...] = ()  # the names that known() gives
-    timeless: bool = False  # whether adapt() looks at arrays alone, not at the progress; each class says so for itself
+    ignores_progress: bool = False  # whether adapt() looks at arrays alone, and not at how far the run is
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Any:
         """State after the first population."""

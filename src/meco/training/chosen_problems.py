@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from meco.arrays import Array
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.problems.problem import Problem
 from meco.results import Incumbent, feasibility_first, objective_plus_violation
 

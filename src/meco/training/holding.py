@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace, to_numpy
-from meco.engines.engine import Task
-from meco.engines.graphs import Turns
-from meco.evaluator import Evaluator
+from meco.core.engine import Task
+from meco.device.graphs import Turns
+from meco.core.evaluator import Evaluator
 from meco.mdp.controls import CONTROLS, ControlSet
 from meco.mdp.model_search import steered_search
 from meco.mdp.policy import Policy

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.arrays import Array, to_numpy
-from meco.engines.engine import Engine, Task
-from meco.engines.graphs import Turns
+from meco.core.engine import Engine, Task
+from meco.device.graphs import Turns
 from meco.errors import InvalidInput
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.mdp.controller import Controlled
 from meco.mdp.quantile import TENTHS, Outcomes
 from meco.problems.generated import GENERATED, MissionFamily, make_batch

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from meco.engines.graphs import can_repeat, recording
-from meco.evaluator import Evaluator
+from meco.device.graphs import can_repeat, recording
+from meco.core.evaluator import Evaluator
 from meco.mdp.episode import Episode
 from meco.streams import Streams
 from meco.training.agents import Agents, RoundPlan, play

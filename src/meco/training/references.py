@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.arrays import asarray_like
-from meco.engines.engine import Engine, Task
+from meco.core.engine import Engine, Task
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput
 from meco.mdp.model_search import steered_search

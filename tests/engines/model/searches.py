@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from meco.arrays import to_numpy
-from meco.engines.engine import Task
-from meco.evaluator import Evaluator
+from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.methods import build_engine
 from meco.streams import Streams
 

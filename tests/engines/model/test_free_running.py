@@ -7,11 +7,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.free_running import FreeRunning
 from meco.engines.model.region import OFFSPRING, RESTART
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.streams import Streams
 
 

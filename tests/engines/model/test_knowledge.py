@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.region import GEOMETRY, OFFSPRING, STEP
 from meco.engines.model.tally import no_points, tallied, with_turn
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.mdp.controller import Controller
 from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES

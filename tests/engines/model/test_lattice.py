@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.lattice import Lattice
-from meco.evaluator import Evaluator
+from meco.core.evaluator import Evaluator
 from meco.streams import Streams
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.arrays import Array, Constants, masked_mean, namespace, rows, to_numpy
+from meco.core.capabilities import Selection
+from meco.core.engine import Task
 from meco.engines.de.operators import distinct, numbers, reflect
 from meco.engines.de.shade import binomial
-from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.problems.evaluation import Evaluation
 from meco.rules import FeasibilityFirst, StaticPenalty
@@ -57,12 +58,16 @@ class C2oDE(RuleEngine):
     def __init__(self, task: Task, rule: Rule | None = None, pop_size: int = 50) -> None:
         super().__init__(task, rule or FallingEpsilon(), pop_size)
         self.u: C2oDENumbers | None = None  # numbers of the generation that has begun
+        self.wanted: np.ndarray | None = None  # [B, n] which runs need a fresh population; None: it is nobody's turn
         self.used = np.zeros(task.rng.runs, dtype=np.int64)
 
     @property
     def remembers(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """Nothing that could be saved while trials of a generation are still to come."""
         return (*self.common, "used") if self.u is None else None
+
+    def capabilities(self) -> tuple[Any, ...]:
+        return (*super().capabilities(), Selection(lambda: self.wanted))
 
     def ask(self) -> Array:
         """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
@@ -100,7 +105,7 @@ class C2oDE(RuleEngine):
 
     def progress(self) -> Progress:
         """One population at first, three trials of each individual in every generation."""
-        return self.spent(self.size * (1 + TRIALS * self.generation))
+        return self.task.progress(self.size * (1 + TRIALS * self.generation), self.generation)
 
 
 def stuck(ev: Evaluation) -> Array:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.arrays import Array, bounded, namespace, rows
+from meco.core.engine import Task
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
 from meco.engines.de.operators import numbers
 from meco.engines.de.shade import binomial, current_to_pbest, pick_guides, pick_others
-from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation

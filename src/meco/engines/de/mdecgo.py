@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from meco.arrays import Array, bounded, namespace, rows
+from meco.core.engine import Task
 from meco.engines.de.operators import distinct, numbers
 from meco.engines.de.shade import binomial
-from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
 from meco.problems.evaluation import Evaluation

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.arrays import Array, at_least, bounded, converted, fused, namespace, rows
+from meco.core.engine import Task
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
 from meco.engines.de.operators import mixed, numbers, only, positions, stepped_over
-from meco.engines.engine import Task
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
 from meco.problems.evaluation import Evaluation
@@ -65,8 +65,8 @@ class Shade(RuleEngine):
     history: History
     archive: Archive
     remembers = (*RuleEngine.common, "history", "archive")
-    passing = ("u", "parent_key", "trials")
-    alike = True
+    transient = ("u", "parent_key", "trials")
+    replayable = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
         if preset not in PRESETS:

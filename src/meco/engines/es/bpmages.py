@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.arrays import rows
-from meco.engines.engine import Engine, Task, first_population, note_if_cut
+from meco.core.capabilities import FreePoints
+from meco.core.engine import Engine, Task, first_population
 from meco.engines.es.maes import RUNAWAY, SearchDistribution, StrategyParameters, moved, parent_weights
 from meco.errors import InvalidInput
-from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.rules.levels import AnsweringEpsilon, average_violation
 from meco.rules.rule import Population, order
@@ -68,15 +68,9 @@ class BpEpsMagEs(Engine):
             self.used = min(self.used + x.shape[1], self.task.budget)
         self._asked = self._search.send(ev)
 
-    def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
-        """Until the budget is spent; differences that cost nothing are looked at, not evaluated."""
-        note_if_cut(evaluator, self.size)
-        while evaluator.left > 0:
-            x = self.ask()
-            self.tell(x, evaluator.peek(x) if self.free else evaluator.evaluate(x))
-            evaluator.note(self.population, self.trace())
-            if stop is not None and stop():
-                break
+    def capabilities(self) -> tuple[Any, ...]:
+        """Differences that cost nothing are looked at, not evaluated."""
+        return (FreePoints(lambda: self.free),)
 
     def trace(self) -> dict[str, np.ndarray]:
         return {"eps": self.eps, "sigma": self.sigma, "offspring": np.array([self.offspring])}
@@ -113,7 +107,8 @@ class BpEpsMagEs(Engine):
         self.offspring = plan.size
         ev = yield unit
         x, generation = self.low + unit * self.width, 0
-        eps = plan.rule.start(Population(unit, ev), self.spent(self.used), self.task.rng.uniform(2))
+        begun = self.task.progress(self.used, self.generation)
+        eps = plan.rule.start(Population(unit, ev), begun, self.task.rng.uniform(2))
         ranked = order(plan.rule.key(ev, eps))
         now = SearchDistribution.round(centroid(x, ev, ranked[:, : par.mu]), FIRST_STEP)
         best, improved = self._seen(unit, ev, ranked, eps, now), self.used
@@ -133,7 +128,7 @@ class BpEpsMagEs(Engine):
                 best, improved = found, self.used
             generation += 1
             self.generation += 1
-            progress = self.spent(self.used)._replace(generation=generation)
+            progress = self.task.progress(self.used, generation)
             eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.rng.uniform(2))
 
     def _seen(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.arrays import Array, Constants, asarray_like, fused, namespace, rows
-from meco.engines.engine import Task, with_given
+from meco.core.engine import Task, with_given
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
@@ -76,7 +76,7 @@ class MaEs(RuleEngine):
     label = "MA-ES"
     fewest = 2  # offspring: one to learn from and one to leave
     remembers = (*RuleEngine.common, "distribution", "z", "d")
-    alike = True
+    replayable = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int | None = None, sigma: float = 0.2) -> None:
         super().__init__(task, rule, native_size(task.dim) if pop_size is None else pop_size)
@@ -107,11 +107,11 @@ class MaEs(RuleEngine):
 
     def progress(self) -> Progress:
         """The offspring of every generation, the first included."""
-        return self.spent(self.size * self.generation)
+        return self.task.progress(self.size * self.generation, self.generation)
 
-    def kind_of_turn(self) -> Hashable | None:
-        """Given points are learned from in the second turn, unlike in any other."""
-        return None if self.generation == 1 and self.task.x0 is not None else super().kind_of_turn()
+    def _graph_key(self) -> Hashable | None:
+        """Given points are learned from in the second generation, unlike in any other."""
+        return None if self.generation == 1 and self.task.x0 is not None else super()._graph_key()
 
     def _next(self, now: SearchDistribution, u_fresh: Array) -> SearchDistribution:
         """Towards the better half of the offspring; runs that can learn nothing more start at u_fresh [B, D]."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array
-from meco.engines.engine import Engine, Task
+from meco.core.engine import Engine, Task
 from meco.engines.es.maes import native_size
 from meco.engines.external import Ceiling, borrow, contained
 from meco.errors import InvalidInput

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array
-from meco.engines.engine import Engine, Task, first_population
+from meco.core.capabilities import Remarks
+from meco.core.engine import Engine, Task, first_population
 from meco.engines.external import Ceiling, borrow, contained, pack, unpack
 from meco.engines.external.directions import reference_directions
 from meco.errors import InvalidInput, UnknownName
-from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Population
 
@@ -116,10 +116,11 @@ class Nsga3(Pymoo):
         """Whether every violation is an objective."""
         return self.objectives == "multi" and sum(self.task.counts()) > 0 and not self.crowded
 
-    def run(self, evaluator: Evaluator, stop: Any = None) -> None:
-        super().run(evaluator, stop)
-        if self.crowded:
-            evaluator.notes.append(f"{sum(self.task.counts())} violations were summed to one objective")
+    def capabilities(self) -> tuple[Any, ...]:
+        return (Remarks(self._remarks),)
+
+    def _remarks(self) -> list[str]:
+        return [f"{sum(self.task.counts())} violations were summed to one objective"] if self.crowded else []
 
     def _shape(self) -> dict[str, int]:
         return {"n_obj": 1 + sum(self.task.counts()) if self.separate else 2}

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array
-from meco.engines.engine import Engine, Task, first_population, note_if_cut
+from meco.core.capabilities import OwnLoop
+from meco.core.engine import Engine, Task, first_population
+from meco.core.evaluator import BudgetSpent, Evaluator
+from meco.core.loop import note_if_cut
 from meco.engines.external import Ceiling, borrow, pack, unpack
 from meco.errors import InvalidInput
-from meco.evaluator import BudgetSpent, Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.results import feasibility_first
 from meco.rules.rule import best
@@ -52,7 +54,7 @@ class Door:
             self._check()
             ev = self.evaluator.evaluate(np.clip(x[new], 0.0, 1.0)[None])
             self.known.update(zip((keys[i] for i in new), pack(ev)))
-        n_ineq, n_eq = self.evaluator.counts()
+        n_ineq, n_eq = self.evaluator.source.counts()
         told = np.array([self.known[key] for key in keys]).reshape(len(keys), 3 + n_ineq + n_eq)
         return unpack(told, n_ineq)
 
@@ -67,7 +69,7 @@ class Door:
         """A row of the trace for what was evaluated since the last one."""
         if int(self.evaluator.nfev[0]) > self.noted:
             self.noted = int(self.evaluator.nfev[0])
-            self.evaluator.note(None, {})
+            self.evaluator.history.note(self.evaluator.nfev, None)
 
 
 class SelfDriven(Engine):
@@ -85,7 +87,10 @@ class SelfDriven(Engine):
     def tell(self, x: Array, ev: Evaluation) -> None:
         self.ask()
 
-    def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
+    def capabilities(self) -> tuple[Any, ...]:
+        return (OwnLoop(self._run),)
+
+    def _run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
         """Search, and search again from elsewhere, until the budget is spent or stop() says so."""
         note_if_cut(evaluator, self.size)
         door = Door(evaluator, stop)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from meco.arrays import Array
-from meco.engines.engine import Engine, Task
+from meco.core.capabilities import Remarks
+from meco.core.engine import Engine, Task
 from meco.engines.model.rbf import Surrogate
 from meco.engines.model.samples import Samples, Training
 from meco.engines.model.subproblem import Subproblem
 from meco.errors import InvalidInput
-from meco.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Key, order
 
@@ -78,10 +78,11 @@ class Cobra(Engine):
         if self.generation > 1:
             self._count(bool(self.worst[-1] <= 0.0))
 
-    def run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
-        super().run(evaluator, stop)
-        if self.training.capped:
-            evaluator.notes.append(f"surrogates were trained on at most {self.training.cap} points")
+    def capabilities(self) -> tuple[Any, ...]:
+        return (Remarks(self._remarks),)
+
+    def _remarks(self) -> list[str]:
+        return [f"surrogates were trained on at most {self.training.cap} points"] if self.training.capped else []
 
     def _begin(self) -> None:
         """What is decided once, from the initial design."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace
-from meco.engines.limits import KnownLimits
+from meco.core.limits import KnownLimits
 from meco.engines.model.quadratic import Quadratic
 
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.engines.engine import Task
-from meco.engines.limits import KnownLimits
+from meco.core.engine import Task
+from meco.core.limits import KnownLimits
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.lattice import Lattice
 from meco.engines.model.look import View

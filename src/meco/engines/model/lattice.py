@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meco.arrays import Array, namespace, possibly
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.region import Region
 from meco.engines.model.step import Place, Step, relaxed_step
 from meco.problems.problem import round_half_away
@@ -14,13 +14,13 @@ class Lattice:
 
     def __init__(self, task: Task) -> None:
         xp = namespace(task.lower)
-        self.whole = task.whole  # [B or 1, 1, D]
+        self.whole = task.integer  # [B or 1, 1, D]
         self.lower, width = task.lower, task.upper - task.lower
         self.width = xp.where(width > 0.0, width, 1.0)
         self.least, self.most = xp.ceil(task.lower), xp.floor(task.upper)
         self.grain = xp.where(self.whole, 1.0 / self.width, 0.0)[:, 0, :]  # [B or 1, D]: distance of two places
-        assert task.whole is not None
-        whole = task.whole[:, 0, :]
+        assert task.integer is not None
+        whole = task.integer[:, 0, :]
         self.mixed = xp.any(whole, axis=-1) & ~xp.all(whole, axis=-1)  # [B or 1]: whether variables are of both kinds
 
     def snapped(self, x: Array) -> Array:

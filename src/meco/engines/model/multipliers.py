@@ -7,7 +7,7 @@ every variable that can move. A search may have gone elsewhere since; the points
 from __future__ import annotations
 
 from meco.arrays import Array, namespace, rows
-from meco.engines.limits import KnownLimits
+from meco.core.limits import KnownLimits
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.exact import exact_rows
 from meco.engines.model.look import around

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.engines.engine import Task
+from meco.core.engine import Task
 from meco.engines.model.cobra import LONG_CYCLE, Cobra
 from meco.engines.model.rbf import Surrogate
 

@@ -8,13 +8,25 @@ shrinks (region.py). A box that has become too small starts again near the best 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
 
 import numpy as np
 
 from meco.arrays import Array, asarray_like, blank, namespace, possibly
-from meco.engines.engine import Control, Engine, Task
+from meco.core.capabilities import (
+    Asynchronous,
+    Batching,
+    Convergence,
+    LinearRows,
+    Multipliers,
+    Replay,
+    SavedState,
+    Steering,
+)
+from meco.core.engine import Engine, Task
 from meco.engines.model.archive import LARGEST, SeenPoints
+from meco.engines.model.async_proposals import AsyncProposals
 from meco.engines.model.exact import exact_rows
 from meco.engines.model.expectation import Expectation, after_turn, expected
 from meco.engines.model.inside import keeper
@@ -30,6 +42,7 @@ from meco.engines.model.step import Place, Step, merit, relaxed_step
 from meco.engines.model.tally import no_points, with_turn
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
+from meco.rules.control import Control, refuse_unknown
 
 CHECKS = 50  # times a run that the models are checked
 THETA = Control("theta", 0.0, 1.0, 0.3, "share of the violation at the centre that a step may leave")
@@ -40,12 +53,10 @@ class TrustRegion(Engine):
 
     label = "TR"
     controls: tuple[Control, ...] = (THETA,)
-    remembers: tuple[str, ...] | None = (
-        "generation", "told", "passed", "held", "seen", "region", "explained", "counts",
-    )  # fmt: skip
+    knows: tuple[str, ...] = ()  # what a policy may look at
+    remembers: tuple[str, ...] = ("generation", "told", "passed", "held", "seen", "region", "explained", "counts")
     seen: SeenPoints
     region: Region
-    expectation: Expectation
     counts: Array  # of the points, by who made them and what came of it: [B, 32]
     passed: Array  # evaluations told, where the runs are: [1]
 
@@ -53,7 +64,8 @@ class TrustRegion(Engine):
         if int(batch) < 1:
             raise InvalidInput(f"{self.label} proposes at least one point a step; got batch={batch}")
         self.task, self.batch, self.told = task, min(int(batch), task.budget), 0
-        self.lattice = None if task.whole is None else Lattice(task)
+        self.expectation: Expectation | None = None  # of the points asked for last
+        self.lattice = None if task.integer is None else Lattice(task)
         self.inside = keeper(task, self.lattice)
         self.radius = FIRST if self.inside is None else self.inside.radius
         self.first = self._first_points()
@@ -77,9 +89,32 @@ class TrustRegion(Engine):
             raise InvalidInput(f"{self.label} needs {control.name} in [{control.low:g}, {control.high:g}]; got {value}")
         return value
 
+    def capabilities(self) -> tuple[Any, ...]:
+        """Everything but a search without a box."""
+        return (
+            Steering(self.controls, self.knows, self.steer, self.knowledge),
+            SavedState(self),
+            Convergence(self.converged),
+            Multipliers(self.multipliers),
+            LinearRows((lambda x: x) if self.inside is None else self.inside.at_first),
+            Batching(),
+            Asynchronous(self._one_at_a_time),
+            Replay(self, self._graph_key, self._count_iteration, self.batch, self._parts, self._preallocate),
+        )
+
+    def _one_at_a_time(
+        self, batch: int, tell: Callable[[Array, Any], None], aside: Callable[[int], None]
+    ) -> AsyncProposals:
+        return AsyncProposals(self, batch, tell, aside)
+
     def steer(self, values: Mapping[str, Array]) -> None:
-        super().steer(values)
+        """Set controls by name, [B] each; the others stay."""
+        refuse_unknown(self, self.controls, values)
         self.held.update(values)
+
+    def knowledge(self) -> Mapping[str, Any]:
+        """What a policy may look at."""
+        return {}
 
     def theta(self) -> Array:
         """The relaxation in force: [B]."""
@@ -218,6 +253,7 @@ class TrustRegion(Engine):
             self._begin(x, ev)
         else:
             made = self.expectation
+            assert made is not None
             self.seen.add(x, ev, made.start, self.region.centre)
             merits = self.rule.key(ev, made.weights).minor
             self.counts = with_turn(self.counts, made.who, merits < made.merit[:, None], ev)
@@ -227,32 +263,19 @@ class TrustRegion(Engine):
         self.told += x.shape[1]
         self.generation += 1
 
-    @property
-    def turn_size(self) -> int:
-        return self.batch
-
-    def kind_of_turn(self) -> Hashable | None:
+    def _graph_key(self) -> Hashable | None:
         return self.checks_now(), self.seen.has_room(self.batch)
 
-    def count_turn(self) -> None:
+    def _count_iteration(self) -> None:
         self.told += self.batch
         self.generation += 1
         self.seen.count_more(self.batch)
 
-    def parts(self) -> tuple[object, ...]:
+    def _parts(self) -> tuple[object, ...]:
         return (self, self.seen)
 
-    def make_ready(self) -> None:
+    def _preallocate(self) -> None:
         self.seen.make_room(self.batch)
-
-    def learn(self, x: Array, ev: Evaluation) -> None:
-        """Models and centre use them; a new start does not return to them."""
-        region = self.region
-        self.seen.add(x, ev, namespace(x).zeros_like(region.start), region.centre)
-
-    def set_apart(self, u: Array) -> None:
-        """A radius of its own, between the present one and a hundredth of it: equal models make equal steps."""
-        self.region = self.region._replace(delta=self.region.delta * 0.01**u)
 
     def _begin(self, x: Array, ev: Evaluation) -> None:
         xp, (runs, count, dim) = namespace(x), x.shape
@@ -278,7 +301,7 @@ class TrustRegion(Engine):
 
     def converged(self) -> Array:
         """Runs [B] whose region is about to start again from a centre that keeps every constraint."""
-        if self.generation < 2:
+        if self.expectation is None:
             return namespace(self.region.delta).zeros_like(self.region.delta) > 0.0
         return (self.region.turn == RESTART) & ~namespace(self.region.delta).any(self.expectation.violated, axis=-1)
 
@@ -290,8 +313,7 @@ class TrustRegion(Engine):
     def trace(self) -> dict[str, Array]:
         """Radius, relaxation and weights of each run, its starts, its models' leave-one-out R^2, who proposed last."""
         region = self.region
-        made = getattr(self, "expectation", None)  # none of a search that has just been brought back
-        who = region.turn if self.generation == 1 or made is None else made.who[:, 0]
+        who = region.turn if self.expectation is None else self.expectation.who[:, 0]
         weights = self.rule.trace(region.weights)
         shares = dict(zip(("r2_f", "r2_c"), self.explained))
         return {"delta": region.delta, "theta": self.theta(), "who": who, "starts": region.start, **shares, **weights}

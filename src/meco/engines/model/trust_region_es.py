@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, namespace
-from meco.engines.engine import Control, Task
+from meco.core.engine import Task
 from meco.engines.model.archive import as_evaluation, values_of
 from meco.engines.model.knowledge import OF_SEARCH, OF_TASK, of_search, share_of
 from meco.engines.model.look import View
@@ -17,6 +17,7 @@ from meco.engines.model.step import Place, Step
 from meco.engines.model.tally import tallied
 from meco.engines.model.trust_region import THETA, TrustRegion
 from meco.problems.evaluation import Evaluation
+from meco.rules.control import Control
 from meco.rules.rule import Key
 
 SHARE = Control("share", 0.0, 1.0, 0.0, "share of the points that the evolution strategy proposes")
@@ -31,7 +32,7 @@ class TrustRegionES(TrustRegion):
 
     label = "TR-ES"
     controls = (THETA, SHARE)
-    remembers = (*(TrustRegion.remembers or ()), "strategy")
+    remembers = (*TrustRegion.remembers, "strategy")
     knows = (*OF_SEARCH, *OF_TASK)
 
     def __init__(self, task: Task, theta: float | None = None, share: float | None = None, batch: int = 1) -> None:
@@ -76,19 +77,20 @@ class TrustRegionES(TrustRegion):
             ev = as_evaluation(y, self.seen.n_ineq, failed)
             return self.rule.values(ev, balanced(self.region.weights, ev)).last_where(failed)
 
-        y = values_of(ev)
+        y, made = values_of(ev), self.expectation
+        assert made is not None
         for k in range(x.shape[1]):
-            used = self.expectation.who[:, k] == OFFSPRING
+            used = made.who[:, k] == OFFSPRING
             self.strategy.tell(used, self.z[:, k, :], self.d[:, k, :], y[:, k, :], ev.failed[:, k], key, self.fresh)
 
-    def parts(self) -> tuple[object, ...]:
-        return (*super().parts(), self.strategy)
+    def _parts(self) -> tuple[object, ...]:
+        return (*super()._parts(), self.strategy)
 
     @np.errstate(all="ignore")
     def knowledge(self) -> dict[str, Any]:
         """What points, models and strategy say of the search (knowledge.py), and what its own rule would set."""
         task, delta = self.task, self.region.delta
-        whole = 0.0 if task.whole is None else share_of(task.whole[:, 0, :], delta)
+        whole = 0.0 if task.integer is None else share_of(task.integer[:, 0, :], delta)
         r2_f, r2_c = self.explained
         same = {
             "dim": float(task.dim),

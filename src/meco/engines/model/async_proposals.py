@@ -9,20 +9,21 @@ next one to ask gets the next step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.arrays import Array
-from meco.engines.engine import Engine
 from meco.engines.model.expectation import Expectation
 from meco.engines.model.proposals import CLOSE, SAME, is_seen
 from meco.engines.model.region import GEOMETRY, OFFSPRING, RESTART, STEP
 from meco.engines.model.tally import with_turn
-from meco.engines.model.trust_region import TrustRegion
-from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from meco.engines.model.trust_region import TrustRegion
 
 TRIED = 8  # turns whose further points are looked through for one that is not outstanding
 PLACES = 100  # near a step, looked through for one that is not outstanding
@@ -44,17 +45,21 @@ class Ticket:
     turn: dict[str, Any] = field(default_factory=dict)  # what the engine left for the answer
 
 
-class FreeRunning:
-    """Asks an engine of this family, alone or steered by a policy, one point at a time; batch is how many are out."""
+class AsyncProposals:
+    """Asks an engine of this family one point at a time; batch is how many are out.
 
-    def __init__(self, engine: Engine, batch: int) -> None:
-        region = getattr(engine, "engine", engine)
-        if not isinstance(region, TrustRegion):
-            raise InvalidInput(
-                "asynchronous=True needs a method of the TR family: others propose generations; leave it out"
-            )
-        self.engine, self.region, self.batch = engine, region, max(2, int(batch))
-        self.waiting = [] if self.begun else [Ticket(x) for x in engine.ask()[0]]  # first points to be given out
+    tell is the loop's. aside is told of points that the engine is not told of, but remembers.
+    """
+
+    def __init__(
+        self,
+        region: TrustRegion,
+        batch: int,
+        tell: Callable[[Array, Any], None],
+        aside: Callable[[int], None] = lambda points: None,
+    ) -> None:
+        self.region, self.batch, self._tell, self._aside = region, max(2, int(batch)), tell, aside
+        self.waiting = [] if self.begun else [Ticket(x) for x in region.ask()[0]]  # first points to be given out
         self.out: list[Ticket] = []
         self.stock: list[Ticket] = []  # further points of the last turn
         self.beside: list[Evaluation] = []  # what came while a step was judged
@@ -80,13 +85,23 @@ class FreeRunning:
         self.out.append(ticket)
         return ticket
 
-    def begin(self, x: np.ndarray, ev: Evaluation) -> None:
-        """Tell the first answers, points [1, n, D]; others may be outstanding."""
-        self.engine.tell(x, ev)
+    def ticket(self, x: np.ndarray) -> Ticket:
+        """Of a point [D] that an earlier session proposed."""
+        return Ticket(x)
+
+    def give_out(self, x: np.ndarray) -> Ticket:
+        """Count a point [D] of an earlier session as outstanding."""
+        ticket = Ticket(x)
+        self.out.append(ticket)
+        return ticket
+
+    def drop_waiting(self, taken: set[bytes]) -> None:
+        """Do not give out first points that were answered already."""
+        self.waiting = [t for t in self.waiting if (t.x + 0.0).tobytes() not in taken]
 
     @np.errstate(all="ignore")
-    def tell(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
-        """The answer to a point: x [1, 1, D] and its evaluation, once the engine has begun."""
+    def answer(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
+        """Take the answer to a point: x [1, 1, D] and its evaluation, once the engine has begun."""
         region, start = self.region, ticket.start
         self.withdraw(ticket)
         self.since += 1
@@ -95,7 +110,7 @@ class FreeRunning:
             self.step, self.stock = None, []
         if ticket.who == OFFSPRING or ticket.judged:
             self._hand_back(ticket, ev)
-            self.engine.tell(x, ev)
+            self._tell(x, ev)
             if ticket.judged:
                 self.step, self.stock, self.beside = None, [], []
             return
@@ -105,8 +120,7 @@ class FreeRunning:
         made = ticket.turn.get("expectation")
         gained = ev.failed & False if made is None else self._merits(ev, made) < made.merit[:, None]
         region.counts = with_turn(region.counts, who, gained, ev)
-        if self.engine is not region:  # a controller, which counts too
-            self.engine.told += 1  # type: ignore[attr-defined]
+        self._aside(1)
         self.beside.append(ev)
 
     def withdraw(self, ticket: Ticket) -> None:
@@ -120,11 +134,11 @@ class FreeRunning:
         """
         vars(self.region).update(ticket.turn)
         made = self.region.expectation
+        assert made is not None
         if (made.start != self.region.region.start[:, None]).any():
-            self.region.expectation = made._replace(violated=made.violated & False)
+            self.region.expectation = made = made._replace(violated=made.violated & False)
         if ticket.who != STEP or not ticket.judged or not self.beside:
             return
-        made = self.region.expectation
         merits = [float(self._merits(each, made)[0, 0]) for each in (ev, *self.beside)]
         if min(merits[1:]) < float(made.merit[0]) <= merits[0]:
             self.region.expectation = made._replace(who=made.who * 0 + GEOMETRY)
@@ -192,7 +206,7 @@ class FreeRunning:
         region, before = self.region, self.region.batch
         region.batch = batch
         try:
-            x = self.engine.ask()[0]
+            x = region.ask()[0]
         finally:
             region.batch = before
         left = {name: getattr(region, name) for name in TURN if hasattr(region, name)}

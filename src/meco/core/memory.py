@@ -1,7 +1,7 @@
 """What a search remembers between two generations, as a flat record of named arrays: saved, and put back.
 
-Whatever names its attributes in `remembers` can be saved: an engine, its parts, random streams. Beneath these lie
-arrays, numbers and plain containers of them (named tuples, frozen dataclasses, tuples, dicts), so
+Whatever names its attributes in `remembers` can be saved: an engine that offers SavedState, its parts, random streams.
+Beneath these lie arrays, numbers and plain containers of them (named tuples, frozen dataclasses, tuples, dicts), so
 
     TrustRegion.region.models.gradient [B, F, D]   is saved as   "region.models.gradient"
 
@@ -14,14 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from meco.arrays import namespace, to_numpy
-
-if TYPE_CHECKING:
-    from meco.engines.engine import Engine
 
 Record = dict[str, np.ndarray]
 NUMBERS = (bool, int, float)
@@ -29,13 +26,6 @@ NUMBERS = (bool, int, float)
 
 class DoesNotFit(ValueError):
     """A record that is not of this search."""
-
-
-def can_be_saved(engine: Engine) -> bool:
-    """Whether this very class says what it keeps; one derived from it may keep more, and says so itself."""
-    inner = getattr(engine, "engine", None)  # of a controller
-    said = "remembers" in type(engine).__dict__ and engine.remembers is not None
-    return said and (inner is None or can_be_saved(inner))
 
 
 def captured(thing: Any) -> Any:

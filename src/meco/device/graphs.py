@@ -1,12 +1,12 @@
-"""A turn of a whole batch as one CUDA graph: the host starts one thing instead of a thousand.
+"""Iterations of a whole batch as CUDA graphs: the host starts one thing instead of a thousand.
 
-Engines are written as formulas on arrays that make new arrays. A graph works on fixed memory, so between two turns
-every tensor that an engine or an evaluator holds lies in a place of its own: a turn reads these places and ends by
-copying what it made back into them. Whoever keeps an array beyond the next turn copies it; what a value derived from
-its arrays and kept (the violations of an Evaluation) is forgotten before every turn, and derived in the turn itself.
+Engines are written as formulas on arrays that make new arrays. A graph works on fixed memory, so between two iterations
+every tensor that an engine or an evaluator holds lies in a place of its own: an iteration reads these places and ends
+by copying what it made back into them. Whoever keeps an array beyond the next iteration copies it; what a value derived
+from its arrays and kept (the violations of an Evaluation) is forgotten before every iteration, and derived in it.
 
-What the host alone knows (counts, whether models are checked) cannot be recorded: turns of different kind have graphs
-of their own, and what is counted is counted beside the replay.
+What the host alone knows (counts, whether models are checked) cannot be recorded: iterations of different key have
+graphs of their own, and what is counted is counted beside the replay.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from meco.engines.memory import contents, with_contents
+from meco.core.memory import contents, with_contents
 from meco.errors import load_extra
 
 if TYPE_CHECKING:
-    from meco.engines.engine import Engine
-    from meco.evaluator import Evaluator
+    from meco.core.capabilities import Replay
+    from meco.core.evaluator import Evaluator
 
 Change = Callable[[Any], Any]
 
@@ -55,56 +55,49 @@ def recording(graph: Any, device: Any) -> Iterator[None]:
         graph.capture_end()
 
 
-class Turns:
-    """Turns of an engine on a device, replayed where CUDA graphs exist and made one by one elsewhere."""
+class GraphReplay:
+    """Records iterations of a search as CUDA graphs, one for each key, and replays them.
 
-    def __init__(self, engine: Engine, evaluator: Evaluator) -> None:
-        self.engine, self.evaluator = engine, evaluator
+    iterate makes one iteration as it is written: ask, evaluate, tell.
+    """
+
+    def __init__(self, replay: Replay, evaluator: Evaluator, iterate: Callable[[], Any]) -> None:
+        self._replay, self._evaluator, self._iterate = replay, evaluator, iterate
         self.torch: Any = load_extra("torch", "train", "computing on a device")
         self.places: list[Any] = []
         self.graphs: dict[Hashable, Any] = {}
-        self.records = draws_by_itself(engine.task.rng) and evaluator.recordable
+        self.records = draws_by_itself(replay.engine.task.rng) and evaluator.source.recordable
         if self.records:
             self.torch.backends.cuda.preferred_linalg_library("cusolver")  # the other one waits for the device
 
     @property
-    def have_places(self) -> bool:
-        """Whether arrays may lie where the next turn overwrites them."""
+    def overwrites(self) -> bool:
+        """Whether arrays may lie where the next iteration overwrites them."""
         return bool(self.places)
 
-    def advance(self, turns: int) -> None:
-        """Make so many turns."""
-        for _ in range(turns):
-            if not self.replayed():
-                self._turn()
+    def replay(self) -> bool:
+        """Make the next iteration by a recording; False, and nothing is made, where it has to be made as it is written.
 
-    def replayed(self) -> bool:
-        """Make the next turn by a recording; False, and nothing is made, where it has to be made as it is written.
-
-        That is so for the first turn of a search, for the last where the budget cuts it, for turns without a kind, and
+        That is so for the first one of a search, for the last where the budget cuts it, for those without a key, and
         whenever arrays got new places: what compiles a formula or sets a library up does not do so in a recording.
         """
-        engine, evaluator = self.engine, self.evaluator
-        kind = engine.kind_of_turn() if self.records and engine.generation else None
-        if kind is None or not evaluator.has_for_all(engine.turn_size):
+        replay, evaluator = self._replay, self._evaluator
+        key = replay.graph_key() if self.records and replay.engine.generation else None
+        if key is None or not evaluator.has_for_all(replay.batch_size):
             return False
-        engine.make_ready()
+        replay.preallocate()
         if self._settle():
             return False
-        if kind in self.graphs:
-            engine.count_turn()
-            evaluator.count(engine.turn_size)
+        if key in self.graphs:
+            replay.advance_counters()
+            evaluator.count(replay.batch_size)
         else:
-            self.graphs[kind] = self._recorded()
-        self.graphs[kind].replay()
+            self.graphs[key] = self._record()
+        self.graphs[key].replay()
         return True
 
-    def _turn(self) -> None:
-        x = self.engine.ask()
-        self.engine.tell(x, self.evaluator.evaluate(x))
-
     def _settle(self) -> bool:
-        """Take over what was set since the last turn; where shapes have changed, begin anew, and say so."""
+        """Take over what was set since the last iteration; where shapes have changed, begin anew, and say so."""
         held: list[Any] = []
         self._each(held.append)
         anew = [(t.shape, t.dtype) for t in held] != [(p.shape, p.dtype) for p in self.places]
@@ -122,13 +115,13 @@ class Turns:
         places = iter(self.places)
         self._each(lambda _: next(places))
 
-    def _recorded(self) -> Any:
-        """The graph of a turn, which the host counts but no device has made yet."""
+    def _record(self) -> Any:
+        """The graph of an iteration, which the host counts but no device has made yet."""
         graph = self.torch.cuda.CUDAGraph()
-        for generator in getattr(self.engine.task.rng, "generators", ()):
+        for generator in getattr(self._replay.engine.task.rng, "generators", ()):
             graph.register_generator_state(generator)
-        with recording(graph, self.engine.task.rng.device):
-            self._turn()
+        with recording(graph, self._replay.engine.task.rng.device):
+            self._iterate()
             made: list[Any] = []
             self._each(made.append)
             taken = {_storage(place) for place in self.places}
@@ -140,13 +133,13 @@ class Turns:
         return graph
 
     def _parts(self) -> Iterator[tuple[object, list[str]]]:
-        """Objects whose attributes a turn changes, and the names of those that the next one may read."""
-        for part in self.engine.parts():
-            left_out = ("task", *getattr(part, "passing", ()))
+        """Objects whose attributes an iteration changes, and the names of those that the next one may read."""
+        for part in self._replay.parts():
+            left_out = ("task", *getattr(part, "transient", ()))
             yield part, [name for name in vars(part) if name not in left_out]
-        evaluator = self.evaluator
-        yield evaluator, list(evaluator.renews)
-        for best in (evaluator.feasible_best, evaluator.score_best):
+        yield self._evaluator, list(self._evaluator.per_call_arrays)
+        history = self._evaluator.history
+        for best in (history.feasible_best, history.score_best):
             yield best, list(best.remembers)
 
     def _each(self, change: Change) -> None:
@@ -160,15 +153,14 @@ class Turns:
             new = change(value)
             return value if new is None else new
         inner = contents(value)
-        if inner is None or _can_be_written(value):
+        if inner is None or _is_mutable_dataclass(value):
             return value
         mapped = {name: self._mapped(part, change) for name, part in inner.items()}
         same = all(mapped[name] is part for name, part in inner.items())
         return value if same and not _has_derived(value) else with_contents(value, mapped)
 
 
-def _can_be_written(value: Any) -> bool:
-    """Whether it is a dataclass that whoever holds it may write to: no value, which equal ones can stand for."""
+def _is_mutable_dataclass(value: Any) -> bool:
     made = getattr(type(value), "__dataclass_params__", None)
     return made is not None and not made.frozen
 
@@ -181,3 +173,8 @@ def _has_derived(value: Any) -> bool:
 def _storage(tensor: Any) -> int:
     """Where its memory begins, of which it may be a part."""
     return tensor.untyped_storage().data_ptr()
+
+
+def recorder(rng: Any) -> Any:
+    """What records iterations of searches with these random numbers; None where no device can repeat them."""
+    return GraphReplay if draws_by_itself(rng) else None

@@ -1,0 +1,130 @@
+"""Problems of runs in lockstep: which are evaluated together, and columns that make them equally wide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.arrays import Array, namespace
+from meco.core.box import Box
+from meco.core.source import Beside, Values
+from meco.errors import InvalidInput
+from meco.problems.problem import Problem
+
+
+class ProblemBatch:
+    """One problem for all runs, or one each (all of equal D): the source of values of benchmarks and training."""
+
+    def __init__(self, problems: Problem | Sequence[Problem], runs: int = 1, xp: Any = np, device: Any = None) -> None:
+        self.problems = [problems] * runs if isinstance(problems, Problem) else list(problems)
+        if len(self.problems) != runs:
+            raise InvalidInput(f"{runs} runs need one problem or {runs} problems; got {len(self.problems)}")
+        distinct = list(dict.fromkeys(self.problems))
+        if len(dims := sorted({p.dim for p in distinct})) > 1:
+            raise InvalidInput(f"runs in lockstep need problems of equal D; got {dims}")
+        self.runs, self.xp, self.device = runs, xp, device
+        self.names = [p.name for p in self.problems]
+        self.strictest = [p.strictest for p in distinct]
+        self.finite, self.recordable = (all(getattr(p, key) for p in distinct) for key in ("finite", "recordable"))
+        self._counts = max(p.n_ineq for p in distinct), max(p.n_eq for p in distinct)
+        self.box, self._tolerances = self._place(distinct)
+        self._groups, order = _group(self.problems)
+        self._forth = self._back = None  # where the runs of a group already lie side by side
+        if (order != np.arange(runs)).any():
+            self._forth, self._back = self._on_device(order), self._on_device(np.argsort(order))
+
+    def _place(self, distinct: list[Problem]) -> tuple[Box, tuple[Array, Array]]:
+        """Box and tolerances as arrays [B or 1, 1, ...] beside the candidates."""
+        number = {p: k for k, p in enumerate(distinct)}
+        which = np.array([number[p] for p in self.problems])
+
+        def put(rows: list[Any]) -> Array:
+            block = np.stack([np.asarray(row, dtype=np.float64) for row in rows])
+            if len(distinct) > 1:
+                block = block[which]
+            block = block if self.xp is np else self.xp.asarray(block, dtype=self.xp.float64, device=self.device)
+            return block[:, None, :]
+
+        masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in distinct]
+        integer = put(masks) > 0 if np.any(masks) else None
+        box = Box(put([p.lower for p in distinct]), put([p.upper for p in distinct]), integer)
+        ineq, eq = (
+            put(_same_width([getattr(p, key) for p in distinct], width))
+            for key, width in zip(("ineq_tol", "eq_tol"), self._counts)
+        )
+        return box, (ineq, eq)
+
+    def _on_device(self, index: np.ndarray) -> Array:
+        return index if self.xp is np else self.xp.asarray(index, device=self.device)
+
+    def counts(self) -> tuple[int, int]:
+        """Inequalities and equalities of the widest problem."""
+        return self._counts
+
+    def tolerances(self) -> tuple[Array, Array]:
+        """Of inequalities and equalities: [B or 1, 1, 1], or [B or 1, 1, C] where constraints differ in it."""
+        return self._tolerances
+
+    def values(self, x: Array) -> Values:
+        """f [B, N], g [B, N, p] and h [B, N, q] of every run's own problem."""
+        if len(self._groups) == 1:
+            return self._groups[0][0].raw(x)
+        xp, parts, at = self.xp, [], 0
+        x = x if self._forth is None else xp.take(x, self._forth, axis=0)
+        for problem, runs in self._groups:
+            parts.append(self._padded(problem, x[at : at + runs, ...]))
+            at += runs
+        values = [xp.concat(list(p), axis=0) for p in zip(*parts)]
+        f, g, h = values if self._back is None else [xp.take(v, self._back, axis=0) for v in values]
+        return f, g, h
+
+    def values_of(self, run: int, x: Array) -> Values:
+        """Values of points [1, n, D] of one run."""
+        return self._padded(self.problems[run], x)
+
+    def take_beside(self) -> Beside | None:
+        """A problem is called for what was asked, and nothing else."""
+        return None
+
+    def _padded(self, problem: Any, x: Array) -> Values:
+        """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
+        f, g, h = problem.raw(x)
+        return f, _widen(g, self._counts[0]), _widen(h, self._counts[1])
+
+
+def _group(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:
+    """Runs that share a problem object, or whose formulas stack, are evaluated in one call.
+
+    What evaluates each group with its number of runs, and the runs [B] group by group.
+    """
+    members: dict[Any, list[int]] = {}
+    for run, p in enumerate(problems):
+        members.setdefault(getattr(p.formula, "stacks_with", id(p)), []).append(run)
+    groups = [(_together([problems[run] for run in runs]), len(runs)) for runs in members.values()]
+    return groups, np.concatenate([np.array(runs) for runs in members.values()])
+
+
+def _together(problems: list[Problem]) -> Any:
+    """What evaluates these problems in one raw(x [B, N, D])."""
+    if all(p is problems[0] for p in problems):
+        return problems[0]
+    formula: Any = problems[0].formula
+    return formula.stack(problems)
+
+
+def _same_width(tolerances: Sequence[float | np.ndarray], width: int) -> list[np.ndarray]:
+    """Tolerances as vectors: [1] where each problem has one, else [C]; a column of zeros is within any."""
+    if not any(np.ndim(t) for t in tolerances):
+        return [np.full(1, t) for t in tolerances]
+    return [np.pad(t, (0, width - np.size(t))) if np.ndim(t) else np.full(width, t) for t in tolerances]
+
+
+def _widen(values: Array, width: int) -> Array:
+    missing = width - values.shape[-1]
+    if missing == 0:
+        return values
+    xp = namespace(values)
+    zeros = xp.zeros((*values.shape[:-1], missing), dtype=values.dtype, device=values.device)
+    return xp.concat([values, zeros], axis=-1)

@@ -1,0 +1,97 @@
+"""Between the unit cube, in which engines search, and the box, in which points are evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from meco.arrays import Array, fused, namespace
+from meco.problems.problem import round_half_away
+
+
+class Scale(Protocol):
+    """Takes variables that are not linear in the unit cube to the box and back."""
+
+    def to_box(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray: ...
+
+    def to_unit(self, x: np.ndarray, unit: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """The bounds of each run and its integer variables: arrays [B or 1, 1, D].
+
+    Mapping a point into the unit cube and back can move its last bit, so points that were given in the box are pinned:
+    remembered with their unit coordinates.
+    """
+
+    lower: Array
+    upper: Array
+    integer: Array | None = None  # mask; None: every variable is continuous
+    scale: Scale | None = None
+    pinned: dict[bytes, np.ndarray] = field(default_factory=dict)  # unit coordinates -> point [D]; of one run
+
+    def __post_init__(self) -> None:
+        xp = namespace(self.lower)
+        object.__setattr__(self, "_width", self.upper - self.lower)
+        if self.integer is not None:
+            object.__setattr__(self, "_least", xp.ceil(self.lower))
+            object.__setattr__(self, "_most", xp.floor(self.upper))
+
+    @property
+    def dim(self) -> int:
+        """Number of variables."""
+        return self.lower.shape[-1]
+
+    def transform(self, change: Callable[[Array], Array]) -> Box:
+        """The same with every array changed, such as rows taken by index."""
+        return Box(
+            change(self.lower),
+            change(self.upper),
+            None if self.integer is None else change(self.integer),
+            self.scale,
+        )
+
+    def to_box(self, unit: Array) -> Array:
+        """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
+        x = _linear(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
+        x = x if self.scale is None else self.scale.to_box(unit, x)
+        if self.integer is not None:
+            xp = namespace(unit)
+            rounded = xp.minimum(xp.maximum(round_half_away(x), self._least), self._most)  # type: ignore[attr-defined]
+            x = xp.where(self.integer, rounded, x)
+        return self._with_pinned(unit, x) if self.pinned else x
+
+    def _with_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
+        found = [(i, self.pinned[key]) for i, key in enumerate(keys(unit)) if key in self.pinned]
+        if found:
+            x = x.copy()
+            for i, point in found:
+                x[0, i] = point
+        return x
+
+    def to_unit(self, x: np.ndarray) -> np.ndarray:
+        """Points [n, D] of the first run's box in unit-cube coordinates."""
+        low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
+        unit = np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+        return unit if self.scale is None else self.scale.to_unit(x, unit)
+
+    def pin(self, x: np.ndarray) -> np.ndarray:
+        """Unit coordinates [n, D] that will be evaluated as exactly these points [n, D]."""
+        unit = self.to_unit(x) + 0.0
+        for row, point in zip(unit, x):
+            self.pinned[row.tobytes()] = point
+        return unit
+
+
+@fused
+def _linear(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
+    return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only
+
+
+def keys(unit: np.ndarray) -> list[bytes]:
+    """What identifies each candidate [1, n, D] of a single run."""
+    return [row.tobytes() for row in np.ascontiguousarray(unit[0] + 0.0)]

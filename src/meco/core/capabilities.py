@@ -1,0 +1,138 @@
+"""What an engine can do beyond ask and tell: small objects that it offers.
+
+    convergence = offered(engine, Convergence)
+    if convergence is not None and convergence.reached().all(): ...
+
+A method's record names the kinds that its engine offers (Method.offers). Doors read the record, so they can refuse
+before anything is evaluated; a plug-in has whatever its record says; meco.testing compares the record with the engine.
+An engine that wraps another one hands its inner engine's objects on, so nobody has to look inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from meco.arrays import Array
+from meco.rules.control import Control
+
+if TYPE_CHECKING:
+    from meco.core.engine import Engine
+    from meco.core.evaluator import Evaluator
+
+Kind = TypeVar("Kind")
+
+
+def offered(engine: Engine, kind: type[Kind]) -> Kind | None:
+    """The engine's capability of this kind, or None."""
+    return next((each for each in engine.capabilities() if isinstance(each, kind)), None)
+
+
+@dataclass(frozen=True)
+class Steering:
+    """Controls that may be set while the search runs, and what a policy may look at."""
+
+    controls: tuple[Control, ...]
+    knows: tuple[str, ...]  # the names that knowledge() gives
+    steer: Callable[[Mapping[str, Array]], None]  # sets controls by name, [B] each; others stay
+    knowledge: Callable[[], Mapping[str, Any]]  # after a tell: numbers that the engine has anyway
+
+
+@dataclass(frozen=True)
+class Policed:
+    """The search is steered by a policy; what is known of that policy."""
+
+    policy: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """The search can be saved between a tell and the next ask (memory.py), and goes on from there bit for bit."""
+
+    part: Any  # an object that names in `remembers` the attributes that the next ask builds on
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """The search knows when it has nothing left to do where it is."""
+
+    reached: Callable[[], Array]  # [B], at a feasible point
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """The search can tell Lagrange multipliers."""
+
+    at: Callable[[Array], Array]  # evaluated points [B, D] in the unit cube -> [B, C]
+
+
+@dataclass(frozen=True)
+class LinearRows:
+    """Linear constraints that are known beforehand (Task.limits) are met exactly, and hard ones never left."""
+
+    inside: Callable[[np.ndarray], np.ndarray]  # points [n, D] of the unit cube moved to where hard ones are kept
+
+
+@dataclass(frozen=True)
+class InfiniteBounds:
+    """The search needs no finite box."""
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How many points it proposes at once is an option, `batch`, for users with several workers."""
+
+
+@dataclass(frozen=True)
+class Asynchronous:
+    """The search can be asked for one point at a time while answers are outstanding."""
+
+    # (points outstanding, the loop's tell, what counts points that are only remembered) -> its proposals
+    start: Callable[[int, Callable[[Array, Any], None], Callable[[int], None]], Any]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some of the asked candidates are not needed by every run."""
+
+    wanted: Callable[[], np.ndarray | None]  # [B, n], or None for all
+
+
+@dataclass(frozen=True)
+class FreePoints:
+    """Some of the asked points stand in for known derivatives, and are not counted."""
+
+    free: Callable[[], bool]  # whether those asked for last are
+
+
+@dataclass(frozen=True)
+class OwnLoop:
+    """A library that calls the objective itself: it has no ask and tell."""
+
+    run: Callable[[Evaluator, Callable[[], Any] | None], None]
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """What the result should say of the search."""
+
+    said: Callable[[], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Iterations that a device may record once and repeat by itself (device/graphs.py).
+
+    Two iterations with equal keys differ in numbers on the device alone.
+    """
+
+    engine: Engine  # whose ask and tell are recorded
+    graph_key: Callable[[], Hashable | None]  # of the next iteration; None: it cannot be recorded
+    advance_counters: Callable[[], None]  # what the host counts of an iteration that the device repeats
+    batch_size: int  # candidates of each later iteration
+    parts: Callable[[], tuple[object, ...]]  # the objects that hold what an iteration changes
+    preallocate: Callable[[], None] = lambda: None  # makes room, so that no shape changes in the next iteration
+    after: Callable[[int], None] = lambda points: None  # what follows on the host, such as a policy's decision

@@ -1,0 +1,193 @@
+"""The only one who asks for values: it maps candidates into the box, counts, and never passes the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from meco.arrays import Array, fusing, namespace, rows, to_numpy
+from meco.core.batching import ProblemBatch
+from meco.core.history import History
+from meco.core.source import Source, Values
+from meco.errors import InvalidInput
+from meco.problems.evaluation import Evaluation, absent, concat
+from meco.problems.problem import Problem
+from meco.results import RunResults
+
+
+class BudgetSpent(Exception):
+    """Raised to a library that asks for one more evaluation than there are."""
+
+
+class KnownValues(Protocol):
+    """Values that need no evaluation: those of points that were evaluated before."""
+
+    def take(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Values]:
+        """Of the candidates [1, n, D] that are known, by their index; each value is given once."""
+        ...
+
+
+class Evaluator:
+    """Evaluations of B runs in lockstep, in the order asked, until each has spent its budget.
+
+    Engines speak unit-cube coordinates. What was found is kept in history.
+    """
+
+    remembers = ("nfev", "_most", "history", "known")
+    per_call_arrays = ("_failed",)  # that every evaluation makes anew, beside those of the history
+
+    def __init__(self, source: Source, budget: int, known: KnownValues | None = None) -> None:
+        if int(budget) < 1:
+            raise InvalidInput(f"budget must be at least 1 evaluation; got {budget}")
+        self.source, self.budget, self.known, self.history = source, int(budget), known, History()
+        self.runs, self.box = source.runs, source.box
+        # candidates are numbers: where values are known to be too, a device is not asked; NumPy is, at little cost
+        self._finite = source.xp is not np and source.finite
+        self.nfev = np.zeros(self.runs, dtype=np.int64)
+        self._most, self._even = 0, True  # largest of nfev, and whether all are equal
+        self._failed: Any = 0  # [B], on the device
+
+    @classmethod
+    def on(
+        cls, problems: Problem | Sequence[Problem], budget: int, runs: int = 1, xp: Any = np, device: Any = None
+    ) -> Evaluator:
+        """An evaluator of one problem for all runs, or of one each (all of equal D)."""
+        return cls(ProblemBatch(problems, runs, xp, device), budget)
+
+    @property
+    def over(self) -> bool:
+        """Whether every run has spent its evaluations."""
+        return self._most >= self.budget and (self._even or bool(self.nfev.min() >= self.budget))
+
+    @property
+    def left(self) -> int:
+        """Evaluations that the run which spent most may still make."""
+        return self.budget - self._most
+
+    def has_for_all(self, points: int) -> bool:
+        """Whether every run may make so many evaluations more, and has made as many as the others."""
+        return self._even and points <= self.left
+
+    def evaluate(self, unit: Array, wanted: np.ndarray | None = None) -> Evaluation:
+        """Evaluate candidates [B, n, D] in index order while the budget lasts, known ones for nothing.
+
+        wanted [B, n] leaves some out. What is not evaluated comes back as failed.
+        """
+        if self.known is not None and (values := self.known.take(unit, wanted)):
+            return self._with_known(unit, wanted, values)
+        count = unit.shape[1]
+        if self.over:
+            raise BudgetSpent(f"all {self.budget} evaluations are spent")
+        if wanted is not None or not self._even:
+            return self._evaluate_some(unit, np.ones((self.runs, count), dtype=bool) if wanted is None else wanted)
+        if count > self.left:
+            lacking = count - self.left
+            with fusing(False):  # the cut generation comes once
+                ev = self.evaluate(unit[:, : self.left, :])
+            return concat([ev, absent(ev, lacking)])
+        x = self.box.to_box(unit)
+        try:
+            ev = self._judged(self.source.values(x))
+        finally:
+            self._count_beside()
+        self._account(x, ev, count)
+        return ev
+
+    def peek(self, unit: Array) -> Evaluation:
+        """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
+        return self._judged(self.source.values(self.box.to_box(unit)))
+
+    def _with_known(self, unit: np.ndarray, wanted: np.ndarray | None, known: dict[int, Values]) -> Evaluation:
+        """Known candidates [1, n, D] from memory, the others evaluated."""
+        count = unit.shape[1]
+        rest = [i for i in range(count) if i not in known and (wanted is None or wanted[0, i])]
+        f, g, h = (np.stack(column)[None] for column in zip(*known.values()))
+        parts = [self._judged((f, g, h))]
+        if rest and self.left > 0:
+            parts.append(self.evaluate(unit[:, rest, :]))
+        full = concat([*parts, absent(parts[0], 1)])
+        place = np.full(count, full.f.shape[1] - 1)
+        made = [*known, *(rest if len(parts) > 1 else [])]
+        place[made] = np.arange(len(made))
+        return full.map(lambda a: rows(a, place[None]))
+
+    def _evaluate_some(self, unit: Array, wanted: np.ndarray) -> Evaluation:
+        """Runs that differ in what they evaluate: one call for each run."""
+        allowed = wanted & (np.cumsum(wanted, axis=1) <= (self.budget - self.nfev)[:, None])
+        if not allowed.any():
+            raise BudgetSpent("the runs that want more have spent their evaluations")
+        x = self.box.to_box(unit)
+        pieces: list[Evaluation | None] = []
+        try:
+            for b in range(self.runs):
+                chosen = np.flatnonzero(allowed[b])
+                if chosen.size == 0:
+                    pieces.append(None)
+                    continue
+                part = rows(x[b : b + 1, ...], self._index(chosen[None]))
+                pieces.append(self._judged(self.source.values_of(b, part), b))
+        finally:
+            self._count_beside()
+        like = next(p for p in pieces if p is not None)
+        ev = concat([self._spread(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
+        self._account(x, ev, allowed.sum(axis=1), allowed)
+        return ev
+
+    def _spread(self, part: Evaluation | None, allowed: np.ndarray, like: Evaluation) -> Evaluation:
+        """Put evaluated rows back at their places among the rows asked for."""
+        gap = absent(like.map(lambda a: a[:1]), 1)
+        full = gap if part is None else concat([part, gap])
+        last = 0 if part is None else part.f.shape[1]
+        place = np.where(allowed, np.cumsum(allowed) - 1, last)
+        return full.map(lambda a: rows(a, self._index(place[None])))
+
+    def _index(self, index: np.ndarray) -> Array:
+        return index if self.source.xp is np else self.source.xp.asarray(index, device=self.source.device)
+
+    def _judged(self, values: Values, run: int | None = None) -> Evaluation:
+        """Values with what the tolerances make of them."""
+        ineq, eq = self.source.tolerances()
+        pick = slice(None) if run is None or ineq.shape[0] == 1 else slice(run, run + 1)
+        return Evaluation.of(*values, ineq[pick, ...], eq[pick, ...], self._finite)
+
+    def _account(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
+        xp = namespace(ev.f)
+        self.nfev = self.nfev + spent
+        self._most = self._most + spent if self._even and allowed is None else int(self.nfev.max())
+        self._even = allowed is None or bool((self.nfev == self._most).all())
+        if not ev.intact:
+            failures = ev.failed if allowed is None else ev.failed & self._index(allowed)
+            self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
+        self.history.see(x, ev)
+
+    def _count_beside(self) -> None:
+        """Count calls that the source made beside the candidates; their points compete for the best."""
+        beside = self.source.take_beside()
+        if beside is not None:
+            self.count(beside.count)
+            for x, values in beside.points:
+                self.history.see(x, self._judged(values))
+
+    def count(self, points: int) -> None:
+        """Count evaluations of every run that were made elsewhere."""
+        self.nfev = self.nfev + points
+        self._most = self._most + points if self._even else int(self.nfev.max())
+
+    def results(self, method: str, seeds: Sequence[int]) -> RunResults:
+        """One record per run, in NumPy."""
+        history = self.history
+        if history.empty:
+            history.note(self.nfev, None)
+        failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
+        bests, trace = history.bests(self.box.to_box), history.collect_trace()
+        return RunResults(
+            method, list(seeds), self.source.names, *bests, self.nfev, failed, tuple(history.notes), trace
+        )
+
+    def on_source(self, source: Source) -> Evaluator:
+        """An evaluator that goes on where this one is, with values from elsewhere."""
+        other = Evaluator(source, self.budget, self.known)
+        other.nfev, other._most, other._even, other.history = self.nfev, self._most, self._even, self.history
+        return other

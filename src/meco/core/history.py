@@ -1,0 +1,111 @@
+"""What a search has found so far: the best points under both metrics, and a row per generation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from meco.arrays import Array, GrowingRows, namespace, surely, to_numpy
+from meco.problems.evaluation import Evaluation
+from meco.results import Held, Incumbent, feasibility_first, objective_plus_violation
+from meco.rules.rule import Population
+
+STACKED_TOGETHER = 512  # generations that are noted before their rows are stacked, which takes less memory
+
+
+class History:
+    """Incumbents and trace of B runs."""
+
+    remembers = ("feasible_best", "score_best")
+
+    def __init__(self) -> None:
+        self.feasible_best = Incumbent(feasibility_first)
+        self.score_best = Incumbent(objective_plus_violation)
+        self.snapshot_best = Incumbent(feasibility_first)
+        self.last_population: Population | None = None
+        self.notes: list[str] = []  # for the result
+        self._rows: list[dict[str, Array]] = []  # of generations that are not stacked yet
+        self._stacked: dict[str, GrowingRows] | None = None
+
+    def see(self, x: Array, ev: Evaluation) -> None:
+        """Let evaluated points [B, n, D] compete for the best."""
+        self.feasible_best.challenge(x, ev)
+        self.score_best.challenge(x, ev)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no generation was noted."""
+        return not self._rows and self._stacked is None
+
+    def note(
+        self, nfev: np.ndarray, population: Population | None, extras: Mapping[str, Array] = {}, copy: bool = False
+    ) -> None:
+        """Record a generation: incumbents, survivors, what the method did; copies of what the next one overwrites."""
+        held, score = self.feasible_best.held, self.score_best.held
+        assert held is not None
+        assert score is not None
+        row = {"nfev": nfev, "f": held.f[:, 0], "nu": held.nu[:, 0], "feasible": held.feasible[:, 0]}
+        row["score"] = score.key.minor[:, 0]
+        if population is not None:
+            if not self._survivors_cannot_improve():
+                self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
+            self.last_population = population  # of this generation, until the next one is noted
+            row["feasible_share"] = population.ev.feasible_share
+        row |= extras
+        self._rows.append({k: namespace(v).asarray(v, copy=True) for k, v in row.items()} if copy else row)
+        if len(self._rows) >= STACKED_TOGETHER:
+            self.collect_trace()
+
+    def _survivors_cannot_improve(self) -> bool:
+        """Whether the best survivor of each run already is the best point evaluated."""
+        survivor, point = self.snapshot_best.held, self.feasible_best.held
+        assert point is not None
+        if survivor is None:
+            return False
+        same = survivor.key.minor == point.key.minor
+        return surely(same) and surely(survivor.key.major == point.key.major)
+
+    def bests(self, to_box: Callable[[Array], Array]) -> tuple[Held, Held, Held, Held]:
+        """In NumPy: over all points by feasibility and by f + nu, over survivors so far, and of the last population."""
+        found, score = self.feasible_best.host(), self.score_best.host()
+        snapshot = found
+        if self.snapshot_best.held is not None:
+            held = self.snapshot_best.held
+            snapshot = Incumbent.hosted(held._replace(x=to_box(held.x)))
+        final = score
+        if self.last_population is not None:
+            last = Incumbent(objective_plus_violation)
+            last.challenge(to_box(self.last_population.x), self.last_population.ev)
+            final = last.host()
+        return found, score, snapshot, final
+
+    def collect_trace(self) -> dict[str, np.ndarray]:
+        """Stack what was noted since the last time, and give everything by name: [G, B, ...] each."""
+        if self._rows:
+            known = self._rows[-1] if self._stacked is None else self._stacked
+            names = [k for k in known if all(k in row for row in self._rows)]
+            more = {k: _stack([row[k] for row in self._rows]) for k in names}
+            if self._stacked is None:
+                self._stacked = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in more.items()}
+            self._stacked = {k: self._stacked[k] for k in names}
+            for k, values in more.items():
+                self._stacked[k].extend(values)
+            self._rows.clear()
+        return {k: kept.all for k, kept in (self._stacked or {}).items()}  # none of a search that was begun anew
+
+    def replace_trace(self, trace: Mapping[str, np.ndarray]) -> None:
+        """Put [G, B, ...] by name in the place of what was recorded so far."""
+        self._rows.clear()
+        self._stacked = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in trace.items()}
+        for k, values in trace.items():
+            self._stacked[k].extend(values)
+
+
+def _stack(values: Sequence[Array]) -> np.ndarray:
+    """Arrays of equal shape as one in host memory, in one transfer."""
+    if len(values) == 1:  # asked after every generation: no stacking
+        return to_numpy(values[0])[None]
+    if isinstance(values[0], np.ndarray):
+        return np.array(values)  # in a third of the time that stacking takes
+    return to_numpy(namespace(values[0]).stack(values))

@@ -1,0 +1,117 @@
+"""The loop: ask, evaluate, tell. Nobody else calls an engine's tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from meco.arrays import Array
+from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Replay, Selection, offered
+from meco.core.engine import Engine
+from meco.core.evaluator import Evaluator
+from meco.problems.evaluation import Evaluation
+
+
+class Recording(Protocol):
+    """Iterations of one search that a device repeats."""
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether arrays lie where the next iteration overwrites them."""
+        ...
+
+    def replay(self) -> bool:
+        """Make the next iteration from a recording; False, and nothing is made, where that is not possible."""
+        ...
+
+
+Recorder = Callable[[Replay, Evaluator, Callable[[], Any]], Recording]
+
+
+class Loop:
+    """One search: an engine and the evaluator of its points.
+
+    step() makes one iteration, run() all of them. Who evaluates elsewhere calls ask() and complete(), or tell() with
+    an evaluation of his own. A recorder lets a device repeat iterations of an engine that offers Replay.
+    """
+
+    def __init__(
+        self, engine: Engine, evaluator: Evaluator, record: Recorder | None = None, traced: bool = True
+    ) -> None:
+        self.engine, self.evaluator, self.traced = engine, evaluator, traced
+        self._selection, self._free = offered(engine, Selection), offered(engine, FreePoints)
+        plain = self._selection is None and self._free is None
+        self._evaluate = evaluator.evaluate if plain else self._evaluate_some
+        self._told, self._after = engine, lambda points: None
+        self._recording: Recording | None = None
+        replay = None if record is None else offered(engine, Replay)
+        if record is not None and replay is not None:
+            self._told, self._after = replay.engine, replay.after
+            self._recording = record(replay, evaluator, self._iterate)
+
+    def run(self, stop: Callable[[], Any] | None = None) -> None:
+        """Iterate until the budget is spent or stop() says so."""
+        own = offered(self.engine, OwnLoop)
+        if own is not None:
+            own.run(self.evaluator, stop)
+        while not self.evaluator.over and own is None:
+            self.step()
+            if stop is not None and stop():
+                break
+        remarks = offered(self.engine, Remarks)
+        if remarks is not None:
+            self.evaluator.history.notes += remarks.said()
+
+    def step(self) -> None:
+        """One iteration, from a recording where there is one."""
+        left = self.evaluator.left
+        if self._recording is None or not self._recording.replay():
+            x = self.ask()
+            self._told.tell(x, self._evaluate(x))
+        self._after(left - self.evaluator.left)
+        self.note()
+
+    def _iterate(self) -> None:
+        x = self._told.ask()
+        self._told.tell(x, self._evaluate(x))
+
+    def _evaluate_some(self, x: Array) -> Evaluation:
+        """What the engine wants evaluated, or looked at for nothing."""
+        if self._free is not None and self._free.free():
+            return self.evaluator.peek(x)
+        return self.evaluator.evaluate(x, None if self._selection is None else self._selection.wanted())
+
+    def ask(self) -> Array:
+        """Candidates to evaluate next: [B, n, D]."""
+        x = self._told.ask()
+        if self.engine.generation == 0:
+            note_if_cut(self.evaluator, x.shape[1])
+        return x
+
+    def complete(self, x: Array) -> Evaluation:
+        """Evaluate the candidates that were asked for, and tell the engine."""
+        ev = self._evaluate(x)
+        self._told.tell(x, ev)
+        self.note()
+        return ev
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Tell the engine of candidates that were evaluated elsewhere; note() follows."""
+        self._told.tell(x, ev)
+
+    def note(self) -> None:
+        """Record where the search is."""
+        if self.traced:
+            overwritten = self._recording is not None and self._recording.overwrites
+            evaluator = self.evaluator
+            evaluator.history.note(evaluator.nfev, self.engine.population, self.engine.trace(), copy=overwritten)
+
+
+def note_if_cut(evaluator: Evaluator, size: int) -> None:
+    """Say in the result that the budget does not reach through the first candidates."""
+    said = (
+        f"the budget of {evaluator.budget} is below the population of {size}: "
+        f"only the first {evaluator.budget} points were evaluated"
+    )
+    if size > evaluator.budget and said not in evaluator.history.notes:
+        evaluator.history.notes.append(said)
