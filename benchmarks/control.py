@@ -32,8 +32,9 @@ from meco.mdp.policy import Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
 from meco.training.holding_search import PROPOSERS
+from meco.training.judging import CONSTANTS
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play
-from meco.training.references import CONSTANTS, NAMES, Pool, make_pool
+from references import NAMES, Pool, make_pool
 
 SEEN = FEATURES[SEARCH_FEATURES].names
 GROUPS = {

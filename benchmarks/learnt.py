@@ -37,9 +37,9 @@ from meco.mdp.network import draw_weights
 from meco.mdp.policy import Choosing, Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
-from meco.training.judging import STEADY, judged
+from meco.training.judging import CONSTANTS, STEADY, judged
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play, read_layout
-from meco.training.references import CONSTANTS, held_at
+from references import held_at
 
 TRAINED = 20  # variables, at most
 CONTROL = Path(__file__).parent / "results" / "control.json"

@@ -17,6 +17,7 @@ from meco.mdp.features import FEATURES
 from meco.mdp.policy import ConstantControls
 from meco.mdp.quantile import Outcomes
 from meco.training import holding_search
+from meco.training.engine_digest import engine_digest
 from meco.training.holding import (
     ALTERNATIVES,
     NEVER,
@@ -28,9 +29,8 @@ from meco.training.holding import (
     score_gains,
 )
 from meco.training.holding_search import HoldingConfig, HoldingSearch, best_on_the_whole
-from meco.training.judging import judged
+from meco.training.judging import CONSTANTS, judged
 from meco.training.matches import Match
-from meco.training.references import CONSTANTS
 from meco.training.regression import basis
 
 SMALL = HoldingConfig(
@@ -151,17 +151,55 @@ def test_kinds_that_control_alike_find_the_same():
     assert (f[:, :, 0] != f[:, :, 1]).any()
 
 
-def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
+def command(folder, *words):
     settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
-    command = ["train", "--preset", "tr", *settings, "--quiet", "--out", str(tmp_path), "--processes", "1"]
-    monkeypatch.setattr("sys.argv", ["meco", *command])
-    assert main(command) == 0
+    return ["train", "--preset", "tr", *settings, "--quiet", "--out", str(folder), "--processes", "1", *words]
+
+
+def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
+    words = command(tmp_path)
+    monkeypatch.setattr("sys.argv", ["meco", *words])
+    assert main(words) == 0
     told = load_policy(tmp_path / "meco-tr.safetensors").metadata
     assert told["kind"] == "choosing"
     assert told["controls"] == ALTERNATIVES.name
+    assert told["engine"] == engine_digest()
     assert told["families"] == {"train": ["bowl-linear"], "choose": ["valley-planes"]}
     assert str(tmp_path) not in told["command"]
     assert told["command"].startswith("meco train --preset tr --set=")
+
+
+def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(tmp_path, capsys):
+    (tmp_path / "old").write_text("of an earlier training")
+    (tmp_path / "meco-tr.training.jsonl").hardlink_to(tmp_path / "old")
+    assert main(command(tmp_path, "--set=rounds=1")) == 0
+    assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["rounds"] == 1
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "old").read_text() == "of an earlier training"
+    assert "choice" in (tmp_path / "meco-tr.training.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "option", ["--epochs=3", "--suite=uav", "--dim=10", "--select", "--save-every=5", "--holdout="]
+)
+def test_an_option_that_the_training_does_not_have_is_refused(capsys, option):
+    assert main(["train", "--preset", "tr", option]) == 2
+    said = f"the preset tr has no {option.partition('=')[0]}; --set changes its settings\n"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("count", [0, -2])
+def test_a_number_of_processes_that_is_none_is_refused(capsys, count):
+    assert main(["train", "--preset", "tr", f"--processes={count}"]) == 2
+    assert f"--processes must be at least 1; got {count}\n" in capsys.readouterr().err
+
+
+def test_settings_that_do_not_exist_are_refused():
+    with pytest.raises(UnknownName, match="did you mean 'runs'"):
+        SMALL.changed({"run": "3"})
+    with pytest.raises(InvalidInput, match="at least 1; got 0"):
+        SMALL.changed({"runs": "0"})
+    assert SMALL.changed({"families": "bowl-linear, valley-planes"}) == SMALL
 
 
 @pytest.mark.parametrize("family", SMALL.families)

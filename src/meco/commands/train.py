@@ -20,7 +20,7 @@ from meco.training.config import INSTANCES, TrainingConfig
 from meco.training.presets import PRESETS, folds, for_seeds, only, without
 from meco.training.record import write_trained
 
-SEARCHES = ("tr", "tr-direct")  # the presets that are no trainings of the paper: from held controls, and direct
+SEARCHES = ("tr",)  # the presets that are no trainings of the paper: from held controls
 OF_PROBLEMS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
 OF_TRAININGS = ("only", "instances", "select", "epochs", "save_every")  # options without a meaning for SEARCHES
 OF_SEARCHES = ("processes", "seconds")  # options without a meaning for other trainings
@@ -56,15 +56,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
     parser.add_argument("--save-every", type=float, help="seconds between checkpoints (default: 30)")
-    parser.add_argument("--processes", type=int, help="processes of the presets for MeCO-TR (default: 1)")
-    parser.add_argument("--seconds", type=float, help="end the presets for MeCO-TR after so long; --resume goes on")
+    parser.add_argument("--processes", type=int, help="processes of the preset for MeCO-TR (default: 1)")
+    parser.add_argument("--seconds", type=float, help="end the preset for MeCO-TR after so long; --resume goes on")
     parser.add_argument("--quiet", action="store_true", help="no progress line")
 
 
 def run(args: argparse.Namespace) -> int:
     if args.preset in SEARCHES:
         return _search(args)
-    _refuse(args, OF_SEARCHES, f"{{}} is an option of the presets {' and '.join(SEARCHES)}")
+    _refuse(args, OF_SEARCHES, f"{{}} is an option of the preset {' and '.join(SEARCHES)}")
     load_extra("torch", "train", "training")
     configs = policies(args)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -83,30 +83,21 @@ def run(args: argparse.Namespace) -> int:
 def _search(args: argparse.Namespace) -> int:
     """Policies of MeCO-TR, one for each seed; their names say which where there are several."""
     from meco.training.holding_search import HoldingConfig, produce_holding
-    from meco.training.produce import produce
-    from meco.training.search_config import SearchConfig
 
     _refuse(args, (*OF_PROBLEMS, *OF_TRAININGS), f"the preset {args.preset} has no {{}}; --set changes its settings")
     processes = 1 if args.processes is None else args.processes
     if processes < 1:
         raise InvalidInput(f"--processes must be at least 1; got {processes}")
-    holds = args.preset == "tr"
-    if holds:
-        load_extra("torch", "train", "learning from held controls")
+    load_extra("torch", "train", "learning from held controls")
     end = None if args.seconds is None else time.monotonic() + args.seconds
     say = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
     with noted() as stop:
         for seed in args.seeds:
-            kind: Any = HoldingConfig if holds else SearchConfig
-            config = kind(seed=seed, device=args.device or "cpu").changed(dict(_pair(t) for t in args.set))
+            config = HoldingConfig(seed=seed, device=args.device or "cpu").changed(dict(_pair(t) for t in args.set))
             config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
             late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
             command = shlex.join(["meco", *_telling(sys.argv[1:])])
-            if holds:
-                done = produce_holding(config, args.out, processes, late, say, command)
-            else:
-                done = produce(config, args.out, processes, args.resume, late, say, command)
-            if not done:
+            if not produce_holding(config, args.out, processes, late, say, command):
                 return STOPPED
     return 0
 

@@ -28,7 +28,6 @@ _HOMES = {
     "Masked": "policy",
     "Policy": "policy",
     "RandomPolicy": "policy",
-    "Squashed": "policy",
     "Weights": "network",
     "find_policy": "resolve",
     "load_policy": "policy_store",

@@ -24,6 +24,7 @@ from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
+from meco.training.engine_digest import engine_digest
 from meco.training.holding import (
     ALTERNATIVES,
     Course,
@@ -37,11 +38,10 @@ from meco.training.holding import (
 from meco.training.judging import Verdict, judged
 from meco.training.matches import Match, crew, drawn_matches, in_lockstep, read_layout
 from meco.training.record import commit
-from meco.training.references import WIDEST
 from meco.training.regression import Regression, Samples, fitted
-from meco.training.search import engine_digest
-from meco.training.search_config import Settings
+from meco.training.settings import Settings
 
+WIDEST = 48  # runs of one game on a CPU: more share their fate with too many others
 HOLDING_REWARDS = ("quantile", "score")
 MARGINS = (0.0, 0.05, 0.1)  # by which what a network values most on the whole is preferred: candidates of the choice
 PROPOSERS = ("models improve", "strategy improves", "who improved last", "strategy behind")
