@@ -301,7 +301,7 @@ def keep(confirm: Path, beyond: Path, trained: str) -> None:
         "what": "final quantiles of MeCO-TR beside constants, its engine's own rule, untrained and random controls: "
         "family, problem, variables, evaluations, then one number for each name, the mean of the runs; a run ahead of "
         "every reference counts 1, as the best reference could",
-        "train": "meco train --preset tr --device cuda --processes 8",
+        "train": "meco train-tr --device cuda --processes 8",
         "trained": trained,
     }
     text = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in parts.items())

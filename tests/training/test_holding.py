@@ -82,7 +82,7 @@ def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
     search = HoldingSearch(replace(SMALL, reward="score"), tmp_path, say=lambda line: None)
     assert search.run()
     assert not search.references
-    with pytest.raises(UnknownName, match="reward of held controls"):
+    with pytest.raises(UnknownName, match="no reward named 'f'"):
         replace(SMALL, reward="f")
 
 
@@ -153,7 +153,7 @@ def test_kinds_that_control_alike_find_the_same():
 
 def command(folder, *words):
     settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
-    return ["train", "--preset", "tr", *settings, "--quiet", "--out", str(folder), "--processes", "1", *words]
+    return ["train-tr", *settings, "--quiet", "--out", str(folder), "--processes", "1", *words]
 
 
 def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
@@ -166,7 +166,7 @@ def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeyp
     assert told["engine"] == engine_digest()
     assert told["families"] == {"train": ["bowl-linear"], "choose": ["valley-planes"]}
     assert str(tmp_path) not in told["command"]
-    assert told["command"].startswith("meco train --preset tr --set=")
+    assert told["command"].startswith("meco train-tr --set=")
 
 
 def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(tmp_path, capsys):
@@ -179,18 +179,9 @@ def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(tmp_path, c
     assert "choice" in (tmp_path / "meco-tr.training.jsonl").read_text()
 
 
-@pytest.mark.parametrize(
-    "option", ["--epochs=3", "--suite=uav", "--dim=10", "--select", "--save-every=5", "--holdout="]
-)
-def test_an_option_that_the_training_does_not_have_is_refused(capsys, option):
-    assert main(["train", "--preset", "tr", option]) == 2
-    said = f"the preset tr has no {option.partition('=')[0]}; --set changes its settings\n"
-    assert said in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("count", [0, -2])
 def test_a_number_of_processes_that_is_none_is_refused(capsys, count):
-    assert main(["train", "--preset", "tr", f"--processes={count}"]) == 2
+    assert main(["train-tr", f"--processes={count}"]) == 2
     assert f"--processes must be at least 1; got {count}\n" in capsys.readouterr().err
 
 
@@ -206,6 +197,13 @@ def test_settings_that_do_not_exist_are_refused():
 def test_a_training_needs_families_to_train_on_and_others_to_choose_on(tmp_path, family):
     with pytest.raises(InvalidInput, match="some to train on and some to choose on"):
         HoldingSearch(replace(SMALL, families=(family,)), tmp_path)
+
+
+def test_one_problem_to_train_on_is_refused_before_anything_runs(tmp_path, capsys):
+    assert main(command(tmp_path, "--set=problems=1")) == 2
+    said = "meco: a training needs at least two problems, one to learn from and one to stop by; got 1\n"
+    assert capsys.readouterr().err == said
+    assert not list(tmp_path.iterdir())
 
 
 def test_with_a_large_margin_a_policy_does_what_is_best_on_the_whole(tmp_path, monkeypatch):

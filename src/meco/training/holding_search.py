@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from meco.mdp.network import Weights, packed, q_values
 from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
+from meco.problems.generated import GENERATED
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.engine_digest import engine_digest
 from meco.training.holding import (
@@ -71,12 +72,16 @@ class HoldingConfig(Settings):
     reward: str = "quantile"  # or "score": what f + nu fell by, much as the paper rewards
     device: str = "cpu"
 
-    least_one = ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width")
+    choices: ClassVar = {"reward": HOLDING_REWARDS}
+    minimums: ClassVar = dict.fromkeys(
+        ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width"), 1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reward not in HOLDING_REWARDS:
-            raise UnknownName("reward of held controls", self.reward, HOLDING_REWARDS)
+        for family in self.families:
+            if family not in GENERATED:
+                raise UnknownName("family of generated problems", family, GENERATED)
         self.places  # noqa: B018 - refuses what cannot be read
 
     @property
@@ -116,6 +121,8 @@ class HoldingSearch:
         self.matches = drawn_matches("train", config.places, config.problems, config.families)
         if not self.matches or not self.judging_matches():
             raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
+        if len(self.matches) < 2:
+            raise InvalidInput("a training needs at least two problems, one to learn from and one to stop by; got 1")
         self.samples: list[Samples] = []
         self.fits: list[Fitted] = []
         self.references: dict[int, Any] = {}  # outcomes of the first round, by match

@@ -1,45 +1,71 @@
-"""Settings of a training on generated problems, which may be given as text."""
+"""Settings of a training as one frozen record, read from text or JSON and checked by one rule each."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.generated import GENERATED
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a training on generated problems, which may be given as text."""
+    """Settings with defaults; a record of them says the least values and the words that it takes."""
 
-    least_one: ClassVar[tuple[str, ...]] = ()  # names of whole numbers above 0
+    minimums: ClassVar[Mapping[str, float]] = {}
+    choices: ClassVar[Mapping[str, Collection[str]]] = {}
 
     def __post_init__(self) -> None:
-        for name in self.least_one:
-            if getattr(self, name) < 1:
-                raise InvalidInput(f"{name} of a policy search must be at least 1; got {getattr(self, name)}")
-        for family in getattr(self, "families", ()):
-            if family not in GENERATED:
-                raise UnknownName("family of generated problems", family, GENERATED)
+        for name, known in self.choices.items():
+            if getattr(self, name) not in known:
+                raise UnknownName(name, getattr(self, name), known)
+        for name, least in self.minimums.items():
+            value = getattr(self, name)
+            if value is not None and not value >= least:
+                raise InvalidInput(f"{name} of a training must be at least {least}; got {value}")
 
-    def changed(self, texts: dict[str, str]) -> Self:
-        """With settings given as text, as on a command line: {"runs": "64", "families": "bowl-linear"}."""
-        known = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name in texts:
-            if name not in known:
-                raise UnknownName("setting of a policy search", name, known)
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """From settings by name, e.g. out of a JSON file; an unknown name is refused."""
+        defaults = cls._defaults(settings)
         try:
-            return replace(self, **{name: _read(known[name], text) for name, text in texts.items()})
-        except ValueError as error:
-            raise InvalidInput(f"a setting of the policy search cannot be read: {error}") from error
+            return cls(**{k: tuple(v) if isinstance(defaults[k], tuple) else v for k, v in settings.items()})
+        except TypeError as error:
+            raise InvalidInput(f"a training setting has the wrong type: {error}") from error
+
+    def changed(self, texts: Mapping[str, str]) -> Self:
+        """With settings given as text, as on a command line: {"memory": "512"}."""
+        defaults = self._defaults(texts)
+        return replace(self, **{name: _read(name, defaults[name], text) for name, text in texts.items()})
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """For JSON; of() takes it back."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
 
+    @classmethod
+    def _defaults(cls, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Every default by name, which tells the type of a setting; a name that does not exist is refused."""
+        defaults = {f.name: f.default for f in fields(cls)}
+        for name in asked:
+            if name not in defaults:
+                raise UnknownName("training setting", name, defaults)
+        return defaults
 
-def _read(default: Any, text: str) -> Any:
+
+def _read(name: str, default: Any, text: str) -> Any:
+    """A value from text, by the type of the setting's default; None stands for an optional whole number."""
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(","))
-    return type(default)(text)
+    if isinstance(default, str):
+        return text
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            raise InvalidInput(f"{name} must be true or false; got {text!r}")
+        return text.lower() == "true"
+    kind = int if default is None or isinstance(default, int) else float
+    try:
+        return None if default is None and text.lower() == "none" else kind(text)
+    except ValueError as error:
+        wanted = "a whole number" if kind is int else "a number"
+        raise InvalidInput(f"{name} must be {wanted}; got {text!r}") from error
