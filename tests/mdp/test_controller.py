@@ -197,23 +197,8 @@ def test_the_words_for_policies_are_the_papers_controls():
     assert_array_equal(held.trace["action"], [0.3] * 4)
 
 
-def test_a_policy_of_the_first_release_is_read_with_its_features_and_controls_named():
-    """meco-10d was written by 0.1, which told feature_version, decoder, grid and clip."""
-    policy = load_policy("meco-10d")
-    assert (policy.features, policy.controls, type(policy)) == ("population-10", "epsilon", Greedy)
-    assert policy.metadata["grid"][3] == 0.3
-
-
-def test_old_names_say_where_they_went():
-    for name, home in (
-        ("GRID", meco.rules.GRID),
-        ("SteeredEpsilon", meco.rules.SteeredEpsilon),
-        ("FEATURE_VERSION", 1),
-    ):
-        with pytest.warns(DeprecationWarning, match=f"meco.mdp.{name} is now"):
-            assert getattr(meco.mdp, name) is home
-    with pytest.raises(AttributeError, match=r'LearnedEpsilon is gone: .* engine="shade" or "maes"'):
-        meco.mdp.LearnedEpsilon
+def test_the_package_lists_its_public_names_alone():
+    assert dir(meco.mdp) == sorted(meco.mdp.__all__)
 
 
 def test_a_device_has_streams_beside_too():

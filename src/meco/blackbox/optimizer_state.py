@@ -30,10 +30,10 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], np.ndarray, li
     try:
         inputs = parse_json(str(state["inputs"]), "the state's inputs")
         check(inputs, {"format": int}, "the state's inputs")
-        if inputs["format"] > STATE_FORMAT:
-            raise DamagedFile(f"the state has format {inputs['format']}; this version reads up to {STATE_FORMAT}")
+        if inputs["format"] != STATE_FORMAT:
+            raise DamagedFile(f"the state has format {inputs['format']}; this version reads {STATE_FORMAT}")
         check(inputs, INPUTS, "the state's inputs")
-        if "sha256" in state and str(state["sha256"]) != seal(state):  # version 0.1 wrote none
+        if str(state["sha256"]) != seal(state):
             raise DamagedFile("the state was changed or damaged: it is not what state() gave")
         values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
         number = np.array(state["number"])

@@ -226,11 +226,8 @@ def _outcomes(ended: Ended) -> list[list[EpisodeOutcome]]:
 
 
 def _same(saved: Any, configs: Sequence[TrainingConfig]) -> bool:
-    """Whether a checkpoint was written with these settings; those that came later had their defaults."""
-    try:
-        return [TrainingConfig.of(c) for c in saved] == list(configs)
-    except (MecoError, TypeError, AttributeError):
-        return False
+    """Whether a checkpoint was written with these settings."""
+    return saved == [c.as_dict() for c in configs]
 
 
 def check_alike(configs: Sequence[TrainingConfig]) -> None:
