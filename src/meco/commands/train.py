@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
 from meco.mdp.policy_store import SUFFIX, load_policy
+from meco.progress_line import ProgressLine
 from meco.signals import noted
 from meco.training.config import INSTANCES, TrainingConfig
 from meco.training.presets import PRESETS, folds, for_seeds, only, without
@@ -119,7 +119,7 @@ def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable
 
     label = group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
     checkpoint = args.out / f"{group[0].name}.checkpoint.npz"
-    report = None if args.quiet else ProgressLine(label)
+    report = None if args.quiet else TrainingLine(label)
     trainer = Trainer(group, checkpoint, args.save_every, report)
     if args.resume and checkpoint.is_file():
         trainer.resume()
@@ -186,24 +186,19 @@ def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], sele
     return found.get("training") == replace(kept, name=name).as_dict()
 
 
-class ProgressLine:
-    """One line that says how far the training is, what it earns and what it does."""
+class TrainingLine:
+    """Says how far the training is, what it earns and what it does."""
 
     BARS = " ▁▂▃▄▅▆▇█"
 
     def __init__(self, label: str) -> None:
-        self.label, self._live = label, sys.stderr.isatty()
-        self._wait, self._last = (0.2 if self._live else 10.0), 0.0
+        self.label, self._line = label, ProgressLine(every=10.0)
 
     def __call__(self, status) -> None:
-        now = time.monotonic()
-        if now - self._last < self._wait and status.played < status.episodes:
-            return
-        self._last = now
-        line = self.line(status)
-        print(f"\r{line}\x1b[K" if self._live else line, end="" if self._live else "\n", file=sys.stderr, flush=True)
+        if self._line.due or status.played == status.episodes:
+            self._line.show(self.text(status))
 
-    def line(self, status) -> str:
+    def text(self, status) -> str:
         """Share done, mean return and loss of the round, the actions taken as bars, time left."""
         many = status.outcomes
         counts = [sum(o.actions[a] for o in many) for a in range(len(many[0].actions))]
@@ -216,8 +211,7 @@ class ProgressLine:
         )
 
     def end(self) -> None:
-        if self._live:
-            print(file=sys.stderr)
+        self._line.end()
 
 
 def _names(text: str) -> tuple[str, ...]:

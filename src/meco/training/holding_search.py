@@ -24,6 +24,7 @@ from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
 from meco.problems.generated import GENERATED
+from meco.process_pool import process_map
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
 from meco.training.engine_digest import engine_digest
 from meco.training.holding import (
@@ -37,7 +38,7 @@ from meco.training.holding import (
     score_gains,
 )
 from meco.training.judging import Verdict, judged
-from meco.training.matches import Match, crew, drawn_matches, in_lockstep, read_layout
+from meco.training.matches import Match, drawn_matches, in_lockstep, read_layout
 from meco.training.record import commit
 from meco.training.regression import Regression, Samples, fitted
 from meco.training.settings import Settings
@@ -245,7 +246,7 @@ def produce_holding(
     config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
 ) -> bool:
     """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
-    with crew(processes) as call:
+    with process_map(processes) as call:
         search = HoldingSearch(config, folder, say)
         say(f"{len(search.matches)} matches to train on")
         if not search.run(call, stop) or stop():

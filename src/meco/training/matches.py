@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +21,6 @@ from meco.problems.problem import Problem
 from meco.streams import DeviceStreams, Streams
 
 Make = Callable[[Task], Engine]  # how a search is built
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Match(NamedTuple):
@@ -157,21 +152,3 @@ def _on_device(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
             steered.count(left - evaluator.left)
 
     return advance
-
-
-@contextmanager
-def crew(processes: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map over tasks, in this process or in several, each with one thread."""
-    if processes <= 1:
-        yield map
-        return
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)  # inherited by the workers
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-    try:
-        yield pool.map
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            os.environ.update({} if value is None else {name: value})
