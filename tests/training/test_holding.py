@@ -199,6 +199,14 @@ def test_a_training_needs_families_to_train_on_and_others_to_choose_on(tmp_path,
         HoldingSearch(replace(SMALL, families=(family,)), tmp_path)
 
 
+@pytest.mark.parametrize("device", ["meta:9:9", "nonsense"])
+def test_a_device_that_cannot_be_used_is_refused_before_anything_runs(tmp_path, capsys, device):
+    assert main(command(tmp_path, f"--set=device={device}")) == 2
+    assert capsys.readouterr().err == (
+        f"meco: torch cannot use the device '{device}' here; train on 'cpu' or on one it lists\n"
+    )
+
+
 def test_one_problem_to_train_on_is_refused_before_anything_runs(tmp_path, capsys):
     assert main(command(tmp_path, "--set=problems=1")) == 2
     said = "meco: a training needs at least two problems, one to learn from and one to stop by; got 1\n"

@@ -10,9 +10,10 @@ from dataclasses import replace
 from functools import partial
 
 from meco.commands.train import STOPPED, configure_any, lasting_words, settings
-from meco.errors import InvalidInput, load_extra
+from meco.errors import InvalidInput
 from meco.signals import noted
 from meco.training.holding_search import HoldingConfig, produce_holding
+from meco.training.settings import check_device
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,6 @@ def run(args: argparse.Namespace) -> int:
     """A policy for each seed; their names say which where there are several."""
     if args.processes < 1:
         raise InvalidInput(f"--processes must be at least 1; got {args.processes}")
-    load_extra("torch", "train", "learning from held controls")
     end = None if args.seconds is None else time.monotonic() + args.seconds
     say = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
     command = shlex.join(["meco", *lasting_words(sys.argv[1:])])
@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
         for seed in args.seeds:
             config = HoldingConfig(seed=seed, device=args.device or "cpu").changed(settings(args))
             config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
+            check_device(config.device)
             if not produce_holding(config, args.out, args.processes, late, say, command):
                 print(f"stopped; the same command goes on with what was played (in {args.out})", file=sys.stderr)
                 return STOPPED

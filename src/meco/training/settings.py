@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import InvalidInput, UnknownName, load_extra
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,15 @@ class Settings:
             if name not in defaults:
                 raise UnknownName("training setting", name, defaults)
         return defaults
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that torch cannot use here."""
+    torch = load_extra("torch", "train", "training")
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+        raise InvalidInput(f"torch cannot use the device {device!r} here; train on 'cpu' or on one it lists") from error
 
 
 def _read(name: str, default: Any, text: str) -> Any:
