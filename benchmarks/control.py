@@ -31,9 +31,11 @@ from meco.mdp.model_search import SEARCH_FEATURES, correcting_shape, steered_sea
 from meco.mdp.policy import Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
+from meco.process_pool import process_map
 from meco.training.holding_search import PROPOSERS
-from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play
-from meco.training.references import CONSTANTS, NAMES, Pool, make_pool
+from meco.training.judging import CONSTANTS
+from meco.training.matches import Match, drawn_matches, in_lockstep, play
+from references import NAMES, Pool, make_pool
 
 SEEN = FEATURES[SEARCH_FEATURES].names
 GROUPS = {
@@ -191,7 +193,7 @@ def main() -> None:
     families = [name for name in args.families.split(",") if name]
     matches = drawn_matches(args.set, places, args.problems, families, args.first)
     seeds = list(range(1, 1 + args.seeds))
-    with crew(args.processes if args.device == "cpu" else 1) as call:
+    with process_map(args.processes if args.device == "cpu" else 1) as call:
         widest = 48 if args.device == "cpu" else 4096
         pool = make_pool(matches, seeds, call, args.device, widest, lambda share: print(f"\r{share:4.0%}", end=""))
         known = reference_quantiles(pool)  # [N, kinds, S]

@@ -37,9 +37,10 @@ from meco.mdp.network import draw_weights
 from meco.mdp.policy import Choosing, Correcting, Masked, Policy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.mdp.resolve import find_policy
-from meco.training.judging import STEADY, judged
-from meco.training.matches import Match, crew, drawn_matches, in_lockstep, play, read_layout
-from meco.training.references import CONSTANTS, held_at
+from meco.process_pool import process_map
+from meco.training.judging import CONSTANTS, STEADY, judged
+from meco.training.matches import Match, drawn_matches, in_lockstep, play, read_layout
+from references import held_at
 
 TRAINED = 20  # variables, at most
 CONTROL = Path(__file__).parent / "results" / "control.json"
@@ -80,7 +81,7 @@ def judge(args: argparse.Namespace) -> None:
         each |= in_part(policy)
     each |= {str(path): find_policy(str(path), [1]) for path in args.also}
     matches = drawn_matches("confirm", read_layout(args.layout), args.problems, args.families)
-    with crew(args.processes) as call:
+    with process_map(args.processes) as call:
         verdict = judged(each, matches, args.seeds, call, args.device)
     rows = np.array([[str(value) for value in match] for match in matches])
     np.savez(args.judged, names=verdict.names, quantiles=verdict.quantiles, matches=rows, **verdict.outcomes._asdict())
@@ -301,7 +302,7 @@ def keep(confirm: Path, beyond: Path, trained: str) -> None:
         "what": "final quantiles of MeCO-TR beside constants, its engine's own rule, untrained and random controls: "
         "family, problem, variables, evaluations, then one number for each name, the mean of the runs; a run ahead of "
         "every reference counts 1, as the best reference could",
-        "train": "meco train --preset tr --device cuda --processes 8",
+        "train": "meco train-tr --device cuda --processes 8",
         "trained": trained,
     }
     text = "".join(f" {json.dumps(key)}: {json.dumps(value)},\n" for key, value in parts.items())

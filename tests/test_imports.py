@@ -9,13 +9,15 @@ import meco
 
 ROOT = Path(meco.__file__).parent
 # What a part of the package may import, besides itself and what everything may.
-ANYWHERE = {"", "arrays", "errors", "registry", "files", "signals"}
+ANYWHERE = {"", "arrays", "errors", "registry", "files", "signals", "process_pool", "progress_line"}
 MAY_IMPORT = {
     "arrays": set(),
     "errors": set(),
     "files": set(),
     "registry": set(),
     "signals": set(),
+    "process_pool": set(),
+    "progress_line": set(),
     "problems": set(),
     "rules": {"problems"},
     "streams": set(),

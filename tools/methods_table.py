@@ -45,7 +45,7 @@ def _row(name: str, record: Method) -> str:
     counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
     facts = (
         f"[{name}]({_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
-        "yes" if record.asked else "", ", ".join(_SHORT[unit] for unit in record.notices if unit in _SHORT),
+        "yes" if record.has_ask else "", ", ".join(_SHORT[unit] for unit in record.notices if unit in _SHORT),
         record.extra or "", f"{record.seconds:g}",
     )  # fmt: skip
     return "| " + " | ".join(facts) + " |"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from meco.mdp.policy_file import SUFFIX, read_policy, save_policy
 from meco.mdp.policy_store import policy_path
-from meco.training.search import engine_digest
+from meco.training.engine_digest import engine_digest
 
 MADE_ANEW = ("name", "digest", "feature_version", "clip", "grid", "library_version")  # by save_policy
 

@@ -20,7 +20,8 @@ COMMANDS = {
     "resume": "continue an interrupted run",
     "watch": "follow a run in a browser",
     "demo": "solve two real problems and show the result",
-    "train": "train a relaxation policy",
+    "train": "train a relaxation policy of MeCO, as the paper does",
+    "train-tr": "train the policy of MeCO-TR, the default",
     "bench": "compare methods on problems",
     "reproduce": "reproduce a table or figure of the paper",
     "report": "write the report page of a results folder",
@@ -113,7 +114,7 @@ def _explained(error: Exception) -> tuple[int, str]:
 
 
 def _module(name: str):
-    return importlib.import_module(f"meco.commands.{name}")
+    return importlib.import_module(f"meco.commands.{name.replace('-', '_')}")
 
 
 if __name__ == "__main__":

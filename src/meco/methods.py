@@ -254,7 +254,7 @@ def run_batch(
     """Runs in lockstep, one for each stream."""
     with np.errstate(all="ignore"):  # ours, whatever the caller set
         evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device)
-        engine = build_engine(method, Task.of(evaluator.source, budget, draw), **options)
+        engine = build_engine(method, Task.of(evaluator, draw), **options)
         record = recorder(draw) if Replay in METHODS[method].offers else None
         Loop(engine, evaluator, record).run(None if watch is None else lambda: watch(evaluator))
         return evaluator.results(method, draw.seeds)

@@ -27,8 +27,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.api import minimize
 from meco.core.engine import Engine, Task
-from meco.errors import MecoError
 from meco.core.evaluator import Evaluator
+from meco.errors import MecoError
 from meco.methods import METHODS, build_engine, solve
 from meco.problems.problem import Problem
 from meco.results import RunResult
@@ -52,7 +52,7 @@ class Subject:
 
     def engine(self, problem: Problem) -> Engine:
         """Its engine, before anything was evaluated."""
-        task = Task.of(Evaluator(problem, self.budget), Streams([1]))
+        task = Task.of(Evaluator.on(problem, self.budget), Streams([1]))
         return build_engine(METHODS.resolve(self.method), task, **self.options)
 
 
@@ -219,10 +219,10 @@ def is_what_its_record_says(subject: Subject) -> None:
     try:
         first = engine.ask()
     except MecoError:
-        assert not record.asked, "the record says that it can be asked, and it cannot"
+        assert not record.has_ask, "the record says that it can be asked, and it cannot"
         size = getattr(engine, "size", None)
     else:
-        assert record.asked, "the record says that it cannot be asked, and it can"
+        assert record.has_ask, "the record says that it cannot be asked, and it can"
         assert first.shape[::2] == (1, problem.dim), "ask() gives candidates [B, n, D]"
         size = first.shape[1]
     if record.population is not None and "pop_size" not in subject.options:

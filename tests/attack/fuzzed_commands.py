@@ -74,6 +74,7 @@ def other(draw):
         ["reproduce", text or "none"],
         ["train", "--preset", text or "none"],
         ["train", "--set", text],
+        ["train-tr", "--set", f"layout={text}"],
         ["train", "--dim", draw.choice(("x", "-1", "0"))],
         ["demo", "--budget", draw.choice(("x", "-3", "0")), "--output", "demo"],
         [*BENCH, "--problem", text or "none", "--executor", "serial"],
@@ -144,10 +145,11 @@ def dangerous(words):
     called = next((w for w in words if not w.startswith("-")), "")
     if called == "solve":
         return not any(words[i : i + 2] == ["--budget", b] for i in range(len(words)) for b in SMALL)
-    if called in ("bench", "reproduce", "train", "demo", "data"):
+    if called in ("bench", "reproduce", "train", "train-tr", "demo", "data"):
         asked = {"bench": "--budget", "demo": "--budget"}.get(called)
         real = {"reproduce": "all", "train": "10d", "data": "fetch"}.get(called)
-        return (asked is not None and asked not in words) or real in words or (called == "train" and len(words) < 3)
+        short = called in ("train", "train-tr") and len(words) < 3
+        return (asked is not None and asked not in words) or real in words or short
     return False
 
 

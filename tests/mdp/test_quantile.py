@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.mdp.quantile import Outcomes, quantile, rewards, telling
+from meco.mdp.quantile import Outcomes, quantile
 
 
 def results(*pairs):
@@ -64,18 +64,3 @@ def test_many_runs_and_moments_at_once_equal_one_at_a_time():
         together[1, 4],
         quantile(Outcomes(*(part[1, 4] for part in runs)), Outcomes(*(part[1, 4] for part in references))),
     )
-
-
-def test_rewards_sum_to_the_final_quantile():
-    q = np.array([[0.2, 0.5, 0.4], [0.0, 1.5, 1.2]])
-    assert_allclose(rewards(q), [[0.2, 0.3, -0.1], [0.0, 1.5, -0.3]])
-    assert_allclose(rewards(q).sum(axis=-1), q[:, -1])
-
-
-def test_problems_whose_seeds_differ_more_than_their_controls_are_dropped():
-    controls = np.array([0, 0, 0, 1, 1, 1])
-    by_control = results(*[(f, 0) for f in (1, 2, 3, 11, 12, 13)])
-    by_seed = results(*[(f, 0) for f in (1, 12, 3, 11, 2, 13)])
-    all_equal = results(*[(5, 0)] * 6)
-    many = Outcomes(*(np.stack(parts) for parts in zip(by_control, by_seed, all_equal)))
-    assert_array_equal(telling(many, controls), [True, False, False])

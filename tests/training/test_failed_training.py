@@ -121,15 +121,3 @@ def test_a_changed_checkpoint_is_refused(tmp_path):
         write_checkpoint(tmp_path / "c.npz", {**arrays, name: arrays[name][..., :1]}, state)
         with pytest.raises(DamagedFile, match="does not hold this training"):
             Trainer([quick()], tmp_path / "c.npz").resume()
-
-
-def test_a_checkpoint_without_its_settings_is_refused_in_a_line(tmp_path):
-    from meco.errors import InvalidInput
-    from meco.training.checkpoint import write_checkpoint
-    from meco.training.search import PolicySearch
-    from meco.training.search_config import SearchConfig
-
-    search = PolicySearch(SearchConfig(), tmp_path)
-    write_checkpoint(search.checkpoint, {}, {"engine": search.digest})
-    with pytest.raises(InvalidInput, match="other settings"):
-        search.resume()

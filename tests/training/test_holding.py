@@ -17,6 +17,7 @@ from meco.mdp.features import FEATURES
 from meco.mdp.policy import ConstantControls
 from meco.mdp.quantile import Outcomes
 from meco.training import holding_search
+from meco.training.engine_digest import engine_digest
 from meco.training.holding import (
     ALTERNATIVES,
     NEVER,
@@ -28,9 +29,8 @@ from meco.training.holding import (
     score_gains,
 )
 from meco.training.holding_search import HoldingConfig, HoldingSearch, best_on_the_whole
-from meco.training.judging import judged
+from meco.training.judging import CONSTANTS, judged
 from meco.training.matches import Match
-from meco.training.references import CONSTANTS
 from meco.training.regression import basis
 
 SMALL = HoldingConfig(
@@ -82,7 +82,7 @@ def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
     search = HoldingSearch(replace(SMALL, reward="score"), tmp_path, say=lambda line: None)
     assert search.run()
     assert not search.references
-    with pytest.raises(UnknownName, match="reward of held controls"):
+    with pytest.raises(UnknownName, match="no reward named 'f'"):
         replace(SMALL, reward="f")
 
 
@@ -151,23 +151,67 @@ def test_kinds_that_control_alike_find_the_same():
     assert (f[:, :, 0] != f[:, :, 1]).any()
 
 
-def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
+def command(folder, *words):
     settings = [f"--set={k}={','.join(map(str, v)) if isinstance(v, list) else v}" for k, v in SMALL.as_dict().items()]
-    command = ["train", "--preset", "tr", *settings, "--quiet", "--out", str(tmp_path), "--processes", "1"]
-    monkeypatch.setattr("sys.argv", ["meco", *command])
-    assert main(command) == 0
+    return ["train-tr", *settings, "--quiet", "--out", str(folder), "--processes", "1", *words]
+
+
+def test_the_command_writes_a_policy_that_says_how_it_was_made(tmp_path, monkeypatch):
+    words = command(tmp_path)
+    monkeypatch.setattr("sys.argv", ["meco", *words])
+    assert main(words) == 0
     told = load_policy(tmp_path / "meco-tr.safetensors").metadata
     assert told["kind"] == "choosing"
     assert told["controls"] == ALTERNATIVES.name
+    assert told["engine"] == engine_digest()
     assert told["families"] == {"train": ["bowl-linear"], "choose": ["valley-planes"]}
     assert str(tmp_path) not in told["command"]
-    assert told["command"].startswith("meco train --preset tr --set=")
+    assert told["command"].startswith("meco train-tr --set=")
+
+
+def test_a_quiet_training_says_nothing_and_replaces_an_old_log_whole(tmp_path, capsys):
+    (tmp_path / "old").write_text("of an earlier training")
+    (tmp_path / "meco-tr.training.jsonl").hardlink_to(tmp_path / "old")
+    assert main(command(tmp_path, "--set=rounds=1")) == 0
+    assert load_policy(tmp_path / "meco-tr.safetensors").metadata["training"]["rounds"] == 1
+    assert capsys.readouterr().err == ""
+    assert (tmp_path / "old").read_text() == "of an earlier training"
+    assert "choice" in (tmp_path / "meco-tr.training.jsonl").read_text()
+
+
+@pytest.mark.parametrize("count", [0, -2])
+def test_a_number_of_processes_that_is_none_is_refused(capsys, count):
+    assert main(["train-tr", f"--processes={count}"]) == 2
+    assert f"--processes must be at least 1; got {count}\n" in capsys.readouterr().err
+
+
+def test_settings_that_do_not_exist_are_refused():
+    with pytest.raises(UnknownName, match="did you mean 'runs'"):
+        SMALL.changed({"run": "3"})
+    with pytest.raises(InvalidInput, match="at least 1; got 0"):
+        SMALL.changed({"runs": "0"})
+    assert SMALL.changed({"families": "bowl-linear, valley-planes"}) == SMALL
 
 
 @pytest.mark.parametrize("family", SMALL.families)
 def test_a_training_needs_families_to_train_on_and_others_to_choose_on(tmp_path, family):
     with pytest.raises(InvalidInput, match="some to train on and some to choose on"):
         HoldingSearch(replace(SMALL, families=(family,)), tmp_path)
+
+
+@pytest.mark.parametrize("device", ["meta:9:9", "nonsense"])
+def test_a_device_that_cannot_be_used_is_refused_before_anything_runs(tmp_path, capsys, device):
+    assert main(command(tmp_path, f"--set=device={device}")) == 2
+    assert capsys.readouterr().err == (
+        f"meco: torch cannot use the device '{device}' here; train on 'cpu' or on one it lists\n"
+    )
+
+
+def test_one_problem_to_train_on_is_refused_before_anything_runs(tmp_path, capsys):
+    assert main(command(tmp_path, "--set=problems=1")) == 2
+    said = "meco: a training needs at least two problems, one to learn from and one to stop by; got 1\n"
+    assert capsys.readouterr().err == said
+    assert not list(tmp_path.iterdir())
 
 
 def test_with_a_large_margin_a_policy_does_what_is_best_on_the_whole(tmp_path, monkeypatch):

@@ -83,7 +83,6 @@ def test_the_best_of_several_seeds_is_kept_under_the_plain_name(tmp_path, capsys
         (["--set", "epochs"], "--set takes NAME=VALUE"),
         (["--preset", "10d", "--holdout", "C01"], "a preset says what to train; leave out --holdout"),
         (["--preset", "10d", "--dim", "10"], "a preset says what to train; leave out --dim"),
-        (["--preset", "10d", "--seconds", "9"], "--seconds is an option of the presets tr and tr-direct"),
         (["--preset", "10d", "--only", "meco-11d"], "did you mean 'meco-10d'"),
     ],
 )

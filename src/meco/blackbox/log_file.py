@@ -39,7 +39,6 @@ HEAD = struct.Struct("<QIHHIII")
 FIRST = struct.Struct(FRAME.format + HEAD.format[1:])  # of a call's frame, in one piece
 CHECK = struct.Struct("<I")
 VALUE = struct.Struct("<d")
-HEADER_1 = struct.Struct("<8sHHIIIII")  # of version 0.1
 CALL, NAMES = 1, 2
 PATIENCE = 0.05  # seconds that a record may wait for company before it is handed to the system
 LARGEST_FILE = 1 << 32  # bytes
@@ -188,18 +187,14 @@ class LogContent(NamedTuple):
     entries: list[Entry]
     names: list[Names]
     damaged: int = 0
-    format: int = FORMAT
 
 
 def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
-    """Every intact record; facts of run.json say how wide the records of format 1 are."""
+    """Every intact record; with the facts of run.json, those that its run can have made."""
     content = _content(path)
-    new = content.startswith(HEADER)
-    if facts is not None and facts["format"] == 1 and not new:
-        return _read_format_1(content, facts)
     entries: dict[int, Entry] = {}
     names: list[Names] = [((), ())]
-    damaged = int(bool(content) and not new)
+    damaged = int(bool(content) and not content.startswith(HEADER))
     for kind, block in _frames(content):
         entry = _decoded(block, names, facts) if kind == CALL else None
         found = _named(block) if kind == NAMES else None
@@ -236,32 +231,3 @@ def _frames(content: bytes) -> Iterator[tuple[int, bytes]]:
             at = content.find(MARK, at + 1)
             if at < 0:
                 return
-
-
-def _read_format_1(content: bytes, facts: dict[str, Any]) -> LogContent:
-    """The log of version 0.1: records of one size for all, with p and q in the file's head and names in run.json."""
-    named = facts.get("constraints") or {"ineq": [], "eq": []}
-    head = HEADER_1.unpack_from(content) if len(content) >= HEADER_1.size else ()
-    whole = bool(head) and head[6] == zlib.crc32(HEADER_1.pack(*head[:6], 0, 0))
-    dim, p, q = head[3:6] if whole else (len(facts["inputs"]["lower"]), len(named["ineq"]), len(named["eq"]))
-    size = 16 + 8 * (dim + 1 + p + q) + 8
-    if dim != len(facts["inputs"]["lower"]) or size > max(len(content), 1 << 16):
-        return LogContent([], [], 1, format=1)
-    names: Names = tuple(named["ineq"]), tuple(named["eq"])
-    if (len(names[0]), len(names[1])) != (p, q):
-        names = ("",) * p, ("",) * q
-    entries: dict[int, Entry] = {}
-    damaged = int(not whole)
-    for start in range(len(HEADER), len(content), size):
-        record = content[start : start + size]
-        if len(record) < size or zlib.crc32(record[:-8]) != int.from_bytes(record[-8:], "little"):
-            damaged += 1
-            continue
-        number, batch, fault, attempt = struct.unpack_from("<QIHH", record)
-        if number >= facts["inputs"]["budget"] or fault not in Fault.__members__.values():
-            damaged += 1
-            continue
-        values = np.frombuffer(record[16:-8], dtype="<f8").astype(np.float64)
-        x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
-        entries.setdefault(number, Entry(number, batch, attempt, Fault(fault), x, f, g, h, *names))
-    return LogContent(list(entries.values()), [], damaged, format=1)

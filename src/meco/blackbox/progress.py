@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from meco.progress_line import clock
+
 if TYPE_CHECKING:
     from meco.blackbox.session import Session
 
@@ -95,10 +97,3 @@ def situation(session: Session, elapsed: float) -> dict[str, str]:
         "failed": str(sum(session.log.faults.values())),
         "time left": clock(left),
     }
-
-
-def clock(seconds: float) -> str:
-    """Seconds as people write them."""
-    whole = int(seconds + 0.5)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    return f"{hours}:{minutes:02d}:{whole % 60:02d}" if hours else f"{minutes}:{whole % 60:02d}"

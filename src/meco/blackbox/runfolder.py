@@ -33,7 +33,6 @@ from meco.files.atomic import DRAFT, write_bytes, write_json
 from meco.files.lock import Lock
 from meco.files.plain import check_plain, read_plain
 from meco.files.safetensors import LARGEST_FILE
-from meco.methods import METHODS
 
 CLOCK = struct.Struct("<Qdd")
 FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
@@ -112,12 +111,8 @@ class RunFolder:
                 f"the log {place} was damaged: what was in {found.damaged} places of it is dropped, "
                 f"{len(found.entries)} are intact"
             )
-        if found.damaged or found.format != FORMAT:
             write_log(place, found.entries, self.fsync)
             found = read_log(place)
-        if self.facts["format"] != FORMAT:
-            self.facts["format"] = FORMAT
-            write_facts(self.path, self.facts, self.fsync)
         self.log_file = LogFile(place, found.names, self.fsync)
         return found.entries
 
@@ -259,11 +254,9 @@ def _folder(given: Any) -> Path:
 def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:
     """Refuse a folder that this run cannot continue bit for bit, and say what can be done with it."""
     made = known["versions"]["meco"]
-    moved = made.startswith("0.1") and not METHODS[known["inputs"]["method"]].lockstep
-    if moved or made.split(".")[:2] not in (["0", "1"], meco.__version__.split(".")[:2]):
-        method = f" of {known['inputs']['method']}" if moved else ""
+    if made.split(".")[:2] != meco.__version__.split(".")[:2]:
         raise InvalidInput(
-            f"the run{method} in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for "
+            f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for "
             "bit: start a new run with evaluated=<that folder>"
         )
     for key in sorted({*known["inputs"], *inputs}):

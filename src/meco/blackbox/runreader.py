@@ -52,7 +52,6 @@ FACTS = {
     ),
     "threads": Maybe(int),
     "other_threads": Maybe([int]),  # with which the run went on
-    "constraints": Maybe({"ineq": [str], "eq": [str]}),  # of version 0.1
 }
 
 
@@ -71,10 +70,10 @@ def read_facts(path: Path) -> dict[str, Any] | None:
         raise InvalidInput(f"{str(path)!r:.60} is no folder: {error.strerror}") from error
     facts = read_json(file)
     check(facts, {"format": int, "versions": {"meco": str}}, str(file))
-    if facts["format"] > FORMAT:
+    if facts["format"] != FORMAT:
         raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
     check(facts, FACTS, str(file))
-    if SEAL in facts and facts.pop(SEAL) != _seal(facts):  # version 0.1 wrote none
+    if facts.pop(SEAL, None) != _seal(facts):
         raise DamagedFile(f"{file} was changed or damaged: it is not what the run wrote")
     if len(facts["inputs"]["lower"]) != len(facts["inputs"]["upper"]) or facts["inputs"]["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")

@@ -7,11 +7,12 @@ import os
 
 import numpy as np
 
+from meco.process_pool import THREAD_VARIABLES
+
 ASKED = (  # what libraries of linear algebra call the question
     "scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads", "openblas_get_num_threads64_",
     "openblas_get_num_threads", "MKL_Get_Max_Threads", "bli_thread_get_num_threads",
 )  # fmt: skip
-SAID = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "OMP_NUM_THREADS")
 
 
 def blas_threads() -> int | None:
@@ -25,5 +26,5 @@ def blas_threads() -> int | None:
         if question is not None:
             question.restype = ctypes.c_int
             return int(question()) or None
-    given = (os.environ.get(name, "").partition(",")[0] for name in SAID)
+    given = (os.environ.get(name, "").partition(",")[0] for name in THREAD_VARIABLES)
     return next((int(text) for text in given if text.isdigit() and int(text) > 0), None)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from meco.experiments.run.threads import single_threaded
+    from meco.process_pool import use_one_thread
 
-    single_threaded()
+    use_one_thread()
     from meco.experiments.plan.paper import PAPER
     from meco.experiments.run.campaign import add_options
 

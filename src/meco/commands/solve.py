@@ -6,22 +6,21 @@ import argparse
 import json
 import re
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from meco.blackbox.progress import clock
 from meco.blackbox.request import read_bounds
 from meco.blackbox.runfolder import Checkpoint
 from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
-from meco.errors import InvalidInput
 from meco.core.evaluator import Evaluator
+from meco.errors import InvalidInput
 from meco.methods import DEFAULT, solve
 from meco.problems.problem import Problem
+from meco.progress_line import ProgressLine, clock
 from meco.results import RunResult
 from meco.signals import noted, terminated_like_interrupted
 
@@ -215,22 +214,17 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
 
 
 class Watch:
-    """One line that tells how far the runs are: in place on a terminal, now and then elsewhere."""
+    """Tells how far the runs are, and whether they are to stop."""
 
     def __init__(self, stop: Callable[[], bool], quiet: bool) -> None:
-        self.stop, self.quiet = stop, quiet
-        self.begun = self.last = time.monotonic()
-        self.live, self.drawn = sys.stderr.isatty(), False
+        self.stop, self.quiet, self.line = stop, quiet, ProgressLine(every=2.0, live_every=0.1)
 
     def __call__(self, evaluator: Evaluator) -> bool:
-        now = time.monotonic()
-        if not self.quiet and now - self.last >= (0.1 if self.live else 2.0):
-            self.last, self.drawn = now, True
-            line = self._line(evaluator, now - self.begun)
-            print(f"\r\033[K{line}" if self.live else line, end="" if self.live else "\n", file=sys.stderr, flush=True)
+        if not self.quiet and self.line.due:
+            self.line.show(self._text(evaluator, self.line.elapsed))
         return self.stop()
 
-    def _line(self, evaluator: Evaluator, elapsed: float) -> str:
+    def _text(self, evaluator: Evaluator, elapsed: float) -> str:
         spent, budget = int(evaluator.nfev.max()), evaluator.budget
         held = evaluator.history.feasible_best.host()
         feasible = held.feasible[:, 0]
@@ -243,8 +237,7 @@ class Watch:
 
     def close(self) -> None:
         """Clear the line."""
-        if self.live and self.drawn:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        self.line.clear()
 
 
 def _record(r: RunResult) -> dict[str, Any]:

@@ -1,12 +1,11 @@
-"""meco train: train policies, one or many in lockstep."""
+"""meco train: train policies of MeCO as the paper does, one or many in lockstep."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
 import sys
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,25 +14,21 @@ from typing import Any
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
 from meco.mdp.policy_store import SUFFIX, load_policy
+from meco.progress_line import ProgressLine
 from meco.signals import noted
 from meco.training.config import INSTANCES, TrainingConfig
 from meco.training.presets import PRESETS, folds, for_seeds, only, without
 from meco.training.record import write_trained
 
-SEARCHES = ("tr", "tr-direct")  # the presets that are no trainings of the paper: from held controls, and direct
 OF_PROBLEMS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
-OF_TRAININGS = ("only", "instances", "select", "epochs", "save_every")  # options without a meaning for SEARCHES
-OF_SEARCHES = ("processes", "seconds")  # options without a meaning for other trainings
-STOPPED = 130  # exit code after a clean stop that --resume can continue
-# options with a value that do not change the result
+STOPPED = 130  # exit code after a clean stop that can be continued
+# options with a value that do not change the policy
 NOT_OF_THE_POLICY = ("--out", "--only", "--save-every", "--processes", "--seconds")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to train")
-    what.add_argument(
-        "--preset", help=f"a training of the paper: {', '.join(PRESETS)}; or {' or '.join(SEARCHES)}, for MeCO-TR"
-    )
+    what.add_argument("--preset", help=f"a training of the paper: {', '.join(PRESETS)}")
     what.add_argument("--suite", help="problems to train on (default: cec2017)")
     what.add_argument("--dim", type=int, help="number of variables (default: 10)")
     what.add_argument(
@@ -44,27 +39,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--only", type=_names, help="train these of the policies only, by name")
     how = parser.add_argument_group("how")
     how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
-    how.add_argument("--seeds", type=_numbers, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
-    how.add_argument(
-        "--select", action="store_true", default=None, help="keep only the seed that is best on the training problems"
-    )
+    how.add_argument("--select", action="store_true", help="keep only the seed that is best on the training problems")
     how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
-    how.add_argument("--device", help="cpu or cuda (default: cpu)")
-    how.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other training setting")
-    parser.add_argument(
-        "--out", type=Path, default=Path("policies"), help="folder for the policies (default: policies)"
-    )
+    configure_any(how)
     parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
-    parser.add_argument("--save-every", type=float, help="seconds between checkpoints (default: 30)")
-    parser.add_argument("--processes", type=int, help="processes of the presets for MeCO-TR (default: 1)")
-    parser.add_argument("--seconds", type=float, help="end the presets for MeCO-TR after so long; --resume goes on")
-    parser.add_argument("--quiet", action="store_true", help="no progress line")
+    parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
+
+
+def configure_any(group: Any) -> None:
+    """Options of every training."""
+    group.add_argument("--seeds", type=_numbers, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
+    group.add_argument("--device", help="cpu or cuda (default: cpu)")
+    group.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other training setting")
+    group.add_argument("--out", type=Path, default=Path("policies"), help="folder of the policies (default: policies)")
+    group.add_argument("--quiet", action="store_true", help="no progress line")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.preset in SEARCHES:
-        return _search(args)
-    _refuse(args, OF_SEARCHES, f"{{}} is an option of the presets {' and '.join(SEARCHES)}")
     load_extra("torch", "train", "training")
     configs = policies(args)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -80,37 +71,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _search(args: argparse.Namespace) -> int:
-    """Policies of MeCO-TR, one for each seed; their names say which where there are several."""
-    from meco.training.holding_search import HoldingConfig, produce_holding
-    from meco.training.produce import produce
-    from meco.training.search_config import SearchConfig
-
-    _refuse(args, (*OF_PROBLEMS, *OF_TRAININGS), f"the preset {args.preset} has no {{}}; --set changes its settings")
-    processes = 1 if args.processes is None else args.processes
-    if processes < 1:
-        raise InvalidInput(f"--processes must be at least 1; got {processes}")
-    holds = args.preset == "tr"
-    if holds:
-        load_extra("torch", "train", "learning from held controls")
-    end = None if args.seconds is None else time.monotonic() + args.seconds
-    say = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
-    with noted() as stop:
-        for seed in args.seeds:
-            kind: Any = HoldingConfig if holds else SearchConfig
-            config = kind(seed=seed, device=args.device or "cpu").changed(dict(_pair(t) for t in args.set))
-            config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
-            late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
-            command = shlex.join(["meco", *_telling(sys.argv[1:])])
-            if holds:
-                done = produce_holding(config, args.out, processes, late, say, command)
-            else:
-                done = produce(config, args.out, processes, args.resume, late, say, command)
-            if not done:
-                return STOPPED
-    return 0
-
-
 def policies(args: argparse.Namespace) -> list[TrainingConfig]:
     """The trainings that the options ask for."""
     make = _maker(args)
@@ -121,14 +81,15 @@ def policies(args: argparse.Namespace) -> list[TrainingConfig]:
         configs = for_seeds(make, args.seeds)
     changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
     changes = {k: v for k, v in changes.items() if v is not None}
-    texts = dict(_pair(text) for text in args.set)
-    configs = [replace(c, **changes).changed(texts) for c in configs]
+    configs = [replace(c, **changes).changed(settings(args)) for c in configs]
     return configs if args.only is None else only(configs, args.only)
 
 
 def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
     if args.preset:
-        _refuse(args, OF_PROBLEMS, "a preset says what to train; leave out {}")
+        given = [f"--{name.replace('_', '-')}" for name in OF_PROBLEMS if getattr(args, name) is not None]
+        if given:
+            raise InvalidInput(f"a preset says what to train; leave out {given[0]}")
         return partial(_of_preset, args.preset)
     suite, dim = args.suite or "cec2017", 10 if args.dim is None else args.dim
     name = args.name or f"{suite}-{dim}d"
@@ -136,13 +97,6 @@ def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
         return partial(folds, name, suite=suite, dim=dim)
     problems = without(suite, args.holdout or ())
     return lambda seed: [TrainingConfig(name=name, suite=suite, dim=dim, problems=problems, seed=seed)]
-
-
-def _refuse(args: argparse.Namespace, options: Iterable[str], said: str) -> None:
-    """Say of the first of these options that was given, if any was, that it has no meaning here."""
-    given = [f"--{name.replace('_', '-')}" for name in options if getattr(args, name) is not None]
-    if given:
-        raise InvalidInput(said.format(given[0]))
 
 
 def _of_preset(name: str, seed: int) -> list[TrainingConfig]:
@@ -165,8 +119,8 @@ def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable
 
     label = group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
     checkpoint = args.out / f"{group[0].name}.checkpoint.npz"
-    report = None if args.quiet else ProgressLine(label)
-    trainer = Trainer(group, checkpoint, 30.0 if args.save_every is None else args.save_every, report)
+    report = None if args.quiet else TrainingLine(label)
+    trainer = Trainer(group, checkpoint, args.save_every, report)
     if args.resume and checkpoint.is_file():
         trainer.resume()
     done = trainer.run(stop)
@@ -191,10 +145,10 @@ def _kept(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
 
 def command_for(arguments: Sequence[str], name: str) -> str:
     """The command that makes this one policy again, whatever was trained beside it."""
-    return shlex.join(["meco", *_telling(arguments), "--only", name])
+    return shlex.join(["meco", *lasting_words(arguments), "--only", name])
 
 
-def _telling(arguments: Sequence[str]) -> list[str]:
+def lasting_words(arguments: Sequence[str]) -> list[str]:
     """The words of a command that change the policy; where it is written and how long that may take are left out."""
     words, rest = [], list(arguments)
     while rest:
@@ -232,24 +186,19 @@ def _is_done(folder: Path, name: str, candidates: Sequence[TrainingConfig], sele
     return found.get("training") == replace(kept, name=name).as_dict()
 
 
-class ProgressLine:
-    """One line that says how far the training is, what it earns and what it does."""
+class TrainingLine:
+    """Says how far the training is, what it earns and what it does."""
 
     BARS = " ▁▂▃▄▅▆▇█"
 
     def __init__(self, label: str) -> None:
-        self.label, self._live = label, sys.stderr.isatty()
-        self._wait, self._last = (0.2 if self._live else 10.0), 0.0
+        self.label, self._line = label, ProgressLine(every=10.0)
 
     def __call__(self, status) -> None:
-        now = time.monotonic()
-        if now - self._last < self._wait and status.played < status.episodes:
-            return
-        self._last = now
-        line = self.line(status)
-        print(f"\r{line}\x1b[K" if self._live else line, end="" if self._live else "\n", file=sys.stderr, flush=True)
+        if self._line.due or status.played == status.episodes:
+            self._line.show(self.text(status))
 
-    def line(self, status) -> str:
+    def text(self, status) -> str:
         """Share done, mean return and loss of the round, the actions taken as bars, time left."""
         many = status.outcomes
         counts = [sum(o.actions[a] for o in many) for a in range(len(many[0].actions))]
@@ -262,8 +211,7 @@ class ProgressLine:
         )
 
     def end(self) -> None:
-        if self._live:
-            print(file=sys.stderr)
+        self._line.end()
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -272,6 +220,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in _names(text))
+
+
+def settings(args: argparse.Namespace) -> dict[str, str]:
+    """What --set gives, by name."""
+    return dict(_pair(text) for text in args.set)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -15,14 +15,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meco.arrays import Array, asarray_like, namespace
 from meco.core.limits import KnownLimits
-from meco.core.source import Source
 from meco.problems.evaluation import Evaluation
 from meco.rules.rule import Population, Progress
 from meco.streams import Streams
+
+if TYPE_CHECKING:
+    from meco.core.evaluator import Evaluator
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,13 @@ class Task:
     limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
 
     @classmethod
-    def of(cls, source: Source, budget: int, rng: Streams, x0: Array | None = None) -> Task:
-        """The task behind a source of values."""
+    def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
+        """The task behind an evaluator."""
+        source = evaluator.source
         strictest = dict.fromkeys(source.strictest)
         return cls(
             source.box.dim,
-            budget,
+            evaluator.budget,
             rng,
             source.box.lower,
             source.box.upper,

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from meco.arrays import Array, namespace, to_numpy
-from meco.engines.de.shade import Shade
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.engines.de.shade import Shade
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
-from meco.core.evaluator import Evaluator
 from meco.mdp.controller import Controller
 from meco.mdp.controls import relaxation
 from meco.mdp.features import FEATURES, Seen
@@ -89,9 +90,10 @@ class Episode:
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng, self._evaluator = self._world()
         self.engine = self._build(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
+        self._loop = Loop(self.engine, self._evaluator, traced=False)
         controls = relaxation(self.rule.decoder.name, self.rule.decoder)
         self._controller = Controller(self.engine, FEATURES["population-10"], controls)
-        self.keys = [p.name for p in self._evaluator.problems]
+        self.keys = list(self._evaluator.source.names)
         self._advance()
         self.best_objective, self._first_score = self.now.f_best, self.score
         self._known = self._given(self._references())
@@ -105,7 +107,7 @@ class Episode:
     def _world(self) -> tuple[Streams, Evaluator]:
         """Where the chance of new runs comes from, and what evaluates them."""
         rng = Streams(self.seeds, self._xp, self._device)
-        return rng, Evaluator(self.problem, self.budget, rng.runs, self._xp, self._device)
+        return rng, Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
 
     def step(self, actions: Any) -> tuple[Array, Array, Array]:
         """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
@@ -155,7 +157,7 @@ class Episode:
     @property
     def x(self) -> Array:
         """The present population in the problem's units: [B, N, D]."""
-        return self._evaluator.to_box(self.population.x)
+        return self._evaluator.box.to_box(self.population.x)
 
     @property
     def f(self) -> Array:
@@ -175,7 +177,7 @@ class Episode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.score_best.held
+        held = self._evaluator.history.score_best.held
         assert held is not None
         return held.key.minor[:, 0]
 
@@ -187,13 +189,13 @@ class Episode:
         return StepSummary(*self.now, score=self.score, first_score=self._first_score)
 
     def _advance(self) -> None:
-        x = self.engine.ask()
-        self.engine.tell(x, self._evaluator.evaluate(x))
+        self._loop.step()
         self.s = self._controller.observe()  # features of the present population, [B, 10]
 
     def _record(self) -> None:
         if self._traced:
-            self._evaluator.note(self.engine.population, {**self._controller.trace(), **self.engine.trace()})
+            traced = {**self._controller.trace(), **self.engine.trace()}
+            self._evaluator.history.note(self._evaluator.nfev, self.engine.population, traced)
 
     def _finish(self) -> None:
         self._record()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from meco.engines import ENGINES
 from meco.core.engine import Engine, Task
+from meco.engines import ENGINES
 from meco.mdp.controller import Controlled
 from meco.mdp.controls import DECODED, set_of
 from meco.mdp.policy import Policy

@@ -44,11 +44,6 @@ class NetworkShape(NamedTuple):
         s, h, a = self
         return Weights((s, h), (h,), (h, a), (a,))
 
-    @property
-    def parameters(self) -> int:
-        """Numbers P in one network."""
-        return (self.features + 1) * self.hidden + (self.hidden + 1) * self.outputs
-
 
 PAPER = NetworkShape.of(FEATURES["population-10"], CONTROLS["epsilon"])  # 10-64-11
 
@@ -87,13 +82,6 @@ def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER) -> Weigh
 def stack(networks: Iterable[Weights]) -> Weights:
     """Several networks as one with a leading axis."""
     return Weights(*(np.stack(parts) for parts in zip(*networks, strict=True)))
-
-
-def unpacked(vectors: Array, shape: NetworkShape) -> Weights:
-    """Networks whose numbers lie in rows [..., P], in the order w1, b1, w2, b2."""
-    ends = np.cumsum([int(np.prod(sizes)) for sizes in shape.layers])
-    parts = (vectors[..., end - int(np.prod(sizes)) : end] for end, sizes in zip(ends, shape.layers))
-    return Weights(*(part.reshape(*vectors.shape[:-1], *sizes) for part, sizes in zip(parts, shape.layers)))
 
 
 def packed(weights: Weights) -> np.ndarray:

@@ -30,7 +30,6 @@ __all__ = [
     "Masked",
     "Policy",
     "RandomPolicy",
-    "Squashed",
     "Weights",
     "q_values",
     "side_by_side",
@@ -95,18 +94,6 @@ class Greedy(NetworkPolicy):
     def act(self, s: Array, u: Array) -> Array:
         values = self.outputs(s)  # a sigmoid would not change the order
         return values.argmax(axis=-1) if isinstance(values, np.ndarray) else namespace(s).argmax(values, axis=-1)
-
-
-class Squashed(NetworkPolicy):
-    """One output for each control, squashed into the control's range."""
-
-    @staticmethod
-    def width(controls: ControlSet) -> int:
-        return len(controls.controls)
-
-    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        share = self.outputs(s, "sigmoid")
-        return {c.name: c.low + (c.high - c.low) * share[:, k] for k, c in enumerate(controls.controls)}
 
 
 class Correcting(NetworkPolicy):
@@ -232,7 +219,7 @@ class Masked(Policy):
 
 
 KINDS: Registry[type[NetworkPolicy]] = Registry(
-    "kind of policy", {"greedy": Greedy, "squashed": Squashed, "correcting": Correcting, "choosing": Choosing}
+    "kind of policy", {"greedy": Greedy, "correcting": Correcting, "choosing": Choosing}
 )
 
 

@@ -47,7 +47,7 @@ def _checked(path: Path, size: int, changed: int) -> NetworkPolicy:
     weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
     if metadata["digest"] != digest(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
-    if metadata.pop(SEAL, None) not in (None, seal(json.loads(texts["policy"]))):  # version 0.1 wrote none
+    if metadata.pop(SEAL, None) != seal(json.loads(texts["policy"])):
         raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
     return KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
 
@@ -61,7 +61,8 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     """
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
     told = {key: value for key, value in (metadata or {}).items() if key != SEAL}
-    record = translated({**DEFAULTS, **told, "digest": digest(numbers)})
+    record = {**DEFAULTS, **told, "digest": digest(numbers)}
+    record.setdefault("controls", set_of(record.get("decoder", "geometric")))
     features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
     record |= {
         "feature_version": features.version,
@@ -69,7 +70,8 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
         "grid": [list(row) for row in controls.grid],
     }
     if controls.name in DECODED:
-        record = {"delta": DECODERS[DECODED[controls.name]].delta, **record}
+        decoder = DECODED[controls.name]
+        record = {"delta": DECODERS[decoder].delta, **record, "decoder": decoder}
     record["library_version"] = meco.__version__
     record.pop("name", None)  # the file's name is its name
     record[SEAL] = seal(record)
@@ -92,16 +94,6 @@ def seal(record: Mapping[str, Any]) -> str:
 def digest(weights: Weights) -> str:
     """sha256 of the numbers of a network."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(w, "<f8").tobytes() for w in weights)).hexdigest()
-
-
-def translated(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record with its features, controls and kind by name; those of 0.1 told the decoder of the one control."""
-    named = dict(record)
-    if "controls" not in named:
-        named["controls"] = set_of(named.get("decoder", "geometric"))
-    if named["controls"] in DECODED:
-        named["decoder"] = DECODED[named["controls"]]
-    return {"features": DEFAULTS["features"], "kind": DEFAULTS["kind"], **named}
 
 
 def hidden_units(tensors: Mapping[str, np.ndarray]) -> int:
@@ -138,9 +130,6 @@ def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
     def one_of(name: str, known: Any) -> None:
         expect(name, isinstance(record.get(name), str) and record[name] in known, f"one of {', '.join(known)}")
 
-    if "controls" not in record:
-        one_of("decoder", DECODERS)
-    record = translated(record)
     one_of("features", FEATURES)
     one_of("controls", CONTROLS)
     one_of("kind", KINDS)
@@ -160,8 +149,6 @@ def _check_sets(record: dict[str, Any], source: str, expect: Any) -> None:
             f"this library computes version {features.version}"
         )
     expect("clip", record.get("clip") == features.bound, f"{features.bound}")
-    rows = list(map(list, controls.grid))
-    flat = [row[0] for row in rows]  # 0.1 kept the values of its one control
-    expect("grid", record.get("grid") in (rows, flat), f"the grid of {controls.name!r}")
+    expect("grid", record.get("grid") == list(map(list, controls.grid)), f"the grid of {controls.name!r}")
     if controls.name in DECODED:
         expect("delta", isinstance(delta, (int, float)) and 0.0 < delta < float("inf"), "a positive number")

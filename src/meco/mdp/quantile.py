@@ -90,31 +90,3 @@ def quantile(run: Outcomes, references: Outcomes) -> np.ndarray:
     worse, tied = compared(mine, theirs)
     q = np.mean(worse + 0.5 * tied, axis=-1)
     return np.where(np.all(worse, axis=-1), 1.0 + beyond(mine, theirs), q)
-
-
-def telling(references: Outcomes, controls: np.ndarray) -> np.ndarray:
-    """Problems whose controls differ more than their seeds: results [..., R] under controls [R] -> [...].
-
-    One-way analysis of variance on the references' mid-ranks among each other: the variance between controls must
-    exceed what seeds alone would make it. Where all results tie, nothing can be learnt either.
-    """
-    theirs = level(references)
-    each = Outcomes(*(np.moveaxis(part, -1, 0) for part in references))  # [R, ...]
-    ranks = np.stack([_mid_rank(Outcomes(*(part[r] for part in each)), theirs) for r in range(len(controls))], axis=-1)
-    kinds = np.unique(controls)
-    middle = np.stack([ranks[..., controls == k].mean(axis=-1) for k in kinds], axis=-1)
-    sizes = np.array([np.sum(controls == k) for k in kinds])
-    between = np.sum(sizes * (middle - ranks.mean(axis=-1, keepdims=True)) ** 2, axis=-1) / (len(kinds) - 1)
-    place = np.searchsorted(kinds, controls)
-    within = np.sum((ranks - middle[..., place]) ** 2, axis=-1) / max(1, len(controls) - len(kinds))
-    return (between > within) & (between > 0.0)
-
-
-def _mid_rank(one: Outcomes, all_of_them: Level) -> np.ndarray:
-    worse, tied = compared(level(one), all_of_them)
-    return np.mean(worse + 0.5 * tied, axis=-1)
-
-
-def rewards(quantiles: np.ndarray) -> np.ndarray:
-    """Changes of the quantile from moment to moment [..., T]; before the first it is 0, so they sum to the last."""
-    return np.diff(quantiles, axis=-1, prepend=0.0)

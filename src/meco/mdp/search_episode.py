@@ -9,10 +9,11 @@ import numpy as np
 
 from meco.arrays import Array, namespace, to_numpy
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.engines.es.maes import native_size
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput
-from meco.core.evaluator import Evaluator
 from meco.mdp.controller import Controller
 from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES
@@ -70,11 +71,12 @@ class SearchEpisode:
         """Evaluate the first points and give the features s [B, 29]; the same seeds unless new ones come."""
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng = Streams(self.seeds, self._xp, self._device)
-        self._evaluator = Evaluator(self.problem, self.budget, rng.runs, self._xp, self._device)
+        self._evaluator = Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
         self.engine = TrustRegionES(Task.of(self._evaluator, rng), **self._options)
+        self._loop = Loop(self.engine, self._evaluator, traced=False)
         self._controller = Controller(self.engine, self.features, self.controls)
-        self.keys = [p.name for p in self._evaluator.problems]
-        ev = self._turn()
+        self.keys = list(self._evaluator.source.names)
+        ev = self._iterate()
         self._measure = self._first_points(ev) if self.references is None else self.references
         self.quantile = np.zeros(rng.runs)
         self._over = self._evaluator.left == 0
@@ -97,18 +99,17 @@ class SearchEpisode:
         self._controller.steer(values)
         due = self.pace * ((self.budget - self._evaluator.left) // self.pace + 1)
         while self._evaluator.left and self.budget - self._evaluator.left < due:
-            self._turn()
+            self._iterate()
         self._over = self._evaluator.left == 0
         before, self.quantile = self.quantile, self._standing()
         self.s = self._controller.observe()
         return self.s, self.quantile - before, np.full(len(self.seeds), self._over)
 
-    def _turn(self) -> Evaluation:
+    def _iterate(self) -> Evaluation:
+        evaluator = self._evaluator
         with np.errstate(all="ignore"):
-            x = self.engine.ask()
-            ev = self._evaluator.evaluate(x)
-            self.engine.tell(x, ev)
-        self._evaluator.note(None, {**self._controller.trace(), **self.engine.trace()})
+            ev = self._loop.complete(self._loop.ask())
+        evaluator.history.note(evaluator.nfev, None, {**self._controller.trace(), **self.engine.trace()})
         return ev
 
     def _first_points(self, ev: Evaluation) -> Outcomes:
@@ -118,7 +119,7 @@ class SearchEpisode:
 
     def _standing(self) -> np.ndarray:
         """The present quantile of each run, among the references at the next tenth: [B]."""
-        held = self._evaluator.feasible_best.host()
+        held = self._evaluator.history.feasible_best.host()
         tenth = max(0, -(-TENTHS * (self.budget - self._evaluator.left) // self.budget) - 1)
         among = Outcomes(*(part[:, tenth] for part in self._measure))
         return quantile(Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0]), among)
@@ -152,12 +153,12 @@ class SearchEpisode:
     @property
     def x(self) -> Array:
         """All points so far that the models know, in the problem's units: [B, n, D]."""
-        return self._evaluator.to_box(self.engine.seen.x)
+        return self._evaluator.box.to_box(self.engine.seen.x)
 
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.score_best.held
+        held = self._evaluator.history.score_best.held
         assert held is not None
         return held.key.minor[:, 0]
 

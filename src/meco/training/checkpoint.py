@@ -34,7 +34,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise MissingData(f"there is no checkpoint {path}; start the training without resuming")
     try:
         arrays = read_npz(path, str(path), LARGEST_CONTENT)
-        if SEAL in arrays and arrays.pop(SEAL).tobytes() != _seal(arrays):  # version 0.1 wrote none
+        if arrays.pop(SEAL).tobytes() != _seal(arrays):
             raise DamagedFile("it is not what the training wrote")
         state = parse_json(arrays.pop(STATE).tobytes(), STATE)
         check(state, {"format": int}, STATE)

@@ -22,8 +22,9 @@ import numpy as np
 
 from meco.arrays import Array, asarray_like, namespace, to_numpy
 from meco.core.engine import Task
-from meco.device.graphs import Turns
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.device.graphs import recorder
 from meco.mdp.controls import CONTROLS, ControlSet
 from meco.mdp.model_search import steered_search
 from meco.mdp.policy import Policy
@@ -99,19 +100,11 @@ def played(game: Game) -> Course:
     runs = len(game.matches)
     rng: Any = Streams(game.seeds) if game.device == "cpu" else DeviceStreams(game.seeds[0], runs, game.device)
     policy = Following(game.policies, game.plan, game.writes)
-    evaluator = Evaluator([m.problem for m in game.matches], game.matches[0].budget, runs, rng.xp, rng.device)
-    steered = steered_search(policy, Task.of(evaluator, rng))
-    turns = None if game.device == "cpu" else Turns(steered.engine, evaluator)
+    evaluator = Evaluator.on([m.problem for m in game.matches], game.matches[0].budget, runs, rng.xp, rng.device)
+    loop = Loop(steered_search(policy, Task.of(evaluator, rng)), evaluator, recorder(rng), traced=False)
     with np.errstate(all="ignore"):
-        while evaluator.left:
-            left = evaluator.left
-            if turns is None:
-                x = steered.ask()
-                steered.tell(x, evaluator.evaluate(x))
-            else:
-                turns.advance(1)
-                steered.count(left - evaluator.left)
-    held = evaluator.feasible_best.host()
+        loop.run()
+    held = evaluator.history.feasible_best.host()
     final = Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0])
     return Course(final, _at_changes(policy.states, game.plan.change) if game.writes else np.zeros((runs, 0)))
 
@@ -164,5 +157,5 @@ def score_gains(final: Outcomes, matches: Sequence[Match]) -> np.ndarray:
 
 def _score_of_the_middle(match: Match) -> float:
     """f + nu of the first point that a search evaluates."""
-    ev = Evaluator([match.problem], 1, 1).evaluate(np.full((1, 1, match.dim), 0.5))
+    ev = Evaluator.on([match.problem], 1, 1).evaluate(np.full((1, 1, match.dim), 0.5))
     return float(ev.f[0, 0] + ev.nu[0, 0])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,10 @@ from meco.mdp.network import Weights, packed, q_values
 from meco.mdp.policy import Choosing
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.mdp.quantile import Outcomes
+from meco.problems.generated import GENERATED
+from meco.process_pool import process_map
 from meco.training.checkpoint import read_checkpoint, write_checkpoint
+from meco.training.engine_digest import engine_digest
 from meco.training.holding import (
     ALTERNATIVES,
     Course,
@@ -35,13 +38,12 @@ from meco.training.holding import (
     score_gains,
 )
 from meco.training.judging import Verdict, judged
-from meco.training.matches import Match, crew, drawn_matches, in_lockstep, read_layout
+from meco.training.matches import Match, drawn_matches, in_lockstep, read_layout
 from meco.training.record import commit
-from meco.training.references import WIDEST
 from meco.training.regression import Regression, Samples, fitted
-from meco.training.search import engine_digest
-from meco.training.search_config import Settings
+from meco.training.settings import Settings
 
+WIDEST = 48  # runs of one game on a CPU: more share their fate with too many others
 HOLDING_REWARDS = ("quantile", "score")
 MARGINS = (0.0, 0.05, 0.1)  # by which what a network values most on the whole is preferred: candidates of the choice
 PROPOSERS = ("models improve", "strategy improves", "who improved last", "strategy behind")
@@ -71,12 +73,16 @@ class HoldingConfig(Settings):
     reward: str = "quantile"  # or "score": what f + nu fell by, much as the paper rewards
     device: str = "cpu"
 
-    least_one = ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width")
+    choices: ClassVar = {"reward": HOLDING_REWARDS}
+    minimums: ClassVar = dict.fromkeys(
+        ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width"), 1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.reward not in HOLDING_REWARDS:
-            raise UnknownName("reward of held controls", self.reward, HOLDING_REWARDS)
+        for family in self.families:
+            if family not in GENERATED:
+                raise UnknownName("family of generated problems", family, GENERATED)
         self.places  # noqa: B018 - refuses what cannot be read
 
     @property
@@ -116,6 +122,8 @@ class HoldingSearch:
         self.matches = drawn_matches("train", config.places, config.problems, config.families)
         if not self.matches or not self.judging_matches():
             raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
+        if len(self.matches) < 2:
+            raise InvalidInput("a training needs at least two problems, one to learn from and one to stop by; got 1")
         self.samples: list[Samples] = []
         self.fits: list[Fitted] = []
         self.references: dict[int, Any] = {}  # outcomes of the first round, by match
@@ -238,7 +246,7 @@ def produce_holding(
     config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
 ) -> bool:
     """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
-    with crew(processes) as call:
+    with process_map(processes) as call:
         search = HoldingSearch(config, folder, say)
         say(f"{len(search.matches)} matches to train on")
         if not search.run(call, stop) or stop():

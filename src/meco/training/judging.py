@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from meco.mdp.policy import Policy, RandomPolicy
 from meco.mdp.quantile import Outcomes, quantile
 from meco.training.holding import NEVER, Game, Plan, played
 from meco.training.matches import Match, in_lockstep
-from meco.training.references import CONSTANTS
 
+CONSTANTS = tuple(product((0.0, 0.3, 0.5, 0.9), (0.0, 0.3, 0.9)))  # theta and share
 STEADY = tuple(f"theta {theta:g}, share {share:g}" for theta, share in CONSTANTS)
 FIRST_SEED = 12345
 

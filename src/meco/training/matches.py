@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from multiprocessing import get_context
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.arrays import Array, to_numpy
 from meco.core.engine import Engine, Task
-from meco.device.graphs import Turns
-from meco.errors import InvalidInput
 from meco.core.evaluator import Evaluator
-from meco.mdp.controller import Controlled
+from meco.core.loop import Loop
+from meco.device.graphs import recorder
+from meco.errors import InvalidInput
 from meco.mdp.quantile import TENTHS, Outcomes
 from meco.problems.generated import GENERATED, MissionFamily, make_batch
 from meco.problems.problem import Problem
 from meco.streams import DeviceStreams, Streams
 
 Make = Callable[[Task], Engine]  # how a search is built
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Match(NamedTuple):
@@ -124,54 +119,13 @@ def play(matches: Sequence[Match], seeds: Sequence[int], make: Make, copies: int
     rng = Copies(streams, copies)
     budget = matches[0].budget
     with np.errstate(all="ignore"):
-        evaluator = Evaluator([m.problem for m in matches] * copies, budget, rng.runs, rng.xp, rng.device)
-        engine = make(Task.of(evaluator, rng))  # type: ignore[arg-type]
-        advance = _one_by_one(engine, evaluator) if device == "cpu" else _on_device(engine, evaluator)
+        evaluator = Evaluator.on([m.problem for m in matches] * copies, budget, rng.runs, rng.xp, rng.device)
+        loop = Loop(make(Task.of(evaluator, rng)), evaluator, recorder(rng), traced=False)  # type: ignore[arg-type]
         found: list[list[np.ndarray]] = []
         while evaluator.left:
-            advance()
+            loop.step()
             while len(found) < TENTHS * (budget - evaluator.left) // budget:
-                held = evaluator.feasible_best.held
+                held = evaluator.history.feasible_best.held
                 assert held is not None
                 found.append([to_numpy(part)[:, 0].copy() for part in (held.f, held.nu, held.feasible)])
     return Outcomes(*(np.stack(parts, axis=-1) for parts in zip(*found)))
-
-
-def _one_by_one(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
-    def advance() -> None:
-        x = engine.ask()
-        engine.tell(x, evaluator.evaluate(x))
-
-    return advance
-
-
-def _on_device(engine: Engine, evaluator: Evaluator) -> Callable[[], None]:
-    """Turns of the engine alone may be recorded; a controller decides between them."""
-    steered = engine if isinstance(engine, Controlled) else None
-    turns = Turns(engine if steered is None else steered.engine, evaluator)
-
-    def advance() -> None:
-        left = evaluator.left
-        turns.advance(1)
-        if steered is not None:
-            steered.count(left - evaluator.left)
-
-    return advance
-
-
-@contextmanager
-def crew(processes: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map over tasks, in this process or in several, each with one thread."""
-    if processes <= 1:
-        yield map
-        return
-    before = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(ONE_THREAD)  # inherited by the workers
-    pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-    try:
-        yield pool.map
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            os.environ.update({} if value is None else {name: value})

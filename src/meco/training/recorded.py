@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from meco.device.graphs import can_repeat, recording
 from meco.core.evaluator import Evaluator
+from meco.device.graphs import can_repeat, recording
+from meco.device.indexed_problems import IndexedProblems
 from meco.mdp.episode import Episode
 from meco.streams import Streams
 from meco.training.agents import Agents, RoundPlan, play
-from meco.training.chosen_problems import ChosenProblems
 from meco.training.config import TrainingConfig
 from meco.training.curriculum import EpisodePlan
 from meco.training.prepared_streams import PreparedStreams
@@ -29,15 +29,15 @@ from meco.training.rounds import Ended, PlainRounds, Rounds
 class ChosenEpisode(Episode):
     """Episodes whose problems and random numbers lie on the device."""
 
-    def __init__(self, evaluator: ChosenProblems, rng: PreparedStreams, which: Tensor, **options: Any) -> None:
-        super().__init__(evaluator.problems, rng.seeds, **options)
-        self._chosen = evaluator, rng, which
+    def __init__(self, problems: IndexedProblems, rng: PreparedStreams, which: Tensor, **options: Any) -> None:
+        super().__init__(problems.problems, rng.seeds, **options)
+        self._chosen = problems, rng, which
 
     def _world(self) -> tuple[Streams, Evaluator]:
-        evaluator, rng, which = self._chosen
+        problems, rng, which = self._chosen
         rng.rewind()
-        evaluator.begin(which)
-        return rng, evaluator
+        problems.choose(which)
+        return rng, Evaluator(problems, self.budget)
 
     def _checked(self, actions: Any) -> Any:
         return actions  # of a grid; to look at them would wait for the device
@@ -50,7 +50,7 @@ class RecordedRounds(Rounds):
         super().__init__(configs, agents)
         runs, xp, device = len(agents) * agents.episodes, self.options["xp"], agents.device
         suite = self.suite()
-        self._evaluator = ChosenProblems([*suite.values()], runs, self.options["budget"], xp, device)
+        self._problems = IndexedProblems([*suite.values()], runs, xp, device)
         self._numbers = {key: number for number, key in enumerate(suite)}
         self._rng = PreparedStreams(runs, xp, device)
         self._which = torch.zeros(runs, dtype=torch.int64, device=device)
@@ -86,7 +86,7 @@ class RecordedRounds(Rounds):
         return graph, ended
 
     def _play(self, plan: RoundPlan) -> Ended:
-        episode = ChosenEpisode(self._evaluator, self._rng, self._which, references=self._known, **self.options)
+        episode = ChosenEpisode(self._problems, self._rng, self._which, references=self._known, **self.options)
         played = play(episode, self.agents, plan)
         return Ended(played, episode.best_objective, episode.score)
 

@@ -27,6 +27,7 @@ from meco.training.ddqn import one_thread
 from meco.training.network import layers
 from meco.training.recorded import rounds_of
 from meco.training.rounds import Ended, Rounds
+from meco.training.settings import check_device
 
 # what policies in one batch must have in common
 SHARED = (
@@ -226,11 +227,8 @@ def _outcomes(ended: Ended) -> list[list[EpisodeOutcome]]:
 
 
 def _same(saved: Any, configs: Sequence[TrainingConfig]) -> bool:
-    """Whether a checkpoint was written with these settings; those that came later had their defaults."""
-    try:
-        return [TrainingConfig.of(c) for c in saved] == list(configs)
-    except (MecoError, TypeError, AttributeError):
-        return False
+    """Whether a checkpoint was written with these settings."""
+    return saved == [c.as_dict() for c in configs]
 
 
 def check_alike(configs: Sequence[TrainingConfig]) -> None:
@@ -244,12 +242,7 @@ def check_alike(configs: Sequence[TrainingConfig]) -> None:
     names = [c.name for c in configs]
     if len(set(names)) < len(names):
         raise InvalidInput(f"policies trained together need different names; got {', '.join(names)}")
-    try:
-        torch.zeros(1, device=configs[0].device)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
-        raise InvalidInput(
-            f"torch cannot use the device {configs[0].device!r} here; train on 'cpu' or on one it lists"
-        ) from error
+    check_device(configs[0].device)
 
 
 def lockstep_groups(configs: Sequence[TrainingConfig]) -> list[list[TrainingConfig]]:

@@ -11,8 +11,8 @@ from meco.experiments.report import svg
 from meco.experiments.report.figure import MUTED, Figure, Panel
 from meco.experiments.report.headline import Headline, headline
 from meco.experiments.report.table import Cell, Column, Table, to_html
-from meco.experiments.run.progress import clock
 from meco.experiments.run.results import Results
+from meco.progress_line import clock
 
 if TYPE_CHECKING:
     from meco.experiments.report.report import Section

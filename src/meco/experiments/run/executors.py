@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import multiprocessing
 import os
 import re
-import signal
-import threading
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import CancelledError, Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 from meco.errors import InvalidInput, MecoError, UnknownName, load_extra
-from meco.experiments.run.threads import ONE_THREAD
+from meco.process_pool import ONE_THREAD, ProcessPool
 
-GRACE_SECONDS = 1  # how long a worker may take to end
 REACH_SECONDS = 10  # how long a scheduler may take to answer
 
 
@@ -65,22 +61,14 @@ class Workers:
 
 
 class ProcessWorkers(Workers):
-    """Processes of this machine, each with one thread."""
+    """Processes of this machine."""
 
     name = "processes"
     lost = (BrokenProcessPool,)
     shared_fate = True
 
     def __init__(self, count: int) -> None:
-        self._count = count
-        self._before = {k: os.environ.get(k) for k in ONE_THREAD}
-        os.environ.update(ONE_THREAD)  # inherited by the workers; this process has read its own already
-        self._others = {p.pid for p in multiprocessing.active_children()}
-        self._start()
-
-    def _start(self) -> None:
-        fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks and BLAS threads
-        self._pool = ProcessPoolExecutor(self.count, mp_context=fresh, initializer=settle_in)
+        self._count, self._pool = count, ProcessPool(count)
 
     @property
     def window(self) -> int:
@@ -95,39 +83,10 @@ class ProcessWorkers(Workers):
             return future
 
     def renew(self) -> None:
-        self._end()
-        self._start()
+        self._pool.renew()
 
     def close(self, now: bool = False) -> None:
-        if now:
-            self._end()
-        self._pool.shutdown(wait=not now, cancel_futures=True)
-        for key, value in self._before.items():
-            os.environ.pop(key, None)
-            os.environ.update({} if value is None else {key: value})
-
-    def _end(self) -> None:
-        ours = [p for p in multiprocessing.active_children() if p.pid not in self._others]
-        for process in ours:
-            process.terminate()
-        for process in ours:
-            process.join(GRACE_SECONDS)
-            process.kill()  # a library in the middle of its work may not have heard
-        self._pool.shutdown(wait=False, cancel_futures=True)
-
-
-def settle_in() -> None:
-    """In a worker: leave Ctrl-C to the coordinator, and end when the coordinator is no more."""
-    with contextlib.suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+        self._pool.close(now)
 
 
 class DaskWorkers(Workers):

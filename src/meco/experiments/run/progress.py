@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from typing import TextIO
 
 from meco.experiments.run.groups import RunGroup
+from meco.progress_line import ProgressLine, clock
 
 
 class CampaignProgress:
@@ -16,10 +15,7 @@ class CampaignProgress:
         self, tasks: list[RunGroup], done: int, workers: int, quiet: bool = False, out: TextIO | None = None
     ) -> None:
         self.total, self.done, self.workers = done + sum(len(t.runs) for t in tasks), done, workers
-        self._out = sys.stderr if out is None else out
-        self._quiet = quiet
-        self._live = self._out.isatty()
-        self._begin = self._shown = time.monotonic()
+        self._line, self._quiet = ProgressLine(every=15.0, out=out), quiet
         self._left: dict[str, float] = {}  # guessed seconds still to do, by method
         for task in tasks:
             self._left[task.method] = self._left.get(task.method, 0.0) + task.guess
@@ -46,22 +42,13 @@ class CampaignProgress:
         return work / max(self.workers, 1)
 
     def show(self, last: bool = False) -> None:
-        """One line, rewritten on a terminal, written now and then to a file."""
-        now = time.monotonic()
-        if self._quiet or (not last and now - self._shown < (0.2 if self._live else 15.0)):
+        """The line, where it is time for one."""
+        if self._quiet or not (last or self._line.due):
             return
-        self._shown = now
         left = self.seconds_left()
-        text = f"{self.done}/{self.total} runs, {clock(now - self._begin)} so far"
+        text = f"{self.done}/{self.total} runs, {clock(self._line.elapsed)} so far"
         if self.done < self.total and left is not None:
             text += f", about {clock(left)} left"
-        end = "\n" if last or not self._live else ""
-        self._out.write(("\r\x1b[K" if self._live else "") + text + end)
-        self._out.flush()
-
-
-def clock(seconds: float) -> str:
-    """Seconds as 0:42, 12:05 or 3:07:00."""
-    whole = round(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+        self._line.show(text)
+        if last:
+            self._line.end()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,16 +12,13 @@ import numpy as np
 from meco.arrays import asarray_like
 from meco.core.engine import Engine, Task
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.errors import InvalidInput
 from meco.mdp.model_search import steered_search
 from meco.mdp.policy import RandomPolicy
-from meco.mdp.quantile import Outcomes, quantile, telling
-from meco.training.checkpoint import read_checkpoint, write_checkpoint
+from meco.mdp.quantile import Outcomes, quantile
+from meco.training.judging import CONSTANTS, STEADY
 from meco.training.matches import Make, Match, in_lockstep, play
 
-THETAS, SHARES = (0.0, 0.3, 0.5, 0.9), (0.0, 0.3, 0.9)
-CONSTANTS = tuple(product(THETAS, SHARES))
-NAMES = (*(f"theta {theta:g}, share {share:g}" for theta, share in CONSTANTS), "own rule", "random")
+NAMES = (*STEADY, "own rule", "random")
 RULE = len(CONSTANTS)
 WIDEST = 48  # runs of one task; more share their fate with too many others
 
@@ -70,23 +65,6 @@ class Pool:
         """Quantiles of runs [M, 10] on the matches at these places: [M, 10]."""
         return quantile(runs, Outcomes(*(part[list(places)] for part in self.outcomes)))
 
-    def kept(self, places: Iterable[int]) -> Pool:
-        """Some of the matches only."""
-        chosen = list(places)
-        return Pool([self.matches[i] for i in chosen], Outcomes(*(p[chosen] for p in self.outcomes)), self.controls)
-
-    def telling(self) -> Pool:
-        """Those whose controls differ more than their seeds; random controls are no constant and do not count."""
-        steady = self.controls < len(NAMES) - 1
-        final = Outcomes(*(part[:, -1, steady] for part in self.outcomes))
-        return self.kept(np.flatnonzero(telling(final, self.controls[steady])))
-
-    def scores(self) -> np.ndarray:
-        """Mean final quantile of each kind of control over the matches, in the order of NAMES."""
-        final = Outcomes(*(part[:, -1] for part in self.outcomes))
-        each = [quantile(Outcomes(*(part[:, r] for part in final)), final) for r in range(len(self.controls))]
-        return np.array([np.mean([each[r] for r in np.flatnonzero(self.controls == k)]) for k in range(len(NAMES))])
-
 
 def make_pool(
     matches: Sequence[Match],
@@ -118,18 +96,3 @@ def make_pool(
         np.stack([np.stack([found[i, k, s][n] for k, s in order], -1) for i in range(len(matches))]) for n in range(3)
     ]
     return Pool(list(matches), Outcomes(*stacked), np.array([k for k, _ in order]))
-
-
-def write_pool(path: Path, pool: Pool, facts: dict[str, Any]) -> None:
-    """Keep a pool with what it was made by."""
-    arrays = {**pool.outcomes._asdict(), "controls": pool.controls}
-    write_checkpoint(path, arrays, {"matches": [list(m) for m in pool.matches], "facts": facts})
-
-
-def read_pool(path: Path, facts: dict[str, Any]) -> Pool:
-    """A pool that was made by the same engine from the same matches and seeds."""
-    arrays, state = read_checkpoint(path)
-    if state.get("facts") != facts:
-        raise InvalidInput(f"{path} holds references of another engine or of other problems; delete it")
-    outcomes = Outcomes(*(arrays[name] for name in Outcomes._fields))
-    return Pool([Match(*m) for m in state["matches"]], outcomes, arrays["controls"])

@@ -1,4 +1,4 @@
-"""Runs that a device gives their problems: by numbers in an array, where the host would sort them by problem."""
+"""Evaluates every problem for every run and gathers by index, so that a recording fits any choice of problems."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 import torch
 
 from meco.arrays import Array
-from meco.core.evaluator import Evaluator
+from meco.core.batching import ProblemBatch
+from meco.core.source import Beside, Values
 from meco.problems.problem import Problem
-from meco.results import Incumbent, feasibility_first, objective_plus_violation
 
 LANES = 12  # formulas at a time; small kernels leave most of a device idle, but the gain levels off
 
@@ -39,30 +39,42 @@ class Lanes:
             main.wait_stream(stream)
 
 
-class ChosenProblems(Evaluator):
-    """Every problem is evaluated for all runs, and each run takes the values of its own.
+class IndexedProblems:
+    """A source that evaluates every problem for every run and gathers by index.
 
-    That is the same computation whichever problems are chosen, for as many times the arithmetic as there are
-    problems: of use where runs are few and a device has plenty of it. begin() chooses them.
+    The computation, and so a recording of it, is the same whichever problems are chosen, for as many times the
+    arithmetic as there are problems: of use where runs are few and a device has plenty of it. choose() chooses them.
     """
 
-    def __init__(self, problems: Sequence[Problem], runs: int, budget: int, xp: Any, device: Any) -> None:
-        super().__init__(problems, budget, len(problems), xp, device)
-        self.runs = runs
-        self._of_each = {k: v for k, v in vars(self).items() if k in self.placed and v is not None and v.shape[0] > 1}
-        self._columns = self._index(value_columns([(p.n_ineq, p.n_eq) for p in problems]))
-        self._rows = self._index(np.arange(runs)[:, None])
+    def __init__(self, problems: Sequence[Problem], runs: int, xp: Any, device: Any) -> None:
+        every = ProblemBatch(problems, len(problems), xp, device)
+        self.problems, self.runs, self.xp, self.device = every.problems, runs, xp, device
+        self.names, self.strictest = every.names, every.strictest
+        self.finite, self.recordable, self.counts = every.finite, every.recordable, every.counts
+        self._of_each, self._tolerances_of_each = every.box, every.tolerances()
+        columns, rows = value_columns([(p.n_ineq, p.n_eq) for p in problems]), np.arange(runs)[:, None]
+        self._columns, self._rows = (xp.asarray(index, device=device) for index in (columns, rows))
         self._lanes = Lanes(device)
+        self.box, self._tolerances = self._of_each, self._tolerances_of_each
 
-    def begin(self, which: Array) -> None:
-        """Begin runs [B] on the problems with these numbers."""
+    def choose(self, which: Array) -> None:
+        """Give runs [B] the problems with these numbers."""
         xp = self.xp
-        self.nfev, self._most = np.zeros(self.runs, dtype=np.int64), 0
-        self.feasible_best, self.score_best = Incumbent(feasibility_first), Incumbent(objective_plus_violation)
-        vars(self).update({k: xp.take(v, which, axis=0) for k, v in self._of_each.items()})
+
+        def take(each: Array) -> Array:
+            return xp.take(each, which, axis=0) if each.shape[0] > 1 else each
+
+        self.box = self._of_each.transform(take)
+        ineq, eq = self._tolerances_of_each
+        self._tolerances = take(ineq), take(eq)
         self._mine = self.runs * xp.take(self._columns, which, axis=0) + self._rows  # among all values of all runs
 
-    def _raw(self, x: Array) -> tuple[Array, Array, Array]:
+    def tolerances(self) -> tuple[Array, Array]:
+        """Of the chosen problems."""
+        return self._tolerances
+
+    def values(self, x: Array) -> Values:
+        """f [B, N], g [B, N, p] and h [B, N, q] of every run's chosen problem."""
         xp, (runs, count, _) = self.xp, x.shape
         values = [xp.zeros_like(x[..., 0])]  # what a problem with fewer constraints has in the others' places
         with self._lanes.open() as lane:
@@ -72,8 +84,17 @@ class ChosenProblems(Evaluator):
                     values += [f, *_each(g), *_each(h)]
         every = xp.reshape(xp.stack(values), (-1, count))
         mine = xp.reshape(xp.take(every, xp.reshape(self._mine, (-1,)), axis=0), (runs, -1, count))
-        f, g, h = mine[:, 0, :], mine[:, 1 : 1 + self.n_ineq, :], mine[:, 1 + self.n_ineq :, :]
+        n_ineq, _ = self.counts()
+        f, g, h = mine[:, 0, :], mine[:, 1 : 1 + n_ineq, :], mine[:, 1 + n_ineq :, :]
         return f, xp.matrix_transpose(g), xp.matrix_transpose(h)
+
+    def values_of(self, run: int, x: Array) -> Values:
+        """Runs are only evaluated together."""
+        raise NotImplementedError
+
+    def take_beside(self) -> Beside | None:
+        """Nothing is called beside the candidates."""
+        return None
 
 
 def value_columns(counts: Sequence[tuple[int, int]]) -> np.ndarray:

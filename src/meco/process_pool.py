@@ -1,0 +1,99 @@
+"""Work spread over processes with one thread of linear algebra each, so that results do not depend on their number."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Any
+
+GRACE_SECONDS = 1  # how long a process may take to end
+THREAD_VARIABLES = (  # what libraries of linear algebra read, those of one library before the one of all
+    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "OMP_NUM_THREADS",
+)  # fmt: skip
+ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
+
+
+def use_one_thread() -> None:
+    """Ask for one thread in this process; of use only before NumPy is loaded, which is where commands call it."""
+    if "numpy" not in sys.modules:
+        for key, value in ONE_THREAD.items():
+            os.environ.setdefault(key, value)
+
+
+class ProcessPool:
+    """Fresh processes of this machine; they leave Ctrl-C to this one, and end when it is no more."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._before = {name: os.environ.get(name) for name in ONE_THREAD}
+        os.environ.update(ONE_THREAD)  # inherited by the processes; this one has read its own already
+        self._others = {p.pid for p in multiprocessing.active_children()}
+        self._start()
+
+    def _start(self) -> None:
+        fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks and BLAS threads
+        self._pool = ProcessPoolExecutor(self.count, mp_context=fresh, initializer=_settle_in)
+
+    def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        """Hand out a task."""
+        return self._pool.submit(work, task)
+
+    def map(self, work: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[Any]:
+        """Results in the order of the tasks."""
+        return self._pool.map(work, tasks)
+
+    def renew(self) -> None:
+        """Go on after a process was lost."""
+        self._kill()
+        self._start()
+
+    def close(self, now: bool = False) -> None:
+        """End the processes; now: without waiting for what they do."""
+        if now:
+            self._kill()
+        self._pool.shutdown(wait=not now, cancel_futures=True)
+        for name, value in self._before.items():
+            os.environ.pop(name, None)
+            os.environ.update({} if value is None else {name: value})
+
+    def _kill(self) -> None:
+        ours = [p for p in multiprocessing.active_children() if p.pid not in self._others]
+        for process in ours:
+            process.terminate()
+        for process in ours:
+            process.join(GRACE_SECONDS)
+            process.kill()  # a library in the middle of its work may not have heard
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _settle_in() -> None:
+    """In a process of the pool: leave Ctrl-C to the coordinator, and end when the coordinator is no more."""
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextlib.contextmanager
+def process_map(count: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """A map over tasks, in this process or in several."""
+    if count <= 1:
+        yield map
+        return
+    pool = ProcessPool(count)
+    try:
+        yield pool.map
+    finally:
+        pool.close()
