@@ -1,4 +1,7 @@
-"""Training of policies by Double DQN, many in lockstep. Needs torch: the `train` extra."""
+"""Training of policies: by Double DQN as the paper does, many in lockstep, and from held controls for MeCO-TR.
+
+Needs torch: the `train` extra.
+"""
 
 from __future__ import annotations
 
@@ -32,4 +35,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted(_HOMES)
