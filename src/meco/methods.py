@@ -13,6 +13,7 @@ from meco.core.capabilities import (
     Asynchronous,
     Batching,
     Convergence,
+    Cooperation,
     FreePoints,
     LinearRows,
     Multipliers,
@@ -46,7 +47,7 @@ DEFAULT = "MeCO-TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 RULE_ENGINE = (Steering, SavedState)
 MODEL_ENGINE = (
-    Steering, SavedState, Convergence, Multipliers, LinearRows, Batching, Asynchronous, Replay,
+    Steering, SavedState, Convergence, Multipliers, LinearRows, Batching, Cooperation, Asynchronous, Replay,
 )  # fmt: skip
 _shade = partial(
     Method, family="SHADE", population=fifty, options=SHADE_OPTIONS, notices=("each",), offers=(*RULE_ENGINE, Replay)
@@ -267,8 +268,8 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
         if key in options:
             options[key] = known.find(options[key])
     accepted = record.accepts()
-    for name in options if accepted is not None else ():
-        if name not in accepted:
+    for name in options:
+        if accepted is not None and name not in accepted:
             said = f"it takes {', '.join(accepted)}" if accepted else "it takes none"
             raise UnknownOption(f"{method} has no option {name!r}; {said}")
     try:

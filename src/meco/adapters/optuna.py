@@ -37,9 +37,7 @@ class Search:
         elif not search.nit:  # its first points are not complete: it will be told later
             return
         elif np.isfinite(known.x).all():
-            search.engine.learn(
-                search.evaluator.place(known.x)[None], known.evaluation(*search.request.tolerances(search.log))
-            )
+            search.learn(*known)
         self.told.add(number)
 
 
@@ -130,8 +128,8 @@ class MecoSampler(BaseSampler):
             box, len(constraints), budget=self.budget, method=self.method, x0=x0, evaluated=known,
             integrality=whole, seed=int(self._random.integers(2**31)),
         )  # fmt: skip
-        if others and optimizer.nit:
-            optimizer.engine.set_apart(self._random.random(1))
+        if others:
+            optimizer.diversify(float(self._random.random()))
         self._searches.append(Search(optimizer, set(ended)))
         return self._searches[-1], optimizer.ask(1)
 

@@ -13,7 +13,7 @@ from meco.arrays import to_numpy
 from meco.blackbox.answers import Answer, Fault, checked
 from meco.blackbox.answers import failed as failure
 from meco.blackbox.async_search import AsyncSearch, refuse_generations
-from meco.blackbox.evaluation_log import Entry, EvaluationLog
+from meco.blackbox.evaluation_log import Entry, EvaluationLog, Known
 from meco.blackbox.function_source import Told
 from meco.blackbox.habits import given_seed, refuse_unknown
 from meco.blackbox.known_values import KnownPoints
@@ -31,6 +31,7 @@ from meco.blackbox.search_state import (
     unpacked,
 )
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
+from meco.core.capabilities import Cooperation, offered
 from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.methods import DEFAULT
@@ -153,6 +154,19 @@ class Optimizer:
             self.log.take(*self._entry(number, self._given.pop(number), values, bool(lost[k])))
         for number in numbers:
             self._search.hear(number)
+
+    def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
+        """Learn from points [n, D] that somebody else proposed, once there are models; for methods that can."""
+        cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
+        if cooperation is not None and self.nit:
+            known = Known(x, f, g, h)
+            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.tolerances(self.log)))
+
+    def diversify(self, u: float) -> None:
+        """Differ, by u in [0, 1), from other searches that know the same points; for methods that can."""
+        cooperation = offered(self._search.loop.engine, Cooperation)
+        if cooperation is not None and self.nit:
+            cooperation.diversify(np.array([u]))
 
     def _entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""

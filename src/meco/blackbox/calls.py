@@ -87,10 +87,15 @@ class Stopping:
         """Ask this, from now on, whether a signal came."""
         self._interrupted = interrupted
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came."""
+        return self._interrupted()
+
     def check(self) -> None:
         """End the run when its time is over, or a signal came."""
         late = self.deadline is not None and time.monotonic() >= self.deadline
-        if late or self._interrupted():
+        if late or self.interrupted:
             self.end("max_time" if late else "interrupt")
             raise StopRun(self.reason or "interrupt")
 

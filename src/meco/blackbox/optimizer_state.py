@@ -61,7 +61,8 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
     every = [*number.tolist(), *waiting.tolist()]
     if len(set(every)) != len(every) or max(every, default=-1) >= inputs["budget"]:
         raise DamagedFile("the state's answers and outstanding points do not fit together")
-    return inputs, ToldPoints(number, *values, order), outstanding, known
+    x, f, g, h = values
+    return inputs, ToldPoints(number, x, f, g, h, order), outstanding, known
 
 
 def _rising(numbers: np.ndarray) -> bool:

@@ -147,7 +147,7 @@ class WorkerPool:
             while more or busy:
                 if not busy:
                     stopping.check()
-                while more and len(busy) < self.count and not stopping.interrupted():
+                while more and len(busy) < self.count and not stopping.interrupted:
                     job = next(waiting, None)  # made only now, where jobs are made one by one
                     more = job is not None
                     busy += [] if job is None else [self._assign(*job)]

@@ -14,6 +14,7 @@ import numpy as np
 from meco.blackbox.evaluation_log import EvaluationLog, Evaluations, Known
 from meco.blackbox.habits import read_names, read_seed
 from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved, strictest
+from meco.core.capabilities import Batching
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS
 from meco.problems.problem import check_bounds
@@ -126,7 +127,7 @@ def make_request(
         options["pop_size"] = whole_number(options["pop_size"], "pop_size")
         if options["pop_size"] * lower.size > MOST_NUMBERS:
             raise InvalidInput(f"pop_size is too large for {lower.size} variables; got {options['pop_size']}")
-    if options.get("batch") is not None or "batch" in METHODS[method].options:
+    if options.get("batch") is not None or Batching in METHODS[method].offers:
         options["batch"] = whole_number(at_once if options.get("batch") is None else options["batch"], "batch")
         if min(options["batch"], budget) * lower.size > MOST_NUMBERS:
             raise InvalidInput(f"batch is too large for {lower.size} variables; got {options['batch']}")

@@ -81,7 +81,7 @@ class Session:
                 self._complete = self.log.planned
                 return
         self.caller = self.make_caller(self.log)
-        self.loop: Loop = make_search(self.request, self.log, self.caller)
+        self.loop = make_search(self.request, self.log, self.caller)
 
     def make_caller(self, log: EvaluationLog, batch: int = 0) -> Caller:
         """What has the function called, for a log of this run."""

@@ -95,6 +95,14 @@ class Asynchronous:
 
 
 @dataclass(frozen=True)
+class Cooperation:
+    """The search learns from points that other searches on the same function propose."""
+
+    learn: Callable[[Array, Any], None]  # points [B, n, D] with their evaluation, after the first tell
+    diversify: Callable[[Array], None]  # differ from searches that know the same points, by u [B], uniform
+
+
+@dataclass(frozen=True)
 class Selection:
     """Some of the asked candidates are not needed by every run."""
 

@@ -166,7 +166,7 @@ class Evaluator:
         """Count calls that the source made beside the candidates; their points compete for the best."""
         beside = self.source.take_beside()
         if beside is not None:
-            self.count(beside.count)
+            self.count(beside.calls)
             for x, values in beside.points:
                 self.history.see(x, self._judged(values))
 

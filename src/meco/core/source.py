@@ -16,21 +16,52 @@ Values = tuple[Array, Array, Array]  # f [B, n], g [B, n, p], h [B, n, q]
 class Beside(NamedTuple):
     """Calls that a source made beside the candidates asked for: how many, and points that may be the best."""
 
-    count: int
+    calls: int
     points: Sequence[tuple[np.ndarray, Values]] = ()  # x [1, n, D] with their values
 
 
 class Source(Protocol):
     """Values of points in the box, for B runs."""
 
-    runs: int
-    box: Box
-    xp: Any
-    device: Any
-    names: Sequence[str]  # of each run's problem
-    strictest: Sequence[tuple[float, float]]  # tolerances of inequalities and equalities, of each different problem
-    finite: bool  # whether values are known to be numbers, so that nobody has to look
-    recordable: bool  # whether a device may record the evaluation
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        ...
+
+    @property
+    def box(self) -> Box:
+        """Where their points lie."""
+        ...
+
+    @property
+    def xp(self) -> Any:
+        """The array library of candidates and values."""
+        ...
+
+    @property
+    def device(self) -> Any:
+        """Where the arrays lie."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Of each run's problem."""
+        ...
+
+    @property
+    def strictest(self) -> Sequence[tuple[float, float]]:
+        """Least tolerances of inequalities and equalities, of each different problem."""
+        ...
+
+    @property
+    def finite(self) -> bool:
+        """Whether values are known to be numbers, so that nobody has to look."""
+        ...
+
+    @property
+    def recordable(self) -> bool:
+        """Whether a device may record the evaluation."""
+        ...
 
     def counts(self) -> tuple[int, int]:
         """Inequalities and equalities of the widest problem."""

@@ -18,6 +18,7 @@ from meco.core.capabilities import (
     Asynchronous,
     Batching,
     Convergence,
+    Cooperation,
     LinearRows,
     Multipliers,
     Replay,
@@ -98,6 +99,7 @@ class TrustRegion(Engine):
             Multipliers(self.multipliers),
             LinearRows((lambda x: x) if self.inside is None else self.inside.at_first),
             Batching(),
+            Cooperation(self._learn, self._diversify),
             Asynchronous(self._one_at_a_time),
             Replay(self, self._graph_key, self._count_iteration, self.batch, self._parts, self._preallocate),
         )
@@ -276,6 +278,14 @@ class TrustRegion(Engine):
 
     def _preallocate(self) -> None:
         self.seen.make_room(self.batch)
+
+    def _learn(self, x: Array, ev: Evaluation) -> None:
+        """Models and centre use these points; a new start does not return to them."""
+        self.seen.add(x, ev, namespace(x).zeros_like(self.region.start), self.region.centre)
+
+    def _diversify(self, u: Array) -> None:
+        """A radius of its own, between the present one and a hundredth of it: equal models make equal steps."""
+        self.region = self.region._replace(delta=self.region.delta * 0.01**u)
 
     def _begin(self, x: Array, ev: Evaluation) -> None:
         xp, (runs, count, dim) = namespace(x), x.shape
