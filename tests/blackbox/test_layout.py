@@ -18,6 +18,7 @@ from meco.blackbox.log_file import MARK, read_log
 from meco.blackbox.runreader import load_run
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
+from small_runs import run
 
 BOX = [(-5.0, 5.0)] * 3
 pytestmark = pytest.mark.filterwarnings("ignore:evaluation .* counts as failed")
@@ -231,3 +232,24 @@ def test_a_damaged_answer_among_the_first_leaves_the_decision_to_most(tmp_path):
     file.write_bytes(MARK.join(frames))
     _, log, damaged = load_run(tmp_path / "run")
     assert (damaged, len(log), log.counts) == (1, 39, (2, 0))
+
+
+@pytest.mark.parametrize("later", [(1.0, [-1.0, -1.0]), (1.0, [-1.0], [0.0])])
+def test_a_first_answer_without_constraints_decides_nothing(later):
+    calls = []
+
+    def fun(x):
+        calls.append(0)
+        return 1e9 if len(calls) == 1 else later
+
+    result = run(fun)
+    assert result.nfail <= 1
+    assert result.fun == 1.0
+    assert len(result.constr) == sum(map(len, later[1:]))
+
+
+def test_known_values_and_names_that_contradict_the_answers_are_refused():
+    with pytest.raises(InvalidInput, match="evaluated has 0 and 0"):
+        run(evaluated=([[1.0, 1.0, 1.0]], [3.0]))
+    with pytest.raises(InvalidInput, match="constraint_names has 2"):
+        run(constraint_names=["a", "b"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -228,18 +228,21 @@ def test_a_known_point_can_be_enough():
         assert_array_equal(result.x, [1.0, 0.0, 0.0])
 
 
-def test_time_can_run_out_in_the_middle_of_a_generation():
-    def slow(x):
-        time.sleep(0.02)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_time_can_run_out_in_the_middle_of_a_generation(tmp_path, monkeypatch, workers):
+    clock = SimpleNamespace(monotonic=lambda: float(sum(1 for _ in tmp_path.iterdir())))  # a second for every call
+    monkeypatch.setattr("meco.blackbox.calls.time", clock)
+
+    def noting(x):
+        (tmp_path / x.tobytes().hex()).touch()
         return float(x @ x)
 
-    for workers in (1, 2):
-        result = meco.minimize(
-            slow, BOX, method="SHADE-FR", budget=500, pop_size=50, seed=1, max_time=0.2, workers=workers
-        )
-        assert result.stop_reason == "max_time"
-        assert 0 < result.nfev < 50
-        assert np.isfinite(result.fun)
+    result = meco.minimize(
+        noting, BOX, method="SHADE-FR", budget=500, pop_size=50, seed=1, max_time=10.0, workers=workers
+    )
+    assert result.stop_reason == "max_time"
+    assert 0 < result.nfev < 50
+    assert np.isfinite(result.fun)
 
 
 def test_no_time_at_all_still_gives_a_point():
@@ -307,14 +310,3 @@ def test_progress_is_a_line_on_standard_error(capsys):
     assert printed.out == ""
     assert "best feasible" in printed.err
     assert "0 of 60" in printed.err
-
-
-def test_the_picture_shows_convergence_violation_and_trace(tmp_path):
-    pytest.importorskip("matplotlib")
-    feasible = meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), BOX, method="MeCO-rand", budget=60, seed=1)
-    nothing = meco.minimize(lambda x: (x @ x, [1.0 + x[0] ** 2]), BOX, method="SHADE-FR", budget=60, seed=1)
-    broken = meco.minimize(lambda x: None, BOX, method="SHADE-FR", budget=20, seed=1)
-    for i, result in enumerate((feasible, nothing, broken)):
-        figure = result.plot(tmp_path / f"{i}.png")
-        assert len(figure.axes) == 4
-        assert (tmp_path / f"{i}.png").stat().st_size > 5000

@@ -324,3 +324,17 @@ def test_a_run_of_the_default_resumes_with_its_batch(folder, capsys):
     first = json.loads(printed(capsys, *words, "--workers", "3"))
     again = json.loads(printed(capsys, "resume", "run", "--workers", "1", "--quiet", "--json"))
     assert again["x"] == first["x"]
+
+
+def test_the_command_line_knows_these_options_and_resumes_with_them(tmp_path, monkeypatch):
+    from meco.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "disc.py").write_text(
+        'def disc(x):\n    return {"f": -x[0] - x[1], "g": {"disc": float(x @ x) - 1.0}}\n', encoding="utf-8"
+    )
+    asked = "solve disc.py:disc --bounds 0.01,2 0.01,2 --x0 0.1,0.1 --log 0,1 --keep disc --repeats 5 --budget 40"
+    assert main([*asked.split(), "--seed", "1", "--checkpoint", "run", "--quiet"]) == 0
+    inputs = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
+    assert (inputs["log"], inputs["keep_feasible"], inputs["repeats"]) == ([True, True], ["disc"], 5)
+    assert main(["resume", "run", "--stop", "converged", "--quiet"]) == 0
