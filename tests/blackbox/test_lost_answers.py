@@ -34,14 +34,14 @@ def test_a_worker_that_dies_and_leaves_a_child_is_noticed():
     def fun(x):
         if x[0] > 0:
             if os.fork() == 0:
-                time.sleep(60)
+                time.sleep(600)
                 os._exit(0)
             os._exit(3)
         return float(x @ x)
 
     begun = time.monotonic()
     made = run(fun, workers=2, budget=20).evaluations
-    assert time.monotonic() - begun < 50
+    assert time.monotonic() - begun < 300
     assert_array_equal(made.failed, made.x[:, 0] > 0)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
 from meco.errors import MecoError
 from meco.mdp.policy_store import policy_names
@@ -61,9 +62,8 @@ def test_the_three_bar_truss(method):
 @learned
 def test_a_pressure_vessel_with_plates_from_stock():
     bounds, whole = [(1, 99), (1, 99), (10, 200), (10, 200)], [True, True, False, False]
-    found = [meco.minimize(pressure_vessel, bounds, integrality=whole, budget=1000, seed=s) for s in (1, 2, 3)]
-    best = min(found, key=lambda r: r.fun)
-    assert all(r.success for r in found)
+    best = meco.minimize(pressure_vessel, bounds, integrality=whole, budget=400, seed=1)
+    assert best.success
     assert_array_equal(best.x[:2], np.round(best.x[:2]))
     assert 6059.714 <= best.fun <= 6059.714 * 1.02
     assert list(best.constr) == ["shell", "head", "volume"]
@@ -72,11 +72,11 @@ def test_a_pressure_vessel_with_plates_from_stock():
 @learned
 def test_an_equality_is_met_within_its_tolerance():
     fun, bounds = by_name("ring", 3)
-    result = meco.minimize(fun, bounds, budget=500, seed=1)
+    result = meco.minimize(fun, bounds, budget=150, seed=1)
     assert result.success
     assert result.maxcv <= 1e-4
     assert_allclose(result.fun, -math.sqrt(3), rtol=0.01)
-    loose = meco.minimize(fun, bounds, budget=600, seed=1, eq_tol=0.5)
+    loose = meco.minimize(fun, bounds, budget=30, seed=1, eq_tol=0.5)
     assert loose.success
 
 
@@ -286,7 +286,7 @@ def test_more_starting_points_than_there_is_room_for_are_mentioned():
     assert "20 of the 30 starting points were not tried" in result.message
 
 
-@pytest.mark.parametrize("method", meco.METHODS)
+@pytest.mark.parametrize("method", ENGINE_CLASSES)
 def test_every_method_solves_through_the_door(method):
     for extra in ("scipy", "cma", "pymoo"):
         pytest.importorskip(extra)
