@@ -21,7 +21,7 @@ from meco.cli import main
 from meco.methods import DEFAULT
 
 PROBLEM = """
-import time
+import os, time
 
 bounds = [(-5, 5)] * 3
 
@@ -29,7 +29,7 @@ def beam(x):
     return float(x @ x), {"reach": 1 - x[0], "height": x[1] - 3}
 
 def slow(x):
-    time.sleep(0.02)
+    time.sleep(float(os.environ.get("SECONDS_OF_A_CALL", 0)))
     return beam(x)
 
 def rows(x):
@@ -224,24 +224,16 @@ def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, w
     words = [
         "solve",
         "problem.py:slow",
-        "--method",
-        "SHADE-FR",
-        "--budget",
-        "90",
-        "--seed",
-        "1",
-        "--checkpoint",
-        "run",
+        *["--method", "SHADE-FR", "--budget", "90", "--seed", "1", "--checkpoint", "run"],
     ]
     process = subprocess.Popen(
         [sys.executable, "-m", "meco", *words, "--workers", workers, "--json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "SECONDS_OF_A_CALL": "0.2"},
         preexec_fn=hear_interrupts if os.name == "posix" else None,
     )  # fmt: skip
     log = folder / "run" / "evals.bin"
-    for _ in range(2000):
-        if log.exists() and log.stat().st_size > 400:
-            break
+    while process.poll() is None and not (log.exists() and log.stat().st_size > 200):
         time.sleep(0.01)
     process.send_signal(number)
     out, error = process.communicate(timeout=60)
@@ -281,12 +273,14 @@ def test_the_demo_needs_nothing_but_numpy(folder, capsys, monkeypatch):
     assert (folder / "shown" / "index.html").exists()
 
 
+@pytest.mark.docs
 def test_the_demo_shows_problems_that_the_default_solves(folder, capsys, monkeypatch):
     monkeypatch.setattr("meco.commands.demo.RIVALS", ())
     out = printed(capsys, "demo", "--output", "shown", "--quiet")
     assert out.count("every constraint kept") == 2
 
 
+@pytest.mark.docs
 def test_the_demo_stands_beside_scipy_on_the_same_budget(folder, capsys):
     pytest.importorskip("scipy")
     out = printed(capsys, "demo", "--budget", "120", "--output", "shown", "--quiet")

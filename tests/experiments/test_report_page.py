@@ -77,6 +77,7 @@ def test_every_link_of_the_page_leads_somewhere(folder):
     assert "trial-convergence-score-C04" in names
 
 
+@pytest.mark.docs
 def test_the_kept_results_make_the_page_by_themselves(tmp_path):
     if not (KEPT / COMPACT).exists():
         pytest.skip("only a checkout has the kept results")
