@@ -221,11 +221,7 @@ def hear_interrupts():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, workers):
-    words = [
-        "solve",
-        "problem.py:slow",
-        *["--method", "SHADE-FR", "--budget", "90", "--seed", "1", "--checkpoint", "run"],
-    ]
+    words = ["solve", "problem.py:slow", "--method", "SHADE-FR", "--budget", "90", "--seed", "1", "--checkpoint", "run"]
     process = subprocess.Popen(
         [sys.executable, "-m", "meco", *words, "--workers", workers, "--json"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
