@@ -7,7 +7,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-attack lint docs serve-docs screens bench release clean
+.PHONY: help demo test test-docs test-slow test-attack lint format docs serve-docs screens bench release clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -15,23 +15,30 @@ help: ## Show this list
 demo: $(VENV)/.demo ## Solve two real problems and show the result
 	$(BIN)/meco demo
 
-test: $(VENV)/.dev ## Run the tests with every extra installed
-	$(BIN)/ruff check src tests tools benchmarks examples
-	$(BIN)/ruff format --check -q src tests tools benchmarks examples
-	$(BIN)/mypy & types=$$!; $(BIN)/python -m pytest -n 2 --dist loadfile; tests=$$?; wait $$types && exit $$tests
+test: $(VENV)/.dev ## Run the tests: every fact once, in minutes
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-test-slow: $(VENV)/.dev ## Run the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+test-docs: $(VENV)/.dev ## Run what the documentation, the examples and the pages promise
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m docs
+
+test-slow: $(VENV)/.dev ## Run the trainings and the long runs
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow
 
 ATTACK ?= --kind all
 test-attack: $(VENV)/.dev ## Attack it for hours; resumable, outcomes in out/attack (ATTACK="--tries 5" LONG="--evaluations 1000")
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m attack
 	$(BIN)/python tests/attack/attack.py $(ATTACK)
 	$(BIN)/python benchmarks/long_runs.py $(LONG)
 
-lint: $(VENV)/.dev ## Check style and types, and format
-	$(BIN)/ruff check --fix src tests tools benchmarks examples
-	$(BIN)/ruff format src tests tools benchmarks examples
+CODE := src tests tools benchmarks examples
+lint: $(VENV)/.dev ## Check style and types
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check -q $(CODE)
 	$(BIN)/mypy
+
+format: $(VENV)/.dev ## Repair the style where that can be done by itself
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 docs: $(VENV)/.dev ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q

@@ -9,8 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it puts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+TOOLS = Path(__file__).parent / "tools"
 
 
 def data_folder() -> Path | None:
@@ -43,15 +48,14 @@ def handlers_as_they_were():
             signal.signal(number, handler)
 
 
-def pytest_collection_modifyitems(config, items):
-    """Slow tests run only where they are asked for by -m slow; official ones only with the data."""
-    skips = {} if config.getoption("-m") == "slow" else {"slow": "slow: run with `make test-slow`"}
-    if data_folder() is None:
-        skips["official"] = "OFFICIAL DATA MISSING: set MECO_DATA"
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tools make pages, so their tests are marked docs; what needs the official tables is skipped without them."""
     for item in items:
-        for marker, reason in skips.items():
-            if marker in item.keywords:
-                item.add_marker(pytest.mark.skip(reason=reason))
+        if item.path.parent == TOOLS:
+            item.add_marker(pytest.mark.docs)
+        if "official" in item.keywords and data_folder() is None:
+            item.add_marker(pytest.mark.skip(reason="OFFICIAL DATA MISSING: set MECO_DATA"))
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,15 +1,17 @@
 """Digests of searches: which points a method evaluates, in order, and what both metrics say of them.
 
-`python tests/digests.py` records them anew into tests/data/digests.json; do that only for a change of
-behaviour that CHANGELOG names.
+`python tests/digests.py --check FILE` compares every method with a record of both doors, and `--record FILE` makes
+one; method names after it choose some. Without options it records anew the shorter digests that `make test` compares
+(tests/data/digests.json); do that only for a change of behaviour that CHANGELOG names.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,11 @@ def budget(method: str) -> int:
     return 60 if method in SLOW else 240
 
 
+def short_budget(method: str) -> int:
+    """Evaluations of one run in `make test`: fewer for the TR family, which takes longest for each."""
+    return 120 if meco.METHODS[method].family == "TR" else budget(method)
+
+
 def watched(function: Callable[[np.ndarray], Any]) -> tuple[Callable[[np.ndarray], Any], Any]:
     """The function, and a hash of every point that it is called with."""
     seen = hashlib.sha256()
@@ -40,24 +47,27 @@ def watched(function: Callable[[np.ndarray], Any]) -> tuple[Callable[[np.ndarray
     return called, seen
 
 
-def solved(method: str, problem: str) -> dict[str, str]:
+def solved(method: str, problem: str, evaluations: int) -> dict[str, Any]:
     """Digest of two runs of solve() in lockstep, or one after another where a method cannot."""
     given = meco.get_problem(problem, dim=PROBLEMS[problem])
     formula, seen = watched(given.formula)
-    results = meco.solve(method, replace(given, formula=formula), budget(method), SEEDS)
+    results = meco.solve(method, replace(given, formula=formula), evaluations, SEEDS)
     return {"points": seen.hexdigest()[:16], "metrics": [[r.f.hex(), r.nu.hex(), r.score.hex()] for r in results]}
 
 
-def minimized(method: str, problem: str) -> dict[str, str]:
+def minimized(method: str, problem: str, evaluations: int) -> dict[str, Any]:
     """Digest of one run of minimize()."""
     given = meco.get_problem(problem, dim=PROBLEMS[problem])
     fun, seen = watched(given.raw)
     box = np.stack([given.lower, given.upper], axis=1)
     result = meco.minimize(
-        fun, box, method=method, budget=budget(method), seed=SEEDS[0], integrality=given.integrality,
+        fun, box, method=method, budget=evaluations, seed=SEEDS[0], integrality=given.integrality,
         ineq_tol=given.ineq_tol, eq_tol=given.eq_tol,
     )  # fmt: skip
     return {"points": seen.hexdigest()[:16], "metrics": [[float(result.fun).hex(), float(result.maxcv).hex()]]}
+
+
+DOORS = {"solve": solved, "minimize": minimized}
 
 
 def fingerprint() -> str:
@@ -68,16 +78,54 @@ def fingerprint() -> str:
     return hashlib.sha256(b"".join(p.tobytes() for p in parts) + np.__version__.encode()).hexdigest()[:16]
 
 
-def record(methods: list[str]) -> dict[str, Any]:
+def digests(door: str, method: str, evaluations: int) -> dict[str, Any]:
+    """The digests of a method through one door, by problem."""
+    return {name: DOORS[door](method, name, evaluations) for name in PROBLEMS}
+
+
+def record(methods: Iterable[str], doors: Iterable[str], evaluations: Callable[[str], int]) -> dict[str, Any]:
     """Every digest of these methods."""
-    made: dict[str, Any] = {"fingerprint": fingerprint(), "solve": {}, "minimize": {}}
+    made: dict[str, Any] = {"fingerprint": fingerprint(), **{door: {} for door in doors}}
     for method in methods:
-        for door, run in (("solve", solved), ("minimize", minimized)):
-            made[door][method] = {name: run(method, name) for name in PROBLEMS}
+        for door in doors:
+            made[door][method] = digests(door, method, evaluations(method))
         print(method, file=sys.stderr)
     return made
 
 
+def differences(kept: dict[str, Any], methods: Iterable[str]) -> list[str]:
+    """What a record of both doors and the searches of today do not agree on."""
+    if kept["fingerprint"] != fingerprint():
+        return ["this machine's arithmetic differs from the one that made the record"]
+    found = []
+    for method in methods:
+        for door in DOORS:
+            made, was = digests(door, method, budget(method)), kept[door].get(method, {})
+            found += [f"{door} {method} {name}" for name in PROBLEMS if made[name] != was.get(name)]
+        print(method, file=sys.stderr)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--check", type=Path, metavar="FILE", help="compare both doors with a record")
+    what.add_argument("--record", type=Path, metavar="FILE", help="record both doors")
+    parser.add_argument("methods", nargs="*", help="all unless given")
+    args = parser.parse_args()
+    methods = args.methods or list(meco.METHODS)
+    if args.check is not None:
+        found = differences(json.loads(args.check.read_text()), methods)
+        print("\n".join(found) or f"{len(methods)} methods evaluate the points of the record, through both doors")
+        return 1 if found else 0
+    if args.record is not None:
+        args.record.write_text(json.dumps(record(methods, DOORS, budget), indent=1) + "\n")
+        return 0
+    made = record(methods, ("solve",), short_budget)
+    kept = json.loads(RECORD.read_text()) if args.methods else made
+    RECORD.write_text(json.dumps({**made, "solve": {**kept["solve"], **made["solve"]}}, indent=1) + "\n")
+    return 0
+
+
 if __name__ == "__main__":
-    RECORD.parent.mkdir(exist_ok=True)
-    RECORD.write_text(json.dumps(record(list(meco.METHODS)), indent=1) + "\n")
+    sys.exit(main())

@@ -49,6 +49,7 @@ def test_a_run_on_torch_does_not_notice_its_neighbours(method):
         assert run.score == alone.score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["SHADE", "MA-ES", "MeCO"])
 def test_every_marked_formula_compiles_and_the_search_stays(method, monkeypatch):
     monkeypatch.setattr(arrays, "_compiled", lambda f: torch.compile(f, fullgraph=True, backend="eager"))

@@ -9,11 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT))
 
 from tools import methods_table  # noqa: E402
+
+pytestmark = pytest.mark.docs
 
 
 def blocks(page):

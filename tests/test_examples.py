@@ -14,6 +14,7 @@ import pytest
 import meco
 import meco.rules
 
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 PAGES = [

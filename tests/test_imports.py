@@ -39,7 +39,6 @@ MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "experiments"}
 MAY_IMPORT["cli"] = MAY_IMPORT["commands"] | {"commands"}
 MAY_IMPORT["__main__"] = {"cli"}
 
-# Imports inside functions that close a circle, and why each must.
 LIGHT = {"numpy"}  # what may be imported at the top of a module that the door opens
 DOOR = ("", "api", "methods", "cli")
 

@@ -1,4 +1,7 @@
-"""minimize(), solve() and bench run the same search for the same method, problem, budget and seed."""
+"""minimize(), solve() and bench run the same search for the same method, problem, budget and seed.
+
+That of minimize() with both kinds of constraints is in the contract; here are integers.
+"""
 
 import json
 from dataclasses import replace
@@ -7,22 +10,22 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from engine_classes import ENGINE_CLASSES
 from meco import METHODS, get_problem, minimize, solve
 from meco.cli import main
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.run.groups import group, perform
 
 SEED, SLOW = 3, ("COBRA", "SACOBRA", "COBYQA")
-PROBLEMS = {"C02": 5, "corner": 3, "RC19": None}  # inequalities; both kinds; whole numbers among the variables
 
 
 def budget(method):
     return 40 if method in SLOW else 130
 
 
-def watched(name):
-    """A problem, and the list of points that will be asked of it."""
-    given, points = get_problem(name, dim=PROBLEMS[name]), []
+def watched():
+    """A problem with an integer among its variables, and the list of points that will be asked of it."""
+    given, points = replace(get_problem("corner", dim=3), integrality=np.array([True, False, False])), []
 
     def formula(x):
         points.extend(np.array(x).reshape(-1, given.dim))
@@ -31,14 +34,14 @@ def watched(name):
     return replace(given, formula=formula), points
 
 
-def by_solve(method, name):
-    problem, points = watched(name)
+def by_solve(method):
+    problem, points = watched()
     solve(method, problem, budget(method), [SEED])
     return np.array(points)
 
 
-def by_minimize(method, name):
-    problem, points = watched(name)
+def by_minimize(method):
+    problem, points = watched()
     box = np.stack([problem.lower, problem.upper], axis=1)
     minimize(
         problem.raw, box, method=method, budget=budget(method), seed=SEED,
@@ -48,13 +51,12 @@ def by_minimize(method, name):
     return np.array(points)
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("method", METHODS)
-def test_minimize_evaluates_the_points_that_solve_evaluates(method, name):
-    assert_array_equal(by_minimize(method, name), by_solve(method, name))
+@pytest.mark.parametrize("method", ENGINE_CLASSES)
+def test_minimize_evaluates_the_points_that_solve_evaluates(method):
+    assert_array_equal(by_minimize(method), by_solve(method))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ENGINE_CLASSES)
 def test_bench_ends_where_solve_ends(method):
     problem = get_problem("corner", dim=3)
     experiment = Experiment("one", "", (Contender.of(method),), ("corner",), (3,), budget=budget(method), runs=1)
@@ -64,6 +66,19 @@ def test_bench_ends_where_solve_ends(method):
     alone = solve(method, problem, budget(method), [SEED])[0]
     assert_array_equal(np.frombuffer(outcome.records[0].x), alone.x)
     assert outcome.records[0].score == alone.score
+
+
+@pytest.mark.parametrize("method", ENGINE_CLASSES)
+def test_minimize_builds_one_engine(method, monkeypatch):
+    record, built = METHODS[method], []
+
+    def build(task, **options):
+        built.append(task)
+        return record.build(task, **options)
+
+    monkeypatch.setitem(METHODS._items, method, replace(record, build=build))
+    minimize(lambda x: (float(x @ x), [1.0 - x[0]], [x[1] - x[2]]), [(-2, 2)] * 3, method=method, budget=30, seed=1)
+    assert len(built) == 1
 
 
 def test_a_limit_on_time_does_not_change_the_search(capsys):

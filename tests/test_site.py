@@ -21,6 +21,7 @@ screenshots = pytest.importorskip("tools.screenshots")
 needs_browser = pytest.mark.skipif(
     browsing.find_browser() is None, reason="NO BROWSER: install chromium to look at the pages"
 )
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parent.parent
 PAGES = ("", "gallery/", "methods/", "reference/", "tutorials/first-problem/", "results/")
 

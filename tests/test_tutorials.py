@@ -11,6 +11,7 @@ import pytest
 
 notebook = pytest.importorskip("tools.notebook", reason="only a checkout has the tools").notebook
 
+pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 NEEDS = {"train-a-policy": ("torch", "gymnasium")}

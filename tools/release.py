@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
 NAME = "meco-opt"
+MARKERS = "not slow and not attack"  # pages too
 TESTS = ("tests/test_imports.py", "tests/test_docs.py", "tests/test_door.py", "tests/tools", "tests/experiments")
 
 
@@ -69,7 +70,16 @@ def main() -> None:
             archive.extractall(folder, filter="data")
         unpacked = folder / source.name.removesuffix(".tar.gz")
         if args.tests:
-            run(sys.executable, "-m", "pytest", "-q", *args.tests, cwd=unpacked, PYTHONPATH=str(unpacked / "src"))
+            run(
+                sys.executable,
+                "-m",
+                "pytest",
+                "-m",
+                MARKERS,
+                *args.tests,
+                cwd=unpacked,
+                PYTHONPATH=str(unpacked / "src"),
+            )
     print(f"{wheel.name} ({wheel.stat().st_size >> 10} kB) and {source.name} ({source.stat().st_size >> 10} kB) work")
 
 

@@ -193,6 +193,7 @@ def workers(storage, folder, trials):
     return [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_two_processes_on_a_database_are_killed_and_resumed(tmp_path):
     pytest.importorskip("sqlalchemy")
     storage, folder = f"sqlite:///{tmp_path}/s.db", str(Path(__file__).parent)

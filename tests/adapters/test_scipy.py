@@ -75,7 +75,7 @@ def test_the_knapsack_with_whole_things():
         np.zeros(8),
         bounds=box,
         constraints=room,
-        options={"integrality": True, "budget": 1600},
+        options={"integrality": True, "budget": 400},
     )
     answer = optimize.milp(-values, constraints=room, bounds=box, integrality=np.ones(8))
     assert found.fun == answer.fun == -105.0

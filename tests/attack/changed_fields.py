@@ -1,6 +1,7 @@
-"""One field changed in a file that meco wrote: run.json, states, stores, missions, policies.
+"""One field changed in a file that people send each other: stores of results, missions, policies.
 
-Either the change is refused in one line, or nothing that depends on it changes.
+Either the change is refused in one line, or nothing that depends on it changes. Run folders, states and checkpoints are
+no such files: who changes his own changes his own run. `foreign_files` tries those that strangers send.
 """
 
 from __future__ import annotations
@@ -11,17 +12,12 @@ import random
 import shutil
 import sqlite3
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 from in_process import call, complaint
 
-import meco
-from meco.blackbox.optimizer_state import seal
-from meco.blackbox.runreader import SEAL, write_facts
-from meco.blackbox.search_state import unpacked
-from meco.commands.watched import seen
+from meco.blackbox.runreader import SEAL
 from meco.errors import MecoError
 from meco.experiments.run.store import read_results
 from meco.files.safetensors import parse_tensors, write_tensors
@@ -65,67 +61,6 @@ def _places(value):
     for key, inner in list(items):
         yield value, key
         yield from _places(inner)
-
-
-# -- run.json --------------------------------------------------------------------------------
-
-
-def run_json(draw, place):
-    (place / "p.py").write_text(FUNCTION)
-    line = ["p.py:fun", "--method", "SHADE-FR", "--budget", "30", "--pop-size", "8", "--seed", "3", "--quiet"]
-    call(["solve", *line, "--checkpoint", "whole"], place)
-    call(["solve", *line, "--checkpoint", "r", "--max-time", "0"], place)
-    facts = json.loads((place / "r" / "run.json").read_text())
-    made, did, _ = changed(facts, draw)
-    crafted = draw.random() < 0.4 and isinstance(made, dict) and SEAL in made  # a forger can make a seal too
-    if crafted:
-        write_facts(place / "r", made)
-    else:
-        (place / "r" / "run.json").write_text(json.dumps(made))
-    code, said, _ = call(["resume", "r", "--yes", "--quiet", "--max-time", "5"], place)
-    wrong = complaint(code, said)
-    if not wrong and not crafted and not any(line.startswith("meco: ") for line in said.splitlines()):
-        same = (place / "r" / "evals.bin").read_bytes() == (place / "whole" / "evals.bin").read_bytes()
-        wrong = "" if same else "a silent change of the search"
-    return wrong and f"run.json, {did}{', sealed' if crafted else ''}: {wrong}"
-
-
-# -- states ----------------------------------------------------------------------------------
-
-
-@cache
-def _state():
-    search = meco.Optimizer([(-5, 5)] * 3, n_ineq=1, method="SHADE-FR", budget=40, pop_size=8, seed=3)
-    for n in (None, None, 5):
-        x = search.ask(n)
-        search.tell(x[: n or len(x)], (x**2).sum(1), 1 - x[:, :1])
-    return search.state(), search.ask()
-
-
-def state(draw, place):
-    before, asked = _state()
-    made = dict(before)
-    if draw.random() < 0.6:
-        inputs, did, _ = changed(json.loads(before["inputs"]), draw)
-        made["inputs"] = json.dumps(inputs)
-    else:
-        key = draw.choice([k for k in before if k != "inputs"])
-        made[key] = draw.choice(VALUES)
-        if draw.random() < 0.6 and isinstance(before[key], np.ndarray) and before[key].size:
-            made[key] = before[key].copy()
-            made[key].flat[draw.randrange(made[key].size)] += 1
-        did = f"{key} changed"
-    forged = draw.random() < 0.3  # a forger can make a seal that fits, unless a value is none that a state holds
-    if forged:
-        with suppress(TypeError, ValueError, OverflowError):
-            made["sha256"] = seal(made)
-    try:
-        found = meco.Optimizer.from_state(made)
-    except MecoError:
-        return ""
-    if not forged and not np.array_equal(found.ask(), asked):
-        return f"state, {did}: a silent change of the search"
-    return ""
 
 
 # -- stores ----------------------------------------------------------------------------------
@@ -232,116 +167,4 @@ def policy(draw, place):
     return "" if same else f"policy, {did}: a silent change of the policy"
 
 
-# -- where a search and a training stand -----------------------------------------------------
-
-
-def search_state(draw, place):
-    """Every other file of a run folder: a bit, a byte, a piece or all of it; or a state that a forger sealed anew."""
-    (place / "p.py").write_text(FUNCTION)
-    method = draw.choice(["SHADE-FR", "MeCO", "MA-ES", "TR", "TR-ES", "MeCO-TR"])
-    line = ["p.py:fun", "--method", method, "--budget", "30", "--seed", "3", "--quiet", "--checkpoint"]
-    call(["solve", *line, "whole"], place)
-    shutil.copytree(place / "whole", place / "r")
-    facts = json.loads((place / "r" / "run.json").read_text())
-    write_facts(place / "r", facts)
-    forged = draw.random() < 0.3
-    if forged or draw.random() < 0.5:  # as if killed: the log ends early, and what the state says lies ahead of it
-        log = (place / "r" / "evals.bin").read_bytes()
-        (place / "r" / "evals.bin").write_bytes(log[: draw.randrange(len(log) // 2 if forged else 32, len(log))])
-    file = draw.choice(sorted(p for p in (place / "r").iterdir() if p.name not in ("run.json", "lock")))
-    did = f"{method}, {file.name}: {_spoilt(file, draw)}" if not forged else f"{method}: {_forged(place, draw)}"
-    with suppress(MecoError, OSError):  # what `meco watch` shows, of a folder that is damaged too
-        json.dumps(seen(place / "r"))
-    code, said, _ = call(["resume", "r", "--yes", "--quiet", "--max-time", "20"], place)
-    wrong = complaint(2 if forged and code == 70 else code, said)  # numbers that no search makes may end in one line
-    if not wrong and not forged and not any(line.startswith("meco: ") for line in said.splitlines()):
-        one, other = ((place / name / "evals.bin").read_bytes() for name in ("r", "whole"))
-        wrong = "" if one == other else "a silent change of the search"
-    return wrong and f"{did}: {wrong}"
-
-
-def _forged(place, draw):
-    """One entry of the state changed under a seal that fits; what was done."""
-    file = place / "r" / "state.bin"
-    state = unpacked(file.read_bytes()) if file.exists() else None
-    if state is None:
-        return "no state"
-    shutil.copy(place / "whole" / "evals.bin", place / "r" / "evals.bin")  # the state covers what the log holds
-    name, record = draw.choice(sorted(state.record)), dict(state.record)
-    what = draw.choice(["gone", "empty", "wider", "nan", "huge", "negative", "text", "renamed", "number"])
-    value = record.pop(name)
-    made = {
-        "empty": value[:0] if value.ndim else value, "wider": np.stack([value, value]), "renamed": value,
-        "nan": np.full(value.shape, np.nan), "huge": np.full(value.shape, 1e300), "negative": np.zeros(value.shape) - 1,
-        "text": np.frombuffer(b"[[[[{}", np.uint8),
-    }  # fmt: skip
-    if what in made:
-        record[name + ("x" if what == "renamed" else "")] = made[what]
-    number = {}
-    if what == "number":
-        number, record = (
-            {draw.choice(["covered", "generation", "batch"]): draw.choice([0, 1, 10**9, 10**30])},
-            state.record,
-        )
-    file.write_bytes(state._replace(record=record, **number).packed())
-    return f"{name} {what} {number or ''}"
-
-
-def _spoilt(file, draw):
-    content, what = bytearray(file.read_bytes()), draw.choice(["a bit", "a byte less", "half", "twice", "none", "text"])
-    if what == "a bit" and content:
-        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
-    made = {"a byte less": content[:-1], "half": content[: len(content) // 2], "twice": content * 2, "none": b""}
-    file.write_bytes(made.get(what, b"[" * 5000 if what == "text" else content))
-    return what
-
-
-@cache
-def _training(parent):
-    """A training that was stopped: its settings, its checkpoint, and what comes of it."""
-    from meco.training import Trainer, TrainingConfig
-
-    config = TrainingConfig(name="a", suite="toy", dim=2, problems=("tilted", "ring"), epochs=3, budget=150)
-    trainer = Trainer([config], parent / "training.npz")
-    trainer.run(lambda: True)
-    content = (parent / "training.npz").read_bytes()
-    return config, content, trainer.run()[0]
-
-
-def training_state(draw, place):
-    """One field or bit of a training's checkpoint."""
-    try:
-        from meco.training import Trainer
-        from meco.training.checkpoint import read_checkpoint, write_checkpoint
-    except ImportError:
-        return ""  # no torch here: nothing reads such a file
-    config, content, whole = _training(place.parent)
-    file, sealed = place / "c.npz", False
-    file.write_bytes(content)
-    arrays, told = read_checkpoint(file)
-    if draw.random() < 0.4:
-        spoilt = bytearray(content)
-        spoilt[draw.randrange(len(spoilt))] ^= 1 << draw.randrange(8)
-        file.write_bytes(spoilt)
-        did = "a bit"
-    else:
-        told, did, _ = changed(told, draw)
-        sealed = isinstance(told, dict) and draw.random() < 0.5
-        inner = dict(np.load(file))
-        inner["state.json"] = np.frombuffer(json.dumps(told).encode(), np.uint8)
-        np.savez(file, **inner)
-        if sealed:
-            write_checkpoint(file, arrays, told)
-    try:
-        trainer = Trainer([config], file)
-        trainer.resume()
-        found = trainer.run()[0] if not sealed else None
-    except MecoError:
-        return ""
-    except Exception as error:
-        return f"training, {did}{', sealed' if sealed else ''}: {type(error).__name__}: {error}"
-    same = sealed or all(np.array_equal(a, b) for a, b in zip(found.weights, whole.weights))
-    return "" if same else f"training, {did}: a silent change of the training"
-
-
-FILES = (run_json, run_json, search_state, search_state, state, state, store, store, mission, policy, training_state)
+FILES = (store, mission, policy)

@@ -42,8 +42,8 @@ def attempt(seed, folder):
             time.sleep(draw.choice([0.003, 0.05]))
             if process.poll() is None:
                 process.send_signal(number)
-        if pause > 1:  # the first lets the call at hand be finished: a later one abandons it
-            time.sleep(0.6)
+        while pause > 1 and process.poll() is None and time.monotonic() - begun < 60:
+            time.sleep(0.6)  # the first lets the call at hand be finished: a later one abandons it
             process.send_signal(number)
         out, err = process.communicate(timeout=60)
         took = time.monotonic() - begun - (0.6 if pause > 1 else 0.0)

@@ -1,14 +1,16 @@
 """A seeded slice of the attack; `make test-attack` runs all of it."""
 
 import pytest
+import terminated_commands
 
 from attack import KINDS, attack, kept, summary, together
 
-TRIES = {"objectives": 60, "interruptions": 12, "terminations": 4, "fields": 80, "commands": 80, "foreign": 10}
+TRIES = {"objectives": 6, "interruptions": 2, "terminations": 1, "fields": 8, "commands": 8, "foreign": 2}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_slice_of_the_attack_finds_nothing(kind, tmp_path):
+def test_a_slice_of_the_attack_finds_nothing(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(terminated_commands, "SOON", 120.0)  # how soon is measured by the attack itself, alone
     found = attack([(kind, seed) for seed in range(1, 1 + TRIES[kind])], tmp_path)
     skipped = [row["said"] for row in found if row["said"].startswith("SKIPPED")]
     if skipped:

@@ -15,18 +15,7 @@ from numpy.testing import assert_array_equal
 import meco
 from meco.blackbox.answers import EvaluationFailed
 
-METHODS = (
-    "SHADE-FR",
-    "SHADE",
-    "SHADE-eps",
-    "SHADE-BOC",
-    "MeCO-rand",
-    "MeCO-u",
-    "MA-ES",
-    "C2oDE",
-    "MDE-CGO",
-    "COLSHADE",
-)
+METHODS = ("SHADE-FR", "MeCO-rand", "MA-ES", "C2oDE", "MDE-CGO", "COLSHADE")
 
 
 def fault(kind, x):
@@ -270,7 +259,7 @@ def hostile_run(seed):
     hang, kill = ((0.1, 0.1), (0.25, 0.0), (0.0, 0.3))[seed % 3]
     result = meco.minimize(
         sleepy_or_deadly(hang, kill, seed), [(-3, 4)] * 3, method="SHADE-FR", budget=24, pop_size=8, seed=seed,
-        workers=1 + seed % 3, eval_timeout=0.15,
+        workers=1 + seed % 3, eval_timeout=0.5,
     )  # fmt: skip
     assert np.isfinite(result.x).all()
     assert (result.x >= -3).all()
@@ -315,8 +304,10 @@ def test_a_timeout_also_ends_what_the_function_started(tmp_path):
     meco.minimize(fun, [(-3, 4)], method="SHADE-FR", budget=6, pop_size=4, eval_timeout=1.0, seed=2)
     children = [int(path.name) for path in tmp_path.iterdir()]
     assert children
-    time.sleep(0.2)
-    assert not any(alive(pid) for pid in children)
+    until = time.monotonic() + 60
+    while any(alive(pid) for pid in children):
+        assert time.monotonic() < until, "a child outlives its timeout"
+        time.sleep(0.02)
 
 
 def alive(pid):

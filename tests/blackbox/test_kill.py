@@ -77,7 +77,7 @@ def kills(tmp_path, count, seed):
 
 
 def wait_until(condition):
-    for _ in range(3000):
+    for _ in range(30_000):  # of a hundredth of a second: a guard against hanging
         if condition():
             return
         time.sleep(0.01)

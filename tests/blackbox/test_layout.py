@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
 from meco.blackbox import runfolder
 from meco.blackbox.answers import Fault, read
@@ -18,6 +19,7 @@ from meco.blackbox.log_file import MARK, read_log
 from meco.blackbox.runreader import load_run
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
+from small_runs import run
 
 BOX = [(-5.0, 5.0)] * 3
 pytestmark = pytest.mark.filterwarnings("ignore:evaluation .* counts as failed")
@@ -46,7 +48,7 @@ def entered(*answers, **options):
     return log
 
 
-@pytest.mark.parametrize("method", meco.METHODS)
+@pytest.mark.parametrize("method", ENGINE_CLASSES)
 def test_one_poisoned_answer_never_decides(method):
     try:
         result = meco.minimize(odd_at(0), BOX, method=method, budget=60, seed=1)
@@ -142,9 +144,13 @@ def test_a_single_odd_answer_does_not_refuse_what_was_said_beforehand():
     assert list(result.constr) == ["p", "q"]
 
 
-@pytest.mark.parametrize("method", ["SHADE-FR", "TR-ES", "MeCO-TR"])
-@pytest.mark.parametrize("odd", [1e9, (1e9, [-1.0]), (1e9, [], [0.0]), {"f": 1e9, "g": {"reach": -1.0}}])
-@pytest.mark.parametrize("first", [5, 9, 30])
+ODD = [1e9, (1e9, [-1.0]), (1e9, [], [0.0]), {"f": 1e9, "g": {"reach": -1.0}}]
+
+
+@pytest.mark.parametrize(
+    ("method", "odd", "first"),
+    [*(("SHADE-FR", odd, first) for odd in ODD for first in (5, 9, 30)), ("TR-ES", 1e9, 30), (DEFAULT, 1e9, 9)],
+)
 def test_a_jury_of_odd_answers_is_overruled_by_most(method, odd, first, tmp_path):
     options = {"method": method, "budget": 80, "seed": 1, "checkpoint": tmp_path / "run"}
     result = meco.minimize(odd_at(*range(first), odd=odd), BOX, **options)
@@ -154,8 +160,9 @@ def test_a_jury_of_odd_answers_is_overruled_by_most(method, odd, first, tmp_path
     assert (damaged, log.faults[Fault.MISMATCH], log.counts) == (0, first, (2, 0))
 
 
-@pytest.mark.parametrize("method", ["SHADE-FR", "TR-ES", "MeCO-TR"])
-@pytest.mark.parametrize("after", [7, 12, 25, 60])
+@pytest.mark.parametrize(
+    ("method", "after"), [*(("SHADE-FR", after) for after in (7, 12, 25, 60)), (DEFAULT, 12), (DEFAULT, 60)]
+)
 def test_a_run_whose_jury_is_overruled_resumes_bit_for_bit(method, after, tmp_path, monkeypatch):
     monkeypatch.setattr(runfolder, "SELDOM", 0)
     options = {"method": method, "budget": 70, "seed": 1}
@@ -200,7 +207,7 @@ def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
     def fun(x):
         return 1e6 if x[0] < 2.0 else honest(x)
 
-    for method in ("SHADE-FR", "TR-ES", "MeCO-TR"):
+    for method in ("SHADE-FR", DEFAULT):
         result = meco.minimize(fun, BOX, method=method, budget=150, seed=2)
         assert (list(result.constr), result.fun < 100) == (["reach", "height"], True)
 
@@ -231,3 +238,24 @@ def test_a_damaged_answer_among_the_first_leaves_the_decision_to_most(tmp_path):
     file.write_bytes(MARK.join(frames))
     _, log, damaged = load_run(tmp_path / "run")
     assert (damaged, len(log), log.counts) == (1, 39, (2, 0))
+
+
+@pytest.mark.parametrize("later", [(1.0, [-1.0, -1.0]), (1.0, [-1.0], [0.0])])
+def test_a_first_answer_without_constraints_decides_nothing(later):
+    calls = []
+
+    def fun(x):
+        calls.append(0)
+        return 1e9 if len(calls) == 1 else later
+
+    result = run(fun)
+    assert result.nfail <= 1
+    assert result.fun == 1.0
+    assert len(result.constr) == sum(map(len, later[1:]))
+
+
+def test_known_values_and_names_that_contradict_the_answers_are_refused():
+    with pytest.raises(InvalidInput, match="evaluated has 0 and 0"):
+        run(evaluated=([[1.0, 1.0, 1.0]], [3.0]))
+    with pytest.raises(InvalidInput, match="constraint_names has 2"):
+        run(constraint_names=["a", "b"])

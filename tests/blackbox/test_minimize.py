@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
-import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
 from meco.errors import MecoError
 from meco.mdp.policy_store import policy_names
@@ -61,9 +62,8 @@ def test_the_three_bar_truss(method):
 @learned
 def test_a_pressure_vessel_with_plates_from_stock():
     bounds, whole = [(1, 99), (1, 99), (10, 200), (10, 200)], [True, True, False, False]
-    found = [meco.minimize(pressure_vessel, bounds, integrality=whole, budget=1000, seed=s) for s in (1, 2, 3)]
-    best = min(found, key=lambda r: r.fun)
-    assert all(r.success for r in found)
+    best = meco.minimize(pressure_vessel, bounds, integrality=whole, budget=400, seed=1)
+    assert best.success
     assert_array_equal(best.x[:2], np.round(best.x[:2]))
     assert 6059.714 <= best.fun <= 6059.714 * 1.02
     assert list(best.constr) == ["shell", "head", "volume"]
@@ -72,11 +72,11 @@ def test_a_pressure_vessel_with_plates_from_stock():
 @learned
 def test_an_equality_is_met_within_its_tolerance():
     fun, bounds = by_name("ring", 3)
-    result = meco.minimize(fun, bounds, budget=500, seed=1)
+    result = meco.minimize(fun, bounds, budget=150, seed=1)
     assert result.success
     assert result.maxcv <= 1e-4
     assert_allclose(result.fun, -math.sqrt(3), rtol=0.01)
-    loose = meco.minimize(fun, bounds, budget=600, seed=1, eq_tol=0.5)
+    loose = meco.minimize(fun, bounds, budget=30, seed=1, eq_tol=0.5)
     assert loose.success
 
 
@@ -228,18 +228,21 @@ def test_a_known_point_can_be_enough():
         assert_array_equal(result.x, [1.0, 0.0, 0.0])
 
 
-def test_time_can_run_out_in_the_middle_of_a_generation():
-    def slow(x):
-        time.sleep(0.02)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_time_can_run_out_in_the_middle_of_a_generation(tmp_path, monkeypatch, workers):
+    clock = SimpleNamespace(monotonic=lambda: float(sum(1 for _ in tmp_path.iterdir())))  # a second for every call
+    monkeypatch.setattr("meco.blackbox.calls.time", clock)
+
+    def noting(x):
+        (tmp_path / x.tobytes().hex()).touch()
         return float(x @ x)
 
-    for workers in (1, 2):
-        result = meco.minimize(
-            slow, BOX, method="SHADE-FR", budget=500, pop_size=50, seed=1, max_time=0.2, workers=workers
-        )
-        assert result.stop_reason == "max_time"
-        assert 0 < result.nfev < 50
-        assert np.isfinite(result.fun)
+    result = meco.minimize(
+        noting, BOX, method="SHADE-FR", budget=500, pop_size=50, seed=1, max_time=10.0, workers=workers
+    )
+    assert result.stop_reason == "max_time"
+    assert 0 < result.nfev < 50
+    assert np.isfinite(result.fun)
 
 
 def test_no_time_at_all_still_gives_a_point():
@@ -283,7 +286,7 @@ def test_more_starting_points_than_there_is_room_for_are_mentioned():
     assert "20 of the 30 starting points were not tried" in result.message
 
 
-@pytest.mark.parametrize("method", meco.METHODS)
+@pytest.mark.parametrize("method", ENGINE_CLASSES)
 def test_every_method_solves_through_the_door(method):
     for extra in ("scipy", "cma", "pymoo"):
         pytest.importorskip(extra)
@@ -307,14 +310,3 @@ def test_progress_is_a_line_on_standard_error(capsys):
     assert printed.out == ""
     assert "best feasible" in printed.err
     assert "0 of 60" in printed.err
-
-
-def test_the_picture_shows_convergence_violation_and_trace(tmp_path):
-    pytest.importorskip("matplotlib")
-    feasible = meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), BOX, method="MeCO-rand", budget=60, seed=1)
-    nothing = meco.minimize(lambda x: (x @ x, [1.0 + x[0] ** 2]), BOX, method="SHADE-FR", budget=60, seed=1)
-    broken = meco.minimize(lambda x: None, BOX, method="SHADE-FR", budget=20, seed=1)
-    for i, result in enumerate((feasible, nothing, broken)):
-        figure = result.plot(tmp_path / f"{i}.png")
-        assert len(figure.axes) == 4
-        assert (tmp_path / f"{i}.png").stat().st_size > 5000

@@ -193,3 +193,24 @@ def test_a_method_that_cannot_be_asked_says_so():
     pytest.importorskip("scipy")
     with pytest.raises(InvalidInput, match="COBYQA calls the problem itself"):
         meco.Optimizer(BOX, 1, 0, method="COBYQA", budget=50)
+
+
+def test_a_state_with_another_number_or_budget_is_refused():
+    search = meco.Optimizer(BOX, n_ineq=1, method="SHADE-FR", budget=60, pop_size=10, seed=1)
+    for _ in range(2):
+        x = search.ask()
+        search.tell(x, (x**2).sum(1), 1 - x[:, :1])
+    state = search.state()
+    assert meco.Optimizer.from_state(state).result.nfev == 20
+    old = {key: value for key, value in state.items() if key != "sha256"}
+    changes = [
+        {"number": state["number"] + 1000}, {"number": state["number"][::-1]}, {"number": np.arange(19)},
+        {"x": state["x"][:, :2]}, {"f": state["f"][:5]}, {"inputs": state["inputs"].replace("60", "15")},
+        {"inputs": state["inputs"].replace('"out": 0', '"out": 99')}, {"inputs": "[" * 100_000}, {"inputs": "{}"},
+    ]  # fmt: skip
+    for change in changes:
+        for before in (state, old):
+            with pytest.raises(DamagedFile):
+                meco.Optimizer.from_state(before | change)
+    with pytest.raises(DamagedFile, match="changed or damaged"):
+        meco.Optimizer.from_state(state | {"inputs": state["inputs"].replace("0.0001", "0.001")})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 
@@ -16,6 +17,7 @@ from meco.blackbox.evaluation_log import Entry, Known
 from meco.problems.evaluation import Evaluation, Evaluations
 from meco.results import EvaluationTable, feasibility_first
 from meco.rules.rule import best
+from small_runs import run
 
 COLUMNS = [field.name for field in fields(Evaluations)]
 BOX = [(-2.0, 2.0)] * 3
@@ -112,3 +114,28 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
             np.testing.assert_array_equal(every.best.x, every.x[at])
             assert every.best[4:6] == (every.feasible[at], not every.failed[at])
             assert len(every) == len(entries) + (0 if known is None else 3)
+
+
+def test_callbacks_do_not_make_a_run_quadratic():
+    """Late callbacks take as many calls of functions as early ones, and columns move only when they have doubled."""
+    calls, counts, columns = 0, [], []
+
+    def count(frame, event, arg):
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    def look(result):
+        assert result.nfev == len(result.evaluations)
+        counts.append(calls)
+        columns.append(result.evaluations.f)
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        run(budget=2000, callback=look, method="SHADE")
+    finally:
+        sys.setprofile(before)
+    steps = np.diff(counts)
+    assert len(steps) > 190
+    assert np.median(steps[-50:]) < 1.5 * np.median(steps[:50])
+    assert len({column.__array_interface__["data"][0] for column in columns}) <= np.log2(2000) + 1

@@ -24,8 +24,9 @@ from meco.methods import DEFAULT, build_engine
 from meco.streams import Streams
 
 BOX = [(-5.0, 5.0)] * 3
-SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "MeCO-rand", "C2oDE", "COLSHADE", "MDE-CGO"]
+SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "C2oDE", "COLSHADE", "MDE-CGO"]  # a class each
 SIZED = {"batch": 4}, {"pop_size": 8}
+CHANGES = [{"integrality": [True, False, True]}, None, {"on_error": "retry"}]  # None: sized
 
 
 def fun(x):
@@ -59,14 +60,13 @@ def often(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("method", SAVED)
-@pytest.mark.parametrize("change", [{}, {"integrality": [True, False, True]}, None, {"on_error": "retry"}])
-def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, often):
+def go_on_from_states(tmp_path, method, change, often, kills):
+    """Kill a run, resume it, and compare with one that was left alone."""
     options = {"method": method, "budget": 110, "seed": 5, "pop_size": None if "TR" in method else 12}
     options |= SIZED["TR" not in method] if change is None else change
     draw = np.random.default_rng(len(method) + len(change or "batch"))
     whole = meco.minimize(fun, BOX, **options)
-    for k in range(3):
+    for k in range(kills):
         after = int(draw.integers(60, 109))
         cut_off(tmp_path / str(k), after, **options)
         same(meco.minimize(fun, BOX, checkpoint=tmp_path / str(k), resume=True, **options), whole)
@@ -74,7 +74,21 @@ def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, ofte
         assert after - 40 <= often[-1] <= after  # all but the generation that was under way
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "TR-ES", "SHADE", "MeCO"])
+@pytest.mark.parametrize(
+    ("method", "change"), [*((m, {}) for m in SAVED), *((m, c) for m in ("TR-ES", "SHADE") for c in CHANGES)]
+)
+def test_a_run_goes_on_from_its_state_bit_for_bit(tmp_path, method, change, often):
+    go_on_from_states(tmp_path, method, change, often, kills=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [*SAVED, "MeCO-rand"])
+@pytest.mark.parametrize("change", [{}, *CHANGES])
+def test_a_run_goes_on_from_its_state_at_whichever_moment(tmp_path, method, change, often):
+    go_on_from_states(tmp_path, method, change, often, kills=3)
+
+
+@pytest.mark.parametrize("method", [DEFAULT, "SHADE"])
 def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
     options = {"method": method, "budget": 120, "seed": 2}
     for after in (60, 7, 31):
@@ -86,7 +100,7 @@ def test_a_run_cut_off_again_and_again_ends_the_same(tmp_path, method, often):
     assert often[-1] > 40
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "TR-ES", "SHADE-FR"])
+@pytest.mark.parametrize("method", [DEFAULT, "SHADE-FR"])
 def test_known_points_are_told_once_in_all(tmp_path, method, often):
     known = np.random.default_rng(3).integers(-5, 4, (70, 3)).astype(float)
     values = [fun(x) for x in np.where(known > 3.5, 0.0, known)]
@@ -100,8 +114,7 @@ def test_known_points_are_told_once_in_all(tmp_path, method, often):
     assert often[-1] > 0
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "TR-ES"])
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize(("method", "batch"), [(DEFAULT, 1), ("TR-ES", 4)])
 def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatch, method, batch, often):
     fits, fit = [], look.least_change
     monkeypatch.setattr(look, "least_change", lambda *args: fits.append(1) or fit(*args))
@@ -121,7 +134,7 @@ def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatc
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 8))
 def test_a_damaged_state_is_not_used(tmp_path_factory, place, bit):
     folder = tmp_path_factory.mktemp("run") / "run"
-    options = {"method": "TR", "budget": 40, "seed": 1}
+    options = {"method": "SHADE", "pop_size": 6, "budget": 40, "seed": 1}
     cut_off(folder, 30, **options)
     content = bytearray((folder / "state.bin").read_bytes())
     at = int(place * len(content))
@@ -190,7 +203,7 @@ def test_a_state_of_other_answers_is_not_used(tmp_path, often):
     assert often == [0]
 
 
-@pytest.mark.parametrize("method", [DEFAULT, "TR-ES"])
+@pytest.mark.parametrize("method", [DEFAULT])
 def test_a_target_that_an_earlier_answer_meets_ends_the_resumed_run_there(tmp_path, method, often):
     options = {"method": method, "budget": 100, "seed": 1}
     whole = meco.minimize(fun, BOX, **options)
@@ -274,8 +287,10 @@ def test_streams_are_put_back_to_the_last_bit():
     assert draw.generator(1).integers(99, dtype=np.uint32) == other.generator(1).integers(99, dtype=np.uint32)
 
 
-@pytest.mark.parametrize("method", ["TR", "TR-ES", DEFAULT, "SHADE", "MA-ES", "MeCO"])
-@pytest.mark.parametrize("told", [0, 30, 57, 80])
+@pytest.mark.parametrize(
+    ("method", "told"),
+    [*((m, 57) for m in ("TR", "TR-ES", DEFAULT, "SHADE", "MA-ES", "MeCO")), (DEFAULT, 0), (DEFAULT, 80)],
+)
 def test_an_optimizer_goes_on_from_its_state_without_asking_twice(method, told, monkeypatch):
     def values(x):
         return (x * x).sum(axis=1), 1.0 - x[:, :2], x[:, :1] - x[:, 2:]

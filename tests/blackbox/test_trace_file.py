@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import meco
+import small_runs
 from meco.blackbox.trace_file import ROWS, TraceFile, read_trace
 from meco.methods import DEFAULT
 
@@ -55,3 +56,21 @@ def test_what_json_cannot_say_is_left_open(tmp_path):
     made = TraceFile(tmp_path / "trace.jsonl", 10)
     made.note(1, lambda: {"delta": np.array([np.inf]), "theta": np.array([0.5]), "weights": np.array([[1.0, 2.0]])})
     assert read_trace(tmp_path / "trace.jsonl") == [{"nfev": 1, "delta": None, "theta": 0.5}]
+
+
+def test_a_spoilt_trace_is_only_less_to_look_at(tmp_path):
+    small_runs.run(checkpoint=tmp_path / "r")
+    file = tmp_path / "r" / "trace.jsonl"
+    whole = file.read_text() if file.exists() else ""
+    wrong = [
+        "[" * 5000,
+        '{"nfev": 1, "delta": "x"}',
+        '{"nfev": true}',
+        "{}",
+        '{"nfev": ' + "9" * 5000 + "}",
+        "\x00",
+        "7",
+    ]
+    file.write_text(whole + "\n".join(wrong) + "\n")
+    assert len(read_trace(file)) == len(whole.splitlines())
+    assert small_runs.run(checkpoint=tmp_path / "r", resume=True).nfev == 40

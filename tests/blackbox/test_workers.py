@@ -66,7 +66,7 @@ def test_the_evaluations_do_not_depend_on_the_workers(seed, kind, workers, metho
     assert_same(found, serial)
 
 
-@pytest.mark.parametrize("workers", range(1, 9))
+@pytest.mark.parametrize("workers", [1, 2, 8])
 def test_one_to_eight_processes_make_the_same_run(workers):
     serial = meco.minimize(uneven, BOX, seed=3, **OPTIONS)
     assert_same(meco.minimize(uneven, BOX, seed=3, workers=workers, **OPTIONS), serial)
@@ -90,14 +90,17 @@ def test_a_dask_executor_serves_too():
 
 
 def test_an_executor_of_processes_can_time_out():
+    options = {**OPTIONS, "budget": 12, "seed": 3}  # one generation, the points of which are known beforehand
+    most = meco.minimize(fun, BOX, **options).evaluations.x[:, 0].max()
+
     def hangs(x):
-        if x[0] > 3:
+        if x[0] == most:
             time.sleep(600)
         return fun(x)
 
     with ThreadPoolExecutor(2) as executor:
-        found = meco.minimize(hangs, BOX, seed=3, workers=executor, eval_timeout=0.5, **{**OPTIONS, "budget": 24})
-    assert found.failures.get("timeout", 0) == np.sum(found.evaluations.x[:, 0] > 3) > 0
+        found = meco.minimize(hangs, BOX, workers=executor, eval_timeout=3.0, **options)
+    assert found.failures["timeout"] == 1
 
 
 def test_a_broken_executor_ends_the_run_with_what_was_found():

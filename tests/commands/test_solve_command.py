@@ -21,7 +21,7 @@ from meco.cli import main
 from meco.methods import DEFAULT
 
 PROBLEM = """
-import time
+import os, time
 
 bounds = [(-5, 5)] * 3
 
@@ -29,7 +29,7 @@ def beam(x):
     return float(x @ x), {"reach": 1 - x[0], "height": x[1] - 3}
 
 def slow(x):
-    time.sleep(0.02)
+    time.sleep(float(os.environ.get("SECONDS_OF_A_CALL", 0)))
     return beam(x)
 
 def rows(x):
@@ -221,27 +221,15 @@ def hear_interrupts():
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_signal_ends_cleanly_with_a_resumable_folder(folder, capsys, number, workers):
-    words = [
-        "solve",
-        "problem.py:slow",
-        "--method",
-        "SHADE-FR",
-        "--budget",
-        "90",
-        "--seed",
-        "1",
-        "--checkpoint",
-        "run",
-    ]
+    words = ["solve", "problem.py:slow", "--method", "SHADE-FR", "--budget", "90", "--seed", "1", "--checkpoint", "run"]
     process = subprocess.Popen(
         [sys.executable, "-m", "meco", *words, "--workers", workers, "--json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "SECONDS_OF_A_CALL": "0.2"},
         preexec_fn=hear_interrupts if os.name == "posix" else None,
     )  # fmt: skip
     log = folder / "run" / "evals.bin"
-    for _ in range(2000):
-        if log.exists() and log.stat().st_size > 400:
-            break
+    while process.poll() is None and not (log.exists() and log.stat().st_size > 200):
         time.sleep(0.01)
     process.send_signal(number)
     out, error = process.communicate(timeout=60)
@@ -281,12 +269,14 @@ def test_the_demo_needs_nothing_but_numpy(folder, capsys, monkeypatch):
     assert (folder / "shown" / "index.html").exists()
 
 
+@pytest.mark.docs
 def test_the_demo_shows_problems_that_the_default_solves(folder, capsys, monkeypatch):
     monkeypatch.setattr("meco.commands.demo.RIVALS", ())
     out = printed(capsys, "demo", "--output", "shown", "--quiet")
     assert out.count("every constraint kept") == 2
 
 
+@pytest.mark.docs
 def test_the_demo_stands_beside_scipy_on_the_same_budget(folder, capsys):
     pytest.importorskip("scipy")
     out = printed(capsys, "demo", "--budget", "120", "--output", "shown", "--quiet")
@@ -324,3 +314,17 @@ def test_a_run_of_the_default_resumes_with_its_batch(folder, capsys):
     first = json.loads(printed(capsys, *words, "--workers", "3"))
     again = json.loads(printed(capsys, "resume", "run", "--workers", "1", "--quiet", "--json"))
     assert again["x"] == first["x"]
+
+
+def test_the_command_line_knows_these_options_and_resumes_with_them(tmp_path, monkeypatch):
+    from meco.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "disc.py").write_text(
+        'def disc(x):\n    return {"f": -x[0] - x[1], "g": {"disc": float(x @ x) - 1.0}}\n', encoding="utf-8"
+    )
+    asked = "solve disc.py:disc --bounds 0.01,2 0.01,2 --x0 0.1,0.1 --log 0,1 --keep disc --repeats 5 --budget 40"
+    assert main([*asked.split(), "--seed", "1", "--checkpoint", "run", "--quiet"]) == 0
+    inputs = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
+    assert (inputs["log"], inputs["keep_feasible"], inputs["repeats"]) == ([True, True], ["disc"], 5)
+    assert main(["resume", "run", "--stop", "converged", "--quiet"]) == 0

@@ -160,7 +160,7 @@ def test_the_command_stops_cleanly(folder):
     address = re.search(r"http://(127\.0\.0\.1):(\d+)/", started.stdout.readline())
     assert get((address[1], int(address[2])), "/seen")[0] == 200
     started.send_signal(signal.SIGINT)
-    assert started.communicate(timeout=20)[1] == ""
+    assert started.communicate(timeout=120)[1] == ""
     assert started.returncode == 0
 
 

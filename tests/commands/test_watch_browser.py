@@ -13,9 +13,10 @@ from meco.cli import main
 from meco.commands.watch import server
 
 browsing = pytest.importorskip("tools.browser", reason="only a checkout has the tools")
-pytestmark = pytest.mark.skipif(
-    browsing.find_browser() is None, reason="NO BROWSER: install chromium to look at the pages"
-)
+pytestmark = [
+    pytest.mark.docs,
+    pytest.mark.skipif(browsing.find_browser() is None, reason="NO BROWSER: install chromium to look at the pages"),
+]
 
 
 def beam(x):

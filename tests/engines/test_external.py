@@ -248,7 +248,7 @@ def test_cobyqa_starts_from_the_best_of_fifty_and_again_after_converging():
 @pytest.mark.parametrize("name", ["tilted", "corner", "ring"])
 def test_cobyqa_solves_smooth_problems(name):
     toy = get_problem(name, dim=4)
-    found = solve("COBYQA", toy, budget=200, seeds=[1])[0]
+    found = solve("COBYQA", toy, budget=120, seeds=[1])[0]
     assert found.feasible
     assert_allclose(found.f, toy.best_known, atol=1e-3)
 

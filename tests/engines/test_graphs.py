@@ -106,9 +106,8 @@ def assert_same(one, other):
     assert_array_equal(engine.task.rng.uniform(3).cpu(), its.task.rng.uniform(3).cpu())
 
 
-@pytest.mark.parametrize("rule", TIMELESS, ids=repr)
-@pytest.mark.parametrize("build", [MaEs, Shade])
-@pytest.mark.parametrize("budget", [240, 250])  # the last generation is whole, or cut
+@pytest.mark.parametrize(("rule", "budget"), [*((rule, 240) for rule in TIMELESS), (StaticPenalty(), 250)], ids=repr)
+@pytest.mark.parametrize("build", [MaEs, Shade])  # 240: the last generation is whole; 250: it is cut
 def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budget):
     def made(task):
         return build(task, rule=rule, pop_size=12)
@@ -321,6 +320,7 @@ assert len(compiled) > 5
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "name", "rule"), [("es.maes", "MaEs", "StaticPenalty"), ("de.shade", "Shade", "FeasibilityFirst")]
 )

@@ -24,7 +24,7 @@ RULES = {
     "eps-vector": FixedEpsilon(per_constraint=True),
     "schedule": ScheduledEpsilon(),
 }
-SEEDS = range(20)
+SEEDS = range(6)
 SIZE, DIM, GENERATIONS = 12, 10, 50
 
 

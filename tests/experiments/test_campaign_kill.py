@@ -107,7 +107,7 @@ def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undi
     again = start(tmp_path, "processes")
     out, _ = again.communicate(timeout=300)
     assert out.split() == ["48", undisturbed]
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while any(os.path.exists(f"/proc/{p}") for p in orphans) and time.monotonic() < end:
         time.sleep(0.1)
     assert not any(os.path.exists(f"/proc/{p}") for p in orphans)  # workers end with their coordinator
@@ -145,6 +145,7 @@ def test_random_kills_on_a_local_dask_cluster_lose_nothing(tmp_path, undisturbed
 
 
 @linux
+@pytest.mark.slow
 def test_a_killed_dask_worker_loses_nothing(tmp_path, undisturbed):
     pytest.importorskip("distributed")
     process = start(tmp_path, "dask")

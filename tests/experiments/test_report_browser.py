@@ -111,6 +111,7 @@ def browser(report, tmp_path_factory):
     return look
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("size", ["1400,900", "500,900"])
 def test_in_a_browser_tables_sort_switches_switch_and_nothing_complains(report, browser, size):
     text = report.page.read_text(encoding="utf-8")
@@ -133,6 +134,7 @@ def test_in_a_browser_tables_sort_switches_switch_and_nothing_complains(report, 
     assert found["overflow"] <= 0  # no sideways scrolling of the whole page, on a phone neither
 
 
+@pytest.mark.docs
 def test_a_screenshot_of_the_page_is_not_blank(report, browser, tmp_path):
     shot = tmp_path / "page.png"
     browser(report.page.read_text(encoding="utf-8"), f"--screenshot={shot}", "--window-size=1200,1600")

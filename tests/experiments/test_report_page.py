@@ -77,6 +77,7 @@ def test_every_link_of_the_page_leads_somewhere(folder):
     assert "trial-convergence-score-C04" in names
 
 
+@pytest.mark.docs
 def test_the_kept_results_make_the_page_by_themselves(tmp_path):
     if not (KEPT / COMPACT).exists():
         pytest.skip("only a checkout has the kept results")
@@ -86,6 +87,7 @@ def test_the_kept_results_make_the_page_by_themselves(tmp_path):
     assert len(known_experiments(read_results(tmp_path))) > 5
 
 
+@pytest.mark.docs
 @needs_browser
 def test_pointing_at_a_curve_reads_it(folder, results):
     with browsing.Browser() as browser:
@@ -112,6 +114,7 @@ def _progress(results):
     return progress_figure(results)
 
 
+@pytest.mark.docs
 @needs_browser
 def test_what_does_not_fit_says_so_until_it_was_scrolled(folder):
     with browsing.Browser(width=390, height=844) as browser:
@@ -123,6 +126,7 @@ def test_what_does_not_fit_says_so_until_it_was_scrolled(folder):
         assert browser.errors == []
 
 
+@pytest.mark.docs
 @needs_browser
 def test_on_a_phone_many_pictures_are_folded_and_a_link_opens_them(folder):
     with browsing.Browser(width=390, height=844) as browser:

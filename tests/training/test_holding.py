@@ -78,6 +78,7 @@ def test_the_papers_gain_is_a_share_of_what_the_middle_of_the_box_is_worth():
     assert_allclose(score_gains(runs, [match] * 4), [0.5, 0.0, -1.0, -1.0])
 
 
+@pytest.mark.slow
 def test_a_training_may_be_rewarded_as_the_paper_does(tmp_path):
     search = HoldingSearch(replace(SMALL, reward="score"), tmp_path, say=lambda line: None)
     assert search.run()
@@ -103,6 +104,7 @@ def test_the_basis_tells_the_own_rule_from_every_combination():
     assert not rows[:-1, -1].any()
 
 
+@pytest.mark.slow
 def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_path, monkeypatch):
     games = []
     played = holding_search.played
@@ -123,6 +125,7 @@ def test_a_training_that_is_stopped_goes_on_with_the_games_that_were_played(tmp_
         assert_array_equal(here, there)
 
 
+@pytest.mark.slow
 def test_games_do_not_depend_on_how_many_are_played_at_once(tmp_path):
     wide, narrow = (HoldingSearch(replace(SMALL, width=w), tmp_path / str(w), say=lambda line: None) for w in (4096, 5))
     for search in (wide, narrow):
@@ -132,6 +135,7 @@ def test_games_do_not_depend_on_how_many_are_played_at_once(tmp_path):
         assert_array_equal(one.s, other.s)
 
 
+@pytest.mark.slow
 def test_no_kind_of_control_earns_more_than_the_references_can():
     constant = ConstantControls({"theta": 0.0, "share": 0.0})
     matches = [Match("bowl-linear", 1, 2, 40), Match("valley-planes", 1, 2, 40)]
@@ -214,6 +218,7 @@ def test_one_problem_to_train_on_is_refused_before_anything_runs(tmp_path, capsy
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_with_a_large_margin_a_policy_does_what_is_best_on_the_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(holding_search, "MARGINS", (1e3,))
     search = HoldingSearch(SMALL, tmp_path, say=lambda line: None)

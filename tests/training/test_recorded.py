@@ -105,10 +105,11 @@ def plainly(configs):
 @pytest.mark.parametrize(
     ("changes", "replays"),
     [
-        ({}, [4 * 6 - 4]),  # three rounds do not learn at every step, and the one after them shows the places
-        ({"budget": 230}, [4 * 6 - 3]),  # the last generation is cut
+        # three rounds do not learn at every step, and the one after them shows the places
+        pytest.param({}, [4 * 6 - 4], marks=pytest.mark.slow),
+        pytest.param({"budget": 230}, [4 * 6 - 3], marks=pytest.mark.slow),  # the last generation is cut
         ({"parallel_episodes": 2}, [4 * 3 - 2]),
-        ({"memory": 37, "batch": 30}, [4 * 6 - 11]),
+        pytest.param({"memory": 37, "batch": 30}, [4 * 6 - 11], marks=pytest.mark.slow),
     ],
 )
 def test_replayed_rounds_end_as_plain_ones_do(recordings, changes, replays):
@@ -117,6 +118,7 @@ def test_replayed_rounds_end_as_plain_ones_do(recordings, changes, replays):
     assert [graph.replays for graph in recordings] == replays
 
 
+@pytest.mark.slow
 def test_policies_that_end_earlier_or_decode_otherwise_are_replayed_too(recordings):
     one, other = several()
     configs = [replace(one, epochs=2, decoder="aa"), replace(other, decoder="ca")]
@@ -125,6 +127,7 @@ def test_policies_that_end_earlier_or_decode_otherwise_are_replayed_too(recordin
     assert len(recordings) == 2  # what is recorded is for so many policies
 
 
+@pytest.mark.slow
 def test_a_replayed_training_goes_on_from_its_checkpoint(recordings, tmp_path):
     whole = Trainer(several()).run()
     rounds = iter(range(9))

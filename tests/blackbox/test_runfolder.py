@@ -1,17 +1,12 @@
-"""Folders, children and times that an attack once found spoilt, each as the test that would have found it."""
+"""The folder of a run: where it lies, what it holds, and what becomes of it on a full disk."""
 
 import os
-import subprocess
-import sys
-import time
 
-import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from small_runs import f_and_g, posix, run
 
-from meco.blackbox.trace_file import read_trace
 from meco.errors import CannotWrite, InvalidInput, MecoError
+from small_runs import f_and_g, posix, run
 
 
 def test_a_relative_folder_stays_where_it_was_when_the_function_moves(tmp_path, monkeypatch):
@@ -81,63 +76,3 @@ def test_a_file_where_a_folder_should_be_is_named(tmp_path):
         run(checkpoint=tmp_path / "file")
     with pytest.raises(InvalidInput, match="checkpoint"):
         run(checkpoint=7)
-
-
-@posix
-def test_children_of_a_command_end_with_a_killed_parent(tmp_path):
-    program = tmp_path / "sim"
-    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 300\n")
-    program.chmod(0o755)
-    line = [sys.executable, "-m", "meco", "solve", "--command", f"{program} {{input}} {{output}}", "--bounds", "0,1"]
-    process = subprocess.Popen([*line, "--budget", "5", "--quiet"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-    wait_for(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip())
-    child = int((tmp_path / "pid").read_text())
-    process.kill()
-    process.wait()
-    wait_for(lambda: not alive(child))
-
-
-def alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-def wait_for(condition, seconds=60):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "waited too long"
-        time.sleep(0.05)
-
-
-def test_callbacks_do_not_make_a_run_quadratic():
-    """Seconds for each of the last callbacks against each of the first: a generous bound, the machine may be busy."""
-    times = []
-
-    def look(result):
-        times.append(time.perf_counter())
-        assert result.nfev == len(result.evaluations)
-
-    run(budget=20_000, callback=look, method="SHADE")
-    steps = np.diff(times)
-    assert np.median(steps[-300:]) < 3 * np.median(steps[:300])
-
-
-def test_a_spoilt_trace_is_only_less_to_look_at(tmp_path):
-    run(checkpoint=tmp_path / "r")
-    file = tmp_path / "r" / "trace.jsonl"
-    whole = file.read_text() if file.exists() else ""
-    wrong = [
-        "[" * 5000,
-        '{"nfev": 1, "delta": "x"}',
-        '{"nfev": true}',
-        "{}",
-        '{"nfev": ' + "9" * 5000 + "}",
-        "\x00",
-        "7",
-    ]
-    file.write_text(whole + "\n".join(wrong) + "\n")
-    assert len(read_trace(file)) == len(whole.splitlines())
-    assert run(checkpoint=tmp_path / "r", resume=True).nfev == 40

@@ -1,4 +1,4 @@
-"""Wrong answers that an attack once found, each as the test that would have found it."""
+"""Functions that fork, workers that die, maps and executors that lose results: no value is another's."""
 
 import os
 import pickle
@@ -8,91 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from small_runs import BOX, posix, run
 
-import meco
 from meco.blackbox.answers import Cause, EvaluationFailed, raised
 from meco.blackbox.calls import CallJob, Stopping
 from meco.blackbox.workers import Executor
-from meco.errors import InvalidInput
-
-
-def test_what_is_told_is_copied():
-    search = meco.Optimizer(BOX, n_ineq=1, n_eq=1, method="SHADE-FR", budget=300, seed=1, pop_size=10)
-    x, f, g, h = (np.zeros((10, n)) for n in (3, 1, 1, 1))
-    while not search.done:
-        asked = search.ask()
-        n = len(asked)
-        x[:n], f[:n, 0], g[:n], h[:n] = asked, (asked**2).sum(1), 1 - asked[:, :1], 0.0
-        search.tell(x[:n], f[:n, 0], g[:n], h[:n])
-        for told in (x, f, g, h):
-            told[:] = -777.0
-    result = search.result
-    assert result.fun == float((result.x**2).sum())
-    assert result.constr["g1"]["value"] == 1 - result.x[0] <= 0
-
-
-def test_what_a_function_returns_is_copied():
-    shared = np.zeros(1)
-
-    def fun(x):
-        shared[0] = 1.0 - x[0]
-        return float(x @ x), shared
-
-    made = run(fun).evaluations
-    assert_array_equal(made.g[:, 0], 1.0 - made.x[:, 0])
-
-
-def test_points_bounds_limits_and_known_values_are_copied():
-    class Limits:
-        lb, ub = np.array([1.0]), np.array([np.inf])
-        A = np.array([[1.0, 0.0, 0.0]])
-
-    given = {"x0": np.full((1, 3), 2.0), "evaluated": (np.full((2, 3), 3.0), np.full(2, 27.0), np.full((2, 1), -2.0))}
-    box = np.array(BOX)
-
-    def fun(x):
-        box[:], given["x0"][:], given["evaluated"][0][:], given["evaluated"][2][:] = 9.0, 9.0, 9.0, 9.0
-        Limits.lb[:], Limits.A[:] = 9.0, 9.0
-        return float(x @ x)
-
-    result = meco.minimize(fun, box, Limits(), method="SHADE-FR", budget=40, pop_size=10, seed=1, **given)
-    made = result.evaluations
-    assert (made.x >= -5).all()
-    assert (made.x <= 5).all()
-    assert_array_equal(made.x[2], [2.0] * 3)
-    assert_array_equal(made.x[0], [3.0] * 3)
-    assert_array_equal(made.g[:, 0], 1.0 - made.x[:, 0])
-
-
-def test_a_callback_cannot_change_the_run():
-    def spoil(result):
-        with pytest.raises(ValueError, match="read-only"):
-            result.evaluations.f[:] = -1.0
-        result.x[:] = 99.0
-
-    assert_array_equal(run(callback=spoil).evaluations.f, run().evaluations.f)
-
-
-@pytest.mark.parametrize("later", [(1.0, [-1.0, -1.0]), (1.0, [-1.0], [0.0])])
-def test_a_first_answer_without_constraints_decides_nothing(later):
-    calls = []
-
-    def fun(x):
-        calls.append(0)
-        return 1e9 if len(calls) == 1 else later
-
-    result = run(fun)
-    assert result.nfail <= 1
-    assert result.fun == 1.0
-    assert len(result.constr) == sum(map(len, later[1:]))
-
-
-def test_known_values_and_names_that_contradict_the_answers_are_refused():
-    with pytest.raises(InvalidInput, match="evaluated has 0 and 0"):
-        run(evaluated=([[1.0, 1.0, 1.0]], [3.0]))
-    with pytest.raises(InvalidInput, match="constraint_names has 2"):
-        run(constraint_names=["a", "b"])
+from small_runs import posix, run
 
 
 @posix
@@ -114,14 +34,14 @@ def test_a_worker_that_dies_and_leaves_a_child_is_noticed():
     def fun(x):
         if x[0] > 0:
             if os.fork() == 0:
-                time.sleep(60)
+                time.sleep(600)
                 os._exit(0)
             os._exit(3)
         return float(x @ x)
 
     begun = time.monotonic()
     made = run(fun, workers=2, budget=20).evaluations
-    assert time.monotonic() - begun < 50
+    assert time.monotonic() - begun < 300
     assert_array_equal(made.failed, made.x[:, 0] > 0)
 
 

@@ -22,15 +22,11 @@ class Huge:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_search_survives_values_of_any_size(method):
-    if method not in meco.METHODS:
-        pytest.skip(f"{method} is not there")
     for number, scale in enumerate([1e308, 1e200, 1e155, 1e120, 1e90, 1e-155, 1e-300]):
-        for seed in range(3):
-            dim = 2 + seed
-            whole = [number % 2 == 0] + [False] * (dim - 1) if "TR" in method else None
-            made = meco.minimize(
-                Huge(scale, seed % 2), [(-3.0, 4.0)] * dim, method=method, budget=40, seed=9 * number + seed,
-                integrality=whole,
-            )  # fmt: skip
-            assert made.nfev == 40
-            assert np.isfinite(made.x).all()
+        dim = 2 + number % 3
+        whole = [number % 2 == 0] + [False] * (dim - 1) if "TR" in method else None
+        made = meco.minimize(
+            Huge(scale, number % 2), [(-3.0, 4.0)] * dim, method=method, budget=40, seed=9 * number, integrality=whole
+        )
+        assert made.nfev == 40
+        assert np.isfinite(made.x).all()

@@ -1,4 +1,4 @@
-"""A run of forty evaluations, and what it minimizes."""
+"""A run of forty evaluations, what it minimizes, and a function that remembers where it was called."""
 
 import os
 
@@ -16,3 +16,15 @@ def f_and_g(x):
 
 def run(fun=f_and_g, **options):
     return meco.minimize(fun, BOX, **({"method": "SHADE-FR", "budget": 40, "pop_size": 10, "seed": 1} | options))
+
+
+def noted(fun):
+    """The function, with the points that it was called at as its attribute `seen`."""
+    seen = []
+
+    def call(x):
+        seen.append(x)
+        return fun(x)
+
+    call.seen = seen
+    return call

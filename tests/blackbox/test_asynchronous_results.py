@@ -1,0 +1,71 @@
+"""Asynchronous runs: what a callback sees on the way, targets, and repeated calls."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from interruption import broken_off
+from meco.methods import DEFAULT
+
+BOX = [(-5.0, 5.0)] * 3
+
+
+def fun(x):
+    return float(x @ x), [1.0 - x[0]]
+
+
+def run(folder=None, method=DEFAULT, call=fun, **options):
+    options = {"budget": 40, "seed": 1, "pop_size": 7 if method == "SHADE-FR" else None} | options
+    return meco.minimize(call, BOX, method=method, checkpoint=folder, **options)
+
+
+@pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR"])
+def test_while_an_asynchronous_run_goes_on_evaluations_come_as_they_are_answered(method):
+    seen = []
+
+    def look(result):
+        assert len(result.evaluations) == result.nfev
+        assert result.nfev == 0 or np.isin(result.fun, result.evaluations.f)
+        seen.append(result.evaluations)
+
+    result = run(None, method, workers=2, asynchronous=True, callback=look, target=-1.0)
+    for before, after in pairwise(seen):
+        assert_array_equal(before.x, after.x[: len(before)])
+    assert sorted(map(tuple, seen[-1].x)) == sorted(map(tuple, result.evaluations.x))
+
+
+@pytest.mark.parametrize("after", [12, 25])
+def test_an_asynchronous_run_that_watches_a_target_is_shown_answers_of_an_earlier_session(tmp_path, after):
+    first = run(tmp_path, call=broken_off(fun, after), asynchronous=True, batch=2)
+    best = first.fun
+    resumed = run(tmp_path, asynchronous=True, batch=2, target=best, resume=True)
+    assert (resumed.stop_reason, resumed.nfev < 40) == ("target", True)
+
+
+@pytest.mark.parametrize("method", ["TR-ES", "MeCO-TR"])
+@pytest.mark.parametrize("after", [20, 30, 33, 35, 39, 40])
+def test_an_asynchronous_run_is_resumed_among_its_repeated_calls(tmp_path, method, after):
+    options = {"asynchronous": True, "repeats": 10}
+    run(tmp_path, method, broken_off(fun, after), **options)
+    for _ in range(2):
+        resumed = run(tmp_path, method, resume=True, **options)
+        assert (resumed.nfev, resumed.stop_reason, resumed.repeated["calls"] > 1) == (40, "budget", True)
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_repeated_calls_that_are_tried_again_stay_within_the_budget(asynchronous):
+    calls = []
+
+    def fails_late(x):
+        calls.append(x)
+        if len(calls) > 30 and len(calls) % 3:
+            raise ValueError("no mesh")
+        return fun(x)
+
+    result = run(None, call=fails_late, on_error="retry", repeats=10, asynchronous=asynchronous)
+    assert (result.nfev, len(calls)) == (40, 40)

@@ -1,0 +1,70 @@
+"""The method that is used where none is named."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from meco.methods import DEFAULT
+
+BOX = [(-5.0, 5.0)] * 3
+QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
+
+
+def named(x):
+    return {"f": x @ x, "g": {"reach": 1.0 - x[0], "height": x[1] - 3.0}, "h": {"level": x[1] - x[2]}}
+
+
+def test_every_door_uses_the_same_default():
+    for door in (meco.minimize, meco.Optimizer.__init__):
+        assert inspect.signature(door).parameters["method"].default == DEFAULT
+    assert meco.minimize(named, BOX, budget=40, seed=1).method == DEFAULT
+    assert meco.Optimizer(BOX).request.method == DEFAULT
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_default_solves_the_problem_on_which_peers_were_better(seed):
+    result = meco.minimize(lambda x: (x @ x, [1.0 - x[0]], [x[1] - x[2]]), BOX, budget=150, seed=seed)
+    assert result.feasible
+    assert_allclose(result.fun, 1.0, rtol=1e-4)
+
+
+def test_the_default_does_not_depend_on_the_units_of_a_constraint():
+    def scaled(factor):
+        return meco.minimize(lambda x: (x @ x, [factor * (1.0 - x[0])]), BOX, budget=90, seed=1)
+
+    kilo, plain = scaled(2.0**20), scaled(1.0)
+    assert_allclose(kilo.fun, plain.fun, rtol=1e-6)
+
+
+def test_a_resumed_run_keeps_the_method_and_tolerances_that_it_recorded(tmp_path):
+    folder = tmp_path / "run"
+    options = {"method": "SHADE-FR", "budget": 60, "seed": 3, "ineq_tol": 0.0, "eq_tol": [0.1], "on_error": "retry"}
+    first = meco.minimize(named, BOX, checkpoint=folder, **options)
+    again = meco.minimize(named, BOX, checkpoint=folder, resume=True)
+    assert again.method == "SHADE-FR"
+    assert_array_equal(again.evaluations.x, first.evaluations.x)
+
+
+def test_too_few_evaluations_for_the_variables_are_mentioned():
+    with pytest.warns(UserWarning, match="20 evaluations are few for 10 variables"):
+        result = meco.minimize(lambda x: x @ x, [(-1, 1)] * 10, budget=20, seed=1)
+    assert "few for 10 variables" in result.message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        meco.minimize(lambda x: x @ x, [(-1, 1)] * 10, budget=31, seed=1)
+        meco.minimize(lambda x: x @ x, [(-1, 1)] * 10, budget=20, seed=1, method="SHADE-FR")
+
+
+def test_a_search_that_begins_again_says_how_often():
+    def crossed(x):
+        return np.sum(x * x - 3 * np.cos(2 * np.pi * x))
+
+    result = meco.minimize(crossed, BOX[:2], budget=400, seed=1)
+    assert result.starts == result.trace["starts"][-1] + 1 > 1
+    assert meco.minimize(crossed, BOX[:2], **QUICK).starts == 1

@@ -1,0 +1,90 @@
+"""What people bring from SciPy: keywords, seeds, callbacks; and what contradicts itself is refused."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+from meco.errors import InvalidInput
+from meco.methods import DEFAULT
+
+BOX = [(-5.0, 5.0)] * 3
+QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
+
+
+def named(x):
+    return {"f": x @ x, "g": {"reach": 1.0 - x[0], "height": x[1] - 3.0}, "h": {"level": x[1] - x[2]}}
+
+
+class Sum:
+    """x0 + x1 + x2 between limits, as SciPy's LinearConstraint says it."""
+
+    A = np.ones((1, 3))
+
+    def __init__(self, lb, ub):
+        self.lb, self.ub = lb, ub
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"constraints": Sum(16.0, np.inf)}, "between -15 and 15 within the bounds"),
+        ({"constraint_names": ["a", "a"]}, "'a' twice"),
+        ({"constraint_names": ["a"], "evaluated": ([[0.0] * 3], [1.0], [[1.0, 2.0]])}, "1 names, but evaluated has 2"),
+        ({"constraint_names": ["a"], "ineq_tol": {"b": 1.0}}, "no constraint"),
+        ({"batch": 4}, "SHADE-FR has no option 'batch'"),
+        ({"method": DEFAULT, "batch": 0}, "batch must be at least 1"),
+        ({"method": DEFAULT, "pop_size": 9}, f"{DEFAULT} has no option 'pop_size'"),
+        ({"method": "TR-ES", "batch": 0}, "batch must be at least 1"),
+        ({"method": "TR-ES", "pop_size": 9}, "TR-ES has no option 'pop_size'"),
+        ({"seed": "one"}, "whole number or a NumPy generator"),
+        ({"rng": 3}, "give one of them"),
+        ({"callback": lambda x, convergence: None}, r"got one that takes \(x, convergence\)"),
+    ],
+)
+def test_contradictions_are_refused_before_the_first_call(change, words):
+    calls = []
+    with pytest.raises(InvalidInput, match=words):
+        meco.minimize(lambda x: calls.append(x), **{"bounds": BOX, **QUICK, **change})
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("keyword", "way_out"),
+    [
+        ("args", "functools.partial"),
+        ("maxiter", "budget="),
+        ("maxfev", "budget="),
+        ("options", "keywords"),
+        ("tol", "target="),
+        ("popsize", "pop_size="),
+    ],
+)
+def test_a_keyword_of_scipy_is_answered_with_what_does_its_work(keyword, way_out):
+    with pytest.raises(TypeError, match=f"minimize has no keyword '{keyword}': .*{way_out}"):
+        meco.minimize(named, BOX, **{keyword: 3})
+
+
+@pytest.mark.parametrize("source", [np.random.default_rng, np.random.RandomState, np.random.SeedSequence])
+def test_seeds_come_from_generators_too(source):
+    one = meco.minimize(named, BOX, **{**QUICK, "seed": source(4)})
+    same = meco.minimize(named, BOX, rng=source(4), method="SHADE-FR", budget=60)
+    assert_array_equal(one.evaluations.x, same.evaluations.x)
+    assert_array_equal(one.x, meco.minimize(named, BOX, **{**QUICK, "seed": one.seed}).x)
+    assert meco.Optimizer(BOX, rng=source(4)).request.seed == one.seed
+
+
+def test_callbacks_are_called_as_scipy_calls_them():
+    seen = []
+
+    def by_keyword(*, intermediate_result):
+        seen.append(intermediate_result.fun)
+
+    meco.minimize(named, BOX, callback=by_keyword, **QUICK)
+    meco.minimize(named, BOX, callback=lambda result, also=1: seen.append(result.x), **QUICK)
+    meco.minimize(named, BOX, callback=partial(lambda a, result: seen.append(result.x), 1), **QUICK)
+    assert len(seen) == 6

@@ -1,0 +1,40 @@
+"""Every evaluation of a run as a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+from numpy.testing import assert_array_equal
+
+import meco
+
+BOX = [(-5.0, 5.0)] * 3
+QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
+
+
+def named(x):
+    return {"f": x @ x, "g": {"reach": 1.0 - x[0], "height": x[1] - 3.0}, "h": {"level": x[1] - x[2]}}
+
+
+def test_every_evaluation_is_a_row_of_a_table(tmp_path):
+    result = meco.minimize(named, BOX, **QUICK)
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert list(rows[0]) == ["x1", "x2", "x3", "f", "reach", "height", "level", "feasible", "failed", "given"]
+    assert_array_equal([float(row["f"]) for row in rows], result.evaluations.f)
+    assert_array_equal([row["feasible"] == "1" for row in rows], result.evaluations.feasible)
+    assert result.to_csv(tmp_path / "run.csv") is None
+    assert (tmp_path / "run.csv").read_text() == result.to_csv()
+
+
+def test_a_data_frame_needs_pandas_alone(monkeypatch):
+    result = meco.minimize(named, BOX, **QUICK)
+    made = SimpleNamespace(DataFrame=dict)
+    monkeypatch.setitem(sys.modules, "pandas", made)
+    assert_array_equal(result.to_frame()["f"], result.evaluations.f)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        result.to_frame()
