@@ -15,8 +15,8 @@ from interruption import broken_off
 from meco.blackbox import runfolder
 from meco.blackbox.runfolder import RunFolder
 from meco.errors import CannotWrite
-from meco.experiments.report import svg
-from meco.experiments.report.figure import Line, Panel
+from meco.figures import svg
+from meco.figures.panel import Line, Panel
 from meco.methods import DEFAULT
 
 BOX = [(-5.0, 5.0)] * 3

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.adapters.search_picture import picture
 from meco.errors import InvalidInput, load_extra
+from meco.figures.search import search_figure
 from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES
 from meco.mdp.model_search import SEARCH_CONTROLS, SEARCH_FEATURES
@@ -98,7 +98,7 @@ class SearchEnv(gymnasium.Env[np.ndarray, Any]):
     def render(self) -> Any:
         """The search as a picture [height, width, 3], or in a line."""
         if self.render_mode == "rgb_array":
-            return picture(self._episode)
+            return search_figure(self._episode).to_array()
         if self.render_mode == "ansi":
             told = self._info()
             return (
