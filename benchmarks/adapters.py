@@ -268,11 +268,13 @@ def compare_scipy(only: list[str] | None, names: list[str] | None) -> None:
     import meco
 
     seeds = f"seeds {SEEDS[0]} to {SEEDS[-1]}"
-    print(f"\nSciPy's constrained examples through method=meco.scipy, {seeds}: relative error of f, and of x\n")
+    print(f"\nSciPy's constrained examples through method=meco.scipy_method, {seeds}: relative error of f, and of x\n")
     for label, (fun, x0, bounds, constraints, x, f) in scipy_examples().items():
         more = {"integrality": True, "budget": 1600} if "whole" in label else {}
         runs = [
-            minimize(fun, x0, method=meco.scipy, bounds=bounds, constraints=constraints, options={"seed": s, **more})
+            minimize(
+                fun, x0, method=meco.scipy_method, bounds=bounds, constraints=constraints, options={"seed": s, **more}
+            )
             for s in SEEDS
         ]
         of_f = [abs(run.fun - f) / max(abs(f), 1.0) for run in runs]

@@ -12,7 +12,7 @@ def wavy(x):
 
 disc = NonlinearConstraint(lambda x: x[0] ** 2 + x[1] ** 2, -np.inf, 1.5)
 found = minimize(
-    wavy, [-1.0, 0.5], method=meco.scipy, bounds=Bounds([-2, -2], [2, 2]), constraints=disc,
+    wavy, [-1.0, 0.5], method=meco.scipy_method, bounds=Bounds([-2, -2], [2, 2]), constraints=disc,
     options={"seed": 1, "budget": 500},
 )  # fmt: skip
 print(found)
@@ -20,6 +20,6 @@ assert found.success
 assert found.fun < 1.0
 
 try:
-    minimize(wavy, [-1.0, 0.5], method=meco.scipy)
+    minimize(wavy, [-1.0, 0.5], method=meco.scipy_method)
 except ValueError as error:
     print(error)  # asks for finite bounds

@@ -9,10 +9,11 @@ import meco
 
 ROOT = Path(meco.__file__).parent
 # What a part of the package may import, besides itself and what everything may.
-ANYWHERE = {"", "arrays", "errors", "registry", "files", "signals", "process_pool", "progress_line"}
+ANYWHERE = {"", "arrays", "errors", "registry", "files", "signals", "process_pool", "progress_line", "figures"}
 MAY_IMPORT = {
     "arrays": set(),
     "errors": set(),
+    "figures": set(),
     "files": set(),
     "registry": set(),
     "signals": set(),

@@ -12,30 +12,22 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
 import numpy as np
 
 import meco
-from meco.experiments.report import curves, figures, heatmaps, svg
-from meco.experiments.report.figure import Axis, Figure, Panel, Tile
+from meco.experiments.report import curves, figures, heatmaps
 from meco.experiments.report.headline import headline
 from meco.experiments.report.report import known_experiments
 from meco.experiments.report.result_set import ResultSet
 from meco.experiments.run.store import read_results
+from meco.figures.figure import Figure
+from meco.figures.mission import missions_figure
+from meco.figures.panel import Axis, Panel, Tile
 from meco.problems.mission import load_mission
-from meco.problems.mission_plot import plot_mission
+from meco.problems.uav import NAMES
 
 ROOT = Path(__file__).parent.parent
 BEST, WORST = -5.0, 0.5  # decades of the distance from the best known that colours tell apart
-
-
-def _saved(figure: Any, kind: str, **options: Any) -> bytes:
-    out = io.BytesIO()
-    stable = {"Date": None} if kind == "svg" else {"Software": None}
-    figure.savefig(out, format=kind, metadata=stable, **options)
-    return out.getvalue()
 
 
 # -- runs ------------------------------------------------------------------------------------
@@ -52,12 +44,18 @@ def vessel(x: np.ndarray) -> Any:
 def run() -> bytes:
     """One run of the default on the vessel."""
     result = meco.minimize(vessel, [(0.1, 10), (0.1, 10), (10, 100), (10, 240)], budget=200, seed=1)
-    return _saved(result.plot(), "svg")
+    return result.plot().to_svg().encode()
 
 
 def mission() -> bytes:
     """A UAV mission and the best known flight through it."""
-    return _saved(plot_mission(load_mission("UAV-07")).figure, "png", dpi=80)
+    shown = load_mission("UAV-07")
+    return shown.plot(shown.known_x).to_svg().encode()
+
+
+def missions() -> bytes:
+    """The sixteen missions with their best known flights."""
+    return missions_figure([load_mission(name) for name in NAMES]).to_svg().encode()
 
 
 def trust_region() -> bytes:
@@ -86,17 +84,17 @@ def ranks() -> bytes:
     """Who stands where on the paper's functions."""
     top = headline([_paper("table1")])
     assert top is not None
-    return svg.to_file(top.figure).encode()
+    return top.figure.to_svg().encode()
 
 
 def convergence() -> bytes:
     """Gap and violation left over the evaluations."""
-    return svg.to_file(curves.progress_figure(_paper("table1"))).encode()
+    return curves.progress_figure(_paper("table1")).to_svg().encode()
 
 
 def feasible() -> bytes:
     """Feasible runs of every method on every function."""
-    return svg.to_file(heatmaps.feasibility_figure(_paper("table1"))).encode()
+    return heatmaps.feasibility_figure(_paper("table1")).to_svg().encode()
 
 
 def compared() -> bytes:
@@ -112,7 +110,7 @@ def compared() -> bytes:
     x = Axis(limits=(0, len(solvers)), names=tuple((k + 0.5, s) for k, s in enumerate(solvers)))
     y = Axis(limits=(0, len(designs)), names=tuple((i + 0.5, d) for i, d in enumerate(designs)))
     panel = Panel("how far the median of five runs is above the best known (–: infeasible)", marks, x, y, (760, 320))
-    return svg.to_file(Figure("compared", "Designs as users have them", [panel])).encode()
+    return Figure("compared", "Designs as users have them", [panel]).to_svg().encode()
 
 
 def read_comparison(text: str) -> dict[str, dict[str, float]]:
@@ -139,7 +137,8 @@ def _closeness(gap: float) -> tuple[float, str]:
 
 PICTURES: dict[str, Callable[[], bytes]] = {
     "run.svg": run,
-    "mission.png": mission,
+    "mission.svg": mission,
+    "missions.svg": missions,
     "trust-region.png": trust_region,
     "ranks.svg": ranks,
     "convergence.svg": convergence,

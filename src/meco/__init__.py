@@ -28,7 +28,7 @@ _HOMES = {
     "Command": "meco.blackbox.command",
     "write_report": "meco.experiments.report.run_page",
     "load_policy": "meco.mdp.policy_store",
-    "scipy": "meco.adapters.scipy:method",  # a method of SciPy's minimize()
+    "scipy_method": "meco.adapters.scipy",
 }
 _PARTS = ("problems", "rules", "engines", "mdp", "training", "experiments")
 
@@ -37,8 +37,7 @@ __all__ = ["__version__", *_HOMES]
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        home, _, inside = _HOMES[name].partition(":")
-        return getattr(importlib.import_module(home), inside or name)
+        return getattr(importlib.import_module(_HOMES[name]), name)
     if name in _PARTS:
         return importlib.import_module(f"meco.{name}")
     raise AttributeError(f"module 'meco' has no attribute {name!r}")

@@ -15,7 +15,7 @@ def rosenbrock(x):
 
 def solved(fun, x0, **given):
     options = {"seed": 1} | given.pop("options", {})
-    found = optimize.minimize(fun, x0, method=meco.scipy, options=options, **given)
+    found = optimize.minimize(fun, x0, method=meco.scipy_method, options=options, **given)
     assert isinstance(found, optimize.OptimizeResult)
     assert found.success, found.message
     return found
@@ -86,12 +86,12 @@ def test_bounds_that_are_missing_are_asked_for(bounds):
     with pytest.raises(
         InvalidInput, match=r"give finite bounds for every variable, such as bounds=\[\(-10, 10\)\] \* 2"
     ):
-        optimize.minimize(rosenbrock, [0, 0], method=meco.scipy, bounds=bounds)
+        optimize.minimize(rosenbrock, [0, 0], method=meco.scipy_method, bounds=bounds)
 
 
 def test_a_wrong_number_of_bounds_is_named():
     with pytest.raises(InvalidInput, match="x0 has 3 variables, so bounds must be 3 pairs; got 2"):
-        optimize.minimize(rosenbrock, [0, 0, 0], method=meco.scipy, bounds=[(0, 1)] * 2)
+        optimize.minimize(rosenbrock, [0, 0, 0], method=meco.scipy_method, bounds=[(0, 1)] * 2)
 
 
 def test_arguments_start_and_number_of_calls():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 import meco
 
 BOX = [(-5.0, 5.0)] * 3
@@ -14,19 +12,18 @@ def named(x):
 
 
 def test_the_picture_shows_constraints_theta_and_share():
-    pytest.importorskip("matplotlib")
     figure = meco.minimize(named, BOX, budget=60, seed=1).plot()
-    legends = [axes.get_legend() for axes in figure.axes if axes.get_legend() is not None]
-    words = [text.get_text() for legend in legends for text in legend.get_texts()]
-    assert {"reach", "level", "theta", "share"} <= set(words)
+    words = {key.label for panel in figure.panels for key in panel.legend}
+    assert {"reach", "level", "θ, violation that a step may leave", "share of offspring"} <= words
 
 
 def test_the_picture_shows_convergence_violation_and_trace(tmp_path):
-    pytest.importorskip("matplotlib")
     feasible = meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), BOX, method="MeCO-rand", budget=60, seed=1)
     nothing = meco.minimize(lambda x: (x @ x, [1.0 + x[0] ** 2]), BOX, method="SHADE-FR", budget=60, seed=1)
     broken = meco.minimize(lambda x: None, BOX, method="SHADE-FR", budget=20, seed=1)
-    for i, result in enumerate((feasible, nothing, broken)):
-        figure = result.plot(tmp_path / f"{i}.png")
-        assert len(figure.axes) == 4
-        assert (tmp_path / f"{i}.png").stat().st_size > 5000
+    figures = [result.plot(tmp_path / "run.svg") for result in (feasible, nothing, broken)]
+    titles = [[panel.title for panel in figure.panels] for figure in figures]
+    assert titles[0] == ["Best feasible f", "The same above its last value", *titles[1][1:]]
+    assert titles[1][1:] == ["Least violation of any point", "Each constraint by itself", "Controls and shares"]
+    assert titles[2] == ["Best feasible f", "Controls and shares"]
+    assert "no feasible point was found" in (tmp_path / "run.svg").read_text(encoding="utf-8")

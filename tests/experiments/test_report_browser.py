@@ -11,8 +11,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from meco.experiments.report import svg
 from meco.experiments.report.report import write_report
+from meco.figures.figure import COLOURS
 
 pytest.importorskip("scipy")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -45,8 +45,8 @@ def contrast(one: str, other: str) -> float:
 
 
 def test_every_series_colour_can_be_read_as_text_in_light_and_dark():
-    style = svg.style("page.css")
-    themes = [dict(re.findall(r"--(\w+): (#\w+)", block)) for block in re.findall(r"\{([^{}]*--s0: [^{}]*)\}", style)]
+    blocks = re.findall(r"\{([^{}]*--s0: [^{}]*)\}", COLOURS)
+    themes = [dict(re.findall(r"--(\w+): (#\w+)", block)) for block in blocks]
     assert len(themes) == 4  # light, dark twice, print
     for theme in themes:
         paper = theme["paper"] if len(theme["paper"]) == 7 else "#ffffff"

@@ -14,14 +14,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.report import heatmaps, svg, trajectories
-from meco.experiments.report.figure import Axis, Box, Dot, Line, Panel, Spot, Tile
+from meco.experiments.report import heatmaps, trajectories
 from meco.experiments.report.report import write_report
 from meco.experiments.report.result_set import ResultSet
-from meco.experiments.report.table import Cell, Column, Table, to_csv, to_html, to_latex, to_markdown
 from meco.experiments.run.executors import Workers
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store
+from meco.figures import svg
+from meco.figures.panel import Axis, Box, Dot, Line, Panel, Spot, Tile
+from meco.figures.table import Cell, Column, Table, to_csv, to_html, to_latex, to_markdown
 
 pytest.importorskip("scipy")
 

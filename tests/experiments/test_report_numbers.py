@@ -14,11 +14,11 @@ from small_campaign import SMALL, TWO
 
 from meco.experiments.plan import printed
 from meco.experiments.report import figures, heatmaps, page, tables
-from meco.experiments.report.figure import Axis, Line, Panel, limits, margins, tick_text, ticks
 from meco.experiments.report.report import build, write_report
 from meco.experiments.report.result_set import ResultSet
-from meco.experiments.report.table import mark_best, number
 from meco.experiments.run.store import Store, read_results
+from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
+from meco.figures.table import mark_best, number
 
 pytest.importorskip("scipy")
 

@@ -7,7 +7,6 @@ import pytest
 
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.report import figures
-from meco.experiments.report.figure import Figure
 from meco.experiments.report.headline import headline
 from meco.experiments.report.report import build, known_experiments, write_report
 from meco.experiments.report.result_set import ResultSet
@@ -15,6 +14,7 @@ from meco.experiments.run.executors import start_workers
 from meco.experiments.run.folder import COMPACT
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store, read_results
+from meco.figures.figure import Figure
 
 pytest.importorskip("scipy")
 browsing = pytest.importorskip("tools.browser", reason="only a checkout has the tools")

@@ -12,6 +12,9 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
+from meco.figures.mission import missions_figure
+from meco.figures.panel import margins
+from meco.figures.svg import size
 from meco.problems.mission import Mission, load_mission, parse_mission
 from meco.problems.suite import get_problem
 from meco.problems.uav import NAMES, Parameters, flight_time, rates
@@ -306,43 +309,41 @@ def test_files_that_are_no_missions_say_so(tmp_path):
 # Pictures
 
 
-@pytest.fixture
-def pyplot():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as pyplot
-
-    yield pyplot
-    pyplot.close("all")
+def labels(figure):
+    return {key.label for key in figure.legend}
 
 
-def test_a_map_is_drawn_with_and_without_a_flight(pyplot, tmp_path):
+def test_a_map_is_drawn_with_and_without_a_flight(tmp_path):
     mission = load_mission("UAV-08")
-    plain, flown = mission.plot(), mission.plot(mission.known_x)
-    labels = [text.get_text() for text in flown.get_legend().get_texts()]
-    assert {"start", "end", "sensor", "route", "hover point", "coverage", "no-fly zone"} <= set(labels)
-    assert "route" not in [text.get_text() for text in plain.get_legend().get_texts()]
-    assert flown.get_aspect() == 1.0
-    assert "8" in flown.get_title(loc="left")
-    flown.figure.savefig(tmp_path / "flight.png")
+    plain, flown = mission.plot(), mission.plot(mission.known_x, tmp_path / "flight.svg")
+    shown = {"start", "end", "sensor", "no-fly zone", "bandwidth exceeded"}
+    assert shown <= labels(plain)
+    assert "route" not in labels(plain)
+    assert shown | {"route", "hover point", "sensors heard from here", "data sent"} <= labels(flown)
+    assert "8" in flown.panels[0].title
+    assert flown.panels[0].note.endswith("hovering, feasible")
+    assert (tmp_path / "flight.svg").read_text(encoding="utf-8") == flown.to_svg()
 
 
-def test_a_collision_is_shown(pyplot):
+def test_one_kilometre_is_as_long_up_as_across():
+    panel = load_mission("UAV-09").plot().panels[0]
+    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    assert abs((width - left - right) / 8.5 - (height - top - bottom) / 4.5) < 0.5
+
+
+def test_a_collision_is_shown():
     mission = load_mission("UAV-01")
-    x = np.concat([np.tile(mission.start, 6), np.zeros(6)])
-    ax = mission.plot(x)
-    assert "collision" in [text.get_text() for text in ax.get_legend().get_texts()]
+    figure = mission.plot(np.concat([np.tile(mission.start, 6), np.zeros(6)]))
+    assert "collision" in labels(figure)
+    assert "836 m inside obstacles" in figure.panels[0].note
 
 
-def test_a_map_goes_into_given_axes(pyplot):
-    _, ax = pyplot.subplots()
-    assert parse().plot(ax=ax) is ax
+def test_a_flight_to_draw_has_18_numbers():
     with pytest.raises(InvalidInput, match="a flight to draw has 18 numbers; got shape"):
-        parse().plot([1, 2, 3], ax=ax)
+        parse().plot([1, 2, 3])
 
 
-def test_all_missions_fit_in_one_figure(pyplot):
-    from meco.problems.mission_plot import plot_all
-
-    figure = plot_all([load_mission(name) for name in NAMES[:3]], columns=2)
-    assert len(figure.axes) == 4
+def test_all_missions_fit_in_one_figure():
+    figure = missions_figure([load_mission(name) for name in NAMES[:3]])
+    assert [panel.title for panel in figure.panels] == list(NAMES[:3])
+    assert "route" in labels(figure)

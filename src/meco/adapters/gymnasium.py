@@ -1,4 +1,4 @@
-"""The meta-level MDPs as Gymnasium environments: MeCO-v0 and MeCO-TR-v0 (search_env.py), alone or many in lockstep.
+"""The decision processes as Gymnasium environments, MeCO-v0 and MeCO-TR-v0, alone or many in lockstep.
 
 Gymnasium 1 reads no entry points of others: a name carries the module that registers it. That is meco.gym, so
 gymnasium.make("meco.gym:MeCO-v0") needs no import; after one of this module or of meco.gym, "MeCO-v0" is enough.
@@ -7,92 +7,101 @@ gymnasium.make("meco.gym:MeCO-v0") needs no import; after one of this module or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from meco.adapters.search_env import SearchEnv, SearchVectorEnv
-from meco.adapters.stage import Player, Stage
+from meco.adapters.processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
 from meco.errors import InvalidInput, load_extra
-from meco.mdp.controls import CONTROLS
-from meco.mdp.features import FEATURES
-from meco.mdp.reward import ReferenceObjective
+from meco.figures.search import search_figure
 
-load_extra("gymnasium", "gym", "the environment MeCO-v0")
+load_extra("gymnasium", "gym", "an environment")
 import gymnasium  # noqa: E402
 from gymnasium import spaces  # noqa: E402
 from gymnasium.utils import seeding  # noqa: E402
 from gymnasium.vector.utils import batch_space  # noqa: E402
 
-SEEN = FEATURES["population-10"]
-OBSERVATION = spaces.Box(-SEEN.bound, SEEN.bound, (len(SEEN.names),), np.float32)  # s1..s10
-ACTION = spaces.Discrete(len(CONTROLS["epsilon"].grid))  # index k is the action value k / 10
+
+def observation_space(process: DecisionProcess) -> spaces.Box:
+    """The features, bounded."""
+    seen = process.features
+    return spaces.Box(-seen.bound, seen.bound, (len(seen.names),), np.float32)
 
 
-class MecoEnv(gymnasium.Env[np.ndarray, np.int64]):
-    """One optimization run per episode: observe s1..s10, choose the relaxation, end with the budget.
+def action_space(process: DecisionProcess) -> spaces.Space[Any]:
+    """A choice among counted actions, or a value of each control."""
+    if process.choices is not None:
+        return spaces.Discrete(process.choices)
+    return spaces.Box(process.low.astype(np.float32), process.high.astype(np.float32), dtype=np.float32)
+
+
+class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
+    """One run per episode, which ends with the budget.
 
     reset(options={"problem": "C07"}) sets the problem, otherwise it is drawn; reset(seed=...)
-    also forgets the reference objectives, so that a seeded environment repeats itself.
+    also forgets what earlier episodes reached, so that a seeded environment repeats itself.
     render_mode "ansi" gives where the run stands as a line, "human" prints it after each step.
     """
 
+    process: ClassVar[type[DecisionProcess]]
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 30}  # noqa: RUF012 - Gymnasium's convention
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise InvalidInput(f"render_mode must be 'ansi', 'human' or None; got {render_mode!r}")
-        self.observation_space, self.action_space = OBSERVATION, spaces.Discrete(ACTION.n)
+        modes = self.metadata["render_modes"]
+        if render_mode not in (None, *modes):
+            raise InvalidInput(f"render_mode must be {', '.join(map(repr, modes))} or None; got {render_mode!r}")
         self.render_mode = render_mode
-        self._stage = Stage(**settings)
-        self._player = Player(self._stage.problems)
+        self._process = self.process(1, **settings)
+        self.observation_space, self.action_space = observation_space(self._process), action_space(self._process)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
         super().reset(seed=seed)
         if seed is not None:
-            self._player.references = ReferenceObjective()
-        choice = self._player.next(self.np_random, (options or {}).get("problem"))
-        self._episode = self._stage.open([self._player], [choice])
+            self._process.forget(0)
+        self._episode = self._process.open([self._process.draw(self.np_random, (options or {}).get("problem"))])
         s = self._episode.reset()
         self._show()
         return s[0].astype(np.float32), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        s, r, done = self._episode.step(self._stage.grid[[int(action)]])
+        s, r, done = self._episode.step(self._process.decode(np.asarray(action)[None]))
         if done[0]:
-            self._stage.close([self._player], self._episode)
+            self._process.close(self._episode)
         self._show()
         return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
 
-    def render(self) -> str | None:
-        """Where the run stands, in a line."""
-        return self._stage.words(self._episode) if self.render_mode == "ansi" else None
+    def render(self) -> Any:
+        """Where the run stands, in a line or as a picture [height, width, 3]."""
+        if self.render_mode == "rgb_array":
+            return search_figure(self._episode).to_array()
+        return self._process.describe(self._episode) if self.render_mode == "ansi" else None
 
     def _show(self) -> None:
         if self.render_mode == "human":
-            print(self._stage.words(self._episode))
+            print(self._process.describe(self._episode))
 
     def _info(self) -> dict[str, Any]:
-        return {name: values[0] for name, values in self._stage.info(self._episode).items()}
+        return {name: values[0] for name, values in self._process.info(self._episode).items()}
 
 
-class MecoVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
-    """Many runs in lockstep; run i is MecoEnv seeded with seed + i. All end together, at the budget.
+class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
+    """Many runs in lockstep; run i is the environment alone, seeded with seed + i. All end together, at the budget.
 
     The step after the end starts new episodes whatever the actions (next-step autoreset).
     """
 
+    process: ClassVar[type[DecisionProcess]]
+
     def __init__(self, num_envs: int = 1, **settings: Any) -> None:
-        self.num_envs = num_envs
-        self.single_observation_space, self.single_action_space = OBSERVATION, ACTION
-        self.observation_space = batch_space(OBSERVATION, num_envs)
-        self.action_space = batch_space(ACTION, num_envs)
+        self.num_envs, self._process = num_envs, self.process(num_envs, **settings)
+        self.single_observation_space = observation_space(self._process)
+        self.single_action_space = action_space(self._process)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
         mode = getattr(gymnasium.vector, "AutoresetMode", None)  # Gymnasium 1.0 has next-step autoreset alone
         self.metadata = {"autoreset_mode": mode.NEXT_STEP} if mode else {}
-        self._stage = Stage(**settings)
-        self._players = [Player(self._stage.problems) for _ in range(num_envs)]
         self._generators = [seeding.np_random()[0] for _ in range(num_envs)]
         self._over = True
 
@@ -104,30 +113,59 @@ class MecoVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, np.ndarray, np.ndarra
         for i, own in enumerate(each or []):
             if own is not None:
                 self._generators[i] = seeding.np_random(own)[0]
-                self._players[i].references = ReferenceObjective()
+                self._process.forget(i)
         wanted = (options or {}).get("problem")
         names = wanted if isinstance(wanted, (list, tuple)) else [wanted] * self.num_envs
         if len(names) != self.num_envs:
             raise InvalidInput(f"{self.num_envs} environments need one problem or {self.num_envs}; got {len(names)}")
-        choices = [p.next(g, name) for p, g, name in zip(self._players, self._generators, names)]
-        self._episode, self._over = self._stage.open(self._players, choices), False
-        return self._episode.reset().astype(np.float32), self._stage.info(self._episode)
+        choices = [self._process.draw(generator, name) for generator, name in zip(self._generators, names)]
+        self._episode, self._over = self._process.open(choices), False
+        return self._episode.reset().astype(np.float32), self._process.info(self._episode)
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         never = np.zeros(self.num_envs, dtype=bool)
         if self._over:
             s, info = self.reset()
             return s, np.zeros(self.num_envs), never, never, info
-        s, r, done = self._episode.step(self._stage.grid[np.asarray(actions, dtype=int)])
+        s, r, done = self._episode.step(self._process.decode(np.asarray(actions)))
         self._over = bool(done[0])
         if self._over:
-            self._stage.close(self._players, self._episode)
-        return s.astype(np.float32), r, done, never, self._stage.info(self._episode)
+            self._process.close(self._episode)
+        return s.astype(np.float32), r, done, never, self._process.info(self._episode)
+
+
+class MecoEnv(ProcessEnv):
+    """MeCO-v0: observe s1..s10 of a population, choose the relaxation of its comparison rule in every generation."""
+
+    process = RelaxationProcess
+
+
+class MecoVectorEnv(ProcessVectorEnv):
+    """MeCO-v0, many in lockstep."""
+
+    process = RelaxationProcess
+
+
+class TrustRegionEnv(ProcessEnv):
+    """MeCO-TR-v0: observe 29 features of a search by models, set theta and share every fiftieth of the budget.
+
+    The reward is the change of the run's quantile among its first points, up to 1.5 in all (SearchEpisode).
+    discrete=True offers the 20 places of the grid instead of two numbers. render_mode "rgb_array" draws the search.
+    """
+
+    process = TrustRegionProcess
+    metadata = {"render_modes": ["rgb_array", "ansi", "human"], "render_fps": 10}  # noqa: RUF012 - Gymnasium's convention
+
+
+class TrustRegionVectorEnv(ProcessVectorEnv):
+    """MeCO-TR-v0, many in lockstep."""
+
+    process = TrustRegionProcess
 
 
 ENVIRONMENTS: dict[str, tuple[type, type]] = {  # by id: one run, many in lockstep
     "MeCO-v0": (MecoEnv, MecoVectorEnv),
-    "MeCO-TR-v0": (SearchEnv, SearchVectorEnv),
+    "MeCO-TR-v0": (TrustRegionEnv, TrustRegionVectorEnv),
 }
 
 

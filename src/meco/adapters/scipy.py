@@ -1,6 +1,6 @@
-"""meco.scipy: MeCO as a method of SciPy's minimize().
+"""meco.scipy_method: MeCO as a method of SciPy's minimize().
 
-scipy.optimize.minimize(fun, x0, method=meco.scipy, bounds=..., constraints=..., options={"budget": 500})
+scipy.optimize.minimize(fun, x0, method=meco.scipy_method, bounds=..., constraints=..., options={"budget": 500})
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from meco.api import MinimizeResult, minimize
 from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
 
-load_extra("scipy.optimize", "peers", "meco.scipy")
+load_extra("scipy.optimize", "peers", "meco.scipy_method")
 from scipy.optimize import OptimizeResult  # noqa: E402
 
 LEAST, EACH = 500, 100  # evaluations: at least, and for each variable
@@ -25,7 +25,7 @@ class Result(MinimizeResult, OptimizeResult):
     """SciPy's result with all that constraints and failures add; shown as ours."""
 
 
-def method(
+def scipy_method(
     fun: Callable[..., Any],
     x0: Any,
     args: tuple[Any, ...] = (),
@@ -67,7 +67,7 @@ def method(
 
 def finite_bounds(bounds: Any, dim: int) -> np.ndarray:
     """Bounds in any of SciPy's forms as an array [D, 2], or an error that asks for the missing ones."""
-    wanted = "meco.scipy searches inside a box: give finite bounds for every variable, such as bounds=[(-10, 10)] * {}"
+    wanted = "MeCO searches inside a box: give finite bounds for every variable, such as bounds=[(-10, 10)] * {}"
     if bounds is None:
         raise InvalidInput(wanted.format(dim))
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):

@@ -81,10 +81,13 @@ class MinimizeResult(dict):
         return "\n".join(lines)
 
     def plot(self, path: Any = None) -> Any:
-        """Convergence, each constraint and what the method did as a matplotlib figure; saved where a path is given."""
-        from meco.blackbox.pictures import plot_result
+        """Convergence, each constraint and what the method did; written where a path is given: .svg, .png or .pdf."""
+        from meco.figures.run import run_figure
 
-        return plot_result(self, path)
+        figure = run_figure(self)
+        if path is not None:
+            figure.save(path)
+        return figure
 
     def report(self, path: Any) -> Any:
         """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""

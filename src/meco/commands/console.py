@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from meco.blackbox.result import MinimizeResult, excess
-from meco.errors import InvalidInput, load_extra
+from meco.errors import InvalidInput
+from meco.figures.figure import check_kind
 from meco.files.plain import read_plain
 from meco.files.schema import LARGEST_FILE, parse_json
 
@@ -73,9 +74,7 @@ def check_picture(path: str | None) -> None:
     """Refuse a picture that could not be written, before anything is spent on what it would show."""
     if path is None:
         return
-    known = load_extra("matplotlib.backend_bases", "plot", "a picture").FigureCanvasBase.get_supported_filetypes()
-    if Path(path).suffix.lower().lstrip(".") not in known:
-        raise InvalidInput(f"--plot wants a file that ends in {', '.join(sorted(known))}; got {path!r:.60}")
+    check_kind(path)
     if not Path(path).absolute().parent.is_dir():
         raise InvalidInput(f"--plot: there is no folder {str(Path(path).absolute().parent)!r:.80}")
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import html
 import importlib.util
-import io
-import re
 import sys
 import time
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from meco.blackbox.result import MinimizeResult
 from meco.commands.console import describe
@@ -43,7 +41,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
-    draws = importlib.util.find_spec("matplotlib") is not None
     rivals = RIVALS if importlib.util.find_spec("scipy") is not None else ()
     sections = []
     for name, budget, story in STORIES:
@@ -59,14 +56,12 @@ def run(args: argparse.Namespace) -> int:
             print(table)
             text += "\n" + table
         print()
-        sections.append(_section(problem, story, text, _pictures(name, result, folder) if draws else []))
+        sections.append(_section(problem, story, text, _pictures(name, result, folder)))
         if stopped:
             break
     page = folder / "index.html"
     page.write_text(_page(sections), encoding="utf-8")
-    print(f"{'pictures and page' if draws else 'page'}: {page}")
-    for missing in [] if draws else ['pictures need matplotlib: pip install "meco-opt[plot]"']:
-        print(missing)
+    print(f"pictures and page: {page}")
     if args.open:
         webbrowser.open(page.absolute().as_uri())
     return 0
@@ -111,24 +106,14 @@ def _table(problem: Problem, ours: MinimizeResult, seconds: float, others: list[
 
 def _pictures(name: str, result: MinimizeResult, folder: Path) -> list[str]:
     """The result drawn as files, and as SVG text for the page."""
-    figures: dict[str, Any] = {f"{name}-convergence": result.plot()}
+    figures = {f"{name}-convergence": result.plot()}
     if name.startswith("UAV-"):
         from meco.problems.mission import load_mission
 
-        figures = {f"{name}-route": load_mission(name).plot(result.x).figure} | figures
-    drawn = []
+        figures = {f"{name}-route": load_mission(name).plot(result.x)} | figures
     for title, figure in figures.items():
-        figure.savefig(folder / f"{title}.png", dpi=120)
-        text = io.StringIO()
-        figure.savefig(text, format="svg")
-        drawn.append(_own_names(text.getvalue()[text.getvalue().index("<svg") :], title))
-    return drawn
-
-
-def _own_names(svg: str, title: str) -> str:
-    """Names inside a drawing made distinct from those of other drawings on the page."""
-    svg = re.sub(r'\bid="', f'id="{title}-', svg)
-    return re.sub(r'(href="#|url\(#)', rf"\g<1>{title}-", svg)
+        figure.save(folder / f"{title}.svg")
+    return [replace(figure, name=title).to_svg() for title, figure in figures.items()]
 
 
 def _section(problem: Problem, story: str, text: str, drawings: list[str]) -> str:

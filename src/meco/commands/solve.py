@@ -289,7 +289,7 @@ def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> No
     if target is not None and (target.upper().startswith("UAV-") or target.lower().endswith(".json")):
         from meco.problems.mission import load_mission
 
-        load_mission(target).plot(x).figure.savefig(path)
+        load_mission(target).plot(x, path)
     else:
         otherwise(path)
     print(f"picture: {path}", file=sys.stderr)
@@ -297,13 +297,6 @@ def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> No
 
 def _curves(results: list[RunResult], path: str) -> None:
     """f + nu of each run over its evaluations."""
-    from meco.blackbox.pictures import new_figure
+    from meco.figures.run import scores_figure
 
-    figure = new_figure(6.0, 4.0)
-    axes = figure.subplots()
-    for r in results:
-        axes.plot(r.trace["nfev"], r.trace["score"], lw=0.8)
-    axes.set(xlabel="evaluations", ylabel="f + nu", title=f"{results[0].method} on {results[0].problem}")
-    axes.set_yscale("symlog")
-    axes.grid(alpha=0.3)
-    figure.savefig(path)
+    scores_figure(results).save(path)

@@ -1,4 +1,4 @@
-"""Problems: formulas with their facts, the suites they come in, and the one place that calls them."""
+"""Problems: formulas with their facts, the suites that they come in, and the values that they give."""
 
 from meco.problems.problem import Problem, problem
 

@@ -18,7 +18,17 @@ from meco.files.schema import parse_json
 from meco.problems import mission_checks as checks
 from meco.problems.collision import Obstacles
 from meco.problems.problem import Problem
-from meco.problems.uav import DIM, HOVER_POINTS, NAMES, Parameters, constraint_names, mission_formula, variable_names
+from meco.problems.uav import (
+    DIM,
+    HOVER_POINTS,
+    NAMES,
+    Parameters,
+    constraint_names,
+    mission_formula,
+    path,
+    rates,
+    variable_names,
+)
 
 LARGEST_FILE = 1 << 20  # bytes
 REQUIRED = ("area", "start", "end", "sensors")
@@ -121,11 +131,25 @@ class Mission:
             constraint_names=constraint_names(self.sensors),
         )
 
-    def plot(self, x: Any = None, ax: Any = None) -> Any:
-        """Draw the map, with the route and hovering times of x where given; returns the matplotlib axes."""
-        from meco.problems.mission_plot import plot_mission
+    def route(self, x: np.ndarray) -> np.ndarray:
+        """The corners of the flights x [..., 18], from the start over the hover points to the end: [..., 8, 2]."""
+        return path(x, self.start, self.end)
 
-        return plot_mission(self, x, ax)
+    def rates(self, points: np.ndarray) -> np.ndarray:
+        """The rate from each sensor at points [..., 2], in Mbit/s: [..., J]."""
+        return rates(points, self.sensors, self.parameters)
+
+    def plot(self, x: Any = None, path: Any = None) -> Any:
+        """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf."""
+        from meco.figures.mission import mission_figure
+
+        flight = None if x is None else np.asarray(x, dtype=np.float64)
+        if flight is not None and flight.shape != (DIM,):
+            raise InvalidInput(f"{self.name}: a flight to draw has {DIM} numbers; got shape {flight.shape}")
+        figure = mission_figure(self, flight)
+        if path is not None:
+            figure.save(path)
+        return figure
 
     def to_json(self) -> str:
         """The text of a file that load_mission reads, one row per line; fields at their defaults are left out."""

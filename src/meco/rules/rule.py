@@ -1,6 +1,6 @@
 """The one place where candidates are compared: two-level keys, smaller is better.
 
-A method is an engine with a rule, and any engine meets any rule. Three compositions show all there is:
+An engine that learns from an order (RuleEngine) takes any rule. Three compositions show all there is:
 
     Shade(task, rule=StaticPenalty(weight=1.0))             one key for the whole run: f + nu
     MaEs(task, rule=FallingEpsilon())                       the rule's state falls with the budget

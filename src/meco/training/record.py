@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.errors import DamagedFile, load_extra
+from meco.errors import DamagedFile
+from meco.figures.training import training_figure
 from meco.files.atomic import write_bytes
 from meco.mdp.policy_store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.training.config import TrainingConfig
@@ -65,24 +66,13 @@ def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
 
 def draw_log(path: Path | str, picture: Path | str) -> None:
     """Draw a training log: return, loss, how often each action was taken, f + nu against the first epoch."""
-    plt = load_extra("matplotlib.pyplot", "plot", "drawing a training log")
     config, rows = read_log(path)
-    epochs = [row["epoch"] for row in rows]
-    figure, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained", sharex=True)
-    for axis, key, title in ((axes[0, 0], "reward", "mean return of an episode"), (axes[0, 1], "loss", "mean loss")):
-        axis.plot(epochs, [row[key] for row in rows])
-        axis.set_title(title)
-    axes[0, 1].set_yscale("log")
-    share = np.array([row["actions"] for row in rows], dtype=float)
-    axes[1, 0].stackplot(epochs, (share / share.sum(1, keepdims=True)).T, colors=plt.cm.viridis(np.linspace(0, 1, 11)))
-    axes[1, 0].set_title("share of the actions, 0 (dark) to 10 (light)")
-    axes[1, 1].plot(epochs, relative_scores(rows))
-    axes[1, 1].set_title("median of log10 |f + ν| against epoch 1")
-    for axis in axes[1]:
-        axis.set_xlabel("epoch")
-    figure.suptitle(f"{config.name}: {len(config.problems)} problems of {config.suite}, D = {config.dim}")
-    figure.savefig(picture)
-    plt.close(figure)
+    title = f"{config.name}: {len(config.problems)} problems of {config.suite}, D = {config.dim}"
+    columns = {key: [row[key] for row in rows] for key in ("epoch", "reward", "loss", "actions")}
+    figure = training_figure(
+        title, columns["epoch"], columns["reward"], columns["loss"], np.array(columns["actions"]), relative_scores(rows)
+    )
+    figure.save(picture)
 
 
 def relative_scores(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:

@@ -9,12 +9,13 @@ import numpy as np
 from meco.errors import MissingExtra
 from meco.experiments.report import stats
 from meco.experiments.report.curves import banded
-from meco.experiments.report.figure import Axis, Figure, Mark, Panel
 from meco.experiments.report.figures import dashes, in_front, legend, series
 from meco.experiments.report.result_set import ResultSet
-from meco.experiments.report.table import Cell, Column, Table, mark_best, number
 from meco.experiments.report.tables import at, p_text, stem
 from meco.experiments.run.checkpoints import SHARES
+from meco.figures.figure import Figure
+from meco.figures.panel import Axis, Mark, Panel
+from meco.figures.table import Cell, Column, Table, mark_best, number
 from meco.files.names import safe_name
 
 FEW = 4  # runs from which on two methods can be told apart at all

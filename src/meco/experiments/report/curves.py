@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from meco.experiments.report import stats
-from meco.experiments.report.figure import MUTED, Axis, Band, Figure, Line, Mark, Panel
 from meco.experiments.report.figures import dashes, in_front, legend, series
 from meco.experiments.report.result_set import METRICS, ResultSet
-from meco.experiments.report.table import Cell, Column, Table, fixed, number
 from meco.experiments.report.tables import at, stem
 from meco.experiments.run.checkpoints import SHARES
+from meco.figures.figure import Figure
+from meco.figures.panel import MUTED, Axis, Band, Line, Mark, Panel
+from meco.figures.table import Cell, Column, Table, fixed, number
 
 
 def progress_figure(results: ResultSet) -> Figure:

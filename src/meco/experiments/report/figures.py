@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.experiments.report import stats
-from meco.experiments.report.figure import MUTED, SLOTS, Axis, Box, Dot, Figure, Key, Mark, Panel, Segment, Words
 from meco.experiments.report.result_set import METRICS, ResultSet
-from meco.experiments.report.table import Cell, Column, Table, fixed
 from meco.experiments.report.tables import at, p_text, stem
+from meco.figures.figure import Figure
+from meco.figures.panel import MUTED, SLOTS, Axis, Box, Dot, Key, Mark, Panel, Segment, Words
+from meco.figures.table import Cell, Column, Table, fixed
 from meco.methods import METHODS
 
 # Colour slots: orange, blue, teal, violet, ochre, pink, green, cyan. Variants of one engine are far apart.

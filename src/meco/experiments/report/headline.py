@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.experiments.report import choice, stats
-from meco.experiments.report.figure import Axis, Dot, Figure, Panel
 from meco.experiments.report.figures import series
 from meco.experiments.report.result_set import ResultSet
-from meco.experiments.report.table import Cell, Column, Table, fixed
+from meco.figures.figure import Figure
+from meco.figures.panel import Axis, Dot, Panel
+from meco.figures.table import Cell, Column, Table, fixed
 
 OURS = ("MeCO-TR", "MeCO")  # whose places are told, where they are not among the first
 

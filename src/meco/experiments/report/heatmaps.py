@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.experiments.report import stats
-from meco.experiments.report.figure import Axis, Figure, Line, Mark, Panel, Tile
 from meco.experiments.report.figures import final_performance
 from meco.experiments.report.result_set import METRICS, ResultSet
-from meco.experiments.report.table import Cell, Column, Table, fixed
 from meco.experiments.report.tables import at, stem
+from meco.figures.figure import Figure
+from meco.figures.panel import Axis, Line, Mark, Panel, Tile
+from meco.figures.table import Cell, Column, Table, fixed
 
 
 def heat_figure(sets: Sequence[ResultSet]) -> Figure:

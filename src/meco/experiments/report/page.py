@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import cache
 from html import escape
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from meco.experiments.report import svg
-from meco.experiments.report.figure import MUTED, Figure, Panel
 from meco.experiments.report.headline import Headline, headline
-from meco.experiments.report.table import Cell, Column, Table, to_html
 from meco.experiments.run.results import Results
+from meco.figures import svg
+from meco.figures.figure import COLOURS, MARKS, Figure
+from meco.figures.panel import MUTED, Panel
+from meco.figures.table import Cell, Column, Table, to_html
 from meco.progress_line import clock
 
 if TYPE_CHECKING:
@@ -52,18 +55,24 @@ def compose(sections: Sequence[Section], results: Results) -> str:
     return framed("MeCO results", about, "Experiments", links, whole)
 
 
+@cache
+def _style(name: str) -> str:
+    """A style sheet or script of the page."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
 def framed(title: str, about: str, parts: str, links: str, body: str) -> str:
     """A page that stands alone: head, style, script, and the list of its parts beside the body."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title><style>{svg.style('page.css')}{svg.style('figure.css')}</style></head><body>"
+        f"<title>{escape(title)}</title><style>{COLOURS}{_style('page.css')}{MARKS}</style></head><body>"
         '<a class="skip" href="#main">Skip to the results</a>'
         f"<header><div><h1>{escape(title)}</h1><p>{about}</p></div>"
         '<button type="button" id="theme" aria-label="Switch between light and dark">◐</button></header>'
         f'<div class="frame"><nav aria-label="{parts}"><ol>{links}</ol></nav><main id="main">'
-        f"{body}</main></div><script>{svg.style('page.js')}</script></body></html>"
+        f"{body}</main></div><script>{_style('page.js')}</script></body></html>"
     )
 
 
@@ -149,7 +158,7 @@ def figure_html(figure: Figure) -> str:
     keys = "".join(
         f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}{" broken" if dash else ""}" '
         f'data-s="{escape(label)}" aria-pressed="false"><span>{escape(label)}</span></button></li>'
-        for label, s, dash in figure.legend
+        for label, s, dash, _ in figure.legend
     )
     legend = f'<ul class="legend" aria-label="Legend">{keys}</ul>' if keys else ""
     numbers = ""

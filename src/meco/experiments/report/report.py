@@ -10,13 +10,13 @@ from pathlib import Path
 from meco.errors import MissingExtra, load_extra
 from meco.experiments.plan.experiment import Experiment
 from meco.experiments.plan.paper import PAPER
-from meco.experiments.report import choice, curves, figures, heatmaps, page, svg, tables, trajectories
-from meco.experiments.report.figure import Figure
+from meco.experiments.report import choice, curves, figures, heatmaps, page, tables, trajectories
 from meco.experiments.report.result_set import ResultSet
-from meco.experiments.report.table import Table, to_csv, to_latex, to_markdown
 from meco.experiments.run.folder import StoreError, write_whole
 from meco.experiments.run.results import Results
 from meco.experiments.run.store import read_results
+from meco.figures.figure import Figure
+from meco.figures.table import Table, to_csv, to_latex, to_markdown
 from meco.files.names import safe_name
 
 Item = Table | Figure
@@ -152,7 +152,7 @@ def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
         note = [f"figures as SVG only: {error}"]
     made = []
     for figure in (item for item in items if isinstance(item, Figure)):
-        text = svg.to_file(figure)
+        text = figure.to_svg()
         made.append(folder / f"{safe_name(figure.name)}.svg")
         write_whole(made[-1], text)
         if to_pdf is not None:

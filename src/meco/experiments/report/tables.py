@@ -9,7 +9,7 @@ from meco.experiments.plan.experiment import load_problem
 from meco.experiments.report import stats
 from meco.experiments.report.result_set import METRICS, ResultSet
 from meco.experiments.report.stats import Feasibility
-from meco.experiments.report.table import Cell, Column, Table, fixed, mark_best, number
+from meco.figures.table import Cell, Column, Table, fixed, mark_best, number
 from meco.files.names import safe_name
 
 REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there

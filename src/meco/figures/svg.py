@@ -1,35 +1,36 @@
-"""The one renderer: figures as SVG, inside the page and as files.
+"""The one renderer: panels as SVG, inside pages and in files.
 
 It draws with words and numbers alone, so that a page needs NumPy and nothing else; classes name
-the series, and the page's style gives them colours in light, dark and print. A file is the same
-drawing with the light style written into it, so that a figure looks alike in both; CairoSVG makes
-PDF of it where it is installed. A plotting library for the files would draw every mark a second
-time, and bring a dependency for what is here some two hundred lines.
+the series, and a style gives them colours in light, dark and print. A plotting library would bring
+a dependency for what is here some three hundred lines.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
 from html import escape
-from importlib import resources
 
 import numpy as np
 
-from meco.experiments.report import figure as fig
-from meco.experiments.report.figure import MUTED, Axis, Figure, Mark, Panel, axis_labels, limits, margins
+from meco.figures import panel as fig
+from meco.figures.panel import (
+    LEGEND_ROW,
+    MUTED,
+    Axis,
+    Key,
+    Mark,
+    Panel,
+    axis_labels,
+    legend_height,
+    legend_rows,
+    limits,
+    margins,
+)
 
 Put = Callable[[float, float], tuple[float, float]]  # data to pixels
 FONT = 12
-GAP = 20  # between the panels of a file
-FACES = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
-
-
-@cache
-def style(name: str) -> str:
-    """A style sheet or script of the page: figure.css, page.css, page.js."""
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+SMALL = (fig.Spot, fig.Badge, fig.Words)  # on a map these stand on top, and are whole at its edge
 
 
 def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
@@ -51,9 +52,12 @@ def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, 
         f'<clipPath id="{ident}-c"><rect {inner}/></clipPath>',
         "" if panel.y.hidden else _rows(panel, up),
         "" if panel.x.hidden else _columns(panel, across),
-        f'<g clip-path="url(#{ident}-c)">' if not panel.x.hidden else "<g>",
-        *(_DRAW[type(mark)](mark, put) for mark in panel.marks),
-        "</g></svg>",
+        f'<g clip-path="url(#{ident}-c)">' if panel.equal or not panel.x.hidden else "<g>",
+        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if not (panel.equal and isinstance(mark, SMALL))),
+        "</g>",
+        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if panel.equal and isinstance(mark, SMALL)),
+        legend(panel.legend, width, height - legend_height(panel.legend, width)),
+        "</svg>",
     ]
     return "".join(parts)
 
@@ -71,54 +75,37 @@ def _readable(panel: Panel) -> str:
     return "".join(said)
 
 
-def to_file(figure: Figure) -> str:
-    """A whole figure as one SVG document: panels in rows, their titles above, the legend below."""
-    columns = min(len(figure.panels), 4 if figure.small else 2)
-    rows = [figure.panels[i : i + columns] for i in range(0, len(figure.panels), columns)]
-    width = max(sum(size(p)[0] + GAP for p in row) for row in rows) - GAP
-    parts, y = [], 0
-    for k, row in enumerate(rows):
-        x = 0
-        for i, panel in enumerate(row):
-            parts.append(_text("words", x + 6, y + 14, panel.title, weight=700))
-            parts.append(draw(panel, f"{figure.name}-{k}-{i}", figure.title, (x, y + GAP)))
-            x += size(panel)[0] + GAP
-        y += max(size(p)[1] for p in row) + 2 * GAP
-    across = 0.0
-    for label, series, dash in figure.legend:
-        wide = 40 + fig.CHARACTER * len(label)
-        if across and across + wide > width:
-            across, y = 0.0, y + GAP
-        dots = f' stroke-dasharray="{dash}"' if dash else ""
-        mark = f'<path d="M{across + 6:.1f} {y:.1f}h18" stroke="currentColor" stroke-width="3"{dots}/>'
-        parts.append(f'<g class="{_tint(series)}">{mark}{_text("words", across + 30, y + 4, label)}</g>')
-        across += wide
-    height = y + GAP if figure.legend else y
-    return sayable(
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'font-size="{FONT}" font-family="{FACES}" class="panel"><style>{_light()}</style>{"".join(parts)}</svg>\n'
-    )
-
-
 def sayable(text: str) -> str:
     """The text with a mark for what XML cannot say: names in a stranger's store may hold any character."""
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
-@cache
-def _light() -> str:
-    """The style of marks with the light colours put in: not every program knows variables."""
-    colours = dict(re.findall(r"--([\w-]+): ([^;]+);", style("page.css").partition("}")[0]))
-    return re.sub(r"var\(--([\w-]+)\)", lambda found: colours[found[1]], style("figure.css"))
-
-
 def size(panel: Panel) -> tuple[int, int]:
     """Width and height in pixels; with equal units the height follows from the width."""
     width, height = panel.size
+    height += round(legend_height(panel.legend, width))
     if panel.equal:
         (x0, x1), (y0, y1), (left, right, top, bottom) = limits(panel, "x"), limits(panel, "y"), margins(panel)
         height = round(top + bottom + (width - left - right) * (y1 - y0) / (x1 - x0))
     return width, height
+
+
+def legend(keys: Sequence[Key], width: float, top: float) -> str:
+    """The entries of a legend in rows that are no wider than this, from a height downwards."""
+    parts = []
+    for row, entries in enumerate(legend_rows(keys, width)):
+        y = top + LEGEND_ROW * (row + 0.5)
+        for across, key in entries:
+            label = write("words", across + 30, y + 4, key.label)
+            parts.append(f'<g class="{_tint(key.series)}">{_sample(key, across, y)}{label}</g>')
+    return "".join(parts)
+
+
+def _sample(key: Key, across: float, y: float) -> str:
+    if key.mark is not None:
+        return _DRAW[type(key.mark)](key.mark, lambda a, b: (across + 6 + 18 * a, y + 6 - 12 * b))
+    dots = f' stroke-dasharray="{key.dash}"' if key.dash else ""
+    return f'<path d="M{across + 6:.1f} {y:.1f}h18" stroke="currentColor" stroke-width="3"{dots}/>'
 
 
 # -- axes ------------------------------------------------------------------------------------
@@ -142,7 +129,7 @@ def _rows(panel: Panel, up: Callable[[float], float]) -> str:
     for value, text in axis_labels(panel, "y"):
         y = up(value)
         out.append("" if panel.y.names else f'<path class="grid" d="M{left:.1f} {y:.1f}H{width - right:.1f}"/>')
-        out.append(_text("tick", left - 6, y + 4, text, "end"))
+        out.append(write("tick", left - 6, y + 4, text, "end"))
     if panel.y.label:
         turn = f"translate(12 {(top + height - bottom) / 2:.0f}) rotate(-90)"
         out.append(f'<text class="axis" transform="{turn}" text-anchor="middle">{escape(panel.y.label)}</text>')
@@ -155,17 +142,18 @@ def _columns(panel: Panel, across: Callable[[float], float]) -> str:
     for value, text in axis_labels(panel, "x"):
         x = across(value)
         out.append("" if panel.x.names else f'<path class="grid" d="M{x:.1f} {top}V{height - bottom:.1f}"/>')
-        out.append(_text("tick", x, height - bottom + 16, text, "middle"))
+        out.append(write("tick", x, height - bottom + 16, text, "middle"))
     out.append(f'<path class="rule" d="M{left:.1f} {height - bottom:.1f}H{width - right:.1f}"/>')
     if panel.x.label:
-        out.append(_text("axis", (left + width - right) / 2, height - 6, panel.x.label, "middle"))
+        out.append(write("axis", (left + width - right) / 2, height - bottom + 34, panel.x.label, "middle"))
     return "".join(out)
 
 
 # -- marks -----------------------------------------------------------------------------------
 
 
-def _text(kind: str, x: float, y: float, text: str, anchor: str = "start", weight: int = 0) -> str:
+def write(kind: str, x: float, y: float, text: str, anchor: str = "start", weight: int = 0) -> str:
+    """Text at a place in pixels."""
     bold = f' font-weight="{weight}"' if weight else ""
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{bold}>{escape(text)}</text>'
 
@@ -227,7 +215,7 @@ def _dot(mark: fig.Dot, put: Put) -> str:
 def _tile(mark: fig.Tile, put: Put) -> str:
     (x0, y0), (x1, y1) = put(mark.x[0], mark.y[1]), put(mark.x[1], mark.y[0])
     kind = "on" if mark.share > 0.55 else "off"
-    word = _text(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
+    word = write(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
     share = min(max(mark.share, 0.0), 1.0) if np.isfinite(mark.share) else 0.0
     rect = f'x="{x0:.1f}" y="{y0:.1f}" width="{x1 - x0:.1f}" height="{y1 - y0:.1f}"'
     return f'<g class="tile">{_titled(mark.label)}<rect {rect} fill-opacity="{share:.3f}"/>{word}</g>'
@@ -242,6 +230,7 @@ def _spot(mark: fig.Spot, put: Put) -> str:
     body = {
         "sensor": f'<path d="M{x - 4:.1f} {y:.1f}h8M{x:.1f} {y - 4:.1f}v8"/>',
         "hover": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>',
+        "point": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2"/>',
     }.get(mark.kind, f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>')
     data = _data(mark.label) if mark.kind == "hover" else ""
     return f'<g class="{mark.kind} {_tint(mark.series)}"{data}>{_titled(mark.label)}{body}</g>'
@@ -252,13 +241,36 @@ def _segment(mark: fig.Segment, put: Put) -> str:
     return f'<path class="stroke {_tint(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
+def _strokes(mark: fig.Strokes, put: Put) -> str:
+    ends = [(*put(x[0], y[0]), *put(x[1], y[1])) for x, y in zip(mark.x, mark.y)]
+    way = "".join("M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*end) for end in ends)
+    return f'<path class="stroke {_tint(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
+
+
+def _arrow(mark: fig.Arrow, put: Put) -> str:
+    a, b = (np.array(put(x, y)) for x, y in zip(mark.x, mark.y))
+    along = (b - a) / (np.linalg.norm(b - a) or 1.0) * mark.size
+    middle, aside = (a + b) / 2.0, 0.55 * np.array([-along[1], along[0]])
+    corners = (middle + along, middle - 0.6 * along + aside, middle - 0.6 * along - aside)
+    return f'<path class="arrow {_tint(mark.series)}" d="M{"L".join("{:.1f} {:.1f}".format(*c) for c in corners)}Z"/>'
+
+
+def _badge(mark: fig.Badge, put: Put) -> str:
+    x, y = put(mark.x, mark.y)
+    word = write("number", x, y + 3.6, mark.text, "middle", 700)
+    return f'<g class="badge {_tint(mark.series)}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/>{word}</g>'
+
+
 def _words(mark: fig.Words, put: Put) -> str:
     x, y = put(mark.x, mark.y)
+    x, y, weight = x + mark.shift[0], y + mark.shift[1] + 4, 700 if mark.bold else 0
     kind = "words" if mark.series is None else f"words {_tint(mark.series)}"
-    return _text(kind, x, y + 4, mark.text, mark.anchor, 700 if mark.bold else 0)
+    around = write("halo", x, y, mark.text, mark.anchor, weight) if mark.halo else ""
+    return around + write(kind, x, y, mark.text, mark.anchor, weight)
 
 
 _DRAW: dict[type[Mark], Callable[..., str]] = {
     fig.Line: _line, fig.Band: _band, fig.Box: _box, fig.Dot: _dot, fig.Tile: _tile, fig.Outline: _outline,
-    fig.Spot: _spot, fig.Segment: _segment, fig.Words: _words,
+    fig.Spot: _spot, fig.Segment: _segment, fig.Strokes: _strokes, fig.Arrow: _arrow, fig.Badge: _badge,
+    fig.Words: _words,
 }  # fmt: skip

@@ -92,7 +92,7 @@ def test_the_environment_is_the_episode():
     env = MecoEnv(**SMALL)
     s, info = env.reset(seed=5, options={"problem": "C20"})
     seed = env._episode.seeds
-    episode = Episode([env._stage.problems[2]], seed, 250, references=np.array([np.inf]))
+    episode = Episode([env._process.problems[2]], seed, 250, references=np.array([np.inf]))
     np.testing.assert_array_equal(s, episode.reset()[0].astype(np.float32))
     assert info["problem"] == "C20"
     for k in (3, 9, 10, 0):
@@ -117,10 +117,10 @@ def test_the_same_seed_gives_the_same_episodes():
 def test_the_reference_objective_of_the_reward_learns_from_ended_episodes():
     env = MecoEnv(problems=("C01",), dim=10, budget=250)
     env.reset(seed=1)
-    assert not env._player.references.least
+    assert not env._process.references[0].least
     for _ in range(4):
         env.step(10)
-    assert env._player.references.least["C01"] == env._episode.best_objective[0]
+    assert env._process.references[0].least["C01"] == env._episode.best_objective[0]
 
 
 def test_run_i_of_the_vector_environment_is_the_environment_seeded_alike():

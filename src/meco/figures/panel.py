@@ -1,4 +1,4 @@
-"""A figure as data: panels with marks in data coordinates, which svg.py draws for the page and for files."""
+"""A panel as data: marks in data coordinates between two axes, which svg.py draws for pages and for files."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.experiments.report.table import Table
+from meco.figures.table import Table
 
 MUTED = -1  # the series of everything that is not brought out
 SLOTS = 8  # distinct colours
 CHARACTER = 7.5  # width of a character, near enough for margins
+LEGEND_ROW = 20  # height of a row of entries
 
 
 @dataclass(frozen=True)
@@ -75,16 +76,16 @@ class Outline:
 
     x: np.ndarray
     y: np.ndarray
-    kind: str  # block, round, zone, area
+    kind: str  # block, round, zone, area, reach, region
 
 
 @dataclass(frozen=True)
 class Spot:
-    """A small mark: a sensor, a start, an end."""
+    """A small mark: a sensor, a start, an end, an evaluated point."""
 
     x: float
     y: float
-    kind: str  # sensor, start, end, hover
+    kind: str  # sensor, start, end, hover, point
     series: int = MUTED
     label: str = ""
 
@@ -100,6 +101,36 @@ class Segment:
 
 
 @dataclass(frozen=True)
+class Strokes:
+    """Many straight strokes as one mark: a hatch, an outline in pieces."""
+
+    x: np.ndarray  # [K, 2]
+    y: np.ndarray
+    series: int = MUTED
+    width: float = 1.0
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """The head of an arrow in the middle of a straight leg."""
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    series: int
+    size: float = 6.0
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A short text in a circle."""
+
+    x: float
+    y: float
+    text: str
+    series: int
+
+
+@dataclass(frozen=True)
 class Words:
     """Text at a point; anchor is start, middle or end."""
 
@@ -109,9 +140,20 @@ class Words:
     anchor: str = "middle"
     bold: bool = False
     series: int | None = None
+    shift: tuple[float, float] = (0.0, 0.0)  # in pixels, right and down
+    halo: bool = False  # paper around the letters, so that they can be read on anything
 
 
-Mark = Line | Band | Box | Dot | Tile | Outline | Spot | Segment | Words
+Mark = Line | Band | Box | Dot | Tile | Outline | Spot | Segment | Strokes | Arrow | Badge | Words
+
+
+class Key(NamedTuple):
+    """An entry of a legend: a stroke of the series, or a mark drawn where x and y go from 0 to 1."""
+
+    label: str
+    series: int
+    dash: str = ""
+    mark: Mark | None = None
 
 
 @dataclass(frozen=True)
@@ -136,27 +178,8 @@ class Panel:
     size: tuple[int, int] = (460, 300)
     equal: bool = False  # one unit is as long in x as in y
     table: Table | None = None  # the numbers behind it, where it stands by itself
-
-
-class Key(NamedTuple):
-    """An entry of a legend."""
-
-    label: str
-    series: int
-    dash: str = ""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """Panels that belong together, their legend, and the numbers behind them."""
-
-    name: str
-    title: str
-    panels: Sequence[Panel]
-    caption: str = ""
-    legend: Sequence[Key] = ()
-    table: Table | None = None
-    small: bool = False  # many little panels
+    legend: Sequence[Key] = ()  # below the axis, where the panels of a figure have legends of their own
+    note: str = ""  # a second line of the title, in files
 
 
 def limits(panel: Panel, direction: str) -> tuple[float, float]:
@@ -213,10 +236,30 @@ def axis_labels(panel: Panel, direction: str) -> list[tuple[float, str]]:
 
 
 def margins(panel: Panel) -> tuple[float, float, float, float]:
-    """Room for the labels, in pixels: left, right, top, bottom."""
+    """Room for the labels and the legend, in pixels: left, right, top, bottom."""
+    below = legend_height(panel.legend, panel.size[0])
     if panel.x.hidden and panel.y.hidden:
-        return 4, 4, 4, 4
+        return 4, 4, 4, 4 + below
     widest = max((len(text) for _, text in axis_labels(panel, "y")), default=0) * CHARACTER
     last = max((len(text) for _, text in axis_labels(panel, "x")[-1:]), default=0) * CHARACTER
     right = 14 if panel.x.names else max(14, 4 + last / 2)  # a number may stand at the very end of the axis
-    return 12 + widest + (16 if panel.y.label else 0), right, 8, 24 + (16 if panel.x.label else 0)
+    return 12 + widest + (16 if panel.y.label else 0), right, 8, 24 + (16 if panel.x.label else 0) + below
+
+
+def legend_rows(legend: Sequence[Key], width: float) -> list[list[tuple[float, Key]]]:
+    """The entries of a legend with their places from the left, as many in a row as fit."""
+    rows: list[list[tuple[float, Key]]] = []
+    across = 0.0
+    for key in legend:
+        wide = 40 + CHARACTER * len(key.label)
+        if not rows or across + wide > width:
+            rows.append([])
+            across = 0.0
+        rows[-1].append((across, key))
+        across += wide
+    return rows
+
+
+def legend_height(legend: Sequence[Key], width: float) -> float:
+    """What a legend takes below a panel or a figure."""
+    return LEGEND_ROW * len(legend_rows(legend, width)) + (4 if legend else 0)

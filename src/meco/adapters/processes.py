@@ -1,0 +1,191 @@
+"""The two decision processes as an environment meets them: problems to draw from, episodes on them, what is told.
+
+RelaxationProcess is MeCO's, TrustRegionProcess that of MeCO-TR. Both serve one run or many in lockstep, and neither
+knows Gymnasium.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput
+from meco.mdp.controls import CONTROLS
+from meco.mdp.episode import Episode
+from meco.mdp.features import FEATURES, FeatureSet
+from meco.mdp.model_search import SEARCH_CONTROLS, SEARCH_FEATURES
+from meco.mdp.reward import ReferenceObjective
+from meco.mdp.search_episode import SearchEpisode
+from meco.problems.problem import Problem
+from meco.problems.suite import CEC_NAMES, find, get_problem
+from meco.rules.steered import DECODERS
+
+FAMILIES = ("bowl-linear", "linear-inside", "steps-outside")  # of the train set, with six inequalities each
+GENERATED = tuple(f"G-{family}-{seed:04d}" for seed in range(1, 9) for family in FAMILIES)
+
+Choice = tuple[Problem, int]  # the problem and the seed of a run
+
+
+class DecisionProcess(ABC):
+    """What environments of one kind have in common, alone or in lockstep."""
+
+    features: FeatureSet  # what is observed
+    choices: int | None  # actions that there are, where they are counted
+    low: np.ndarray  # least and most of an action's values, where they are not
+    high: np.ndarray
+    problems: Sequence[Problem]
+
+    @abstractmethod
+    def __init__(self, environments: int = 1, **settings: Any) -> None:
+        """For so many environments in lockstep."""
+
+    def draw(self, generator: np.random.Generator, wanted: Problem | str | None) -> Choice:
+        """Problem and seed of the next run; wanted overrules the choice of the problem."""
+        chosen = self.problems[int(generator.integers(len(self.problems)))]
+        seed = int(generator.integers(2**62))
+        if wanted is None:
+            return chosen, seed
+        problem = wanted if isinstance(wanted, Problem) else self._named(wanted, chosen.dim)
+        if problem.dim != chosen.dim:
+            raise InvalidInput(
+                f"this environment has problems of {chosen.dim} variables; {problem.name} has {problem.dim}"
+            )
+        return problem, seed
+
+    def _named(self, name: str, dim: int) -> Problem:
+        """A problem of this environment by name, or any other as get_problem knows it."""
+        own = next((problem for problem in self.problems if problem.name == name), None)
+        return own or get_problem(name, dim if find(name)[0].scalable else None)
+
+    @abstractmethod
+    def open(self, choices: Sequence[Choice]) -> Any:
+        """An episode with a run for each choice, that of environment i at i."""
+
+    @abstractmethod
+    def decode(self, actions: np.ndarray) -> np.ndarray:
+        """Actions of the runs as the episode takes them."""
+
+    @abstractmethod
+    def info(self, episode: Any) -> dict[str, np.ndarray]:
+        """What is told of every run beside its observation."""
+
+    @abstractmethod
+    def describe(self, episode: Any) -> str:
+        """Where the first run stands, in a line."""
+
+    def close(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
+        """Remember what an ended episode reached, where the reward asks for it."""
+
+    def forget(self, environment: int) -> None:  # noqa: B027
+        """Begin again as if nothing had been remembered, so that a seeded environment repeats itself."""
+
+
+class RelaxationProcess(DecisionProcess):
+    """MeCO: how far the comparison rule is relaxed, decided in every generation.
+
+    f~* of the reward is the best that an environment's own episodes have reached.
+    """
+
+    features = FEATURES["population-10"]
+    choices = len(CONTROLS["epsilon"].grid)  # index k is the action value k / 10
+
+    def __init__(
+        self,
+        environments: int = 1,
+        problems: Sequence[Problem | str] = CEC_NAMES,
+        dim: int = 10,
+        instance: str | int = "paper",
+        budget: int | None = None,
+        pop_size: int = 50,
+        reward: str = "full",
+        decoder: str = "geometric",
+    ) -> None:
+        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in problems]
+        self.references = [ReferenceObjective() for _ in range(environments)]
+        self._settings: dict[str, Any] = {
+            "budget": budget, "pop_size": pop_size, "reward": reward, "decoder": DECODERS[decoder],
+        }  # fmt: skip
+
+    def open(self, choices: Sequence[Choice]) -> Episode:
+        problems, seeds = zip(*choices)
+        known = [own.of([problem.name])[0] for own, problem in zip(self.references, problems)]
+        return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
+
+    def decode(self, actions: np.ndarray) -> np.ndarray:
+        return self._settings["decoder"].grid[actions.astype(int)]
+
+    def close(self, episode: Episode) -> None:
+        for own, name, best in zip(self.references, episode.keys, np.asarray(episode.best_objective)):
+            own.update([name], np.array([best]))
+
+    def forget(self, environment: int) -> None:
+        self.references[environment] = ReferenceObjective()
+
+    def describe(self, episode: Episode) -> str:
+        told = {name: values[0] for name, values in self.info(episode).items()}
+        return (
+            f"{told['problem']}  {told['nfev']} of {episode.budget} evaluations  f {told['f_best']:.6g}  "
+            f"mean violation {told['nu_bar']:.3g}  allowed {np.mean(told['eps']):.3g}  least f + nu {told['score']:.6g}"
+        )
+
+    def info(self, episode: Episode) -> dict[str, np.ndarray]:
+        """Per run: problem, evaluations, allowances, best objective, nu-bar, least f + nu so far."""
+        return {
+            "problem": np.array(episode.keys, dtype=object),
+            "nfev": np.array(episode.nfev),
+            "eps": np.array(episode.eps),
+            "f_best": np.array(episode.now.f_best),
+            "nu_bar": np.array(episode.now.nu_bar),
+            "score": np.array(episode.score),
+        }
+
+
+class TrustRegionProcess(DecisionProcess):
+    """MeCO-TR: theta and share of a search by models, decided every fiftieth of the budget.
+
+    discrete offers the places of their grid in place of two numbers.
+    """
+
+    features = FEATURES[SEARCH_FEATURES]
+
+    def __init__(
+        self,
+        environments: int = 1,
+        problems: Sequence[Problem | str] = GENERATED,
+        dim: int = 10,
+        budget: int | None = None,
+        discrete: bool = False,
+    ) -> None:
+        self.problems = [p if isinstance(p, Problem) else get_problem(p, dim) for p in problems]
+        if len({(p.dim, p.n_ineq, p.n_eq) for p in self.problems}) > 1:
+            raise InvalidInput("problems of one MeCO-TR environment need equal D and equal numbers of constraints")
+        controls = CONTROLS[SEARCH_CONTROLS]
+        self.choices = len(controls.grid) if discrete else None
+        self.low, self.high = (np.array([getattr(c, end) for c in controls.controls]) for end in ("low", "high"))
+        self._budget = budget
+
+    def open(self, choices: Sequence[Choice]) -> SearchEpisode:
+        problems, seeds = zip(*choices)
+        return SearchEpisode(list(problems), seeds, self._budget)
+
+    def decode(self, actions: np.ndarray) -> np.ndarray:
+        return actions.astype(np.float64 if self.choices is None else int)
+
+    def describe(self, episode: SearchEpisode) -> str:
+        told = {name: values[0] for name, values in self.info(episode).items()}
+        return (
+            f"{told['problem']}  {told['nfev']} of {episode.budget} evaluations  "
+            f"quantile {told['quantile']:.3f}  least f + nu {told['score']:.6g}"
+        )
+
+    def info(self, episode: SearchEpisode) -> dict[str, np.ndarray]:
+        """Per run: problem, evaluations, quantile so far, least f + nu."""
+        return {
+            "problem": np.array(episode.keys, dtype=object),
+            "nfev": np.array(episode.nfev),
+            "quantile": np.array(episode.quantile),
+            "score": np.array(episode.score),
+        }

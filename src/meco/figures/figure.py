@@ -1,0 +1,130 @@
+"""A figure: panels that belong together, as SVG text and as a file.
+
+SVG needs nothing but NumPy. A file carries its style: light, and dark where the reader's screen is. CairoSVG, where it
+is installed, makes PNG, PDF and arrays of the light one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from meco.errors import InvalidInput, MissingExtra, load_extra
+from meco.figures import svg
+from meco.figures.panel import Key, Panel, legend_height
+from meco.figures.table import Table
+
+KINDS = ("svg", "png", "pdf")  # of files
+PAD, GAP = 10, 20  # around a file, and between its panels
+TITLE, NOTE = 20, 18  # heights of a panel's title and of the line below it
+FACES = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
+COLOURS, MARKS = (
+    resources.files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("colours.css", "figure.css")
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Panels that belong together, their legend, and the numbers behind them; a notebook shows it."""
+
+    name: str
+    title: str
+    panels: Sequence[Panel]
+    caption: str = ""
+    legend: Sequence[Key] = ()
+    table: Table | None = None
+    small: bool = False  # many little panels
+
+    def to_svg(self) -> str:
+        """One SVG document: panels in rows, their titles above, the legend below."""
+        parts, width, y = self._rows()
+        y += PAD if self.legend else 0
+        parts.append(f'<g transform="translate({PAD} 0)">{svg.legend(self.legend, width - 2 * PAD, y)}</g>')
+        height = round(y + legend_height(self.legend, width - 2 * PAD) + PAD)
+        return svg.sayable(
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            f'font-size="{svg.FONT}" font-family="{FACES}" class="panel"><style>{_file_style()}</style>'
+            f'<rect class="sheet" width="{width}" height="{height}"/>{"".join(parts)}</svg>\n'
+        )
+
+    _repr_svg_ = to_svg
+
+    def _rows(self) -> tuple[list[str], int, float]:
+        """The panels as drawn, and the width and height that they take."""
+        columns = min(len(self.panels), 4 if self.small else 2)
+        rows = [self.panels[i : i + columns] for i in range(0, len(self.panels), columns)]
+        width = max(sum(svg.size(p)[0] + GAP for p in row) for row in rows) - GAP + 2 * PAD
+        parts, y = [], float(PAD)
+        for k, row in enumerate(rows):
+            x, head = PAD, (TITLE if any(p.title for p in row) else 0) + (NOTE if any(p.note for p in row) else 0)
+            for i, panel in enumerate(row):
+                parts.append(svg.write("words", x + 6, y + 13, panel.title, weight=700))
+                parts.append(svg.write("note", x + 6, y + 13 + NOTE, panel.note) if panel.note else "")
+                parts.append(svg.draw(panel, f"{self.name}-{k}-{i}", self.title, (x, y + head)))
+                x += svg.size(panel)[0] + GAP
+            y += max(svg.size(p)[1] for p in row) + head + (GAP if k < len(rows) - 1 else 0)
+        return parts, width, y
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the figure as its name ends: .svg, .png or .pdf."""
+        kind = check_kind(path)
+        text = self.to_svg()
+        if kind == "svg":
+            Path(path).write_text(text, encoding="utf-8")
+        elif kind == "png":
+            Path(path).write_bytes(self.to_png())
+        else:
+            Path(path).write_bytes(converter().svg2pdf(bytestring=text.encode()))
+
+    def to_png(self, scale: float = 2.0) -> bytes:
+        """The picture in pixels; scale counts them for each unit of the drawing."""
+        return converter().svg2png(bytestring=self.to_svg().encode(), scale=scale)
+
+    def to_array(self) -> np.ndarray:
+        """RGB [height, width, 3]."""
+        image = load_extra("PIL.Image", "plot", "a picture as an array")
+        return np.asarray(image.open(io.BytesIO(self.to_png(1.0))).convert("RGB"))
+
+
+def check_kind(path: str | os.PathLike[str]) -> str:
+    """How a picture's name ends, where that is a kind of file that can be written here; an error otherwise."""
+    kind = Path(path).suffix.lower().lstrip(".")
+    if kind not in KINDS:
+        raise InvalidInput(f"a picture is a file that ends in .svg, .png or .pdf; got {Path(path).name!r:.60}")
+    if kind != "svg":
+        converter()
+    return kind
+
+
+def converter() -> ModuleType:
+    """CairoSVG, or an error that says how to get it."""
+    try:
+        return load_extra("cairosvg", "plot", "a picture as PNG or PDF")
+    except OSError as error:  # CairoSVG is there, and the cairo library is not
+        raise MissingExtra(f"a picture as PNG or PDF needs the cairo library: {error}") from error
+
+
+@cache
+def _file_style() -> str:
+    """The style of marks with colours put in, since not every program knows variables: light, and dark on a screen."""
+    light, dark = (_coloured(theme) for theme in _themes()[:2])
+    return f"{light}@media screen and (prefers-color-scheme: dark) {{{dark}}}"
+
+
+def _coloured(theme: dict[str, str]) -> str:
+    return re.sub(r"var\(--([\w-]+)\)", lambda found: theme[found[1]], MARKS)
+
+
+def _themes() -> list[dict[str, str]]:
+    """Colours by name: light, then dark."""
+    blocks = re.findall(r"\{([^{}]*--paper: [^{}]*)\}", COLOURS)
+    return [dict(re.findall(r"--([\w-]+): ([^;]+);", block)) for block in blocks]

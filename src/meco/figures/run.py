@@ -1,0 +1,147 @@
+"""Pictures of a run: convergence, violation and what the method did, by themselves and on one sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from meco.figures.figure import Figure
+from meco.figures.panel import MUTED, SLOTS, Axis, Key, Line, Mark, Panel, Segment, Words
+
+SHOWN = 6  # constraints in a picture: those that were met last
+MET = 1e-6  # share of its largest violation below which a constraint is drawn as met
+LONGEST = 60  # letters of a name in a legend
+SIZE, WIDE = (560, 300), (1000, 300)
+LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of offspring"), ("action", "action"),
+         ("feasible_share", "feasible share"))  # fmt: skip
+
+
+def run_figure(result: Any) -> Figure:
+    """A result of minimize() on one sheet."""
+    shown = [figure for figure in (convergence(result), violation(result), controls(result)) if figure is not None]
+    panels = [_alone(panel, figure.legend) for figure in shown for panel in figure.panels]
+    if not result.evaluations.feasible.any():
+        words = Words(0.5 * max(1, result.nfev), 0.5, "no feasible point was found")
+        nowhere = Axis("f", (0.0, 1.0), names=((0.0, " "),))
+        panels.insert(0, Panel("Best feasible f", [words], _over(result), nowhere, SIZE))
+    about = f"{result.method}, seed {result.seed}, {result.nfev} evaluations"
+    return Figure("run", about, [replace(panels[0], note=about), *panels[1:]])
+
+
+def scores_figure(results: Sequence[Any]) -> Figure:
+    """f + nu of each run of solve() over its evaluations."""
+    first = results[0]
+    lines = [Line(r.trace["nfev"], r.trace["score"], k % SLOTS, f"seed {r.seed}", 1.4) for k, r in enumerate(results)]
+    positive = all((line.y > 0.0).all() for line in lines)
+    panel = Panel(f"{first.method} on {first.problem}", lines, Axis("evaluations"), Axis("f + ν", log=positive), SIZE)
+    return Figure("scores", "f + ν", [panel])
+
+
+def _alone(panel: Panel, keys: Sequence[Key]) -> Panel:
+    """A panel with the entries of the legend that it shows."""
+    drawn = {mark.label for mark in panel.marks if isinstance(mark, Line)}
+    own = [key._replace(label=key.label[:LONGEST]) for key in keys if key.label in drawn]
+    if any(isinstance(mark, Segment) for mark in panel.marks):
+        own.append(Key("a new start", MUTED, mark=Segment((0.5, 0.5), (0.0, 1.0))))
+    return replace(panel, legend=own, size=SIZE)
+
+
+# -- each by itself --------------------------------------------------------------------------
+
+
+def _stairs(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A curve that keeps each value until the next one comes."""
+    keep = np.isfinite(y)
+    keep[1:-1] &= (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])  # what says nothing new is left out
+    x, y = x[keep], y[keep]
+    return np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
+
+
+def _calls(result: Any) -> np.ndarray:
+    return np.cumsum(~result.evaluations.given)
+
+
+def _over(result: Any) -> Axis:
+    return Axis("evaluations", (0.0, float(max(1, result.nfev))))
+
+
+def _beginnings(result: Any, low: float, high: float) -> list[Mark]:
+    """A stroke wherever the search began again."""
+    trace = result.trace
+    if "starts" not in trace:
+        return []
+    at = trace["nfev"][1:][np.diff(trace["starts"]) > 0]
+    return [Segment((float(x), float(x)), (low, high)) for x in at]
+
+
+def convergence(result: Any) -> Figure | None:
+    """The best feasible f so far, and its distance from the last; None where nothing is feasible."""
+    every = result.evaluations
+    best = np.minimum.accumulate(np.where(every.feasible, every.f, np.inf)) if len(every) else np.zeros(0)
+    seen = best[np.isfinite(best)]
+    if not seen.size:
+        return None
+    x, y = _stairs(_calls(result), best)
+    gap = seen - seen[-1]
+    panels = [Panel("Best feasible f", [Line(x, y, 0, "best feasible f")], _over(result), Axis("f"), SIZE)]
+    if (gap > 0.0).any():
+        floor = gap[gap > 0.0].min()
+        a, b = _stairs(_calls(result), np.where(np.isfinite(best), best - seen[-1], np.inf))
+        line = Line(a[b >= floor], b[b >= floor], 0, "above the last value")
+        panels.append(Panel("The same above its last value", [line], _over(result), Axis("f", log=True), SIZE))
+    return Figure("convergence", "Convergence", panels, "The best feasible f so far.")
+
+
+def violation(result: Any) -> Figure | None:
+    """The least violation so far, in sum and of each constraint; None where there is nothing to show."""
+    every, names = result.evaluations, list(result.constr)
+    c = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
+    if not c.size or every.failed.all():
+        return None
+    c = np.where(every.failed[:, None], np.inf, c)
+    least, most = np.minimum.accumulate(c, axis=0), np.max(np.where(np.isfinite(c), c, 0.0), axis=0)
+    met_last = np.argsort([-int(np.argmin(column)) for column in least.T], kind="stable")
+    late = [int(i) for i in met_last if most[i] > 0.0][:SHOWN]
+    nu = np.minimum.accumulate(c.sum(axis=1))
+    positive = nu[np.isfinite(nu) & (nu > 0.0)]
+    panels = []
+    if positive.size:
+        x, y = _stairs(_calls(result), np.where(nu > 0.0, nu, positive.min() / 10.0))
+        sums = Axis("sum of violations", log=True)
+        panels.append(Panel("Least violation of any point", [Line(x, y, 1, "violation")], _over(result), sums, SIZE))
+    lines: list[Mark] = []
+    for k, i in enumerate(late):
+        x, y = _stairs(_calls(result), np.maximum(least[:, i] / most[i], MET))
+        lines.append(Line(x, y, k, names[i]))
+    if lines:
+        share = Axis("share of its largest", (0.5 * MET, 2.0), log=True)
+        panels.append(Panel("Each constraint by itself", lines, _over(result), share, SIZE))
+    legend = [Key(names[i], k) for k, i in enumerate(late)]
+    caption = (
+        f"The {len(late)} constraints that were met last, each as a share of the largest violation it ever had; "
+        f"{MET:g} stands for less too."
+    )
+    return Figure("violation", "Violation", panels, caption, legend) if panels else None
+
+
+def controls(result: Any) -> Figure | None:
+    """What was set, what share was feasible, and the radius of a trust region; None where nothing is known."""
+    trace = result.trace
+    shown = [(key, label) for key, label in LINES if key in trace]
+    if not shown:
+        return None
+    lines: list[Mark] = [Line(*_stairs(trace["nfev"], trace[key].astype(float)), k, label)
+                         for k, (key, label) in enumerate(shown)]  # fmt: skip
+    begun, size = _beginnings(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE
+    panels = [Panel("Controls and shares", [*begun, *lines], _over(result), Axis("", (-0.03, 1.03)), size)]
+    if "delta" in trace:
+        radius = trace["delta"].astype(float)
+        line = Line(*_stairs(trace["nfev"], radius), 2, "radius")
+        strokes = _beginnings(result, float(radius.min()), float(radius.max()))
+        panels.append(Panel("Radius of the region", [*strokes, line], _over(result), Axis("radius", log=True), SIZE))
+    legend = [Key(label, k) for k, (_, label) in enumerate(shown)]
+    caption = "Strokes: the search began again." if begun else ""
+    return Figure("method", "What the method did", panels, caption, legend)
