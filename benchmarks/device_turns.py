@@ -25,7 +25,7 @@ def begun(dim: int, runs: int, device: str) -> tuple[Turns, Evaluator]:
     """A search on the device, before its first turn."""
     rng = DeviceStreams(1, runs, device)
     problems = make_batch("bowl-linear", [run % DIFFERENT for run in range(runs)], dim)
-    evaluator = Evaluator(problems, 50 * dim, runs, rng.xp, device)
+    evaluator = Evaluator.on(problems, 50 * dim, runs, rng.xp, device)
     return Turns(TrustRegionES(Task.of(evaluator, rng)), evaluator), evaluator  # type: ignore[arg-type]
 
 

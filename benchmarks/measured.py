@@ -109,7 +109,7 @@ class FromCorner(CmaEs):
 
 def cornered(problem: meco.Problem, seed: int) -> meco.RunResult:
     """A run of CMA-ES from the corner."""
-    evaluator = meco.Evaluator(problem, BUDGET)
+    evaluator = meco.Evaluator.on(problem, BUDGET)
     FromCorner(Task.of(evaluator, Streams([seed])), pop_size=50).run(evaluator)
     return evaluator.results("CMA-ES", [seed])[0]
 

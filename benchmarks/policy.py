@@ -67,7 +67,7 @@ def torch_forward(weights, s):
 
 def whole_decision(policy):
     """What a controller adds to a generation of SHADE: one run, N = 50, D = 50."""
-    evaluator = Evaluator(meco.get_problem("C01", dim=50), budget=2500)
+    evaluator = Evaluator.on(meco.get_problem("C01", dim=50), budget=2500)
     search = relaxed_by(policy, Task.of(evaluator, Streams([2])), "epsilon")
     x = search.ask()
     search.tell(x, evaluator.evaluate(x))

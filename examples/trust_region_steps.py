@@ -19,7 +19,7 @@ def formula(x):
 
 
 problem = meco.Problem("banana in a disc", np.zeros(2), np.ones(2), n_ineq=1, n_eq=0, formula=formula)
-evaluator = Evaluator(problem, budget=25)
+evaluator = Evaluator.on(problem, budget=25)
 engine = TrustRegion(Task.of(evaluator, Streams([1])), theta=0.3)
 plane = np.stack(np.meshgrid(*[np.linspace(0, 1, 101)] * 2), axis=-1)
 fig, axes = plt.subplots(2, 4, figsize=(12, 6), layout="constrained")

@@ -73,7 +73,7 @@ def test_a_budget_below_the_population_evaluates_that_many_first_points():
 
 def test_more_than_the_budget_is_refused():
     problem, _ = recording()
-    evaluator = Evaluator(problem, 2)
+    evaluator = Evaluator.on(problem, 2)
     evaluator.evaluate(np.zeros((1, 2, 3)))
     with pytest.raises(BudgetSpent):
         evaluator.evaluate(np.zeros((1, 1, 3)))
@@ -81,7 +81,7 @@ def test_more_than_the_budget_is_refused():
 
 def test_runs_may_want_different_candidates():
     problem, asked = recording()
-    evaluator = Evaluator(problem, 5, runs=2)
+    evaluator = Evaluator.on(problem, 5, runs=2)
     wanted = np.array([[True, False, True, False], [False, False, False, True]])
     ev = evaluator.evaluate(np.full((2, 4, 3), 0.5), wanted)
     assert_array_equal(ev.failed, ~wanted)

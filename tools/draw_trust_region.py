@@ -69,7 +69,7 @@ class Shot:
 
 def search() -> list[Shot]:
     """Every turn of one run after its star."""
-    evaluator = Evaluator(PROBLEM, BUDGET)
+    evaluator = Evaluator.on(PROBLEM, BUDGET)
     engine = TrustRegion(Task.of(evaluator, Streams([1]), np.array([[0.3, 0.3]])), theta=THETA)
     points, shots = np.zeros((0, 2)), []
     while evaluator.left:

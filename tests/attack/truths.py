@@ -38,7 +38,7 @@ def shade(seeds=range(20), generations=50, size=12, dim=10):
     problem, most, moved = meco.get_problem("C18", dim), 0.0, np.inf
     SlowShade.n_ineq = problem.n_ineq
     for name, preset in ((name, preset) for name in RULES for preset in ("shade2013", "release")):
-        evaluator = Evaluator(problem, 2500, len(seeds))
+        evaluator = Evaluator.on(problem, 2500, len(seeds))
         engine = Shade(Task.of(evaluator, Streams(seeds)), rule=RULES[name], pop_size=size, preset=preset)
         given = (problem.raw, problem.lower, problem.upper)
         slow = [SlowShade(*given, seed, name, size, preset == "release") for seed in seeds]

@@ -320,7 +320,7 @@ def test_a_call_that_takes_forever_holds_nobody_up():
         if len(search.log) in (40, 80) and len(never) < len(search.log) // 40:
             never.append(search.search.running.step)  # the very step that the search waits for
         told = out[
-            [not any(np.array_equal(x, search.evaluator.to_box(t.x[None, None])[0, 0]) for t in never) for x in out]
+            [not any(np.array_equal(x, search.evaluator.box.to_box(t.x[None, None])[0, 0]) for t in never) for x in out]
         ]
         one = told[draw.integers(len(told))][None]
         search.tell(one, *values(one))

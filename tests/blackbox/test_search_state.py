@@ -232,13 +232,14 @@ def engine_and(values, method="SHADE", seed=1, **options):
     """An engine that was told generations of these values."""
     from meco.core.engine import Task
     from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
     from meco.problems.problem import Problem
 
     problem = Problem("p", np.zeros(3), np.ones(3), 1, 0, lambda x: (values * x[..., 0], x[..., :1] - 0.5, x[..., :0]))
-    evaluator = Evaluator(problem, 500)
+    evaluator = Evaluator.on(problem, 500)
     engine = build_engine(method, Task.of(evaluator, Streams([seed])), **options)
     turns = iter([False, False, True])
-    engine.run(evaluator, lambda: next(turns))
+    Loop(engine, evaluator).run(lambda: next(turns))
     return engine
 
 

@@ -12,6 +12,7 @@ from meco.arrays import rows
 from meco.engines.de.shade import Shade
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.problems.cec2017 import NAMES
 from meco.problems.evaluation import Evaluation
 from meco.rules import (
@@ -67,9 +68,9 @@ def test_a_whole_run_on_the_same_draws_equals_numpy(rule, xp, preset):
     problems = [meco.get_problem(name, 10) for name in ("C01", "C18", "C06")]
     found = []
     for library in (np, xp):
-        evaluator = Evaluator(problems, 350, 3, library)
+        evaluator = Evaluator.on(problems, 350, 3, library)
         engine = Shade(Task.of(evaluator, Streams([1, 2, 3], library)), rule=rule, preset=preset)
-        engine.run(evaluator)
+        Loop(engine, evaluator).run()
         found.append((np.asarray(engine.population.x), evaluator.results("SHADE", [1, 2, 3])))
     assert_allclose(found[1][0], found[0][0], rtol=0, atol=1e-9)
     for ours, theirs in zip(found[0][1], found[1][1]):

@@ -23,9 +23,9 @@ from meco.streams import Streams
 
 def run(problem, budget, seed=1, **options):
     """Engine and evaluator after a run."""
-    evaluator = Evaluator(problem, budget)
+    evaluator = Evaluator.on(problem, budget)
     engine = BpEpsMagEs(Task.of(evaluator, Streams([seed])), **options)
-    engine.run(evaluator)
+    Loop(engine, evaluator).run()
     return engine, evaluator
 
 
@@ -160,7 +160,7 @@ def test_repair_is_charged_unless_told_otherwise():
 
 
 def test_free_differences_compete_for_no_incumbent():
-    evaluator = Evaluator(get_problem("sphere", 2), 10)
+    evaluator = Evaluator.on(get_problem("sphere", 2), 10)
     evaluator.evaluate(np.full((1, 1, 2), 0.9))
     evaluator.peek(np.full((1, 1, 2), 0.5))
     assert evaluator.nfev[0] == 1
@@ -192,7 +192,7 @@ def test_the_budget_is_spent_exactly(budget):
 
 def test_it_can_be_asked_and_told():
     problem = get_problem("corner", 3)
-    evaluator = Evaluator(problem, 300)
+    evaluator = Evaluator.on(problem, 300)
     engine = BpEpsMagEs(Task.of(evaluator, Streams([5])))
     while evaluator.left > 0:
         x = engine.ask()

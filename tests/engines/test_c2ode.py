@@ -93,7 +93,7 @@ def test_trials_equal_a_slow_reference():
     runs, size, dim = 2, 8, 5
     rng = np.random.default_rng(4)
     problem = get_problem("corner", dim)
-    task = Task.of(Evaluator(problem, 100, runs), Streams([1, 2]))
+    task = Task.of(Evaluator.on(problem, 100, runs), Streams([1, 2]))
     x = rng.random((runs, size, dim))
     f, g, h = problem.raw(problem.lower + x * (problem.upper - problem.lower))
     population = Population(x, Evaluation.of(f, g, h))
@@ -113,9 +113,9 @@ def test_of_three_trials_the_least_violating_goes_on():
 
 @pytest.mark.parametrize(("dim", "generations"), [(10, 3), (30, 9), (50, 16), (100, 33)])
 def test_generations_fit_the_budget_of_fifty_times_the_dimension(dim, generations):
-    evaluator = Evaluator(get_problem("sphere", dim), 50 * dim, 1)
+    evaluator = Evaluator.on(get_problem("sphere", dim), 50 * dim, 1)
     engine = C2oDE(Task.of(evaluator, Streams([1])))
-    engine.run(evaluator)
+    Loop(engine, evaluator).run()
     whole = engine.generation if (50 * dim - 50) % 150 == 0 else engine.generation - 1
     assert whole == generations
     assert evaluator.nfev[0] == 50 * dim
@@ -123,7 +123,7 @@ def test_generations_fit_the_budget_of_fifty_times_the_dimension(dim, generation
 
 def test_a_remainder_goes_to_the_first_individuals():
     problem = get_problem("tilted", 4)
-    evaluator = Evaluator(problem, 10 + 7, 1)
+    evaluator = Evaluator.on(problem, 10 + 7, 1)
     engine = C2oDE(Task.of(evaluator, Streams([1])), pop_size=10)
     x = engine.ask()
     engine.tell(x, evaluator.evaluate(x))
@@ -142,9 +142,9 @@ def flat(dim):
 
 
 def test_a_stuck_run_gets_a_fresh_population_and_pays_for_it():
-    evaluator = Evaluator(flat(3), 430, 1)
+    evaluator = Evaluator.on(flat(3), 430, 1)
     engine = C2oDE(Task.of(evaluator, Streams([1])), pop_size=10)
-    engine.run(evaluator)
+    Loop(engine, evaluator).run()
     assert evaluator.nfev[0] == 430
     assert engine.generation == 11  # 10 at first, then 40 for each: ten whole ones and a half
 

@@ -14,12 +14,13 @@ from meco.engines.model.samples import Samples, Training
 from meco.engines.model.subproblem import Subproblem, View
 from meco.errors import InvalidInput
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.problems.problem import Problem, problem
 from meco.streams import Streams
 
 
 def engine(name="tilted", dim=4, budget=60, **options):
-    evaluator = Evaluator(get_problem(name, dim=dim), budget)
+    evaluator = Evaluator.on(get_problem(name, dim=dim), budget)
     return Cobra(Task.of(evaluator, Streams([1])), **options), evaluator
 
 
@@ -41,7 +42,7 @@ def test_the_design_is_a_latin_hypercube_of_2d_plus_1_points():
 
 
 def test_points_to_try_first_lead_the_design():
-    evaluator = Evaluator(get_problem("tilted", dim=3), 30)
+    evaluator = Evaluator.on(get_problem("tilted", dim=3), 30)
     given = np.array([[0.25, 0.5, 0.75], [0.1, 0.1, 0.1]])
     cobra = Cobra(Task.of(evaluator, Streams([1]), x0=given))
     assert_allclose(cobra.ask()[0, :2], given)
@@ -83,7 +84,7 @@ def test_the_margin_halves_after_a_row_of_feasible_points_and_doubles_up_to_its_
 
 def test_ask_and_tell_equal_a_run():
     cobra, evaluator = engine(budget=40)
-    cobra.run(evaluator)
+    Loop(cobra, evaluator).run()
     other, by_hand = engine(budget=40)
     while by_hand.left:
         x = other.ask()
@@ -95,7 +96,7 @@ def test_ask_and_tell_equal_a_run():
 
 def test_a_cap_is_kept_and_reported():
     cobra, evaluator = engine(dim=4, budget=80, cap=40)
-    cobra.run(evaluator)
+    Loop(cobra, evaluator).run()
     assert cobra.training.rbf.size <= 40
     result = evaluator.results("COBRA", [1])[0]
     assert "at most 40 points" in " ".join(result.notes)
@@ -129,9 +130,9 @@ def test_failed_points_are_left_out_of_training_and_not_proposed_again():
         return np.where(bad, np.nan, np.sum(x**2, axis=-1)), [1.0 - np.sum(x, axis=-1)], []
 
     awkward = Problem("awkward", -np.ones(3), np.ones(3), 1, 0, formula)
-    evaluator = Evaluator(awkward, 50)
+    evaluator = Evaluator.on(awkward, 50)
     cobra = Cobra(Task.of(evaluator, Streams([4])))
-    cobra.run(evaluator)
+    Loop(cobra, evaluator).run()
     found = evaluator.results("COBRA", [4])[0]
     assert found.nfail > 0
     assert found.feasible

@@ -109,7 +109,7 @@ def test_the_first_best_of_each_run_leads():
 
 
 def test_the_strictly_best_never_gets_worse():
-    evaluator = Evaluator(get_problem("corner", 5), 2000, 3)
+    evaluator = Evaluator.on(get_problem("corner", 5), 2000, 3)
     engine = ColShade(Task.of(evaluator, Streams([1, 2, 3])), pop_size=20)
     least = np.full(3, np.inf)
     while evaluator.left > 0:

@@ -13,6 +13,7 @@ from meco.engines.external.pymoo import Isres, Nsga3
 from meco.engines.external.scipy import Cobyqa, DifferentialEvolution
 from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem
 from meco.streams import Streams
@@ -34,7 +35,7 @@ def own_cache(tmp_path_factory):
 
 def start(engine, problem="tilted", budget=130, seed=1, x0=None, **options):
     problem = get_problem(problem, dim=3) if isinstance(problem, str) else problem
-    evaluator = Evaluator(problem, budget)
+    evaluator = Evaluator.on(problem, budget)
     return engine(Task.of(evaluator, Streams([seed]), x0=x0), **options), evaluator
 
 
@@ -45,7 +46,7 @@ def line(formula, counts=(0, 0), dim=2):
 @pytest.mark.parametrize("engine", TALKERS)
 def test_ask_and_tell_equal_a_run(engine):
     ran, evaluator = start(engine)
-    ran.run(evaluator)
+    Loop(ran, evaluator).run()
     told, by_hand = start(engine)
     while by_hand.left:
         x = told.ask()
@@ -66,7 +67,7 @@ def test_self_driving_methods_say_that_they_cannot_be_asked(engine):
 @pytest.mark.parametrize("engine", DRIVERS)
 def test_self_driving_methods_obey_stop(engine):
     driver, evaluator = start(engine, budget=5000)
-    driver.run(evaluator, stop=lambda: evaluator.nfev[0] >= 100)
+    Loop(driver, evaluator).run(stop=lambda: evaluator.nfev[0] >= 100)
     assert 100 <= evaluator.nfev[0] <= 200
 
 
@@ -80,7 +81,7 @@ def test_points_to_try_first_are_tried_first(engine):
 
     given = np.array([[0.25, 0.5], [0.75, 0.125]])
     ran, evaluator = start(engine, line(formula), budget=60, x0=given)
-    ran.run(evaluator)
+    Loop(ran, evaluator).run()
     first = np.concatenate(asked)[:50]
     for point in given:
         assert np.min(np.max(np.abs(first - point), axis=1)) < 1e-6  # pycma moves points through its transformation
@@ -93,7 +94,7 @@ def test_an_objective_that_fails_half_the_time_is_still_minimised(engine):
         return np.where(bad, np.inf, np.sum((x - 0.4) ** 2, axis=-1)), [x[..., 0] - 0.9], []
 
     ran, evaluator = start(engine, line(formula, (1, 0)), budget=300)
-    ran.run(evaluator)
+    Loop(ran, evaluator).run()
     found = evaluator.results("", [1])[0]
     assert found.nfail > 10
     assert found.f < 0.02
@@ -102,7 +103,7 @@ def test_an_objective_that_fails_half_the_time_is_still_minimised(engine):
 @pytest.mark.parametrize("engine", [*TALKERS, *DRIVERS])
 def test_a_problem_that_always_fails_spends_its_budget(engine):
     ran, evaluator = start(engine, line(lambda x: (np.nan * x[..., 0], [x[..., 0]], [x[..., 1]]), (1, 1)), budget=120)
-    ran.run(evaluator)
+    Loop(ran, evaluator).run()
     found = evaluator.results("", [1])[0]
     assert (found.nfev, found.nfail) == (120, 120)
 
@@ -110,7 +111,7 @@ def test_a_problem_that_always_fails_spends_its_budget(engine):
 @pytest.mark.parametrize("engine", [Nsga3, Isres])
 def test_pymoo_starts_from_the_shared_first_population(engine):
     ran, _ = start(engine)
-    evaluator = Evaluator(get_problem("tilted", dim=3), 60)
+    evaluator = Evaluator.on(get_problem("tilted", dim=3), 60)
     assert_array_equal(ran.ask(), first_population(Task.of(evaluator, Streams([1])), 50))
 
 
@@ -155,7 +156,7 @@ def test_cma_starts_at_the_centre_and_again_at_random():
     cma, evaluator = start(CmaEs, "sphere", budget=3000)
     cma.ask()
     assert_allclose(cma.es.result.xfavorite, 0.5, atol=1e-9)
-    cma.run(evaluator)
+    Loop(cma, evaluator).run()
     assert cma.starts > 1  # three variables converge to the last bit long before 3000 evaluations
     assert evaluator.nfev[0] == 3000
 
@@ -232,7 +233,7 @@ def test_objective_and_constraints_of_a_point_are_one_evaluation():
     for engine in DRIVERS:
         asked.clear()
         ran, evaluator = start(engine, line(formula, (1, 1)), budget=90)
-        ran.run(evaluator)
+        Loop(ran, evaluator).run()
         points = np.concatenate(asked)
         assert len(points) == 90
         assert len(np.unique(points, axis=0)) == 90
@@ -240,7 +241,7 @@ def test_objective_and_constraints_of_a_point_are_one_evaluation():
 
 def test_cobyqa_starts_from_the_best_of_fifty_and_again_after_converging():
     cobyqa, evaluator = start(Cobyqa, "sphere", budget=400)
-    cobyqa.run(evaluator)
+    Loop(cobyqa, evaluator).run()
     assert cobyqa.starts > 1
     assert evaluator.results("", [1])[0].f < 1e-10
 

@@ -19,6 +19,7 @@ from meco.device.graphs import Turns
 from meco.engines.model.trust_region import TrustRegion
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.problems.evaluation import Evaluation
 from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
@@ -56,9 +57,9 @@ def searched(build, budget, device="cpu", names=PROBLEMS, dim=5, x0=None):
     """A whole run of a search on a device, and its evaluator."""
     problems = [meco.get_problem(name, dim) for name in names]
     rng = DeviceStreams(1, len(problems), device)
-    evaluator = Evaluator(problems, budget, len(problems), rng.xp, device)
+    evaluator = Evaluator.on(problems, budget, len(problems), rng.xp, device)
     engine = build(Task.of(evaluator, rng, x0))
-    engine.run(evaluator)
+    Loop(engine, evaluator).run()
     return engine, evaluator
 
 
@@ -156,9 +157,9 @@ def test_failed_points_are_counted_in_replays_too(recorded):
 def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(recorded, name):
     problem = meco.get_problem(name)
     rng = DeviceStreams(1, 1, "cpu")
-    evaluator = Evaluator(problem, 60, 1, rng.xp, "cpu")
+    evaluator = Evaluator.on(problem, 60, 1, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
-    engine.run(evaluator)
+    Loop(engine, evaluator).run()
     assert evaluator.over
     assert recorded == []
 
@@ -166,7 +167,7 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
 @pytest.mark.parametrize("family", sorted(GENERATED))
 def test_generated_problems_are_recorded_too(recorded, family):
     rng = DeviceStreams(1, 2, "cpu")
-    evaluator = Evaluator(make_batch(family, range(2)).problems, 60, 2, rng.xp, "cpu")
+    evaluator = Evaluator.on(make_batch(family, range(2)).problems, 60, 2, rng.xp, "cpu")
     Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12).run(evaluator)
     assert evaluator.over
     assert [graph.replays for graph in recorded] == [60 // 12 - 3]
@@ -199,12 +200,12 @@ def test_problems_that_are_said_to_be_recordable_are(recorded, name):
 def test_a_search_that_stops_early_has_what_it_found_until_then(recorded):
     def stopped(replays):
         rng = DeviceStreams(1, 2, "cpu")
-        evaluator = Evaluator([meco.get_problem("C01", 5)] * 2, 240, 2, rng.xp, "cpu")
+        evaluator = Evaluator.on([meco.get_problem("C01", 5)] * 2, 240, 2, rng.xp, "cpu")
         engine = MaEs(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
         with pytest.MonkeyPatch.context() as patch:
             if not replays:
                 patch.setattr(Turns, "replayed", lambda self: False)
-            engine.run(evaluator, lambda: engine.generation == 9)
+            Loop(engine, evaluator).run(lambda: engine.generation == 9)
         return engine, evaluator
 
     assert_same(stopped(True), stopped(False))
@@ -233,7 +234,7 @@ def test_what_is_derived_says_for_itself_that_its_turns_are_alike(recorded, buil
 
 
 def test_turns_of_two_engines_are_alike():
-    task = Task.of(Evaluator(meco.get_problem("C01", 5), 100), Streams([1]))
+    task = Task.of(Evaluator.on(meco.get_problem("C01", 5), 100), Streams([1]))
     kinds = {name: build(task, rule=StaticPenalty()).kind_of_turn() for name, build in ENGINES.items()}
     assert {name for name, kind in kinds.items() if kind is not None} == {"shade", "maes"}
 
@@ -282,7 +283,7 @@ def test_places_hold_what_the_next_turn_reads_and_nothing_of_the_batch():
     engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 80)
     seen = []
     Turns(engine, evaluator)._each(seen.append)
-    now, held = engine.distribution, evaluator.feasible_best.held
+    now, held = engine.distribution, evaluator.history.feasible_best.held
     for array in (*now, engine.z, engine.d, engine.population.x, engine.population.ev.g, *held[1:]):
         assert any(t is array for t in seen)
     assert len(seen) == 4 + 2 + 6 + 1 + 2 * 6  # distribution; z, d; population; u_rule; best points
@@ -305,14 +306,14 @@ def noted(formula):
 
 meco.arrays._compiled = noted
 rng = DeviceStreams(1, 2, "cpu")
-evaluator = Evaluator([meco.get_problem(name, 5) for name in ("C01", "C06")], 1000, 2, rng.xp, "cpu")
+evaluator = Evaluator.on([meco.get_problem(name, 5) for name in ("C01", "C06")], 1000, 2, rng.xp, "cpu")
 engine = {name}(Task.of(evaluator, rng), rule={rule}())
 turns = Turns(engine, evaluator)
 with meco.arrays.fusing():
     for turn in range(7):
         new = engine.generation == 0 or turns._settle()
         turns._turn()
-        evaluator.note(engine.population, engine.trace(), overwritten=True)
+        evaluator.history.note(evaluator.nfev, engine.population, engine.trace(), overwritten=True)
         assert new or before == len(compiled), compiled[before:]
         before = len(compiled)
 assert not new

@@ -32,9 +32,9 @@ RULES = [StaticPenalty(), BalancedPenalty(), FeasibilityFirst(), FixedEpsilon(),
 
 def run(problem, budget=200, seeds=(1, 2, 3), rule=None, x0=None, **options):
     """Engine and evaluator after a run."""
-    evaluator = Evaluator(problem, budget, len(seeds))
+    evaluator = Evaluator.on(problem, budget, len(seeds))
     engine = MaEs(Task.of(evaluator, Streams(seeds), x0), rule or StaticPenalty(), **options)
-    engine.run(evaluator)
+    Loop(engine, evaluator).run()
     return engine, evaluator
 
 
@@ -265,7 +265,7 @@ def test_a_policy_steers_the_strategy():
 def test_offspring_are_ranked_under_the_state_that_saw_them():
     """What a rule or a caller decides on seeing a generation already shapes the next one."""
     problem = get_problem("tilted", 4)
-    evaluator = Evaluator(problem, 100, 1)
+    evaluator = Evaluator.on(problem, 100, 1)
     engines = [MaEs(Task.of(evaluator, Streams([7])), FixedEpsilon(level=0.0)) for _ in range(2)]
     for engine, level in zip(engines, (0.0, np.inf)):
         x = engine.ask()

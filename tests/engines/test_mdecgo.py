@@ -60,7 +60,7 @@ def test_every_strategy_approaches_the_optimum(strategy):
 
 
 def test_the_violation_of_a_slot_never_grows():
-    evaluator = Evaluator(get_problem("corner", 6), 1000, 2)
+    evaluator = Evaluator.on(get_problem("corner", 6), 1000, 2)
     engine = MdeCgo(Task.of(evaluator, Streams([1, 2])))
     before = np.full((2, 50), np.inf)
     while evaluator.left > 0:

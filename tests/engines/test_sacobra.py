@@ -11,13 +11,14 @@ from meco.core.engine import Task
 from meco.engines.model.cobra import LONG_CYCLE
 from meco.engines.model.sacobra import SHORT_CYCLE, Sacobra, constraint_scale, plog, random_start_probability
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.problems.problem import Problem
 from meco.streams import Streams
 
 
 def after_design(formula, counts, bound=1.0, dim=3, **options):
     """A SACOBRA that was told its initial design."""
-    evaluator = Evaluator(Problem("made up", -bound * np.ones(dim), bound * np.ones(dim), *counts, formula), 40)
+    evaluator = Evaluator.on(Problem("made up", -bound * np.ones(dim), bound * np.ones(dim), *counts, formula), 40)
     sacobra = Sacobra(Task.of(evaluator, Streams([1])), **options)
     x = sacobra.ask()
     sacobra.tell(x, evaluator.evaluate(x))
@@ -83,9 +84,9 @@ def test_smooth_problems_are_solved_in_a_few_dozen_evaluations(name, tolerance):
 
 
 def test_refining_puts_points_on_the_equality():
-    evaluator = Evaluator(get_problem("ring", dim=5), 40)
+    evaluator = Evaluator.on(get_problem("ring", dim=5), 40)
     sacobra = Sacobra(Task.of(evaluator, Streams([2])))
-    sacobra.run(evaluator)
+    Loop(sacobra, evaluator).run()
     assert np.min(np.abs(sacobra.samples.y[-5:, 1])) < 1e-5
 
 

@@ -13,6 +13,7 @@ from meco.engines.de.shade import Shade, midpoint_repair, pick_guides, pick_othe
 from meco.core.engine import Task
 from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
 from meco.streams import Streams
 
@@ -29,7 +30,7 @@ SIZE, DIM, GENERATIONS = 12, 10, 50
 
 
 def engine_on(problem, rule, seeds, size=50, budget=2500, **options):
-    evaluator = Evaluator(problem, budget, len(list(seeds)))
+    evaluator = Evaluator.on(problem, budget, len(list(seeds)))
     return Shade(Task.of(evaluator, Streams(seeds)), rule=rule, pop_size=size, **options), evaluator
 
 
@@ -154,7 +155,7 @@ def test_an_endless_allowance_is_unconstrained_and_none_is_feasibility_first():
 
     def path(p, rule):
         engine, evaluator = engine_on(p, rule, [5], budget=1000)
-        engine.run(evaluator)
+        Loop(engine, evaluator).run()
         return engine.population.x
 
     for per in (False, True):
@@ -196,7 +197,7 @@ def test_failed_evaluations_lose_and_are_not_learned_from():
     problem = meco.Problem("flaky", base.lower, base.upper, 2, 1, flaky)
     for name, rule in RULES.items():
         engine, evaluator = engine_on(problem, rule, [0, 1], size=20, budget=1000)
-        engine.run(evaluator)
+        Loop(engine, evaluator).run()
         results = evaluator.results(name, [0, 1])
         assert all(r.nfail > 100 and np.isfinite(r.f) and np.isfinite(r.score) for r in results)
         assert np.isfinite(engine.history.F).all()
@@ -205,7 +206,7 @@ def test_failed_evaluations_lose_and_are_not_learned_from():
 
 def test_points_to_try_first_are_in_the_first_population():
     problem = meco.get_problem("tilted", 3)
-    evaluator = Evaluator(problem, 100)
+    evaluator = Evaluator.on(problem, 100)
     first = np.array([[0.25, 0.5, 0.75], [0.1, 0.1, 0.1]])
     engine = Shade(Task.of(evaluator, Streams([1]), x0=first), rule=StaticPenalty(), pop_size=10)
     assert_array_equal(engine.ask()[0, :2], first)

@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from meco.experiments.report import svg
-from meco.experiments.report.figure import Line, Panel
+from meco.figures import svg
+from meco.figures.panel import Line, Panel
 
 
 def test_names_that_xml_cannot_say_leave_figures_that_can_be_read():

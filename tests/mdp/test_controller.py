@@ -12,6 +12,7 @@ import meco
 from meco.core.engine import Control, Engine, Task
 from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.mdp import CONTROLS, FEATURES, Controlled, Controller, ControlSet, FeatureSet, load_policy, save_policy
 from meco.mdp.network import NetworkShape, draw_weights
 from meco.mdp.policy import ConstantControls, Correcting, Greedy, Policy, RandomPolicy
@@ -72,10 +73,10 @@ class RelaxEarly(Policy):
 
 
 def search(policy, budget=100, seeds=(1, 2), decisions=10):
-    evaluator = Evaluator(meco.get_problem("tilted"), budget, len(seeds))
+    evaluator = Evaluator.on(meco.get_problem("tilted"), budget, len(seeds))
     engine = Pairs(Task.of(evaluator, Streams(seeds)))
     controlled = Controlled(engine, policy, "radius-2", "theta-share", decisions)
-    controlled.run(evaluator)
+    Loop(controlled, evaluator).run()
     return engine, controlled, evaluator
 
 
@@ -165,7 +166,7 @@ def test_what_does_not_fit_is_refused_with_what_each_side_has(tmp_path):
         InvalidInput, match="'radius-2' need radius, spent; Shade knows population, progress, eps, delta"
     ):
         meco.solve("MeCO", "tilted", budget=100, seeds=[1], policy=tmp_path / "tr.safetensors")
-    task = Task.of(Evaluator(meco.get_problem("tilted"), 100), Streams([1]))
+    task = Task.of(Evaluator.on(meco.get_problem("tilted"), 100), Streams([1]))
     with pytest.raises(InvalidInput, match=r"'epsilon' set epsilon in \[0, 1\]; Pairs offers theta in \[0, 1\], share"):
         Controller(Pairs(task), FEATURES["radius-2"], CONTROLS["epsilon"])
     with pytest.raises(InvalidInput, match=r"was made for the features 'population-10'; .* 'radius-2'"):

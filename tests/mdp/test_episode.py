@@ -18,6 +18,7 @@ from meco.core.engine import Task
 from meco.engines.es.maes import MaEs
 from meco.errors import InvalidInput
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.mdp import (
     DECODERS,
     ConstantPolicy,
@@ -187,9 +188,9 @@ def test_no_array_leaves_its_device():
     arrays = [episode.reset(), *episode.step([0.1, 0.9]), episode.x, episode.f, episode.c, episode.best_objective]
     assert all(a.device == device for a in arrays)
     for policy in (POLICY, RandomPolicy(), Masked(EpsilonGreedy(POLICY.weights)), ConstantPolicy(3)):
-        evaluator = Evaluator(problems, 150, 2, array_api_strict, device)
+        evaluator = Evaluator.on(problems, 150, 2, array_api_strict, device)
         engine = relaxed_by(policy, Task.of(evaluator, Streams([1, 2], array_api_strict, device)), "epsilon")
-        engine.run(evaluator)
+        Loop(engine, evaluator).run()
         assert engine.engine.state.eps.device == device
 
 
@@ -280,7 +281,7 @@ def test_a_run_that_begins_with_failures_alone_is_measured_from_its_first_succes
     found = Evaluation.of(f, g, np.zeros((2, 6, 0)))
     for name, decoder in DECODERS.items():
         problem = Problem("six", np.zeros(3), np.ones(3), 1, 0, None)
-        engine = Shade(Task.of(Evaluator(problem, 60, 2), Streams([1, 2])), SteeredEpsilon(decoder), pop_size=6)
+        engine = Shade(Task.of(Evaluator.on(problem, 60, 2), Streams([1, 2])), SteeredEpsilon(decoder), pop_size=6)
         control = Controller(engine, FEATURES["population-10"], CONTROLS[set_of(name)])
         engine.tell(engine.ask(), lost)
         control.observe()
@@ -299,7 +300,7 @@ def test_a_run_that_begins_with_failures_alone_is_measured_from_its_first_succes
 
 def test_the_steered_rule_compares_by_eq_2_and_the_controller_tells_what_it_did():
     problem = Problem("six", np.zeros(3), np.ones(3), 2, 0, None)
-    task = Task.of(Evaluator(problem, 60, 2), Streams([1, 2]))
+    task = Task.of(Evaluator.on(problem, 60, 2), Streams([1, 2]))
     search = relaxed_by(RandomPolicy(), task, "epsilon", pop_size=6)
     search.chance = lambda: np.array([[0.1, 0.5], [0.9, 0.95]])
     rng = np.random.default_rng(1)

@@ -112,7 +112,7 @@ def test_choosing_policies_take_a_place_of_their_grid_or_the_rule():
 
 
 def test_what_other_searches_found_goes_to_the_models():
-    evaluator = Evaluator(meco.get_problem("ring"), 60, 1)
+    evaluator = Evaluator.on(meco.get_problem("ring"), 60, 1)
     search = steered_search(ZEROS, Task.of(evaluator, Streams([1])))
     search.tell(x := search.ask(), evaluator.evaluate(x))
     known = search.engine.seen.count

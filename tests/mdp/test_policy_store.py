@@ -80,7 +80,7 @@ def test_we_read_the_files_of_the_official_package(whole, tmp_path, dtype):
 
 def test_a_policy_decodes_its_actions_as_it_was_trained(tmp_path):
     save_policy(tmp_path / "aa.safetensors", NETWORK, {"decoder": "aa", "delta": 0.01})
-    task = Task.of(Evaluator(get_problem("tilted"), 100), Streams([1]))
+    task = Task.of(Evaluator.on(get_problem("tilted"), 100), Streams([1]))
     rule = trained(task, policy=tmp_path / "aa.safetensors").engine.rule
     assert (rule.decoder.name, rule.decoder.delta) == ("aa", 0.01)
 

@@ -211,12 +211,12 @@ def test_the_known_point_stays_feasible_in_other_libraries(name):
 def test_the_evaluator_evaluates_a_batch_in_one_call_each():
     problems = [*make_batch("bowl-fails", range(3), 5), *make_batch("edges-wave", range(3), 5)]
     mixed = [problems[i] for i in (0, 3, 1, 4, 2, 5)]
-    evaluator = Evaluator(mixed, budget=100, runs=6)
+    evaluator = Evaluator.on(mixed, budget=100, runs=6)
     assert len(evaluator._groups) == 2
     unit = np.random.default_rng(0).random((6, 9, 5))
     ev = evaluator.evaluate(unit)
     for b, problem in enumerate(mixed):
-        alone = Evaluator(problem, budget=100).evaluate(unit[b : b + 1])
+        alone = Evaluator.on(problem, budget=100).evaluate(unit[b : b + 1])
         assert_array_equal(ev.f[b], alone.f[0])
         assert_array_equal(ev.h[b, :, : problem.n_eq], alone.h[0])
 

@@ -71,7 +71,7 @@ def test_the_first_runs_of_a_match_are_what_later_ones_are_ranked_among():
 
 def test_the_papers_gain_is_a_share_of_what_the_middle_of_the_box_is_worth():
     match = Match("bowl-linear", 1, 2, 40)
-    middle = Evaluator(match.problem, 1, 1).evaluate(np.full((1, 1, 2), 0.5))
+    middle = Evaluator.on(match.problem, 1, 1).evaluate(np.full((1, 1, 2), 0.5))
     start = float(middle.f[0, 0] + middle.nu[0, 0])
     f = np.array([start - 0.5 * abs(start), start, start + 9.0 * abs(start), np.nan])
     runs = Outcomes(f, np.zeros(4), np.ones(4, dtype=bool))

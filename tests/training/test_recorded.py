@@ -32,7 +32,7 @@ def test_runs_take_the_values_of_the_problems_they_are_given():
     unit = np.random.default_rng(1).random((4, 7, 10))
     for which in ([0, 1, 2, 3], [5, 5, 2, 4]):
         chosen.begin(torch.tensor(which))
-        alone = Evaluator([problems[k] for k in which], 100, 4)
+        alone = Evaluator.on([problems[k] for k in which], 100, 4)
         ours, theirs = chosen.evaluate(torch.from_numpy(unit)), alone.evaluate(unit)
         np.testing.assert_allclose(chosen.to_box(torch.from_numpy(unit)), alone.to_box(unit), rtol=1e-14)
         np.testing.assert_allclose(ours.f, theirs.f, rtol=1e-12)

@@ -15,7 +15,7 @@ METHODS = ("TR", "TR-ES")
 
 def visited(method, problem, budget, seeds=(1,), xp=np, x0=None, **options):
     """Points of the unit cube that runs ask for, in order [B, n, D], and the engine at the end."""
-    evaluator = Evaluator(problem, budget, len(seeds), xp)
+    evaluator = Evaluator.on(problem, budget, len(seeds), xp)
     engine = build_engine(method, Task.of(evaluator, Streams(seeds, xp), x0), **options)
     asked = []
     while evaluator.nfev.min() < budget:

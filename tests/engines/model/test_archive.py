@@ -74,7 +74,7 @@ def test_values_are_read_back_as_they_were_told():
 
 def begun(rng):
     """A search of 500 evaluations that was told its first points."""
-    evaluator = Evaluator(meco.get_problem("C01", dim=3), 500, rng.runs, rng.xp, "cpu")
+    evaluator = Evaluator.on(meco.get_problem("C01", dim=3), 500, rng.runs, rng.xp, "cpu")
     engine = TrustRegion(Task.of(evaluator, rng))
     x = engine.ask()
     engine.tell(x, evaluator.evaluate(x))

@@ -26,7 +26,7 @@ def bowl(dim=2):
 
 def told(budget, held_back):
     """Tickets and the region after each answer; an offspring in so many is answered only after the next new start."""
-    evaluator = Evaluator(bowl(), budget, 1)
+    evaluator = Evaluator.on(bowl(), budget, 1)
     engine = TrustRegionES(Task.of(evaluator, Streams([1])), share=0.3)
     x = engine.ask()
     engine.tell(x, evaluator.evaluate(x))

@@ -37,7 +37,7 @@ def test_a_tally_says_who_proposed_what_and_what_came_of_it():
 
 def observed(family, dim, xp=np, seeds=(1, 2, 3)):
     """Features at ten moments of a run: [10, B, F]."""
-    evaluator = Evaluator(list(make_batch(family, seeds, dim)), 30 * dim, len(seeds), xp)
+    evaluator = Evaluator.on(list(make_batch(family, seeds, dim)), 30 * dim, len(seeds), xp)
     engine = TrustRegionES(Task.of(evaluator, Streams(seeds, xp)))
     controller, seen = Controller(engine, SEEN, CONTROLS["theta-and-share"]), []
     while evaluator.left:

@@ -17,14 +17,14 @@ def lattice(lower, upper, whole):
     problem = meco.Problem(
         "boxed", np.array(lower), np.array(upper), 0, 0, lambda x: (x[..., 0], [], []), integrality=whole
     )
-    evaluator = Evaluator(problem, 10)
+    evaluator = Evaluator.on(problem, 10)
     return Lattice(Task.of(evaluator, Streams([1]))), evaluator
 
 
 def test_a_snapped_point_is_the_place_that_is_evaluated_for_it():
     ours, evaluator = lattice([-3.0, 0.5, 0.0], [4.0, 7.5, 1.0], [True, True, False])
     x = np.random.default_rng(0).random((1, 200, 3))
-    assert_allclose(evaluator.to_box(ours.snapped(x)), evaluator.to_box(x), atol=1e-12)
+    assert_allclose(evaluator.box.to_box(ours.snapped(x)), evaluator.box.to_box(x), atol=1e-12)
     assert_allclose(ours.snapped(ours.snapped(x)), ours.snapped(x), atol=1e-15)
     assert_array_equal(ours.snapped(x)[..., 2], x[..., 2])  # a continuous variable stays
 

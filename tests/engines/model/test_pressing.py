@@ -32,7 +32,7 @@ def tilted(dim=3):
 
 def refused(budget, passed, unmet):
     """Weights before and after a step that ended worse than its centre, which violates the constraint."""
-    evaluator = Evaluator(tilted(), budget, 1)
+    evaluator = Evaluator.on(tilted(), budget, 1)
     engine = TrustRegion(Task.of(evaluator, Streams([1])))
     for _ in range(2):
         x = engine.ask()
@@ -71,7 +71,7 @@ class Restart(NamedTuple):
 
 def restarts(problem, budget, batch=1):
     """Every turn of a search that starts anew, at least one."""
-    evaluator = Evaluator(problem, budget, 1)
+    evaluator = Evaluator.on(problem, budget, 1)
     engine, found = TrustRegion(Task.of(evaluator, Streams([1])), batch=batch), []
     while evaluator.left >= batch:
         first = engine.generation == 0

@@ -174,7 +174,7 @@ def test_a_batch_asks_for_several_points_a_step(method):
 
 
 def engine_of(build, **options):
-    evaluator = Evaluator(meco.get_problem("corner", 4), 60, 2)
+    evaluator = Evaluator.on(meco.get_problem("corner", 4), 60, 2)
     return build(Task.of(evaluator, Streams([1, 2])), **options), evaluator
 
 
