@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import array_api_strict
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
+from for_every import for_every
 from meco import get_problem, get_suite, solve
 from meco.errors import InvalidInput, UnknownName
 from meco.evaluator import Evaluator
@@ -38,15 +41,17 @@ def feasible(f, g, h, tol=1e-4):
     return np.isfinite(f) & np.all(g <= 0, axis=-1) & np.all(np.abs(h) <= tol, axis=-1)
 
 
-@pytest.fixture(params=GENERATED)
-def batch(request):
-    return make_batch(request.param, SEEDS, dim=6 if request.param in SCALABLE else None)
+@cache
+def batch_of(name):
+    return make_batch(name, SEEDS, dim=6 if name in SCALABLE else None)
 
 
 # Facts
 
 
-def test_the_known_point_is_feasible_or_there_is_none(batch):
+@for_every(GENERATED)
+def test_the_known_point_is_feasible_or_there_is_none(name):
+    batch = batch_of(name)
     if batch[0].infeasible:
         assert all(p.infeasible and p.known_x is None and p.best_known is None for p in batch)
         return
@@ -58,7 +63,7 @@ def test_the_known_point_is_feasible_or_there_is_none(batch):
 
 
 @pytest.mark.parametrize("dim", [2, 5, 20])
-@pytest.mark.parametrize("name", [name for name in SCALABLE if not GENERATED[name].empty])
+@for_every([name for name in SCALABLE if not GENERATED[name].empty])
 def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
     batch = make_batch(name, range(8), dim)
     rng, half = np.random.default_rng(1), (batch.upper - batch.lower)[:, None] / 2
@@ -76,7 +81,7 @@ def test_no_feasible_point_is_better_than_a_best_known_one(name, dim):
             assert np.min(f[b, fits[b]]) >= problem.best_known - 1e-12 * abs(problem.best_known)
 
 
-@pytest.mark.parametrize("name", [name for name in SCALABLE if GENERATED[name].empty])
+@for_every([name for name in SCALABLE if GENERATED[name].empty])
 def test_two_constraints_of_an_empty_family_exclude_each_other(name):
     batch = make_batch(name, SEEDS, 4)
     place = [kind for kind, _ in GENERATED[name].inequalities].index("opposed")
@@ -87,7 +92,9 @@ def test_two_constraints_of_an_empty_family_exclude_each_other(name):
     assert_allclose(g[..., 0] + g[..., 1], np.repeat(gap[:, None], 500, axis=1))  # so one of the two is positive
 
 
-def test_a_seed_gives_the_same_problem_again(batch):
+@for_every(GENERATED)
+def test_a_seed_gives_the_same_problem_again(name):
+    batch = batch_of(name)
     again = get_problem(batch[3].name, batch.dim)
     x = points(batch)
     for one, other in zip(batch[3].raw(x[3]), again.raw(x[3])):
@@ -113,7 +120,7 @@ def test_raw_scales_span_seven_decades():
             assert 3e3 < scale.max() <= 1e4
 
 
-@pytest.mark.parametrize("name", [name for name in SCALABLE if GENERATED[name].failing])
+@for_every([name for name in SCALABLE if GENERATED[name].failing])
 @pytest.mark.parametrize("dim", [2, 20])
 def test_a_fifth_of_the_box_fails_always_at_the_same_points(name, dim):
     batch = make_batch(name, range(100), dim)
@@ -135,18 +142,18 @@ def test_conditioning_reaches_a_million():
 # The kinds
 
 
-@pytest.mark.parametrize("kind", OBJECTIVES)
-def test_every_objective_is_zero_at_its_centre_and_nowhere_less(kind):
-    rng, (draw, value) = np.random.default_rng(2), OBJECTIVES[kind]
+@for_every(OBJECTIVES)
+def test_every_objective_is_zero_at_its_centre_and_nowhere_less(name):
+    rng, (draw, value) = np.random.default_rng(2), OBJECTIVES[name]
     for dim in (2, 7):
         numbers = {key: array[None] for key, array in draw(rng, dim).items()}
         assert value(np.zeros((1, 1, dim)), numbers)[0, 0] == 0
         assert np.all(value(rng.normal(size=(1, 5000, dim)), numbers) >= 0)
 
 
-@pytest.mark.parametrize("kind", [kind for kind, entry in CONSTRAINTS.items() if entry.convex])
-def test_without_room_a_convex_kind_lies_on_one_side_of_its_plane(kind):
-    rng, entry, dim = np.random.default_rng(3), CONSTRAINTS[kind], 3
+@for_every([kind for kind, entry in CONSTRAINTS.items() if entry.convex])
+def test_without_room_a_convex_kind_lies_on_one_side_of_its_plane(name):
+    rng, entry, dim = np.random.default_rng(3), CONSTRAINTS[name], 3
     drawn = {**entry.draw(rng, dim, 4), "room": np.zeros((1, 4))}
     v = rng.normal(size=(1, 20_000, dim)) * 10.0 ** rng.uniform(-3, 0, (1, 20_000, 1))
     turned = v @ np.linalg.qr(rng.normal(size=(dim, dim)))[0]
@@ -158,7 +165,9 @@ def test_without_room_a_convex_kind_lies_on_one_side_of_its_plane(kind):
 # Lockstep and libraries
 
 
-def test_a_batch_is_its_problems_bit_for_bit(batch):
+@for_every(GENERATED)
+def test_a_batch_is_its_problems_bit_for_bit(name):
+    batch = batch_of(name)
     x = points(batch)
     together = batch.raw(x)
     for b in (0, 7, len(batch) - 1):
@@ -169,7 +178,9 @@ def test_a_batch_is_its_problems_bit_for_bit(batch):
         assert_array_equal(row[10:20], part)
 
 
-def test_one_point_a_population_and_runs_agree(batch):
+@for_every(GENERATED)
+def test_one_point_a_population_and_runs_agree(name):
+    batch = batch_of(name)
     problem, x = batch[5], points(batch)[:3]
     runs = problem.raw(x)
     for row, alone in zip(runs, problem.raw(x[1])):
@@ -178,7 +189,9 @@ def test_one_point_a_population_and_runs_agree(batch):
         assert_allclose(row[1, 4], point, rtol=1e-9, atol=1e-9)
 
 
-def test_torch_and_the_strict_library_agree_with_numpy(batch):
+@for_every(GENERATED)
+def test_torch_and_the_strict_library_agree_with_numpy(name):
+    batch = batch_of(name)
     x = points(batch, 20)
     wanted = batch.raw(x)
     size = [np.max(np.abs(np.nan_to_num(values)), initial=1.0) for values in wanted]
@@ -187,7 +200,9 @@ def test_torch_and_the_strict_library_agree_with_numpy(batch):
             assert_allclose(np.asarray(values), ours, rtol=1e-9, atol=1e-12 * scale)
 
 
-def test_the_known_point_stays_feasible_in_other_libraries(batch):
+@for_every(GENERATED)
+def test_the_known_point_stays_feasible_in_other_libraries(name):
+    batch = batch_of(name)
     if not batch[0].infeasible and batch[0].name[2:-5] in SCALABLE:
         f, g, h = (np.asarray(values) for values in batch.raw(torch.asarray(known(batch))))
         assert np.all(feasible(f, g, h, tol=0.0))
@@ -256,7 +271,7 @@ def test_few_shapes_keep_lockstep_wide():
         assert max(q for _, q in shapes) == max(1, dim // 3)
 
 
-@pytest.mark.parametrize("name", MISSIONS)
+@for_every(MISSIONS)
 def test_drawn_missions_give_what_a_mission_file_would(name):
     batch = make_batch(name, range(5))
     x = points(batch, 60)
@@ -271,7 +286,7 @@ def test_drawn_missions_give_what_a_mission_file_would(name):
     assert np.mean(h > 0) > 0.3  # obstacles are in the way
 
 
-@pytest.mark.parametrize("name", [name for name in MISSIONS if GENERATED[name].detours])
+@for_every([name for name in MISSIONS if GENERATED[name].detours])
 def test_the_known_flight_over_a_dense_map_goes_around_what_blocks_the_straight_one(name):
     family, blocked = GENERATED[name], []
     for problem in make_batch(name, range(8)):

@@ -11,13 +11,15 @@ from gripper_scalar import objective
 from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import every_library
+from for_every import for_every
 from meco.errors import UnknownName
 from meco.problems.realworld import NAMES, PAPER_EIGHT, get
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-TABLES = {f"RC{k:02d}" for k in (*range(34, 44), *range(51, 58))}
-WITH_TABLES = [pytest.param(name, marks=[pytest.mark.official] if name in TABLES else []) for name in NAMES]
+TABLES = [f"RC{k:02d}" for k in (*range(34, 44), *range(51, 58))]
+FORMULAS = [name for name in NAMES if name not in TABLES]
+WITH_TABLES = (FORMULAS, pytest.param(TABLES, marks=pytest.mark.official))
 
 
 def uniform(problem, *shape, seed=0):
@@ -41,7 +43,7 @@ def values(golden):
 
 
 @pytest.mark.official
-@pytest.mark.parametrize("name", NAMES)
+@for_every(NAMES)
 def test_golden_values_are_met(name, values):
     problem = get(name)
     for points in (name, f"{name}_edge"):
@@ -75,7 +77,7 @@ def test_boxes_counts_and_best_known_values_are_the_suites(values):
 # ---------------------------------------------------------------- shapes and libraries
 
 
-@pytest.mark.parametrize("name", WITH_TABLES)
+@for_every(*WITH_TABLES)
 def test_a_point_a_population_and_a_batch_agree(name):
     problem = get(name)
     x = uniform(problem, 2, 5)
@@ -90,7 +92,7 @@ def test_a_point_a_population_and_a_batch_agree(name):
 
 
 @every_library
-@pytest.mark.parametrize("name", WITH_TABLES)
+@for_every(*WITH_TABLES)
 def test_formulas_agree_with_numpy(name, xp):
     problem = get(name)
     x = uniform(problem, 2, 3, seed=1)
@@ -104,7 +106,7 @@ def test_formulas_agree_with_numpy(name, xp):
 # ---------------------------------------------------------------- facts
 
 
-@pytest.mark.parametrize("name", NAMES)
+@for_every(NAMES)
 def test_every_problem_tells_its_facts_without_tables(name, monkeypatch, tmp_path):
     monkeypatch.setenv("MECO_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
@@ -118,7 +120,7 @@ def test_every_problem_tells_its_facts_without_tables(name, monkeypatch, tmp_pat
     assert problem.integrality is None or problem.integrality.shape == (problem.dim,)
 
 
-@pytest.mark.parametrize("name", PAPER_EIGHT)
+@for_every(PAPER_EIGHT)
 def test_known_points_are_feasible_and_near_the_best_known_value(name):
     problem = get(name)
     f, g, h = problem.raw(problem.known_x)
@@ -131,9 +133,7 @@ def test_known_points_are_feasible_and_near_the_best_known_value(name):
 
 def test_the_marked_variables_and_no_others_are_rounded():
     """Moving every rounded variable to its integer changes nothing; moving any other one does."""
-    for name in NAMES:
-        if name in TABLES:
-            continue
+    for name in FORMULAS:
         problem = get(name)
         marked = np.zeros(problem.dim, dtype=bool) if problem.integrality is None else problem.integrality
         x = uniform(problem, seed=2)
@@ -223,7 +223,7 @@ def test_degenerate_points_are_not_finite_and_raise_nothing():
 
 @pytest.mark.official
 def test_no_voltage_and_an_empty_ration_are_not_finite():
-    for name in sorted(TABLES):
+    for name in TABLES:
         problem = get(name)
         _, g, h = problem.raw(np.zeros(problem.dim))
         if name < "RC44":
@@ -233,7 +233,7 @@ def test_no_voltage_and_an_empty_ration_are_not_finite():
             assert np.isfinite(g[:8]).all()
 
 
-@pytest.mark.parametrize("name", WITH_TABLES)
+@for_every(*WITH_TABLES)
 def test_points_that_are_no_numbers_count_as_failed(name):
     problem = get(name)
     for bad in (np.nan, np.inf):
