@@ -11,9 +11,9 @@ import argparse
 import time
 
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.device.graphs import Turns
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.core.evaluator import Evaluator
 from meco.problems.generated import make_batch
 from meco.streams import DeviceStreams
 

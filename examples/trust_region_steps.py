@@ -1,15 +1,15 @@
-"""Models, region and step of TR in two variables, a picture for each of the first turns."""
+"""Models, region and step of TR in two variables, a picture for each of the first iterations."""
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 import meco
 from meco.core.engine import Task
-from meco.engines.model.trust_region import TrustRegion
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.engines.model.trust_region import TrustRegion
+from meco.figures.contours import contour
+from meco.figures.figure import Figure
+from meco.figures.panel import MUTED, Axis, Line, Panel, Strokes
 from meco.streams import Streams
 
 
@@ -21,18 +21,20 @@ def formula(x):
 problem = meco.Problem("banana in a disc", np.zeros(2), np.ones(2), n_ineq=1, n_eq=0, formula=formula)
 evaluator = Evaluator.on(problem, budget=25)
 engine = TrustRegion(Task.of(evaluator, Streams([1])), theta=0.3)
-plane = np.stack(np.meshgrid(*[np.linspace(0, 1, 101)] * 2), axis=-1)
-fig, axes = plt.subplots(2, 4, figsize=(12, 6), layout="constrained")
+loop = Loop(engine, evaluator)
+grid, panels, axis = np.linspace(0, 1, 41), [], Axis(limits=(0, 1), hidden=True)
+plane = np.stack(np.meshgrid(grid, grid), axis=-1)
 while evaluator.left:
-    x = engine.ask()
-    if 1 <= engine.generation <= axes.size:  # after the star: centre, radius and models of f and g are known
-        ax, region = axes.flat[engine.generation - 1], engine.region
-        models = region.models.changes((plane - region.centre).reshape(1, -1, 2)).reshape(101, 101, 2)
-        ax.contour(*plane.T, problem.raw(plane)[0].T, 20, colors="lightgrey")
-        ax.contour(*plane.T, models[..., 0].T, 20, linewidths=0.8)
-        ax.contour(*plane.T, models[..., 1].T + problem.raw(region.centre[0])[1], [0], colors="red")
-        ax.add_patch(plt.Rectangle(region.centre[0] - region.delta, *2 * [2 * region.delta[0]], fill=False))
-        ax.plot(*np.stack([region.centre[0], x[0, 0]]).T, "k.-")
-    engine.tell(x, evaluator.evaluate(x))
-fig.savefig("trust_region_steps.png")
+    x = loop.ask()
+    if 1 <= engine.generation <= 8:  # after the star: centre, radius and models of f and g are known
+        centre, delta = engine.region.centre[0], engine.region.delta[0]
+        models = engine.region.models.changes((plane - centre).reshape(1, -1, 2)).reshape(41, 41, 2)
+        surfaces = ((problem.raw(plane)[0], MUTED, 0.4), (models[..., 0], 1, 0.8))  # f, and its model
+        marks = [Strokes(*contour(grid, grid, f, v), s, w) for f, s, w in surfaces for v in np.linspace(f.min(), 1, 12)]
+        marks.append(Strokes(*contour(grid, grid, models[..., 1] + problem.raw(centre)[1]), 0, 2.0))  # model of g = 0
+        corners = np.clip(centre + delta * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]]), 0, 1)
+        marks += [Line(*corners.T, 2), Line(*np.stack([centre, x[0, 0]]).T, 3, width=3.0)]
+        panels.append(Panel(f"Iteration {engine.generation}", marks, axis, axis, (240, 0), equal=True))
+    loop.complete(x)
+Figure("steps", "Steps", panels, small=True).save("trust_region_steps.svg")
 print(evaluator.results("TR", [1])[0])

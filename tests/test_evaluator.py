@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.errors import InvalidInput
 from meco.core.evaluator import BudgetSpent, Evaluator
+from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation
 from meco.results import feasibility_first, objective_plus_violation
 from meco.rules.rule import order

@@ -14,7 +14,6 @@ import pytest
 pytest.importorskip("mkdocs")
 pytest.importorskip("material")
 pytest.importorskip("mkdocstrings")
-pytest.importorskip("matplotlib")
 browsing = pytest.importorskip("tools.browser", reason="only a checkout has the tools")
 gallery = pytest.importorskip("tools.gallery")
 screenshots = pytest.importorskip("tools.screenshots")

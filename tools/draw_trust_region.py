@@ -1,4 +1,4 @@
-"""One step of TR in two variables, and the steps around it: python -m tools.draw_trust_region FILE.png
+"""One step of TR in two variables, and the steps around it: python -m tools.draw_trust_region FILE.svg
 
 Left: what is true, and what the models make of it. Middle: the program that the step solves, with the constraint
 as it is, linearised, and relaxed by theta. Right: centres, regions and points of the whole search.
@@ -7,29 +7,28 @@ as it is, linearised, and relaxed by theta. Right: centres, regions and points o
 from __future__ import annotations
 
 import sys
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
 
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.engines.model.quadratic import Quadratic
 from meco.engines.model.region import GEOMETRY
 from meco.engines.model.step import MARGIN
 from meco.engines.model.trust_region import TrustRegion
-from meco.core.evaluator import Evaluator
+from meco.figures.contours import contour
+from meco.figures.figure import Figure
+from meco.figures.panel import MUTED, Arrow, Axis, Band, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes
 from meco.problems.problem import Problem
 from meco.streams import Streams
 
 SHOWN, BUDGET, THETA = 0, 40, 0.5  # the turn that is drawn, evaluations, share of the violation that may stay
-BLUE, RED, GREEN, GREY = "#1f5fa8", "#c0392b", "#2e7d32", "#5f6368"
-GRID = np.linspace(0.0, 1.0, 301)
+WALL, MODEL, RELAXED, REGION, GEOMETRIC = 0, 1, 2, 3, 4  # series
+DASH = "6 4"
+SIDE = 360  # of a panel
+GRID = np.linspace(0.0, 1.0, 61)
 PLANE = np.stack(np.meshgrid(GRID, GRID), axis=-1)  # [n, n, 2]
 
 
@@ -59,12 +58,20 @@ class Shot:
         (here,) = PROBLEM.raw(self.centre)[1]
         return THETA * max(here, 0.0) - MARGIN * self.delta * float(np.linalg.norm(self.models.gradient[0, 1]))
 
+    @property
+    def axes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Grids of both variables over the region: a box around the centre, cut by the cube."""
+        low, high = np.clip(self.centre - self.delta, 0.0, 1.0), np.clip(self.centre + self.delta, 0.0, 1.0)
+        return np.linspace(low[0], high[0], 41), np.linspace(low[1], high[1], 41)
+
     def predicted(self, linear: bool = False) -> np.ndarray:
-        """Models of f and g over the plane, [n, n, 2]."""
+        """Models of f and g over the region, [n, n, 2]."""
         models = Quadratic(self.models.gradient, 0.0 * self.models.hessian) if linear else self.models
-        flat = (PLANE - self.centre).reshape(1, -1, 2)
+        plane = np.stack(np.meshgrid(*self.axes), axis=-1)
         f, g, _ = PROBLEM.raw(self.centre)
-        return np.concatenate([[f], g]) + models.changes(flat)[0].reshape(*PLANE.shape[:2], 2)
+        return np.concatenate([[f], g]) + models.changes((plane - self.centre).reshape(1, -1, 2))[0].reshape(
+            plane.shape
+        )
 
 
 def search() -> list[Shot]:
@@ -81,97 +88,97 @@ def search() -> list[Shot]:
     return shots
 
 
-def truth(ax: Any) -> None:
-    """The objective in grey lines, what is infeasible veiled in red."""
+Axes = tuple[np.ndarray, np.ndarray]  # grids of both variables
+
+
+def lines(axes: Axes, values: np.ndarray, levels: Iterable[float], series: int, width: float) -> list[Mark]:
+    """Level lines."""
+    return [Strokes(*contour(*axes, values, float(level)), series, width) for level in levels]
+
+
+def curve(axes: Axes, values: np.ndarray, level: float, series: int, dash: str = "", width: float = 2.2) -> Line:
+    """The one level line of values that fall or rise along it, from left to right."""
+    x, y = (ends.ravel() for ends in contour(*axes, values, level))
+    order = np.argsort(x)
+    return Line(x[order], y[order], series, width=width, dash=dash)
+
+
+def truth() -> list[Mark]:
+    """The objective in grey lines, what is infeasible below the wave in red."""
     f, g, _ = PROBLEM.raw(PLANE)
-    ax.contour(GRID, GRID, np.sqrt(f + 0.05), levels=np.linspace(0.0, 1.6, 22), colors="#b9c0c8", linewidths=0.8)
-    ax.contourf(GRID, GRID, g[..., 0], levels=[0.0, np.inf], colors=[RED], alpha=0.10)
-    ax.contour(GRID, GRID, g[..., 0], levels=[0.0], colors=[RED], linewidths=1.6)
+    wave = curve((GRID, GRID), g[..., 0], 0.0, WALL, width=2.0)
+    square = Outline(np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0]), "area")
+    objective = lines((GRID, GRID), np.sqrt(f + 0.05), np.linspace(0.1, 1.6, 16), MUTED, 0.35)
+    return [square, Band(wave.x, (np.zeros_like(wave.x), wave.y), WALL), *objective, wave]
 
 
-def box(ax: Any, shot: Shot, **style: Any) -> None:
-    """The region: a box around the centre, cut by the cube."""
-    low, high = np.clip(shot.centre - shot.delta, 0.0, 1.0), np.clip(shot.centre + shot.delta, 0.0, 1.0)
-    ax.add_patch(Rectangle(tuple(low), *(high - low), fill=False, **style))
+def box(shot: Shot, width: float) -> Line:
+    """The region."""
+    (x0, x1), (y0, y1) = (axis[[0, -1]] for axis in shot.axes)
+    return Line(np.array([x0, x1, x1, x0, x0]), np.array([y0, y0, y1, y1, y0]), REGION, width=width)
 
 
-def inside(shot: Shot, values: np.ndarray) -> np.ndarray:
-    """Values in the region, nan elsewhere."""
-    return np.where(np.max(np.abs(PLANE - shot.centre), axis=-1) <= shot.delta, values, np.nan)
+def model_of_f(shot: Shot, width: float) -> list[Mark]:
+    f = shot.predicted()[..., 0]
+    return lines(shot.axes, f, np.linspace(f.min(), f.max(), 14)[1:-1], MODEL, width)
 
 
-def draw_models(ax: Any, shot: Shot) -> None:
-    truth(ax)
-    f, g = np.moveaxis(shot.predicted(), -1, 0)
-    ax.contour(GRID, GRID, inside(shot, f), levels=12, colors=[BLUE], linewidths=1.1)
-    ax.contour(GRID, GRID, inside(shot, g), levels=[0.0], colors=[RED], linewidths=1.8, linestyles="--")
-    box(ax, shot, edgecolor="black", linewidth=1.2)
-    ax.plot(*shot.before.T, "o", color=GREY, markersize=4.5)
-    ax.plot(*shot.centre, "o", color="black", markersize=7)
+def spots(points: np.ndarray, kind: str, series: int) -> list[Mark]:
+    return [Spot(float(a), float(b), kind, series) for a, b in points]
 
 
-def draw_program(ax: Any, shot: Shot) -> None:
-    truth(ax)
-    f, line = shot.predicted()[..., 0], shot.predicted(linear=True)[..., 1]
-    ax.contour(GRID, GRID, inside(shot, f), levels=12, colors=[BLUE], linewidths=0.9, alpha=0.6)
-    for level, style in ((0.0, "--"), (shot.limit, "-")):
-        ax.contour(GRID, GRID, inside(shot, line), levels=[level], colors=[GREEN], linewidths=2.0, linestyles=[style])
-    ax.contourf(GRID, GRID, inside(shot, shot.limit - line), levels=[0.0, np.inf], colors=[GREEN], alpha=0.12)
-    box(ax, shot, edgecolor="black", linewidth=1.2)
-    ax.annotate(
-        "",
-        shot.asked,
-        shot.centre,
-        arrowprops={"arrowstyle": "-|>", "color": "black", "lw": 1.8, "shrinkA": 0, "shrinkB": 0},
-    )
-    ax.plot(*shot.centre, "o", color="black", markersize=7)
+def draw_models(shot: Shot) -> list[Mark]:
+    g = shot.predicted()[..., 1]
+    points = [*spots(shot.before, "hover", MUTED), *spots(shot.centre[None], "start", MUTED)]
+    return [*truth(), *model_of_f(shot, 1.0), curve(shot.axes, g, 0.0, WALL, DASH), box(shot, 1.6), *points]
 
 
-def draw_search(ax: Any, shots: list[Shot]) -> None:
-    truth(ax)
-    for k, shot in enumerate(shots):
-        box(ax, shot, edgecolor=plt.get_cmap("viridis")(k / len(shots)), linewidth=0.9, alpha=0.8)
+def draw_program(shot: Shot) -> list[Mark]:
+    line = shot.predicted(linear=True)[..., 1]
+    walls = [curve(shot.axes, line, 0.0, RELAXED, DASH), curve(shot.axes, line, shot.limit, RELAXED)]
+    (a, b), (c, d) = shot.centre, shot.asked
+    step = [Segment((a, c), (b, d), REGION, 2.2), Arrow((a, c), (b, d), REGION, 9.0)]
+    points = [*spots(shot.centre[None], "start", MUTED), *spots(shot.asked[None], "end", MUTED)]
+    return [*truth(), *model_of_f(shot, 0.6), *walls, box(shot, 1.6), *step, *points]
+
+
+def draw_search(shots: list[Shot]) -> list[Mark]:
     asked, looks = np.stack([s.asked for s in shots]), np.array([s.looks for s in shots])
     centres = np.stack([s.centre for s in shots])
-    ax.plot(*shots[0].before.T, "o", color=GREY, markersize=4.5)
-    ax.plot(*asked[~looks].T, "o", color=BLUE, markersize=4)
-    ax.plot(*asked[looks].T, "^", color="#e08e0b", markersize=5)
-    ax.plot(*centres.T, "-", color="black", linewidth=1.2)
-    ax.plot(*centres[-1], "*", color="black", markersize=14)
+    points = [
+        *spots(shots[0].before, "hover", MUTED), *spots(asked[~looks], "hover", MODEL),
+        *spots(asked[looks], "hover", GEOMETRIC), *spots(centres[-1:], "end", MUTED),
+    ]  # fmt: skip
+    return [*truth(), *(box(shot, 0.7) for shot in shots), Line(*centres.T, MODEL, width=1.6), *points]
 
 
-def legend(fig: Any) -> None:
-    line = Line2D
-    fig.legend(
-        handles=[
-            line([], [], color="#b9c0c8", label="f"),
-            Patch(facecolor=RED, alpha=0.25, label="infeasible"),
-            line([], [], color=BLUE, label="model of f"),
-            line([], [], color=RED, ls="--", label="model of g = 0"),
-            line([], [], color=GREEN, ls="--", label="g linearised = 0"),
-            line([], [], color=GREEN, label="relaxed: = θ g(c) − margin"),
-            line([], [], color="black", marker="o", ls="", label="centre c"),
-            line([], [], color=GREY, marker="o", ls="", label="evaluated before"),
-            line([], [], color=BLUE, marker="o", ls="", label="steps"),
-            line([], [], color="#e08e0b", marker="^", ls="", label="geometry points"),
-        ],
-        loc="lower center", ncols=5, frameon=False, fontsize=9,
-    )  # fmt: skip
+def legend() -> list[Key]:
+    """What is drawn."""
+    red = Band(np.array([0.0, 1.0]), (np.zeros(2), np.ones(2)), WALL)
+    marks = {
+        "centre c": Spot(0.5, 0.5, "start"), "the step, the end": Spot(0.5, 0.5, "end"),
+        "evaluated before": Spot(0.5, 0.5, "hover", MUTED), "steps": Spot(0.5, 0.5, "hover", MODEL),
+        "geometry points": Spot(0.5, 0.5, "hover", GEOMETRIC),
+    }  # fmt: skip
+    return [
+        Key("f", MUTED, mark=Segment((0.0, 1.0), (0.5, 0.5), MUTED, 0.6)), Key("infeasible", WALL, mark=red),
+        Key("model of f", MODEL), Key("model of g = 0", WALL, DASH), Key("g linearised = 0", RELAXED, DASH),
+        Key("relaxed: = θ g(c) − margin", RELAXED), Key("region", REGION),
+        *(Key(label, MUTED, mark=mark) for label, mark in marks.items()),
+    ]  # fmt: skip
 
 
-def main(file: Path) -> None:
-    """Draw and save."""
+def step_figure() -> Figure:
+    """The three panels."""
     shots = search()
-    fig, axes = plt.subplots(1, 3, figsize=(13.2, 5.2), layout="constrained")
-    draw_models(axes[0], shots[SHOWN])
-    draw_program(axes[1], shots[SHOWN])
-    draw_search(axes[2], shots)
-    for ax, title in zip(axes, ("models around the centre", "the relaxed step", f"{len(shots)} turns of the search")):
-        ax.set(title=title, xlim=(0, 1), ylim=(0, 1), aspect="equal", xticks=[], yticks=[])
-    fig.get_layout_engine().set(rect=(0, 0.11, 1, 0.87), wspace=0.03)
-    legend(fig)
-    fig.savefig(file, dpi=110, metadata={"Software": None})
+    drawn = {
+        "Models around the centre": draw_models(shots[SHOWN]), "The relaxed step": draw_program(shots[SHOWN]),
+        f"{len(shots)} iterations of the search": draw_search(shots),
+    }  # fmt: skip
+    axis = Axis(limits=(0.0, 1.0), hidden=True)
+    panels = [Panel(title, marks, axis, axis, (SIDE, 0), equal=True) for title, marks in drawn.items()]
+    return Figure("step", "A step of TR", panels, legend=legend(), small=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    step_figure().save(sys.argv[1])

@@ -5,7 +5,6 @@ The docs build draws them anew (docs_build.py), so that a picture never shows wh
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from functools import cache
@@ -25,6 +24,7 @@ from meco.figures.mission import missions_figure
 from meco.figures.panel import Axis, Panel, Tile
 from meco.problems.mission import load_mission
 from meco.problems.uav import NAMES
+from tools.draw_trust_region import step_figure
 
 ROOT = Path(__file__).parent.parent
 BEST, WORST = -5.0, 0.5  # decades of the distance from the best known that colours tell apart
@@ -60,11 +60,7 @@ def missions() -> bytes:
 
 def trust_region() -> bytes:
     """A step of the default's models, drawn in two variables."""
-    from tools import draw_trust_region
-
-    out = io.BytesIO()
-    draw_trust_region.main(out)  # type: ignore[arg-type]
-    return out.getvalue()
+    return step_figure().to_svg().encode()
 
 
 # -- numbers that are kept -------------------------------------------------------------------
@@ -139,7 +135,7 @@ PICTURES: dict[str, Callable[[], bytes]] = {
     "run.svg": run,
     "mission.svg": mission,
     "missions.svg": missions,
-    "trust-region.png": trust_region,
+    "trust-region.svg": trust_region,
     "ranks.svg": ranks,
     "convergence.svg": convergence,
     "feasible.svg": feasible,

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import meco
-from meco.engines.de.shade import Shade
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
+from meco.engines.de.shade import Shade
 from meco.problems.cec2017 import NAMES as CEC
 from meco.problems.mission import load_mission
 from meco.problems.realworld import NAMES as REALWORLD

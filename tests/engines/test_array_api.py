@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose
 import meco
 from array_libraries import assert_formulas_agree, every_library
 from meco.arrays import rows
-from meco.engines.de.shade import Shade
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.engines.de.shade import Shade
 from meco.problems.cec2017 import NAMES
 from meco.problems.evaluation import Evaluation
 from meco.rules import (

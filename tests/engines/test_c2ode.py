@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, Problem, get_problem, solve
-from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
 from meco.core.engine import Task
+from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
 from meco.experiments.run.record import Record
 from meco.problems.evaluation import Evaluation
 from meco.rules import Population, Progress

@@ -8,13 +8,13 @@ pytest.importorskip("scipy")
 
 from meco import get_problem, solve
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.engines.model.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra
 from meco.engines.model.rbf import CubicRBF
 from meco.engines.model.samples import Samples, Training
 from meco.engines.model.subproblem import Subproblem, View
 from meco.errors import InvalidInput
-from meco.core.evaluator import Evaluator
-from meco.core.loop import Loop
 from meco.problems.problem import Problem, problem
 from meco.streams import Streams
 

@@ -11,15 +11,15 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.arrays import fusing
-from meco.engines import ENGINES, graphs
-from meco.engines.de.shade import Shade
 from meco.core.engine import Task
-from meco.engines.es.maes import MaEs
-from meco.device.graphs import Turns
-from meco.engines.model.trust_region import TrustRegion
-from meco.engines.model.trust_region_es import TrustRegionES
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.device.graphs import Turns
+from meco.engines import ENGINES, graphs
+from meco.engines.de.shade import Shade
+from meco.engines.es.maes import MaEs
+from meco.engines.model.trust_region import TrustRegion
+from meco.engines.model.trust_region_es import TrustRegionES
 from meco.problems.evaluation import Evaluation
 from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES

@@ -5,9 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Evaluator, get_problem, solve
+from meco.core.engine import Task
 from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, mutant
 from meco.engines.de.operators import distinct, pieces, reflect
-from meco.core.engine import Task
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import StaticPenalty
 from meco.streams import Streams

@@ -8,10 +8,10 @@ pytest.importorskip("scipy")
 
 from meco import get_problem, solve
 from meco.core.engine import Task
-from meco.engines.model.cobra import LONG_CYCLE
-from meco.engines.model.sacobra import SHORT_CYCLE, Sacobra, constraint_scale, plog, random_start_probability
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.engines.model.cobra import LONG_CYCLE
+from meco.engines.model.sacobra import SHORT_CYCLE, Sacobra, constraint_scale, plog, random_start_probability
 from meco.problems.problem import Problem
 from meco.streams import Streams
 

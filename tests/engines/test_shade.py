@@ -8,12 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference_shade import SlowShade
 
 import meco
-from meco.engines.de.history import History, lehmer_mean, positive_cauchy, weighted_mean
-from meco.engines.de.shade import Shade, midpoint_repair, pick_guides, pick_others
 from meco.core.engine import Task
-from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.engines.de.history import History, lehmer_mean, positive_cauchy, weighted_mean
+from meco.engines.de.shade import Shade, midpoint_repair, pick_guides, pick_others
+from meco.errors import InvalidInput, UnknownName
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
 from meco.streams import Streams
 

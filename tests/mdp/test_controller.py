@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core.engine import Control, Engine, Task
-from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.errors import InvalidInput, UnknownName
 from meco.mdp import CONTROLS, FEATURES, Controlled, Controller, ControlSet, FeatureSet, load_policy, save_policy
 from meco.mdp.network import NetworkShape, draw_weights
 from meco.mdp.policy import ConstantControls, Correcting, Greedy, Policy, RandomPolicy

@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.arrays import namespace, to_numpy
-from meco.engines.de.shade import Shade
 from meco.core.engine import Task
-from meco.engines.es.maes import MaEs
-from meco.errors import InvalidInput
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.engines.de.shade import Shade
+from meco.engines.es.maes import MaEs
+from meco.errors import InvalidInput
 from meco.mdp import (
     DECODERS,
     ConstantPolicy,

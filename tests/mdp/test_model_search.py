@@ -6,8 +6,8 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.core.engine import Task
-from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.errors import InvalidInput, UnknownName
 from meco.mdp import load_policy, policy_names, save_policy
 from meco.mdp.model_search import correcting_shape, steered_search
 from meco.mdp.network import NetworkShape, Weights, draw_weights

@@ -15,8 +15,8 @@ from numpy.testing import assert_array_equal
 
 from meco.cli import main
 from meco.core.engine import Task
-from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
 from meco.files.safetensors import parse_tensors, write_tensors
 from meco.mdp import policy_file, policy_store
 from meco.mdp.methods import trained

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from for_every import for_every
 from meco import get_problem, get_suite, solve
-from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.errors import InvalidInput, UnknownName
 from meco.experiments.plan.comparison import comparison
 from meco.problems.collision import Obstacles
 from meco.problems.generated import GENERATED, SETS, Family, make_batch

@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.errors import InvalidInput, UnknownName
 from meco.experiments.plan.further import FURTHER
 from meco.problems.evaluation import Evaluation
 from meco.problems.problem import Problem

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 pytest.importorskip("torch")
 
 from meco.cli import main
-from meco.errors import InvalidInput, UnknownName
 from meco.core.evaluator import Evaluator
+from meco.errors import InvalidInput, UnknownName
 from meco.mdp import load_policy
 from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES

@@ -8,6 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import array_api_compat.torch as xp  # noqa: E402
+from meco.training.chosen_problems import ChosenProblems, value_columns  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
 
 from meco import arrays, get_problem  # noqa: E402
@@ -16,7 +17,6 @@ from meco.streams import Streams  # noqa: E402
 from meco.training import Trainer  # noqa: E402
 from meco.training import recorded as recorded_file  # noqa: E402
 from meco.training import trainer as trainer_file  # noqa: E402
-from meco.training.chosen_problems import ChosenProblems, value_columns  # noqa: E402
 from meco.training.prepared_streams import PreparedStreams  # noqa: E402
 from meco.training.recorded import RecordedRounds, rounds_of  # noqa: E402
 from meco.training.rounds import PlainRounds  # noqa: E402

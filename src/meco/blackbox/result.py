@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from meco.blackbox.request import Request
 from meco.core.capabilities import Multipliers, Policed, offered
 from meco.core.loop import Loop
 from meco.problems.evaluation import Best
+
+if TYPE_CHECKING:
+    from meco.figures.figure import Figure
 
 PYTHON = platform.python_version()
 FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
@@ -80,7 +83,7 @@ class MinimizeResult(dict):
         lines = [f"{key:>{width}}: {_text(self[key], width + 2)}" for key in SHOWN if key in self]
         return "\n".join(lines)
 
-    def plot(self, path: Any = None) -> Any:
+    def plot(self, path: Any = None) -> Figure:
         """Convergence, each constraint and what the method did; written where a path is given: .svg, .png or .pdf."""
         from meco.figures.run import run_figure
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from meco.figures.contours import hatch, stretches
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Badge, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes, Words
 
@@ -88,24 +89,12 @@ def _disc(x: float, y: float, radius: float, kind: str) -> Outline:
 
 def bandwidth_marks(mission: Mission) -> list[Mark]:
     """A hatch where more data would come in at once than the vehicle can receive."""
-    width, height = mission.area
-    step = max(width, height) / HATCH
-    along = np.linspace(0.0, 1.0, 401)
-    pieces = []
-    for offset in np.arange(-height, width, step):  # diagonals y = x - offset
-        low, high = max(offset, 0.0), min(width, height + offset)
-        x = low + along * (high - low)
-        points = np.stack([x, x - offset], axis=-1)
-        loud = np.sum(mission.rates(points), axis=-1) > mission.parameters.R_lambda
-        pieces += [points[[first, last]] / KM for first, last in _runs(loud)]
-    ends = np.array(pieces).reshape(-1, 2, 2)
-    return [Strokes(ends[..., 0], ends[..., 1], LOUD)] if len(ends) else []
 
+    def loud(points: np.ndarray) -> np.ndarray:
+        return np.sum(mission.rates(points), axis=-1) > mission.parameters.R_lambda
 
-def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
-    """First and last index of each stretch of True that is longer than one."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
-    return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2) if b - a > 1]
+    x, y = hatch(loud, *mission.area, HATCH)
+    return [Strokes(x / KM, y / KM, LOUD)] if len(x) else []
 
 
 # -- a flight --------------------------------------------------------------------------------
@@ -147,7 +136,7 @@ def route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark
             marks.append(Arrow((a[0] / KM, b[0] / KM), (a[1] / KM, b[1] / KM), ROUTE, 7.0 * size))
         cuts = a + np.linspace(0.0, 1.0, PIECES + 1)[:, None] * (b - a)
         inside = mission.obstacles.length(cuts[:-1], cuts[1:]) > 0.0
-        for first, last in _runs(inside):
+        for first, last in stretches(inside):
             ends = cuts[[first, last + 1]] / KM
             marks.append(Line(ends[:, 0], ends[:, 1], COLLISION, "collision", 4.0 * size))
     return marks

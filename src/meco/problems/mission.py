@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from meco.problems.uav import (
     rates,
     variable_names,
 )
+
+if TYPE_CHECKING:
+    from meco.figures.figure import Figure
 
 LARGEST_FILE = 1 << 20  # bytes
 REQUIRED = ("area", "start", "end", "sensors")
@@ -139,7 +142,7 @@ class Mission:
         """The rate from each sensor at points [..., 2], in Mbit/s: [..., J]."""
         return rates(points, self.sensors, self.parameters)
 
-    def plot(self, x: Any = None, path: Any = None) -> Any:
+    def plot(self, x: Any = None, path: Any = None) -> Figure:
         """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf."""
         from meco.figures.mission import mission_figure
 

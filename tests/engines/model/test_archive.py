@@ -9,9 +9,9 @@ from numpy.testing import assert_array_equal
 import meco
 from array_libraries import every_library
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.engines.model.archive import SeenPoints, as_evaluation, values_of
 from meco.engines.model.trust_region import TrustRegion
-from meco.core.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.streams import DeviceStreams
 

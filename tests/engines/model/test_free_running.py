@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from meco.engines.model.free_running import FreeRunning
 from numpy.testing import assert_array_equal
 
 import meco
 from meco.core.engine import Task
-from meco.engines.model.free_running import FreeRunning
+from meco.core.evaluator import Evaluator
 from meco.engines.model.region import OFFSPRING, RESTART
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.core.evaluator import Evaluator
 from meco.streams import Streams
 
 

@@ -6,10 +6,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.engines.model.region import GEOMETRY, OFFSPRING, STEP
 from meco.engines.model.tally import no_points, tallied, with_turn
 from meco.engines.model.trust_region_es import TrustRegionES
-from meco.core.evaluator import Evaluator
 from meco.mdp.controller import Controller
 from meco.mdp.controls import CONTROLS
 from meco.mdp.features import FEATURES

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core.engine import Task
-from meco.engines.model.lattice import Lattice
 from meco.core.evaluator import Evaluator
+from meco.engines.model.lattice import Lattice
 from meco.streams import Streams
 
 

@@ -11,12 +11,12 @@ import meco
 from array_libraries import every_library
 from meco.arrays import to_numpy
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.engines.model.archive import SeenPoints
 from meco.engines.model.expectation import Expectation
 from meco.engines.model.merit import GROWTH, LATE, Weights, kept_nowhere
 from meco.engines.model.region import RESTART, STEP, Region
 from meco.engines.model.trust_region import TrustRegion
-from meco.core.evaluator import Evaluator
 from meco.problems.evaluation import Evaluation
 from meco.streams import Streams
 

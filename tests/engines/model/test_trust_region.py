@@ -9,11 +9,11 @@ from searches import METHODS, visited
 
 import meco
 from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
 from meco.engines.model.region import GEOMETRY, OFFSPRING, STEP
 from meco.engines.model.trust_region import TrustRegion
 from meco.engines.model.trust_region_es import TrustRegionES
 from meco.errors import InvalidInput
-from meco.core.evaluator import Evaluator
 from meco.streams import Streams
 
 BOX = [(-5.0, 5.0)] * 3
