@@ -14,6 +14,11 @@ def f_and_g(x):
     return float(x @ x), [1.0 - x[0]]
 
 
+def named(x):
+    """The same with names, another limit and an equality."""
+    return {"f": x @ x, "g": {"reach": 1.0 - x[0], "height": x[1] - 3.0}, "h": {"level": x[1] - x[2]}}
+
+
 def run(fun=f_and_g, **options):
     return meco.minimize(fun, BOX, **({"method": "SHADE-FR", "budget": 40, "pop_size": 10, "seed": 1} | options))
 

@@ -11,13 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.methods import DEFAULT
+from small_runs import BOX, named
 
-BOX = [(-5.0, 5.0)] * 3
 QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
-
-
-def named(x):
-    return {"f": x @ x, "g": {"reach": 1.0 - x[0], "height": x[1] - 3.0}, "h": {"level": x[1] - x[2]}}
 
 
 def test_every_door_uses_the_same_default():

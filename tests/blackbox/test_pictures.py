@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import meco
-
-BOX = [(-5.0, 5.0)] * 3
-
-
-def named(x):
-    return {"f": x @ x, "g": {"reach": 1.0 - x[0], "height": x[1] - 3.0}, "h": {"level": x[1] - x[2]}}
+from small_runs import BOX, named
 
 
 def test_the_picture_shows_constraints_theta_and_share():

@@ -20,13 +20,27 @@ class Huge:
             return s * float(x @ x), [s * (1 - x[0]), -s * x[1]], [s * (x[0] - x[-1])] if self.equality else []
 
 
+SCALES = (1e308, 1e200, 1e155, 1e120, 1e90, 1e-155, 1e-300)
+
+
+def search(method, scale, seed, dim):
+    """A short run where such values come; an integer among the variables of every other one that models them."""
+    whole = [seed % 2 == 0] + [False] * (dim - 1) if "TR" in method else None
+    box = [(-3.0, 4.0)] * dim
+    made = meco.minimize(Huge(scale, dim % 2), box, method=method, budget=40, seed=seed, integrality=whole)
+    assert made.nfev == 40
+    assert np.isfinite(made.x).all()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_a_search_survives_values_of_any_size(method):
-    for number, scale in enumerate([1e308, 1e200, 1e155, 1e120, 1e90, 1e-155, 1e-300]):
-        dim = 2 + number % 3
-        whole = [number % 2 == 0] + [False] * (dim - 1) if "TR" in method else None
-        made = meco.minimize(
-            Huge(scale, number % 2), [(-3.0, 4.0)] * dim, method=method, budget=40, seed=9 * number, integrality=whole
-        )
-        assert made.nfev == 40
-        assert np.isfinite(made.x).all()
+    for number, scale in enumerate(SCALES):
+        search(method, scale, seed=number, dim=2 + number % 3)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("method", METHODS)
+def test_a_search_survives_values_of_any_size_wherever_they_come(method):
+    for scale in SCALES:
+        for seed in range(20):
+            search(method, scale, seed, dim=2 + seed % 3)

@@ -19,7 +19,7 @@ from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store
 
 SCRIPT = """
-import sys, time
+import os, sys, time
 from meco.experiments.run import groups, runner
 from meco.experiments.run.executors import start_workers
 from meco.experiments.plan.experiment import Contender, Experiment
@@ -27,7 +27,7 @@ from meco.experiments.run.store import Store
 
 
 def slowly(task):
-    time.sleep(0.15)
+    time.sleep(float(os.environ.get("SECONDS_OF_A_TASK", 0)))
     return groups.perform(task)
 
 
@@ -53,11 +53,13 @@ def undisturbed(tmp_path_factory):
         return store.digest()
 
 
-def start(tmp_path, executor):
+def start(tmp_path, executor, pause=0.15):
+    """A campaign of 24 tasks, each of which waits so many seconds first."""
     script = tmp_path / "campaign.py"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script), executor, str(tmp_path / "out")]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = {**os.environ, "SECONDS_OF_A_TASK": str(pause)}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def stored(tmp_path) -> int:
@@ -98,13 +100,13 @@ linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /
 
 @linux
 def test_a_campaign_killed_outright_goes_on_from_what_was_written(tmp_path, undisturbed):
-    process = start(tmp_path, "processes")
+    process = start(tmp_path, "processes", pause=1.0)  # it cannot end before it is killed
     wait_for(tmp_path, process, 4)
     orphans = worker_processes(process.pid)
     process.kill()
     process.wait()
     assert stored(tmp_path) < 48
-    again = start(tmp_path, "processes")
+    again = start(tmp_path, "processes", pause=0.0)
     out, _ = again.communicate(timeout=300)
     assert out.split() == ["48", undisturbed]
     end = time.monotonic() + 120
