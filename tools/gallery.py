@@ -22,7 +22,7 @@ from meco.experiments.report import curves, figures, heatmaps, svg
 from meco.experiments.report.figure import Axis, Figure, Panel, Tile
 from meco.experiments.report.headline import headline
 from meco.experiments.report.report import known_experiments
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.store import read_results
 from meco.problems.mission import load_mission
 from meco.problems.mission_plot import plot_mission
@@ -73,11 +73,11 @@ def trust_region() -> bytes:
 
 
 @cache
-def _paper(name: str) -> ResultSet:
+def _paper(name: str) -> RunArrays:
     """The runs of one of the paper's experiments, with the colours of the report."""
     results, palette = read_results(ROOT / "results"), figures.Palette()
     found = {e.name: e for e in known_experiments(results)}[name]
-    sets = [ResultSet.of(results, found, dim) for dim in found.dims]
+    sets = [RunArrays.of(results, found, dim) for dim in found.dims]
     object.__setattr__(sets[0], "slots", palette.slots(sets))
     return sets[0]
 

@@ -17,7 +17,7 @@ from meco.experiments.plan.experiment import TestCase as Case
 from meco.experiments.plan.further import FURTHER
 from meco.experiments.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
 from meco.experiments.report.report import EACH, TOGETHER, known_experiments
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.groups import group, perform
 from meco.experiments.run.store import Store, read_results
 from meco.methods import METHODS, solve
@@ -167,7 +167,7 @@ def own_results(tmp_path, capsys):
 def counted(folder) -> list[int]:
     """Runs that a report finds, for each experiment."""
     found = read_results(folder)
-    return [len(ResultSet.of(found, e).records) for e in known_experiments(found)]
+    return [len(RunArrays.of(found, e).records) for e in known_experiments(found)]
 
 
 def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
@@ -194,7 +194,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     file.write_text(USER)
     arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "2000"]
     assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
-    with Store(tmp_path / "out") as store:
+    with Store.open(tmp_path / "out") as store:
         records = dict(store.records())
     assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())

@@ -30,7 +30,7 @@ def campaign(folder, experiment=SMALL, executor="serial", workers=2):
     try:
         with Store.campaign(folder) as store:
             summary = run_campaign([experiment], store, crew, quiet=True)
-            return store.digest(), summary
+            return store.contents().digest, summary
     finally:
         crew.close()
 
@@ -97,9 +97,9 @@ def test_hidden_features_change_what_a_policy_does(tmp_path):
     file = save_policies(tmp_path)[0]
     pair = tuple(Contender(str(h), "MeCO", {"policy": str(file), **h}) for h in ({}, {"hidden": [7, 8, 9, 10]}))
     experiment = Experiment("pair", "", pair, ("C01",), dims=(10,), runs=3)
-    curves = [perform(task).records[0].curve for task in group(run for _, run in experiment.wanted())]
-    assert len(curves) == 2
-    assert curves[0] != curves[1]
+    actions = [perform(task).records[0].actions for task in group(run for _, run in experiment.wanted())]
+    assert len(actions) == 2
+    assert actions[0] != actions[1]
 
 
 def test_a_policy_trained_anew_makes_new_runs(tmp_path):
@@ -139,7 +139,7 @@ def test_a_method_that_cannot_run_is_reported_and_the_others_finish(tmp_path):
     assert summary.done == 4
     assert {run.method for run in summary.failures} == {"MeCO"}
     assert "meco-10dd" in next(iter(summary.failures.values()))
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         assert set(store.failures()) == set(summary.failures)
 
 
@@ -166,7 +166,7 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
     campaign(tmp_path, SMALL.adjusted(runs=1, methods=["SHADE"]))
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         facts = next(iter(store.sessions().values()))
     assert facts["numpy"] == np.__version__
     for name in ("scipy", "cma", "pymoo", "torch"):
@@ -211,7 +211,7 @@ def test_tasks_of_a_lost_worker_are_done_again(tmp_path, undisturbed):
     workers = Dying(deaths=3)
     with Store.campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, workers, quiet=True)
-        assert store.digest() == undisturbed
+        assert store.contents().digest == undisturbed
     assert (workers.renewed, summary.failures) == (3, {})
 
 
@@ -239,7 +239,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
             run_campaign([SMALL], store, Workers(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out
     monkeypatch.setattr(runner_module, "perform", perform)
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         assert 0 < store.count() < 48
     assert campaign(tmp_path)[0] == undisturbed
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from meco.errors import InvalidInput, MecoError, UnknownName
-from meco.experiments.plan.forms import read_case, read_plan, read_run
+from meco.experiments.plan.forms import read_plan, read_run
 from meco.experiments.plan.own import load_user_problem
 from meco.files.modules import file_digest, names_a_file, split
 from meco.methods import METHODS
@@ -30,11 +30,6 @@ class TestCase(NamedTuple):
     instance: str
     budget: int
 
-    @classmethod
-    def checked(cls, fields: Any) -> TestCase:
-        """A case from a file that others may have made."""
-        return cls(*read_case(fields))
-
 
 class Run(NamedTuple):
     """One run, named by everything its result depends on."""
@@ -52,7 +47,7 @@ class Run(NamedTuple):
     def from_json(cls, text: str) -> Run:
         """Back from to_json()."""
         method, options, case, seed = read_run(text)
-        return cls(method, options, TestCase.checked(case), seed)
+        return cls(method, options, TestCase(*case), seed)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from meco.experiments.report import svg
 from meco.experiments.report.figure import MUTED, Figure, Panel
 from meco.experiments.report.headline import Headline, headline
 from meco.experiments.report.table import Cell, Column, Table, to_html
+from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.progress import clock
-from meco.experiments.run.results import Results
 
 if TYPE_CHECKING:
     from meco.experiments.report.report import Section
@@ -35,7 +35,7 @@ VERSIONS = {  # of a session's facts, where it has them
 }  # fmt: skip
 
 
-def compose(sections: Sequence[Section], results: Results) -> str:
+def compose(sections: Sequence[Section], results: StoreContents) -> str:
     """The whole page as text; nothing in it is fetched from anywhere."""
     top = headline([s for section in sections for s in section.sets])
     links = "".join(_link(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
@@ -187,7 +187,7 @@ def _anchor(figure: Figure, panel: Panel) -> str:
 # -- what was run ----------------------------------------------------------------------------
 
 
-def _provenance(sections: Sequence[Section], results: Results) -> str:
+def _provenance(sections: Sequence[Section], results: StoreContents) -> str:
     columns = [
         Column(c, left=True)
         for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")

@@ -6,7 +6,7 @@ import numpy as np
 
 from meco.experiments.report.figure import MUTED, Axis, Figure, Line, Mark, Outline, Panel, Spot
 from meco.experiments.report.figures import legend, series
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.report.table import Cell, Column, Table, number
 from meco.experiments.report.tables import stem
 
@@ -14,7 +14,7 @@ KM = 1000.0
 CIRCLE = np.linspace(0, 2 * np.pi, 49)
 
 
-def trajectory_figure(results: ResultSet) -> Figure:
+def trajectory_figure(results: RunArrays) -> Figure:
     """The best run of each method on each mission, feasibility first."""
     from meco.problems.mission import load_mission
     from meco.problems.uav import path

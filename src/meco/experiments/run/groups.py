@@ -13,7 +13,7 @@ from typing import Any
 
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
 from meco.experiments.plan.experiment import Run, load_problem
-from meco.experiments.run.record import Record
+from meco.experiments.run.record import RunRecord
 from meco.methods import METHODS, solve
 
 HOPELESS = (MissingExtra, UnknownName, UnknownOption)  # of a method: no problem and no seed can change them
@@ -53,7 +53,7 @@ class RunGroup:
 class GroupOutcome:
     """What came back: a record for each run, or why there is none."""
 
-    records: tuple[Record, ...] = ()
+    records: tuple[RunRecord, ...] = ()
     seconds: float = 0.0  # by the clock
     error: str = ""
     hopeless: bool = False  # runs with the same options will fail everywhere
@@ -99,7 +99,7 @@ def perform(task: RunGroup) -> GroupOutcome:
     except Exception as error:
         return GroupOutcome(error=_told(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
-    records = tuple(Record.of(r, p, each) for r, p in zip(results, problems))
+    records = tuple(RunRecord.of(r, p, budget, each) for r, p in zip(results, problems))
     return GroupOutcome(records, time.perf_counter() - begin)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from meco.experiments.plan.experiment import Contender, Experiment, TestCase
 from meco.experiments.report import stats
 from meco.experiments.report.stats import Feasibility
-from meco.experiments.run.checkpoints import POINTS, checkpoints
-from meco.experiments.run.record import Record, design, unpack
-from meco.experiments.run.results import Results
+from meco.experiments.run.contents import StoreContents
+from meco.experiments.run.curve import POINTS, read_curve
+from meco.experiments.run.record import RunRecord, read_actions, read_design
 
 Question = ParamSpec("Question")
 Answer = TypeVar("Answer")
@@ -22,7 +22,7 @@ METRICS = {"score": "f+ν", "first": "feasibility first"}
 
 
 def asked_once(method: Callable[Question, Answer]) -> Callable[Question, Answer]:
-    """A method of a ResultSet whose answers are remembered with it: many figures and tables ask the same."""
+    """A method of a RunArrays whose answers are remembered with it: many figures and tables ask the same."""
 
     @wraps(method)
     def answer(*args: Question.args, **kwargs: Question.kwargs) -> Answer:
@@ -36,14 +36,14 @@ def asked_once(method: Callable[Question, Answer]) -> Callable[Question, Answer]
 
 
 @dataclass(frozen=True, eq=False)
-class ResultSet:
+class RunArrays:
     """One dimension of an experiment: what every contender found at every case."""
 
     experiment: Experiment
     dim: int | None
     contenders: tuple[Contender, ...]
     cases: tuple[TestCase, ...]
-    records: Mapping[tuple[int, int, int], Record]  # (contender, case, run)
+    records: Mapping[tuple[int, int, int], RunRecord]  # (contender, case, run)
     reasons: Mapping[str, str] = field(default_factory=dict)  # why contenders are missing or incomplete
     slots: Mapping[str, int] = field(default_factory=dict)  # colours of the contenders that figures bring out
     _answers: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
@@ -133,10 +133,10 @@ class ResultSet:
 
     @cached_property
     def curves(self) -> dict[str, np.ndarray]:
-        """score, f and nu at every checkpoint, as checkpoints() has them: [M, P, R, T]."""
+        """score, f and nu at every checkpoint, as read_curve() has them: [M, P, R, T]."""
         out = {name: np.full((*self.shape, POINTS), np.nan) for name in ("score", "f", "nu")}
         for (m, p, r), record in self.records.items():
-            for name, values in checkpoints(record, self.cases[p].budget).items():
+            for name, values in read_curve(record.curve, record.score, record.f).items():
                 out[name][m, p, r] = values
         return out
 
@@ -153,28 +153,29 @@ class ResultSet:
 
     def action_trace(self, m: int, p: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Evaluations [G] and the actions of all runs [R, G] of a contender that has a policy."""
-        found = [unpack(r.curve) for (i, j, _), r in sorted(self.records.items()) if (i, j) == (m, p)]
-        found = [c for c in found if "action" in c]
+        found = [
+            read_actions(r.actions) for (i, j, _), r in sorted(self.records.items()) if (i, j) == (m, p) and r.actions
+        ]
         if not found:
             return None
-        length = min(c["nfev"].size for c in found)
-        return found[0]["nfev"][:length], np.stack([c["action"][:length] for c in found])
+        length = min(trace.shape[1] for trace in found)
+        return found[0][0, :length], np.stack([trace[1, :length] for trace in found])
 
-    def best_design(self, m: int, p: int) -> tuple[Record, np.ndarray] | None:
+    def best_design(self, m: int, p: int) -> tuple[RunRecord, np.ndarray] | None:
         """The best run of a contender at a case, feasibility first, and its design."""
         found = [r for (i, j, _), r in self.records.items() if (i, j) == (m, p)]
-        best = min(found, key=Record.order, default=None)
-        return None if best is None else (best, design(best.x, self.cases[p].dim))
+        best = min(found, key=RunRecord.order, default=None)
+        return None if best is None else (best, read_design(best.x, self.cases[p].dim))
 
     @classmethod
-    def of(cls, results: Results, experiment: Experiment, dim: int | None = None) -> ResultSet:
+    def of(cls, results: StoreContents, experiment: Experiment, dim: int | None = None) -> RunArrays:
         """The runs of an experiment at one dimension; contenders without any run are left out, with the reason."""
         cases = tuple(dict.fromkeys(experiment.cases(dim)))
         kept: list[Contender] = []
-        records: dict[tuple[int, int, int], Record] = {}
+        records: dict[tuple[int, int, int], RunRecord] = {}
         reasons: dict[str, str] = {}
         for contender in experiment.contenders:
-            mine: dict[tuple[int, int], Record] = {}
+            mine: dict[tuple[int, int], RunRecord] = {}
             for j, case in enumerate(cases):
                 for turn, run in enumerate(experiment.runs_of(contender, case)):
                     if run in results.runs:
