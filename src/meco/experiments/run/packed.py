@@ -21,7 +21,7 @@ from meco.files.plain import read_plain
 
 CURVES = 9  # most curves of a method on a problem
 SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views
-LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 28  # bytes, packed and unpacked
+LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
 LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 
 
