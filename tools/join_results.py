@@ -20,7 +20,7 @@ from functools import reduce
 from pathlib import Path
 
 from meco import __version__
-from meco.experiments.plan.experiment import SHIPPED, Experiment, Run
+from meco.experiments.plan.experiment import POLICIES, Experiment, Run
 from meco.experiments.plan.paper import PAPER
 from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.folder import PACKED
@@ -34,7 +34,7 @@ WITHOUT_FILE = ("random", "untrained")  # policies that have no digest
 def with_policy(run: Run, unnamed: str | None) -> Run | None:
     """The run with the digest of its policy, that of unnamed ones where it has none; nothing where nobody knows it."""
     options = json.loads(run.options)
-    name = options.get("policy", SHIPPED.get(run.method))
+    name = options.get("policy", POLICIES.get(run.method))
     if not isinstance(name, str) or name in WITHOUT_FILE or "@" in name:
         return run
     if unnamed is None:

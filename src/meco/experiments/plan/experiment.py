@@ -12,6 +12,8 @@ from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.experiments.plan.forms import read_plan, read_run
 from meco.experiments.plan.own import load_user_problem
 from meco.files.modules import file_digest, names_a_file, split
+from meco.mdp.methods import DEFAULT_POLICY
+from meco.mdp.model_search import DEFAULT_SEARCH_POLICY
 from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
@@ -19,7 +21,7 @@ from meco.registry import short
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
-SHIPPED = {"MeCO": "meco-10d", "MeCO-TR": "meco-tr"}  # policies of methods, unless another is named
+POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
 
 
 class TestCase(NamedTuple):
@@ -86,8 +88,8 @@ class Contender:
     @classmethod
     def of(cls, method: str, variant: str = "", **options: Any) -> Contender:
         """A method as the tables name it; one that is steered says by which policy."""
-        if method in SHIPPED:
-            options.setdefault("policy", SHIPPED[method])
+        if method in POLICIES:
+            options.setdefault("policy", POLICIES[method])
         name = short(method)
         return cls(f"{name}:{variant}" if variant else name, method, options)
 
