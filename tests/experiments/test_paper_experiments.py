@@ -28,7 +28,8 @@ def test_every_experiment_of_the_paper_has_an_entry():
     assert list(PAPER) == [
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
-        "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "rwco", "rwco-large", "families",
+        "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "steering-families", "unseen",
+        "constants", "variants", "rwco", "rwco-large", "families",
         "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "parallel",
         "scales",
     ]  # fmt: skip

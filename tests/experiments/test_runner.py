@@ -15,6 +15,7 @@ from meco.experiments.run import runner as runner_module
 from meco.experiments.run.executors import Unreachable, Workers, start_workers
 from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
 from meco.experiments.run.progress import CampaignProgress, clock
+from meco.experiments.run.record import read_actions
 from meco.experiments.run.runner import CampaignStopped, run_campaign, stopping_signals
 from meco.experiments.run.store import Store
 
@@ -91,6 +92,18 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
     together = perform(tasks[0]).records
     alone = [perform(RunGroup((run,))).records[0] for run in tasks[0].runs]
     assert [(r.f, r.nu, r.curve) for r in together] == [(r.f, r.nu, r.curve) for r in alone]
+
+
+def test_controls_that_are_held_are_an_option_of_a_run():
+    held = tuple(Contender(f"action {a}", "MeCO", {"policy": {"epsilon": a}}) for a in (0.0, 1.0))
+    experiment = Experiment("held", "", held, ("C06",), dims=(10,), runs=2).pinned()
+    tasks = group(run for _, run in experiment.wanted())
+    assert [{run.options for run in task.runs} for task in tasks] == [
+        {'{"policy":{"epsilon":0.0}}'},
+        {'{"policy":{"epsilon":1.0}}'},
+    ]
+    for task, action in zip(tasks, (0.0, 1.0)):
+        assert set(read_actions(perform(task).records[0].actions)[1, 1:]) == {action}
 
 
 def test_hidden_features_change_what_a_policy_does(tmp_path):

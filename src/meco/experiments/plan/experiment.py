@@ -68,8 +68,8 @@ class Contender:
     def filled(self, case: TestCase, pins: Mapping[str, str] | None = None) -> str:
         """The options at a case, as the JSON that names a run; a policy is named with its pin."""
         given = {k: _fill(v, case) for k, v in sorted(self.options.items())}
-        policy = str(given.get("policy"))
-        if pins and policy in pins:
+        policy = given.get("policy")
+        if pins and isinstance(policy, str) and policy in pins:  # constants have no digest
             given["policy"] = f"{policy}@{pins[policy]}"
         return json.dumps(given, separators=(",", ":"))
 
@@ -169,7 +169,7 @@ class Experiment:
         A report finds the runs by these digests, without the policies and files themselves.
         """
         now = replace(self, versions={name: _version(path, name) for name, path in self.files.items()})
-        steered, cases = [c for c in self.contenders if "policy" in c.options], now.cases()
+        steered, cases = [c for c in self.contenders if isinstance(c.options.get("policy"), str)], now.cases()
         names = {json.loads(c.filled(p))["policy"] for c in steered for p in cases}
         found = {name: policy_digest(name) for name in sorted(names)}
         return replace(now, pins={name: digest for name, digest in found.items() if digest})

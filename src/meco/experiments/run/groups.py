@@ -66,8 +66,9 @@ def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: 
     alike: dict[tuple, list[Run]] = {}
     for run in wanted:
         options, method = json.loads(run.options), METHODS[run.method]
-        if method.lockstep and "hidden" not in options and not method.models_functions:
-            options.pop("policy", None)  # runs in lockstep may each have their own, if all are of one kind
+        named = isinstance(options.get("policy"), str) and "hidden" not in options
+        if named and method.lockstep and not method.models_functions:
+            options.pop("policy")  # runs in lockstep may each have their own, if all are of one kind
         shared = run.case.problem if method.models_functions else ""  # such runs need equal numbers of constraints
         alike.setdefault((run.method, str(options), run.case.dim, run.case.budget, shared), []).append(run)
     used, tasks = files or {}, []
@@ -114,10 +115,10 @@ def _told(error: Exception) -> str:
 def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
     """What the engine is told: pins are dropped, differing policies become a list, hidden features a mask."""
     options = json.loads(runs[0].options)
-    names = [re.sub("@[0-9a-f]{8}$", "", str(json.loads(run.options).get("policy", ""))) for run in runs]
     hidden = options.pop("hidden", None)
-    if not names[0]:
+    if not isinstance(options.get("policy"), str):  # none, or constants
         return options
+    names = [re.sub("@[0-9a-f]{8}$", "", json.loads(run.options)["policy"]) for run in runs]
     policy: Any = names[0] if len(set(names)) == 1 else names
     if hidden:
         from meco.mdp.policy import Masked
