@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
 from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS
@@ -74,7 +76,7 @@ def _held_actions() -> tuple[Contender, ...]:
 
 def _variants() -> tuple[Contender, ...]:
     """Baselines under settings that their papers leave open."""
-    changed = {
+    changed: dict[str, dict[str, dict[str, Any]]] = {
         "C2oDE": {"population 40": {"pop_size": 40}},
         "BP-epsMAg-ES": {
             "differences not charged": {"charge_jacobian": False},

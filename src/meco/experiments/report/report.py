@@ -70,8 +70,7 @@ class Report:
 def write_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
     """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the packed store is enough."""
     results = read_results(folder)
-    palette = figures.Palette()
-    sections = [build(experiment, results, palette) for experiment in known_experiments(results)]
+    sections = _sections(results)
     target = Path(folder) / "report.html"
     write_whole(target, page.compose(sections, results))
     files, lines = [], [f"page: {target}"]
@@ -82,6 +81,17 @@ def write_report(folder: str | os.PathLike[str], page_only: bool = False) -> Rep
         files += drawn
         lines += [f"{len(files)} files in {target.with_name('tables')} and {target.with_name('figures')}", *note]
     return Report(target, files, lines + _headline(sections))
+
+
+def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write DIR/tables alone."""
+    items = [item for section in _sections(read_results(folder)) for item in section.items]
+    return _tables(items, _folder(Path(folder) / "tables"))
+
+
+def _sections(results: StoreContents) -> list[Section]:
+    palette = figures.Palette()
+    return [build(experiment, results, palette) for experiment in known_experiments(results)]
 
 
 def known_experiments(results: StoreContents) -> list[Experiment]:

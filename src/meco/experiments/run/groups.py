@@ -66,8 +66,8 @@ def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: 
     alike: dict[tuple, list[Run]] = {}
     for run in wanted:
         options, method = json.loads(run.options), METHODS[run.method]
-        named = isinstance(options.get("policy"), str) and "hidden" not in options
-        if named and method.lockstep and not method.models_functions:
+        by_name = isinstance(options.get("policy"), str) and "hidden" not in options
+        if by_name and method.lockstep and not method.models_functions:
             options.pop("policy")  # runs in lockstep may each have their own, if all are of one kind
         shared = run.case.problem if method.models_functions else ""  # such runs need equal numbers of constraints
         alike.setdefault((run.method, str(options), run.case.dim, run.case.budget, shared), []).append(run)

@@ -1,44 +1,14 @@
-"""The blocks that tools/results_text.py fills: tables and sentences, each a function that returns Markdown."""
+"""Blocks about the results: each a function that returns Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-from tools.results_numbers import (
-    DEFAULT,
-    FIRST,
-    OURS,
-    SCORE,
-    Standing,
-    Steering,
-    control,
-    read,
-    read_long,
-    standing,
-    standings,
-    steering,
-    value,
-)
+from meco.methods import DEFAULT
+from tools.pages.standings import FIRST, OURS, SCORE, Standing, standing, standings
+from tools.pages.tables import bold, listed, percent, read, read_long, table, value
 
 BESIDE = ("SHADE", "MeCO")  # the paper's engine and method are in the headline wherever they stand
 LEADERS = 5  # of each suite are in the headline
 METRICS = {SCORE: "by f+ν", FIRST: "feasibility first"}
-
-
-def listed(parts: Sequence[str], last: str = "and") -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Names to the left, numbers to the right."""
-    lines = [list(head), [":--", *["--:"] * (len(head) - 1)], *rows]
-    return "\n".join(
-        "| " + " | ".join(line) + " |" if k != 1 else "|" + "|".join(line) + "|" for k, line in enumerate(lines)
-    )
-
-
-def bold(text: str, when: bool) -> str:
-    return f"**{text}**" if when else text
 
 
 # -- the headline ----------------------------------------------------------------------------
@@ -71,16 +41,12 @@ def verdict() -> str:
     wins: dict[str, list[str]] = {}
     for s in seen:
         best = s.order(FIRST)[0]
-        wins.setdefault(best, []).append(f"the {_said(s)} ({s.rank(best, FIRST):.1f}{_behind(s)})")
+        wins.setdefault(best, []).append(f"the {s.in_words} ({s.rank(best, FIRST):.1f}{_behind(s)})")
     (top, on), *others = sorted(wins.items(), key=lambda item: -len(item[1]))
     firsts = [f"{top} is first on {listed(on)}", *(f"{m} on {listed(won)}" for m, won in others)]
     text = f"Feasibility first, {', '.join(firsts)}."
-    stands = [f"{s.place(DEFAULT, FIRST)} of {len(s.methods)} on the {_said(s)}" for s in seen if DEFAULT in s.table]
+    stands = [f"{s.place(DEFAULT, FIRST)} of {len(s.methods)} on the {s.in_words}" for s in seen if DEFAULT in s.table]
     return f"{text} {DEFAULT}, the default, is number {listed(stands)}." if stands else text
-
-
-def _said(s: Standing) -> str:
-    return s.title.replace("CEC2017, ", "CEC2017 functions of ")
 
 
 def _behind(s: Standing) -> str:
@@ -170,10 +136,6 @@ def _missing(suite: str) -> str:
     return f"*Not run yet: `meco reproduce {suite}`.*"
 
 
-def percent(text: str) -> str:
-    return f"{100 * value(text):.0f} %"
-
-
 # -- the paper's table -----------------------------------------------------------------------
 
 
@@ -202,88 +164,9 @@ def whole(name: str) -> str:
     return table(["method", *head], rows)
 
 
-# -- what steering adds ----------------------------------------------------------------------
-
-CALLED = {
-    "own rule": "the engine's own rule (TR-ES)",
-    "random": "random controls",
-    "MeCO-TR": "MeCO-TR, the learned policy",
-}
-
-
-def _rivals() -> list[str]:
-    found = steering()
-    untrained = [n for n in found.names if n.startswith("untrained")]
-    return ["MeCO-TR", found.constant, "own rule", *sorted(untrained, key=lambda n: -found.mean(n)), "random"]
-
-
-def policy() -> str:
-    """Mean final quantiles, leads and their p-values; then a sentence on what they say."""
-    found, rows = steering(), []
-    for name in _rivals():
-        lead = found.mean("MeCO-TR") - found.mean(name)
-        called = CALLED.get(name) or (f"constant {name}" if name.startswith("theta") else f"network, {name}")
-        told = ["", ""] if name == "MeCO-TR" else [f"{lead:+.3f}", f"{found.p(name):.2g}"]
-        rows.append([called, f"{found.mean(name):.3f}", *told])
-    return table([f"{len(found.families)} problems", "mean final quantile", "MeCO-TR is ahead by", "p"], rows)
-
-
-def gains() -> str:
-    """Where the policy gains on the rule, and where not."""
-    found, far = steering(), steering("beyond")
-    rest = found.without("empty")
-    told = [f"{family} {lead:+.2f}" for family, lead in found.gains("own rule").items()]
-    own, best = (_lead(rest, name) for name in ("own rule", found.constant))
-    there = ", ".join(f"{name} {far.mean(name):.3f}" for name in ("MeCO-TR", "own rule", found.constant))
-    return (
-        f"Ahead of the engine's own rule, by family: {', '.join(told)}. Without the family that has no feasible point: "
-        f"{own} ahead of the own rule, {best} ahead of {found.constant}.\n\n"
-        f"Beyond the sizes of its training, on {len(far.families)} problems of 30 variables: {there}, and the constant "
-        f"that is best there, {far.constant}, {far.mean(far.constant):.3f}. MeCO-TR is {_lead(far, 'own rule')} ahead "
-        f"of the own rule and {_lead(far, far.constant)} of that constant."
-    )
-
-
-def _lead(found: Steering, name: str) -> str:
-    return f"{found.mean('MeCO-TR') - found.mean(name):+.3f} (p {found.p(name):.2g})"
-
-
-def learned() -> str:
-    """The same in three sentences, with what one family makes of it."""
-    found, best = steering(), steering().constant
-    means = {name: f"{found.mean(name):.2f}" for name in found.names}
-    rest = found.without("empty")
-    over = rest.mean("MeCO-TR") - rest.mean("own rule")
-    return (
-        f"**What the learned policy adds:** on {len(found.families)} problems of families that it was neither trained "
-        f"nor chosen on, MeCO-TR ends at a mean quantile of {means['MeCO-TR']} among reference runs, TR-ES by its own "
-        f"rule at {means['own rule']} (p {found.p('own rule'):.1g}), random control at {means['random']}. The best "
-        f"constant setting reaches {means[best]} (p {found.p(best):.1g}{_sure(found.p(best))}), and without the one "
-        f"family that has no feasible point the lead over the own rule is {over:.2f} "
-        f"(p {rest.p('own rule'):.1g}{_sure(rest.p('own rule'))}). {_beside()} Its training: {control()['trained']}."
-    )
-
-
-def _beside() -> str:
-    """MeCO-TR and TR-ES on the suites."""
-    both = [s for s in standings() if {"MeCO-TR", "TR-ES"} <= set(s.table)]
-    told = (f"{s.rank('MeCO-TR', FIRST):.1f} and {s.rank('TR-ES', FIRST):.1f} on the {_said(s)}" for s in both)
-    return f"Average ranks of MeCO-TR and TR-ES, feasibility first: {', '.join(told)}."
-
-
-def _sure(p: float) -> str:
-    return ": may be chance" if p > 0.05 else ""
-
-
 def protocol() -> str:
     """How many runs the headline has."""
     told: dict[str, list[str]] = {}
     for s in standings():
-        told.setdefault(_runs(s), []).append(_said(s))
+        told.setdefault(_runs(s), []).append(s.in_words)
     return " ".join(f"Runs on each of the {listed(on)}: {runs}." for runs, on in told.items())
-
-
-BLOCKS: dict[str, Callable[..., str]] = {
-    "headline": headline, "verdict": verdict, "summary": summary, "ranks": ranks, "losses": losses, "printed": printed,
-    "beside": beside, "table": whole, "policy": policy, "gains": gains, "learned": learned, "protocol": protocol,
-}  # fmt: skip

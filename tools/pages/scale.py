@@ -1,15 +1,12 @@
-"""The tables and the picture of docs/scale.md, from benchmarks/results/scale.json: python -m tools.scale_page"""
+"""The block and the picture of docs/scale.md, from benchmarks/results/scale.json."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parent.parent
-KEPT = ROOT / "benchmarks" / "results" / "scale.json"
-PAGE, PICTURE = ROOT / "docs" / "scale.md", ROOT / "docs" / "images" / "scale.png"
-BEGIN, END = "<!-- begin: tools/scale_page.py -->", "<!-- end -->"
+from tools.pages.tables import KEPT, table
+
 METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES", "MeCO-TR")
 AXES = {  # what grows -> its title, what is fixed, and which number is told
     "D": ("Variables", "two constraints, 3 D + 30 evaluations", "us"),
@@ -32,13 +29,13 @@ def values(points: Points, axis: str, number: str) -> dict[int, dict[str, float]
     return dict(sorted(found.items()))
 
 
-def table(points: Points, axis: str, number: str, title: str) -> str:
+def _growth(points: Points, axis: str, number: str, title: str) -> str:
     """One row for each value that grew, one column for each method."""
-    rows = [f"| {title} | " + " | ".join(METHODS) + " |", "|--:|" + "--:|" * len(METHODS)]
-    for value, each in values(points, axis, number).items():
-        told = (_told(each[m], number) if m in each else "" for m in METHODS)
-        rows.append(f"| {value:,} | " + " | ".join(told) + " |")
-    return "\n".join(rows)
+    rows = [
+        [f"{value:,}", *(_told(each[m], number) if m in each else "" for m in METHODS)]
+        for value, each in values(points, axis, number).items()
+    ]
+    return table([title, *METHODS], rows, "--:")
 
 
 def _told(value: float, number: str) -> str:
@@ -46,31 +43,27 @@ def _told(value: float, number: str) -> str:
     return f"{shown:,.0f}" if shown >= 100 else f"{shown:.3g}"
 
 
-def written(kept: dict[str, Any]) -> str:
+def scale() -> str:
     """All tables with their captions."""
+    kept = json.loads((KEPT / "scale.json").read_text(encoding="utf-8"))
     points, machine = kept["points"], kept["machine"]
     parts = []
     for axis, (title, fixed, number) in AXES.items():
-        parts += [f"### {title}", f"Microseconds per evaluation: {fixed}.", table(points, axis, number, title)]
+        parts += [f"### {title}", f"Microseconds per evaluation: {fixed}.", _growth(points, axis, number, title)]
     parts += ["### Memory", "Megabytes of a run at the peak of 3 D + 30 evaluations, two constraints."]
-    parts += [table(points, "D", "bytes", "D")]
+    parts += [_growth(points, "D", "bytes", "D")]
     parts += [f"*{machine['cpu']}, one core shared with other programs; commit {machine['commit']}.*"]
     return "\n\n".join(parts)
 
 
-def renewed(text: str, kept: dict[str, Any]) -> str:
-    """The page with the tables as they were measured last."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n\n{written(kept)}\n\n{END}{rest.partition(END)[2]}"
-
-
-def draw(points: Points, file: Path) -> None:
+def draw(file: Path) -> None:
     """One panel for each axis, both directions logarithmic."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    points = json.loads((KEPT / "scale.json").read_text(encoding="utf-8"))["points"]
     figure, panels = plt.subplots(1, len(AXES), figsize=(11.0, 2.9), sharey=True, layout="constrained")
     for panel, (axis, (title, fixed, number)) in zip(panels, AXES.items()):
         along = values(points, axis, number)
@@ -85,9 +78,3 @@ def draw(points: Points, file: Path) -> None:
     panels[-1].legend(fontsize=7, frameon=False, loc="center", ncols=2)
     figure.savefig(file, dpi=130)
     plt.close(figure)
-
-
-if __name__ == "__main__":
-    measured = json.loads(KEPT.read_text(encoding="utf-8"))
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), measured), encoding="utf-8")
-    draw(measured["points"], PICTURE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from tools.results_numbers import FIRST, OURS, SCORE, Standing
+from tools.pages.standings import FIRST, OURS, SCORE, Standing
 
 WIDTH, GAP, PAD = 680, 24, 18
 PANEL = (WIDTH - 2 * PAD - GAP) // 2
