@@ -33,8 +33,8 @@ def test_every_page_of_a_method_says_on_which_units_its_search_depends():
 @pytest.mark.slow
 def test_the_tables_are_those_of_the_store(tmp_path):
     shutil.copy(ROOT / "results" / PACKED, tmp_path)
-    made = {file.name: file.read_bytes() for file in write_tables(tmp_path)}
-    assert made == {file.name: file.read_bytes() for file in tables.TABLES.iterdir()}
+    made = {file.name: file.read_bytes() for file in write_tables(tmp_path) if file.suffix == ".csv"}
+    assert made == {file.name: file.read_bytes() for file in tables.TABLES.glob("*.csv")}
 
 
 def prose(page):
