@@ -45,17 +45,20 @@ def read_results(folder: str | os.PathLike[str]) -> StoreContents:
 
 def write_packed(contents: StoreContents, path: Path) -> Path:
     """Write what reports need of these contents as one small file."""
-    with Store(_made(sqlite3.connect(":memory:", isolation_level=None), contents.meco), path) as store:
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    _create(db, contents.meco)
+    with Store(db, path) as store:
         store.merge(packed.thin(contents))
-        write_whole(path, packed.compress(store._db.serialize()))
+        write_whole(path, packed.compress(store.as_bytes()))
     return path
 
 
 class Store:
     """A database of results. open() gives that of a folder to read, campaign() to add to."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path, lock: Lock | None = None) -> None:
-        self.path, self._db, self._lock = path, db, lock
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self.path, self._db = path, db
+        self._lock: Lock | None = None  # of a campaign
         try:
             self._check()
         except UnicodeDecodeError as error:  # sqlite quotes what it cannot read
@@ -91,22 +94,19 @@ class Store:
             lock = Lock(path.with_name(".lock"))
         except OSError as error:
             raise StoreError(f"cannot write to the results folder {path.parent}: {error.strerror}") from error
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(lock.release)
             if path.with_name(PACKED).exists() and not has_store(path.parent):
                 with cls.open(folder) as known:
                     _refuse_another_version(known.meta("meco"), path.parent)
-                    write_whole(path, known._db.serialize())
+                    write_whole(path, known.as_bytes())
             db = sqlite3.connect(path, isolation_level=None, timeout=30)
-            store = cls(_made(db, __version__, path) if _is_empty(db, path) else db, path)
-        except BaseException:
-            lock.release()
-            raise
-        store._lock = lock
-        try:
+            if _is_empty(db, path):
+                _create(db, __version__, path)
+            store = undo.enter_context(cls(db, path))
             _refuse_another_version(store.meta("meco"), path.parent)
-        except BaseException:
-            store.close()
-            raise
+            undo.pop_all()  # it is ours now
+        store._lock = lock
         return store
 
     def _check(self) -> None:
@@ -217,6 +217,10 @@ class Store:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
 
+    def as_bytes(self) -> bytes:
+        """The whole database."""
+        return self._db.serialize()
+
     def meta(self, name: str) -> str | None:
         """A fact about the store: its format, the version that wrote it."""
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -277,8 +281,8 @@ def _is_empty(db: sqlite3.Connection, path: Path) -> bool:
         raise unwritten(path, error) from error
 
 
-def _made(db: sqlite3.Connection, meco: str, path: Path | None = None) -> sqlite3.Connection:
-    """The database with the tables of a store, for results of this version; path: removed where that fails."""
+def _create(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None:
+    """Make the tables of a store for results of a version; a file where that fails is removed."""
     try:
         db.executescript("PRAGMA page_size = 8192; BEGIN;" + ";".join(SCHEMA) + ";")
         db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", _storable(meco))])
@@ -290,7 +294,6 @@ def _made(db: sqlite3.Connection, meco: str, path: Path | None = None) -> sqlite
         with contextlib.suppress(OSError):
             path.unlink()
         raise unwritten(path, error) from error
-    return db
 
 
 def _storable(value: Any) -> Any:
