@@ -24,7 +24,7 @@ from meco.experiments.plan.experiment import POLICIES, Experiment, Run
 from meco.experiments.plan.paper import PAPER
 from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.folder import PACKED
-from meco.experiments.run.record import RunRecord
+from meco.experiments.run.run_record import RunRecord
 from meco.experiments.run.store import read_results, write_packed
 from meco.methods import METHODS
 

@@ -8,7 +8,7 @@ from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, Problem, get_problem, solve
 from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
 from meco.engines.engine import Task
-from meco.experiments.run.record import RunRecord
+from meco.experiments.run.run_record import RunRecord
 from meco.problems.evaluation import Evaluation
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level

@@ -15,7 +15,7 @@ from meco.experiments.report import choice
 from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.executors import start_workers
-from meco.experiments.run.record import RunRecord
+from meco.experiments.run.run_record import RunRecord
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store, read_results
 from meco.methods import DEFAULT

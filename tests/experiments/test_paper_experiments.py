@@ -299,3 +299,11 @@ def test_no_run_of_the_paper_starts_from_the_numbers_that_made_the_instance():
     for dim in (10, 30, 50, 100):
         best = [r.score for r in solve("SHADE", get_problem("C01", dim), 50, range(42, 52))]
         assert min(best) > 0.1 * np.median(best)
+
+
+def test_a_campaign_on_suites_loads_nothing_of_how_the_functions_of_users_are_called():
+    code = (
+        "import sys, meco.commands.campaign, meco.experiments.plan.comparison, meco.experiments.report.report\n"
+        "print([name for name in sys.modules if name.startswith('meco.blackbox')])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -15,7 +15,7 @@ from meco.experiments.run import runner as runner_module
 from meco.experiments.run.executors import Unreachable, Workers, start_workers
 from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
 from meco.experiments.run.progress import CampaignProgress, clock
-from meco.experiments.run.record import read_actions
+from meco.experiments.run.run_record import read_actions
 from meco.experiments.run.runner import CampaignStopped, run_campaign, stopping_signals
 from meco.experiments.run.store import Store
 

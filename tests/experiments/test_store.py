@@ -18,7 +18,7 @@ from meco.experiments.plan.experiment import Contender, Experiment, Run
 from meco.experiments.plan.experiment import TestCase as Case
 from meco.experiments.run.curve import SHARES, read_curve, sample_curve
 from meco.experiments.run.folder import STORE, StoreError
-from meco.experiments.run.record import RunRecord, read_actions, read_design, sample_actions
+from meco.experiments.run.run_record import RunRecord, read_actions, read_design, sample_actions
 from meco.experiments.run.store import Store, read_results
 from meco.methods import solve
 from meco.problems.evaluation import Evaluation

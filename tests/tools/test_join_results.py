@@ -9,7 +9,7 @@ import pytest
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.folder import PACKED
-from meco.experiments.run.record import RunRecord
+from meco.experiments.run.run_record import RunRecord
 from meco.experiments.run.store import read_results, write_packed
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))

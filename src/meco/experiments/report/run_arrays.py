@@ -14,7 +14,7 @@ from meco.experiments.report import stats
 from meco.experiments.report.stats import Feasibility
 from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.curve import POINTS, read_curve
-from meco.experiments.run.record import RunRecord, read_actions, read_design
+from meco.experiments.run.run_record import RunRecord, read_actions, read_design
 
 Question = ParamSpec("Question")
 Answer = TypeVar("Answer")
@@ -177,13 +177,13 @@ class RunArrays:
         for contender in experiment.contenders:
             mine: dict[tuple[int, int], RunRecord] = {}
             for j, case in enumerate(cases):
-                for turn, run in enumerate(experiment.runs_of(contender, case)):
+                for k, run in enumerate(experiment.runs_of(contender, case)):
                     if run in results.runs:
-                        mine[j, turn] = results.runs[run]
+                        mine[j, k] = results.runs[run]
                     elif run in results.failures:
                         reasons.setdefault(contender.label, results.failures[run])
             if mine:
-                records |= {(len(kept), j, turn): record for (j, turn), record in mine.items()}
+                records |= {(len(kept), j, k): record for (j, k), record in mine.items()}
                 kept.append(contender)
             else:
                 reasons.setdefault(contender.label, "not run yet")

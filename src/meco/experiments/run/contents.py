@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from meco.experiments.plan.experiment import Experiment, Run
-from meco.experiments.run.record import RunRecord
+from meco.experiments.run.run_record import RunRecord
 
 NUMBERS = [f.name for f in fields(RunRecord) if f.name not in ("seed", "x", "curve", "actions", "seconds")]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
 from meco.experiments.plan.experiment import Run, load_problem
-from meco.experiments.run.record import RunRecord
+from meco.experiments.run.run_record import RunRecord
 from meco.methods import METHODS, solve
 
 HOPELESS = (MissingExtra, UnknownName, UnknownOption)  # of a method: no problem and no seed can change them

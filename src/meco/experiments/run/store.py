@@ -21,7 +21,7 @@ from meco.experiments.plan.forms import SESSION
 from meco.experiments.run import packed
 from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.folder import PACKED, STORE, StoreError, has_store, unwritten, write_whole
-from meco.experiments.run.record import RunRecord, checked_record
+from meco.experiments.run.run_record import RunRecord, checked_record
 from meco.files.lock import Lock
 from meco.files.plain import check_plain
 from meco.files.schema import check, parse_json
