@@ -14,7 +14,6 @@ DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT))
 
 
-
 def blocks(page):
     """(language, title, text) of every block of code."""
     text = (DOCS / page).read_text(encoding="utf-8")
