@@ -27,7 +27,7 @@ def seconds(runs: int, workers: int) -> tuple[float, str]:
         with Store.campaign(folder) as store:
             run_campaign([experiment], store, crew, quiet=True)
             spent = time.perf_counter() - start
-            digest = store.digest()
+            digest = store.contents().digest
         crew.close()
     return spent, digest
 

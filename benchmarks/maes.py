@@ -1,10 +1,9 @@
 """Runs per second of MA-ES in lockstep beside pycma one run at a time, and how both grow with D.
 
-    python benchmarks/maes.py [--lockstep 64] [--rounds 3] [--quality 10] > benchmarks/results/maes.txt
+    python benchmarks/maes.py [--lockstep 64] [--rounds 3] > benchmarks/results/maes.txt
 
 Both at their native population 4 + floor(3 ln D), static penalty, 50 D evaluations of C01, one
-core. pycma is called bare, without this library's evaluator. Then, where --quality asks for it,
-both on the 28 problems at D = 50 beside the best mean that the paper prints for any method.
+core. pycma is called bare, without this library's evaluator.
 """
 
 from __future__ import annotations
@@ -20,17 +19,16 @@ import numpy as np
 
 import meco
 from _side_by_side import medians
-from meco.experiments.plan.printed import values
 
 DIMENSIONS = (10, 30, 50, 100)
 
 
-def bare_pycma(problem: meco.Problem, budget: int, seed: int) -> float:
-    """Least f + nu of one run: asked points beyond the budget are not evaluated."""
+def bare_pycma(problem: meco.Problem, budget: int, seed: int) -> None:
+    """One run: asked points beyond the budget are not evaluated."""
     import cma
 
     options = {"bounds": [0, 1], "verbose": -9, "seed": seed + 1, "tolfun": 1e-20, "tolfunhist": 0}
-    best, left = np.inf, budget
+    left = budget
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         strategy = cma.CMAEvolutionStrategy(np.full(problem.dim, 0.5), 0.3, options)
@@ -39,10 +37,9 @@ def bare_pycma(problem: meco.Problem, budget: int, seed: int) -> float:
             points = np.array(asked[:left])
             f, g, h = problem.raw(problem.lower + points * (problem.upper - problem.lower))
             score = f + np.maximum(g, 0.0).sum(axis=-1) + np.abs(h).sum(axis=-1)
-            best, left = min(best, float(score.min())), left - len(points)
+            left -= len(points)
             if len(points) == len(asked):
                 strategy.tell(asked, score.tolist())
-    return best
 
 
 def speed(lockstep: int, rounds: int) -> None:
@@ -62,39 +59,12 @@ def speed(lockstep: int, rounds: int) -> None:
         print(f"{dim:>4} {alone:>12.2f} {single:>12.1f} {many:>15.1f} {many / alone:>17.1f}", flush=True)
 
 
-def printed_best() -> dict[str, float]:
-    """Least printed mean of any method for each problem."""
-    best: dict[str, float] = {}
-    for (name, _), cell in values("table1").items():
-        best[name] = min(best.get(name, np.inf), cell.mean)
-    return best
-
-
-def quality(runs: int) -> None:
-    problems, printed = meco.get_suite("cec2017", dim=50), printed_best()
-    results = meco.solve("MA-ES", [p for p in problems for _ in range(runs)], 2500, seeds=list(range(runs)) * 28)
-    print(f"\nD = 50, 2500 evaluations, mean f + nu of {runs} runs\n")
-    print(f"{'':4} {'MA-ES':>10} {'pycma':>10} {'ratio':>7} {'printed best':>13}")
-    logs, below = [], 0
-    for k, problem in enumerate(problems):
-        ours = np.mean([r.score for r in results[k * runs : (k + 1) * runs]])
-        theirs = np.mean([bare_pycma(problem, 2500, seed) for seed in range(runs)])
-        logs.append(np.log(ours / theirs))
-        below += ours < printed[problem.name]
-        row = f"{problem.name:4} {ours:10.3g} {theirs:10.3g} {ours / theirs:7.3f} {printed[problem.name]:13.3g}"
-        print(row, flush=True)
-    print(f"\ngeometric mean of the ratio {np.exp(np.mean(logs)):.3f}; below the printed best on {below} of 28")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--lockstep", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quality", type=int, default=0, metavar="RUNS")
     args = parser.parse_args()
     speed(args.lockstep, args.rounds)
-    if args.quality:
-        quality(args.quality)
 
 
 if __name__ == "__main__":

@@ -15,15 +15,13 @@ where a run found nothing feasible, how many did.
 from __future__ import annotations
 
 import heapq
-import os
-import platform
-import subprocess
 import sys
 import time
 
 import numpy as np
 
 import meco
+from _side_by_side import machine
 from meco.methods import DEFAULT
 
 WORKERS = (1, 4, 8, 32)
@@ -92,17 +90,8 @@ def row(name: str, kinds: list[tuple[int, bool]]) -> list[str]:
     return said
 
 
-def heading() -> str:
-    """What was measured, and where."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return (
-        f"{platform.machine()}, {os.cpu_count()} shared cores, Python {platform.python_version()}, "
-        f"NumPy {np.__version__}, commit {commit.stdout.strip() or 'unknown'}\n"
-    )
-
-
 def main() -> None:
-    print(heading())
+    print(machine(), "\n")
     parts = sys.argv[1:] or ["use", "quality"]
     if "use" in parts:
         show_use()

@@ -15,8 +15,6 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 sys.path.insert(0, str(ROOT))
 
-from tools import methods_table  # noqa: E402
-
 pytestmark = pytest.mark.docs
 
 
@@ -35,17 +33,6 @@ def typed(command, folder):
     done = subprocess.run([sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-def test_the_table_of_methods_is_what_the_records_say():
-    page = (DOCS / "methods" / "index.md").read_text(encoding="utf-8")
-    assert methods_table.renewed(page) == page, "run: python tools/methods_table.py"
-
-
-def test_every_method_s_page_says_on_which_units_it_depends():
-    for page, said in methods_table.pages().items():
-        text = page.read_text(encoding="utf-8")
-        assert methods_table.with_units(text, said) == text, f"{page.name}: run: python tools/methods_table.py"
 
 
 def test_an_engine_is_added_as_the_page_says(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
+from meco.experiments.report.report import write_report  # noqa: E402
 from tools import gallery  # noqa: E402
 from tools.notebook import notebook  # noqa: E402
 
@@ -23,6 +25,11 @@ def on_files(files: Files, config: Any) -> Files:
     for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
         made = json.dumps(notebook(page.read_text(encoding="utf-8")), indent=1)
         files.append(File.generated(config, f"tutorials/{page.stem}.ipynb", content=made))
-    report = (ROOT / "results" / "report.html").read_bytes()
-    files.append(File.generated(config, "report.html", content=report))
+    files.append(File.generated(config, "report.html", content=report()))
     return files
+
+
+@cache  # a server builds the pages again and again
+def report() -> bytes:
+    """The page of our results, from the packed store."""
+    return write_report(ROOT / "results", page_only=True).page.read_bytes()

@@ -1,15 +1,11 @@
-"""Draw what a policy of MeCO-TR does: theta and share over the run by family and D, and which features matter.
+"""Draw what a policy of MeCO-TR does: theta and share over the run by family and D.
 
-    python tools/draw_control.py meco-tr docs/images/control.png
-    python tools/draw_control.py meco-tr importance.png --importance RESULTS.jsonl
-
-RESULTS.jsonl is what `benchmarks/control.py --importance --out` kept.
+python tools/draw_control.py meco-tr docs/images/control.png
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -100,25 +96,6 @@ def draw_courses(policy: Policy, families: list[str], layout: Layout, problems: 
     figure.savefig(picture, dpi=100)
 
 
-def draw_importance(results: Path, picture: Path) -> None:
-    """What the mean quantile loses when a feature is that of another run."""
-    rows = [json.loads(line)["quantile"] for line in results.read_text().splitlines()]
-    mixed = {name: name.partition(", mixed ") for name in rows[0] if ", mixed " in name}
-    if not mixed:
-        raise SystemExit(f"{results} has no mixed features: make it with benchmarks/control.py --importance")
-    loss = {}
-    for name, (policy, _, feature) in mixed.items():
-        change = np.array([row[policy] - row[name] for row in rows])
-        loss[feature] = (change.mean(), change.std() / np.sqrt(len(change)))
-    order = sorted(loss, key=lambda feature: loss[feature][0])
-    figure, axes = plt.subplots(figsize=(7, 0.26 * len(order) + 1), layout="constrained")
-    mean, error = zip(*(loss[feature] for feature in order))
-    axes.barh(order, mean, xerr=error, color="C0", error_kw={"elinewidth": 0.8})
-    axes.axvline(0.0, color="0.3", linewidth=0.8)
-    axes.set_xlabel("mean final quantile lost without it")
-    figure.savefig(picture, dpi=110)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("policy")
@@ -126,13 +103,9 @@ def main() -> None:
     parser.add_argument("--families", default=FAMILIES, help="of the set confirm, by name")
     parser.add_argument("--layout", default=LAYOUT, help="D and evaluations per variable")
     parser.add_argument("--problems", type=int, default=12)
-    parser.add_argument("--importance", type=Path)
     args = parser.parse_args()
-    if args.importance:
-        draw_importance(args.importance, args.picture)
-    else:
-        policy, layout = find_policy(args.policy, [1]), read_layout(args.layout)
-        draw_courses(policy, args.families.split(","), layout, args.problems, args.picture)
+    policy, layout = find_policy(args.policy, [1]), read_layout(args.layout)
+    draw_courses(policy, args.families.split(","), layout, args.problems, args.picture)
 
 
 if __name__ == "__main__":

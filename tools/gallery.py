@@ -17,7 +17,7 @@ import meco
 from meco.experiments.report import curves, figures, heatmaps
 from meco.experiments.report.headline import headline
 from meco.experiments.report.report import known_experiments
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.store import read_results
 from meco.figures.figure import Figure
 from meco.figures.mission import missions_figure
@@ -67,11 +67,11 @@ def trust_region() -> bytes:
 
 
 @cache
-def _paper(name: str) -> ResultSet:
+def _paper(name: str) -> RunArrays:
     """The runs of one of the paper's experiments, with the colours of the report."""
     results, palette = read_results(ROOT / "results"), figures.Palette()
     found = {e.name: e for e in known_experiments(results)}[name]
-    sets = [ResultSet.of(results, found, dim) for dim in found.dims]
+    sets = [RunArrays.of(results, found, dim) for dim in found.dims]
     object.__setattr__(sets[0], "slots", palette.slots(sets))
     return sets[0]
 

@@ -1,4 +1,4 @@
-"""Results of several folders as one compact file, also of an earlier version whose searches are the same.
+"""Results of several folders as one packed store, also of an earlier version whose searches are the same.
 
     python tools/join_results.py results new-runs [more-runs ...]
     python tools/join_results.py results new-runs --without MeCO-TR
@@ -20,13 +20,12 @@ from functools import reduce
 from pathlib import Path
 
 from meco import __version__
-from meco.experiments.plan.experiment import SHIPPED, Experiment, Run
+from meco.experiments.plan.experiment import POLICIES, Experiment, Run
 from meco.experiments.plan.paper import PAPER
-from meco.experiments.run.compact import write_compact
-from meco.experiments.run.folder import COMPACT
-from meco.experiments.run.record import Record
-from meco.experiments.run.results import Results
-from meco.experiments.run.store import digest, read_results
+from meco.experiments.run.contents import StoreContents
+from meco.experiments.run.folder import PACKED
+from meco.experiments.run.run_record import RunRecord
+from meco.experiments.run.store import read_results, write_packed
 from meco.methods import METHODS
 
 WITHOUT_FILE = ("random", "untrained")  # policies that have no digest
@@ -35,7 +34,7 @@ WITHOUT_FILE = ("random", "untrained")  # policies that have no digest
 def with_policy(run: Run, unnamed: str | None) -> Run | None:
     """The run with the digest of its policy, that of unnamed ones where it has none; nothing where nobody knows it."""
     options = json.loads(run.options)
-    name = options.get("policy", SHIPPED.get(run.method))
+    name = options.get("policy", POLICIES.get(run.method))
     if not isinstance(name, str) or name in WITHOUT_FILE or "@" in name:
         return run
     if unnamed is None:
@@ -44,9 +43,9 @@ def with_policy(run: Run, unnamed: str | None) -> Run | None:
     return run._replace(options=json.dumps(dict(named), separators=(",", ":")))
 
 
-def joined_runs(parts: Sequence[Results], without: Collection[str], unnamed: str | None) -> dict[Run, Record]:
+def joined_runs(parts: Sequence[StoreContents], without: Collection[str], unnamed: str | None) -> dict[Run, RunRecord]:
     """Every run of the folders, those of some methods without what the first folder has of them."""
-    runs: dict[Run, Record] = {}
+    runs: dict[Run, RunRecord] = {}
     left_out: Counter[str] = Counter()
     for k, part in enumerate(parts):
         for run, record in part.runs.items():
@@ -62,7 +61,7 @@ def joined_runs(parts: Sequence[Results], without: Collection[str], unnamed: str
     return runs
 
 
-def planned(old: list[Experiment], runs: dict[Run, Record]) -> list[Experiment]:
+def planned(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experiment]:
     """Plans of this version where there is one, with as many runs of a contender as there are."""
     names = dict.fromkeys([*(e.name for e in old), *PAPER])
     made: list[Experiment] = []
@@ -81,7 +80,7 @@ def planned(old: list[Experiment], runs: dict[Run, Record]) -> list[Experiment]:
     return made
 
 
-def made_of(wanted: list[Run], runs: dict[Run, Record]) -> int:
+def made_of(wanted: list[Run], runs: dict[Run, RunRecord]) -> int:
     """How many of these runs there are, up to the first that is missing: a plan has consecutive seeds."""
     return next((k for k, run in enumerate(wanted) if run not in runs), len(wanted))
 
@@ -98,8 +97,8 @@ def main(words: Sequence[str] | None = None) -> None:
     runs = joined_runs(parts, args.without, args.policy_of_unnamed)
     sessions = {name: facts for part in parts for name, facts in part.sessions.items()}
     experiments = planned([e for part in parts for e in part.experiments], runs)
-    joined = Results(__version__, runs, {}, experiments, sessions, digest(runs))
-    print(write_compact(joined, args.folders[0] / COMPACT), len(runs), "runs")
+    joined = StoreContents(__version__, runs, {}, experiments, sessions)
+    print(write_packed(joined, args.folders[0] / PACKED), len(runs), "runs")
     for e in experiments:
         print(f"  {e.name}: {', '.join(f'{c.label} {e.seeds(c)}' for c in e.contenders)}")
 

@@ -53,7 +53,7 @@ def main(site: Path = ROOT / "site", folder: Path = SCREENS) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     with Browser() as browser:
         of_watch(browser, folder / "watch.png")
-        of_page(browser, (ROOT / "results" / "report.html").as_uri(), folder / "report.png")
+        of_page(browser, (site / "report.html").as_uri(), folder / "report.png")
         for name, (page, phone) in PAGES.items():
             of_page(browser, (site / page).as_uri(), folder / f"{name}.png", phone)
     return sorted(folder.glob("*.png"))

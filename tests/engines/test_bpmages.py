@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Evaluator, Problem, get_problem, solve
 from meco.core.engine import Task
+from meco.core.loop import Loop
 from meco.engines.es.bpmages import (
     BpEpsMagEs,
     centroid,

@@ -7,8 +7,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, Problem, get_problem, solve
 from meco.core.engine import Task
+from meco.core.loop import Loop
 from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
-from meco.experiments.run.record import Record
+from meco.experiments.run.run_record import RunRecord
 from meco.problems.evaluation import Evaluation
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level
@@ -157,7 +158,7 @@ def test_a_stuck_run_does_not_disturb_its_neighbours():
         alone = solve("C2oDE", problem, budget=333, seeds=[seed], pop_size=10)[0]
         assert_array_equal(together[row].x, alone.x)
         assert together[row].final_score == alone.final_score
-        recorded, wanted = (Record.of(r, problem, 0.0) for r in (together[row], alone))
+        recorded, wanted = (RunRecord.of(r, problem, 333, 0.0) for r in (together[row], alone))
         assert recorded == wanted  # also its curve: generations spent waiting do not show
 
 

@@ -8,7 +8,7 @@ import pytest
 from small_campaign import SMALL, TWO
 
 from meco.experiments.report.report import write_report
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.executors import Workers
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store, read_results
@@ -31,4 +31,4 @@ def report(folder):
 
 @pytest.fixture(scope="session")
 def runs(folder):
-    return ResultSet.of(read_results(folder), SMALL, 10)
+    return RunArrays.of(read_results(folder), SMALL, 10)

@@ -38,7 +38,7 @@ if __name__ == "__main__":
     workers = start_workers(sys.argv[1], 2)
     try:
         with Store.campaign(sys.argv[2]) as store:
-            print(runner.run_campaign([small], store, workers, quiet=True).done, store.digest(), flush=True)
+            print(runner.run_campaign([small], store, workers, quiet=True).done, store.contents().digest, flush=True)
     finally:
         workers.close()
 """
@@ -50,7 +50,7 @@ def undisturbed(tmp_path_factory):
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
     with Store.campaign(tmp_path_factory.mktemp("whole")) as store:
         run_campaign([small], store, Workers(), quiet=True)
-        return store.digest()
+        return store.contents().digest
 
 
 def start(tmp_path, executor, pause=0.15):
@@ -64,7 +64,7 @@ def start(tmp_path, executor, pause=0.15):
 
 def stored(tmp_path) -> int:
     try:
-        with Store(tmp_path / "out") as store:
+        with Store.open(tmp_path / "out") as store:
             return store.count()
     except MecoError:
         return 0

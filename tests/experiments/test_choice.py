@@ -12,10 +12,10 @@ from meco.errors import InvalidInput
 from meco.experiments.plan.comparison import comparison
 from meco.experiments.plan.own import load_user_problem
 from meco.experiments.report import choice
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
+from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.executors import start_workers
-from meco.experiments.run.record import Record
-from meco.experiments.run.results import Results
+from meco.experiments.run.run_record import RunRecord
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store, read_results
 from meco.methods import DEFAULT
@@ -115,12 +115,12 @@ def compared(mine, tmp_path):
     return read_results(tmp_path / "out")
 
 
-def told(results: Results, change) -> str:
+def told(results: StoreContents, change) -> str:
     runs = {run: change(run, record) for run, record in results.runs.items()}
-    return choice.advice(ResultSet.of(replace(results, runs=runs), results.experiments[0]), 0)
+    return choice.advice(RunArrays.of(replace(results, runs=runs), results.experiments[0]), 0)
 
 
-def with_f(record: Record, f: float | None) -> Record:
+def with_f(record: RunRecord, f: float | None) -> RunRecord:
     return replace(record, f=f or 0.0, nu=0.0 if f else 2.0, feasible=f is not None, feasible_at=30 if f else None)
 
 
@@ -149,7 +149,7 @@ def test_where_nothing_is_feasible_the_nearest_is_named(compared):
 
 
 def test_curves_begin_where_most_runs_are_feasible(compared):
-    figure = choice.best_feasible_figure(ResultSet.of(compared, compared.experiments[0]), 0)
+    figure = choice.best_feasible_figure(RunArrays.of(compared, compared.experiments[0]), 0)
     assert [row[0].text for row in figure.table.rows] == ["SHADE-FR", "MA-ES"]
     for mark in figure.panels[0].marks:
         assert not np.isnan(np.asarray(mark.y)).any()

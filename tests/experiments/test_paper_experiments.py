@@ -17,7 +17,7 @@ from meco.experiments.plan.experiment import TestCase as Case
 from meco.experiments.plan.further import FURTHER
 from meco.experiments.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
 from meco.experiments.report.report import EACH, TOGETHER, known_experiments
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.groups import group, perform
 from meco.experiments.run.store import Store, read_results
 from meco.methods import METHODS, solve
@@ -28,7 +28,8 @@ def test_every_experiment_of_the_paper_has_an_entry():
     assert list(PAPER) == [
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
-        "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "rwco", "rwco-large", "families",
+        "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "steering-families", "unseen",
+        "constants", "variants", "rwco", "rwco-large", "families",
         "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "parallel",
         "scales",
     ]  # fmt: skip
@@ -167,7 +168,7 @@ def own_results(tmp_path, capsys):
 def counted(folder) -> list[int]:
     """Runs that a report finds, for each experiment."""
     found = read_results(folder)
-    return [len(ResultSet.of(found, e).records) for e in known_experiments(found)]
+    return [len(RunArrays.of(found, e).records) for e in known_experiments(found)]
 
 
 def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
@@ -194,7 +195,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     file.write_text(USER)
     arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "2000"]
     assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
-    with Store(tmp_path / "out") as store:
+    with Store.open(tmp_path / "out") as store:
         records = dict(store.records())
     assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
@@ -298,3 +299,11 @@ def test_no_run_of_the_paper_starts_from_the_numbers_that_made_the_instance():
     for dim in (10, 30, 50, 100):
         best = [r.score for r in solve("SHADE", get_problem("C01", dim), 50, range(42, 52))]
         assert min(best) > 0.1 * np.median(best)
+
+
+def test_a_campaign_on_suites_loads_nothing_of_how_the_functions_of_users_are_called():
+    code = (
+        "import sys, meco.commands.campaign, meco.experiments.plan.comparison, meco.experiments.report.report\n"
+        "print([name for name in sys.modules if name.startswith('meco.blackbox')])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

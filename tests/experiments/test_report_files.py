@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.report import heatmaps, trajectories
 from meco.experiments.report.report import write_report
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.executors import Workers
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store
@@ -159,7 +159,7 @@ def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
     )
     with Store.campaign(tmp_path) as store:
         run_campaign([flights], store, Workers(), quiet=True)
-        s = ResultSet.of(store.results(), flights)
+        s = RunArrays.of(store.contents(), flights)
     figure = trajectories.trajectory_figure(s)
     route = next(m for m in figure.panels[0].marks if isinstance(m, Line))
     assert route.x.shape == (8,)

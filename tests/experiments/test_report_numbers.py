@@ -15,7 +15,7 @@ from small_campaign import SMALL, TWO
 from meco.experiments.plan import printed
 from meco.experiments.report import figures, heatmaps, page, tables
 from meco.experiments.report.report import build, write_report
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.store import Store, read_results
 from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
 from meco.figures.table import mark_best, number
@@ -26,7 +26,7 @@ pytest.importorskip("scipy")
 def test_a_sample_holds_every_run_at_its_place(runs, folder):
     assert runs.shape == (4, 4, 3)
     assert runs.complete.all()
-    with Store(folder) as store:
+    with Store.open(folder) as store:
         found = next(
             r
             for run, r in store.records()
@@ -99,7 +99,7 @@ def test_a_partial_campaign_is_reported_without_warnings(partial):
 
 
 def test_an_incomplete_first_contender_leaves_the_other_heat_tiles_their_shares(partial):
-    sets = [ResultSet.of(read_results(partial), TWO, dim) for dim in TWO.dims]
+    sets = [RunArrays.of(read_results(partial), TWO, dim) for dim in TWO.dims]
     assert not sets[0].complete[0]
     for panel in heatmaps.heat_figure(sets).panels:
         shares = {mark.label.split(",")[0]: mark.share for mark in panel.marks}
@@ -124,7 +124,7 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
 
 
 def test_gains_are_relative_to_the_first_population(folder):
-    s = ResultSet.of(read_results(folder), TWO, 4)
+    s = RunArrays.of(read_results(folder), TWO, 4)
     table = tables.gain_table([s])
     share = 1 - s.score / s.numbers("first_score")
     assert table.rows[0][1].value == pytest.approx(share[0].mean())

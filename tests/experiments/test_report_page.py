@@ -9,9 +9,9 @@ from meco.experiments.plan.experiment import Contender, Experiment
 from meco.experiments.report import figures
 from meco.experiments.report.headline import headline
 from meco.experiments.report.report import build, known_experiments, write_report
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.run.executors import start_workers
-from meco.experiments.run.folder import COMPACT
+from meco.experiments.run.folder import PACKED
 from meco.experiments.run.runner import run_campaign
 from meco.experiments.run.store import Store, read_results
 from meco.figures.figure import Figure
@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(folder):
-    return ResultSet.of(read_results(folder), TRIAL, 4)
+    return RunArrays.of(read_results(folder), TRIAL, 4)
 
 
 def test_the_headline_says_who_comes_first(results, folder):
@@ -79,9 +79,9 @@ def test_every_link_of_the_page_leads_somewhere(folder):
 
 @pytest.mark.docs
 def test_the_kept_results_make_the_page_by_themselves(tmp_path):
-    if not (KEPT / COMPACT).exists():
+    if not (KEPT / PACKED).exists():
         pytest.skip("only a checkout has the kept results")
-    (tmp_path / COMPACT).write_bytes((KEPT / COMPACT).read_bytes())
+    (tmp_path / PACKED).write_bytes((KEPT / PACKED).read_bytes())
     made = write_report(tmp_path, page_only=True).page
     assert made.stat().st_size < 5e6
     assert len(known_experiments(read_results(tmp_path))) > 5

@@ -15,6 +15,7 @@ from meco.experiments.run import runner as runner_module
 from meco.experiments.run.executors import Unreachable, Workers, start_workers
 from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
 from meco.experiments.run.progress import CampaignProgress
+from meco.experiments.run.run_record import read_actions
 from meco.experiments.run.runner import CampaignStopped, run_campaign, stopping_signals
 from meco.experiments.run.store import Store
 from meco.progress_line import clock
@@ -31,7 +32,7 @@ def campaign(folder, experiment=SMALL, executor="serial", workers=2):
     try:
         with Store.campaign(folder) as store:
             summary = run_campaign([experiment], store, crew, quiet=True)
-            return store.digest(), summary
+            return store.contents().digest, summary
     finally:
         crew.close()
 
@@ -94,13 +95,25 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
     assert [(r.f, r.nu, r.curve) for r in together] == [(r.f, r.nu, r.curve) for r in alone]
 
 
+def test_controls_that_are_held_are_an_option_of_a_run():
+    held = tuple(Contender(f"action {a}", "MeCO", {"policy": {"epsilon": a}}) for a in (0.0, 1.0))
+    experiment = Experiment("held", "", held, ("C06",), dims=(10,), runs=2).pinned()
+    tasks = group(run for _, run in experiment.wanted())
+    assert [{run.options for run in task.runs} for task in tasks] == [
+        {'{"policy":{"epsilon":0.0}}'},
+        {'{"policy":{"epsilon":1.0}}'},
+    ]
+    for task, action in zip(tasks, (0.0, 1.0)):
+        assert set(read_actions(perform(task).records[0].actions)[1, 1:]) == {action}
+
+
 def test_hidden_features_change_what_a_policy_does(tmp_path):
     file = save_policies(tmp_path)[0]
     pair = tuple(Contender(str(h), "MeCO", {"policy": str(file), **h}) for h in ({}, {"hidden": [7, 8, 9, 10]}))
     experiment = Experiment("pair", "", pair, ("C01",), dims=(10,), runs=3)
-    curves = [perform(task).records[0].curve for task in group(run for _, run in experiment.wanted())]
-    assert len(curves) == 2
-    assert curves[0] != curves[1]
+    actions = [perform(task).records[0].actions for task in group(run for _, run in experiment.wanted())]
+    assert len(actions) == 2
+    assert actions[0] != actions[1]
 
 
 def test_a_policy_trained_anew_makes_new_runs(tmp_path):
@@ -140,7 +153,7 @@ def test_a_method_that_cannot_run_is_reported_and_the_others_finish(tmp_path):
     assert summary.done == 4
     assert {run.method for run in summary.failures} == {"MeCO"}
     assert "meco-10dd" in next(iter(summary.failures.values()))
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         assert set(store.failures()) == set(summary.failures)
 
 
@@ -167,7 +180,7 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
     campaign(tmp_path, SMALL.adjusted(runs=1, methods=["SHADE"]))
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         facts = next(iter(store.sessions().values()))
     assert facts["numpy"] == np.__version__
     for name in ("scipy", "cma", "pymoo", "torch"):
@@ -212,7 +225,7 @@ def test_tasks_of_a_lost_worker_are_done_again(tmp_path, undisturbed):
     workers = Dying(deaths=3)
     with Store.campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, workers, quiet=True)
-        assert store.digest() == undisturbed
+        assert store.contents().digest == undisturbed
     assert (workers.renewed, summary.failures) == (3, {})
 
 
@@ -240,7 +253,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
             run_campaign([SMALL], store, Workers(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out
     monkeypatch.setattr(runner_module, "perform", perform)
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         assert 0 < store.count() < 48
     assert campaign(tmp_path)[0] == undisturbed
 

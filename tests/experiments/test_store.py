@@ -11,13 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput
 from meco.experiments.plan.experiment import Contender, Experiment, Run
 from meco.experiments.plan.experiment import TestCase as Case
+from meco.experiments.run.curve import SHARES, read_curve, sample_curve
 from meco.experiments.run.folder import STORE, StoreError
-from meco.experiments.run.record import Record, design, pack, sampled, unpack
+from meco.experiments.run.run_record import RunRecord, read_actions, read_design, sample_actions
 from meco.experiments.run.store import Store, read_results
 from meco.methods import solve
 from meco.problems.evaluation import Evaluation
@@ -28,10 +29,10 @@ CASE = Case("C01", 10, "paper", 500)
 TOY = Experiment("toy", "A toy", (Contender("SHADE", "SHADE"),), ("C01",), dims=(10,), runs=2)
 
 
-def record(seed: int, **changes) -> Record:
-    usual = Record(
+def record(seed: int, **changes) -> RunRecord:
+    usual = RunRecord(
         seed, 1.5, 0.25, False, 1.75, 1.6, 0.3, False, 1.9, 9.0, None, 500, 0, "", b"\0" * 8,
-        pack({"nfev": np.array([50.0, 100.0]), "score": np.array([2.0, 1.75])}), 0.1,
+        b"curve", b"", 0.1,
     )  # fmt: skip
     return replace(usual, **changes)
 
@@ -40,15 +41,36 @@ def run(seed: int, method: str = "SHADE") -> Run:
     return Run(method, "{}", CASE, seed)
 
 
-def test_a_record_keeps_the_results_and_a_curve_of_a_run():
+def test_a_record_keeps_the_results_of_a_run():
     problem = get_problem("C06", dim=10)
     found = solve("SHADE", problem, 500, [3])[0]
-    kept = Record.of(found, problem, 0.5)
+    kept = RunRecord.of(found, problem, 500, 0.5)
     assert (kept.f, kept.nu, kept.score, kept.final_score) == (found.f, found.nu, found.score, found.final_score)
-    assert_array_equal(design(kept.x, 10), found.x)
-    curve = unpack(kept.curve)
-    assert_array_equal(curve["nfev"], found.trace["nfev"])
-    assert_array_equal(curve["score"], np.float32(found.trace["score"]))
+    assert_array_equal(read_design(kept.x, 10), found.x)
+
+
+@pytest.mark.parametrize("problem", ["C01", "C06"])
+def test_a_curve_is_the_trace_at_the_checkpoints_to_a_seventh_of_a_percent_of_the_way_to_go(problem):
+    problem = get_problem(problem, dim=10)
+    found = solve("SHADE", problem, 600, [3])[0]
+    kept = RunRecord.of(found, problem, 600, 0.5)
+    curve, trace = read_curve(kept.curve, kept.score, kept.f), found.trace
+    index = np.searchsorted(trace["nfev"], SHARES * 600 + 1e-6, side="right") - 1
+    begun, feasible = index >= 0, (index >= 0) & trace["feasible"][index]
+    assert_array_equal(np.isnan(curve["score"]), ~begun)
+    assert_allclose(curve["score"][begun] - found.score, trace["score"][index[begun]] - found.score, rtol=0.0014)
+    assert_array_equal(np.isnan(curve["f"]), ~feasible)
+    assert_allclose(curve["f"][feasible] - found.f, trace["f"][index[feasible]] - found.f, rtol=0.0014)
+    assert_allclose(curve["nu"][begun], np.where(feasible, 0.0, trace["nu"][index])[begun], rtol=0.0014)
+    assert curve["score"][-1] == found.score
+
+
+def test_a_curve_keeps_what_is_infinite_and_a_run_without_a_trace_has_none():
+    trace = {"nfev": np.array([10, 100]), "feasible": np.array([False, False])}
+    trace |= {"score": np.array([np.inf, 2.0]), "f": np.array([1.0, 1.0]), "nu": np.array([np.inf, 1.0])}
+    curve = read_curve(sample_curve(trace, (2.0, 1.0, 1.0), 100), 2.0, 1.0)
+    assert (curve["score"][10], curve["nu"][10], curve["score"][-1]) == (np.inf, np.inf, 2.0)
+    assert np.isnan(read_curve(sample_curve({}, (2.0, 1.0, 1.0), 100), 2.0, 1.0)["score"]).all()
 
 
 def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible():
@@ -60,7 +82,7 @@ def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible
     problem = Problem("pair", np.zeros(2), np.ones(2), 0, 2, values)
     found = solve("SHADE", problem, 100, [1])[0]
     assert (found.snapshot_nu, found.snapshot_feasible) == (1.5e-4, False)
-    assert not Record.of(found, problem, 0.0).snapshot_feasible
+    assert not RunRecord.of(found, problem, 100, 0.0).snapshot_feasible
 
 
 @pytest.mark.parametrize("method", ["SHADE", "CMA-ES", "COBYQA"])
@@ -72,19 +94,17 @@ def test_the_best_survivor_is_feasible_where_its_own_values_say_so(method):
     assert found.snapshot_feasible == bool(ev.feasible)
 
 
-def test_long_traces_are_thinned_to_a_hundred_points_with_both_ends():
-    trace = {"nfev": np.arange(1, 2501), "score": np.linspace(9.0, 1.0, 2500), "eps": np.ones((2500, 3))}
-    kept = sampled(trace, 2500)
-    assert len(kept["nfev"]) == 101
-    assert (kept["nfev"][0], kept["nfev"][-1]) == (1, 2500)
-    assert kept["eps"].shape == (101,)
+def test_actions_are_thinned_to_a_hundred_generations_with_both_ends():
+    counts, actions = read_actions(sample_actions({"nfev": np.arange(1, 2501), "action": np.ones(2500)}, 2500))
+    assert len(counts) == len(actions) == 101
+    assert (counts[0], counts[-1]) == (1, 2500)
 
 
 def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignored(tmp_path):
     with Store.campaign(tmp_path) as store:
         store.add([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
         store.add([(run(1), record(1, f=-1.0))])
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         found = dict(store.records())
     assert set(found) == {run(0), run(1)}
     assert found[run(0)] == record(0)
@@ -121,7 +141,7 @@ def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
         store._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match=r"disk is full.*give the same command"):
             store.add([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         assert store.done() == {run(0)}
 
 
@@ -144,7 +164,7 @@ def test_results_of_another_version_are_not_mixed_but_can_be_read(tmp_path):
         store._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1.*another --out"):
         Store.campaign(tmp_path)
-    with Store(tmp_path) as store:
+    with Store.open(tmp_path) as store:
         assert store.count() == 0
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1"):  # the refusal let go of the folder
         Store.campaign(tmp_path)
@@ -154,10 +174,10 @@ def test_another_format_is_refused_for_reading_too(tmp_path):
     with Store.campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
     with pytest.raises(InvalidInput, match="format 99"):
-        Store(tmp_path)
+        Store.open(tmp_path)
 
 
-@pytest.mark.parametrize("way", [Store, Store.campaign])
+@pytest.mark.parametrize("way", [Store.open, Store.campaign])
 def test_a_file_that_is_no_store_is_named_and_left_alone(tmp_path, way):
     (tmp_path / STORE).write_bytes(b"hello, this is no database at all")
     with pytest.raises(DamagedFile, match="is not a results file of meco"):
@@ -175,14 +195,14 @@ def test_another_database_is_not_taken_for_a_store(tmp_path):
 def test_a_store_whose_making_was_cut_short_is_made_anew(tmp_path):
     (tmp_path / STORE).write_bytes(b"")
     with pytest.raises(InvalidInput, match="holds no results yet"):
-        Store(tmp_path)
+        Store.open(tmp_path)
     with Store.campaign(tmp_path) as store:
         assert store.count() == 0
 
 
 def test_a_folder_without_results_says_what_makes_them(tmp_path):
     with pytest.raises(InvalidInput, match="meco reproduce or bench"):
-        Store(tmp_path)
+        Store.open(tmp_path)
 
 
 def test_foreign_files_are_ignored_and_a_lock_left_behind_never_blocks(tmp_path):
@@ -230,7 +250,7 @@ def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
         with Store.campaign(tmp_path / part) as store:
             for where, what in order:
                 store.add([(where, replace(what, seconds=float(len(digests))))])
-            digests.append(store.digest())
+            digests.append(store.contents().digest)
     assert digests[0] == digests[1]
 
 
@@ -250,7 +270,7 @@ def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
 @pytest.mark.parametrize("name", ["meco", "format"])
 @pytest.mark.parametrize("value", [b"\xff\x00", b""])
 def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
-    with Store(tmp_path, create=True) as store:
+    with Store.campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
     with pytest.raises((DamagedFile, InvalidInput), match=r"is damaged|format"):
         read_results(tmp_path)
@@ -260,4 +280,4 @@ def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
 def test_a_pipe_in_the_place_of_a_store_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "results.sqlite")
     with pytest.raises(DamagedFile, match="no plain file"):
-        Store(tmp_path)
+        Store.open(tmp_path)

@@ -9,8 +9,6 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from tools import scale_page  # noqa: E402
-
 RESULTS = ROOT / "benchmarks" / "results"
 
 
@@ -27,9 +25,3 @@ def test_what_is_kept_are_ratios_with_machine_and_commit():
     kept = json.loads((RESULTS / "bench.json").read_text())
     assert set(kept["machine"]) == {"commit", "cpu", "python", "numpy"}
     assert all("/" in name and ratio > 0 for name, ratio in kept["ratios"].items())
-
-
-def test_the_page_of_growth_is_what_was_measured():
-    page = scale_page.PAGE.read_text(encoding="utf-8")
-    kept = json.loads(scale_page.KEPT.read_text(encoding="utf-8"))
-    assert scale_page.renewed(page, kept) == page, "run: python -m tools.scale_page"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.run.compact import read_compact, write_compact
-from meco.experiments.run.folder import COMPACT
-from meco.experiments.run.record import Record
-from meco.experiments.run.results import Results
+from meco.experiments.run.contents import StoreContents
+from meco.experiments.run.folder import PACKED
+from meco.experiments.run.run_record import RunRecord
+from meco.experiments.run.store import read_results, write_packed
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
@@ -29,20 +29,20 @@ def folder(path: Path, digest: str, options: str | None = None) -> str:
     """A folder with a run of each contender, that of MeCO-TR with a policy or under other options."""
     plan = replace(PLAN, pins={"meco-tr": digest})
     runs = {
-        run._replace(options=options) if options and run.method == "MeCO-TR" else run: Record(
+        run._replace(options=options) if options and run.method == "MeCO-TR" else run: RunRecord(
             run.seed, 1.0, 0.0, True, 1.0, 1.0, 0.0, True, 1.0, 2.0, None, 20, 0, digest, b"", b""
         )
         for _, run in plan.wanted()
     }
     path.mkdir()
-    write_compact(Results("0.2.0", runs, experiments=[plan]), path / COMPACT)
+    write_packed(StoreContents("0.2.0", runs, experiments=[plan]), path / PACKED)
     return str(path)
 
 
 def joined(*words: str) -> dict[tuple[str, str], str]:
     """What the joined file has, and from which folder: (method, options) -> digest of the folder's policy."""
     join_results.main(words)
-    runs = read_compact(Path(words[0]) / COMPACT).runs
+    runs = read_results(words[0]).runs
     return {(run.method, run.options): record.notes for run, record in runs.items()}
 
 
@@ -51,7 +51,7 @@ def test_earlier_runs_of_a_method_are_dropped_and_later_ones_stay(tmp_path, caps
     found = joined(old, new, "--without", "meco-tr")
     assert found == {("SHADE", "{}"): "22222222", ("MeCO-TR", '{"policy":"meco-tr@22222222"}'): "22222222"}
     assert "left out: 1 earlier runs of MeCO-TR" in capsys.readouterr().out
-    plan = next(e for e in read_compact(Path(old) / COMPACT).experiments if e.name == "small")
+    plan = next(e for e in read_results(old).experiments if e.name == "small")
     assert [c.label for c in plan.contenders] == ["SHADE", "MeCO-TR"]
     assert plan.pins["meco-tr"] == "22222222"
 
@@ -65,8 +65,8 @@ def test_a_policy_without_a_file_needs_no_digest(tmp_path, options):
 def test_a_run_that_names_no_policy_is_joined_only_when_told_with_which_it_was_made(tmp_path, capsys, options):
     old = folder(tmp_path / "old", "11111111", options)
     (tmp_path / "again").mkdir()
-    again = tmp_path / "again" / COMPACT
-    again.write_bytes((Path(old) / COMPACT).read_bytes())
+    again = tmp_path / "again" / PACKED
+    again.write_bytes((Path(old) / PACKED).read_bytes())
     assert list(joined(old)) == [("SHADE", "{}")]
     assert "left out: 1 runs of MeCO-TR that name no policy" in capsys.readouterr().out
     told = joined(str(again.parent), "--policy-of-unnamed", "33333333")

@@ -18,7 +18,6 @@ from meco.blackbox.search import make_search
 from meco.core.capabilities import Convergence, offered
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
-from meco.core.loop import Loop
 from meco.signals import interrupting, noted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from meco.process_pool import use_one_thread
 
     use_one_thread()
-    from meco.experiments.run.campaign import add_options
+    from meco.commands.campaign import add_options
 
     parser.add_argument("--suite", help="cec2017, realworld, rwco, uav or toy")
     parser.add_argument(
@@ -27,8 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from meco.commands.campaign import carry_out, check
     from meco.experiments.plan.comparison import comparison, folder_name
-    from meco.experiments.run.campaign import carry_out, check
 
     check(args)
     experiment = comparison(

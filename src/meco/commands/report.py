@@ -13,16 +13,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--page-only", action="store_true", help="report.html alone, without tables and figures as files"
     )
-    parser.add_argument("--pack", action="store_true", help="also write runs.npz.xz: all of it in little room")
+    parser.add_argument("--pack", action="store_true", help="also write runs.sqlite.xz: all of it in little room")
 
 
 def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
     from meco.experiments.report.report import write_report
-    from meco.experiments.run.compact import write_compact
-    from meco.experiments.run.folder import COMPACT
-    from meco.experiments.run.store import Store, read_results
+    from meco.experiments.run.folder import PACKED
+    from meco.experiments.run.store import Store, read_results, write_packed
     from meco.files.names import visible
 
     if args.merge:
@@ -30,8 +29,7 @@ def run(args: argparse.Namespace) -> int:
             for other in args.merge:
                 print(f"{store.merge(read_results(other))} new runs from {other}")
     if args.pack:
-        with Store(args.folder) as store:
-            print(f"wrote {write_compact(store.results(), Path(args.folder) / COMPACT)}")
+        print(f"wrote {write_packed(read_results(args.folder), Path(args.folder) / PACKED)}")
     for line in write_report(args.folder, page_only=args.page_only).lines:
         print(visible(line))  # names of experiments and methods may be a stranger's
     return 0

@@ -86,9 +86,9 @@ def follower(folder: Path) -> Follower:
         from meco.commands.watched import seen
 
         return Follower(folder, seen)
-    from meco.experiments.run.folder import COMPACT, has_store
+    from meco.experiments.run.folder import PACKED, has_store
 
-    if has_store(folder) or (folder / COMPACT).exists():
+    if has_store(folder) or (folder / PACKED).exists():
         from meco.commands.watched_campaign import seen_campaign
 
         return Follower(folder, seen_campaign)

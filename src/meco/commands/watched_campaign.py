@@ -11,9 +11,9 @@ import numpy as np
 
 from meco.experiments.plan.experiment import Experiment, Run
 from meco.experiments.report import stats
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
+from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.folder import STORE
-from meco.experiments.run.results import Results
 from meco.experiments.run.store import read_results
 
 REASONS = 5  # failures told in words
@@ -35,7 +35,7 @@ def seen_campaign(folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _left(results: Results, wanted: list[Run]) -> float | None:
+def _left(results: StoreContents, wanted: list[Run]) -> float | None:
     """Seconds that the missing runs take, by what the finished ones of their method took, on the workers there are."""
     took: dict[str, list[float]] = {}
     for run, record in results.runs.items():
@@ -55,9 +55,9 @@ def _quiet(folder: Path) -> float | None:
     return max(0.0, time.time() - store.stat().st_mtime) if store.exists() else None
 
 
-def _experiment(results: Results, experiment: Experiment, dim: int | None) -> dict[str, Any]:
+def _experiment(results: StoreContents, experiment: Experiment, dim: int | None) -> dict[str, Any]:
     """Each contender at each problem: runs made, and how they stand among the problems that all have begun."""
-    found = ResultSet.of(results, experiment, dim)
+    found = RunArrays.of(results, experiment, dim)
     cases = list(dict.fromkeys(experiment.cases(dim)))
     place = {label: m for m, label in enumerate(found.labels)}
     rank = _ranks(found)
@@ -79,7 +79,7 @@ def _experiment(results: Results, experiment: Experiment, dim: int | None) -> di
     }  # fmt: skip
 
 
-def _ranks(found: ResultSet) -> dict[int, float]:
+def _ranks(found: RunArrays) -> dict[int, float]:
     """Mean rank of each contender, feasibility first, over the problems that every contender has begun."""
     if not found.records:
         return {}

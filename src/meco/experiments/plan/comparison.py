@@ -9,12 +9,13 @@ from pathlib import Path
 from meco.errors import InvalidInput, UnknownName
 from meco.experiments.plan.experiment import Contender, Experiment, load_problem
 from meco.experiments.plan.own import load_user_problem
+from meco.methods import DEFAULT
 from meco.problems.suite import SUITES, find
 
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
 INSTANCE = "paper"
-DEFAULT = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")
-FOR_OWN = ("MeCO-TR", "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own: which method to use?
+ON_SUITES = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")  # methods compared unless others are named
+ON_OWN = (DEFAULT, "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own: which method to use?
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
 
 
@@ -45,7 +46,7 @@ def comparison(
         raise InvalidInput("nothing to compare on: give --suite (e.g. cec2017) or --problem (e.g. C01 or file.py:name)")
     if budget is not None and budget < 1:
         raise InvalidInput(f"--budget must be at least 1 evaluation; got {budget}")
-    chosen = tuple(Contender.parse(m) for m in methods or (DEFAULT if names else FOR_OWN))
+    chosen = tuple(Contender.parse(m) for m in methods or (ON_SUITES if names else ON_OWN))
     every = (*dict.fromkeys(names), *files)
     views = ("choice", *VIEWS) if len(every) == 1 or not names else VIEWS
     made = Experiment(

@@ -9,9 +9,11 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from meco.errors import InvalidInput, MecoError, UnknownName
-from meco.experiments.plan.forms import read_case, read_plan, read_run
+from meco.experiments.plan.forms import read_plan, read_run
 from meco.experiments.plan.own import load_user_problem
 from meco.files.modules import file_digest, names_a_file, split
+from meco.mdp.methods import DEFAULT_POLICY
+from meco.mdp.model_search import DEFAULT_SEARCH_POLICY
 from meco.methods import METHODS
 from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
@@ -19,7 +21,7 @@ from meco.registry import short
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
-SHIPPED = {"MeCO": "meco-10d", "MeCO-TR": "meco-tr"}  # policies of methods, unless another is named
+POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
 
 
 class TestCase(NamedTuple):
@@ -29,11 +31,6 @@ class TestCase(NamedTuple):
     dim: int
     instance: str
     budget: int
-
-    @classmethod
-    def checked(cls, fields: Any) -> TestCase:
-        """A case from a file that others may have made."""
-        return cls(*read_case(fields))
 
 
 class Run(NamedTuple):
@@ -52,7 +49,7 @@ class Run(NamedTuple):
     def from_json(cls, text: str) -> Run:
         """Back from to_json()."""
         method, options, case, seed = read_run(text)
-        return cls(method, options, TestCase.checked(case), seed)
+        return cls(method, options, TestCase(*case), seed)
 
 
 @dataclass(frozen=True)
@@ -71,8 +68,8 @@ class Contender:
     def filled(self, case: TestCase, pins: Mapping[str, str] | None = None) -> str:
         """The options at a case, as the JSON that names a run; a policy is named with its pin."""
         given = {k: _fill(v, case) for k, v in sorted(self.options.items())}
-        policy = str(given.get("policy"))
-        if pins and policy in pins:
+        policy = given.get("policy")
+        if pins and isinstance(policy, str) and policy in pins:  # constants have no digest
             given["policy"] = f"{policy}@{pins[policy]}"
         return json.dumps(given, separators=(",", ":"))
 
@@ -91,8 +88,8 @@ class Contender:
     @classmethod
     def of(cls, method: str, variant: str = "", **options: Any) -> Contender:
         """A method as the tables name it; one that is steered says by which policy."""
-        if method in SHIPPED:
-            options.setdefault("policy", SHIPPED[method])
+        if method in POLICIES:
+            options.setdefault("policy", POLICIES[method])
         name = short(method)
         return cls(f"{name}:{variant}" if variant else name, method, options)
 
@@ -172,7 +169,7 @@ class Experiment:
         A report finds the runs by these digests, without the policies and files themselves.
         """
         now = replace(self, versions={name: _version(path, name) for name, path in self.files.items()})
-        steered, cases = [c for c in self.contenders if "policy" in c.options], now.cases()
+        steered, cases = [c for c in self.contenders if isinstance(c.options.get("policy"), str)], now.cases()
         names = {json.loads(c.filled(p))["policy"] for c in steered for p in cases}
         found = {name: policy_digest(name) for name in sorted(names)}
         return replace(now, pins={name: digest for name, digest in found.items() if digest})

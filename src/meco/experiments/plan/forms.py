@@ -1,4 +1,4 @@
-"""What plans and runs look like in a store or archive, which others may have made."""
+"""What plans and runs look like in a store, which others may have made."""
 
 from __future__ import annotations
 
@@ -23,17 +23,12 @@ SESSION = {
 MOST_RUNS = 10_000_000
 
 
-def read_case(fields: Any) -> list[Any]:
-    """The four fields of a test case."""
-    return _fields(fields, CASE, "a test case")
-
-
 def read_run(text: Any) -> list[Any]:
-    """The four fields of a run's name."""
+    """The four fields of a run's name, of which the third are the four of its test case."""
     where = f"run {text!r:.80}"
     fields = _fields(parse_json(text, where) if isinstance(text, (str, bytes)) else None, RUN, where)
     check(parse_json(fields[1], where), {str: object}, f"options of {where}")
-    return fields
+    return [*fields[:2], _fields(fields[2], CASE, f"test case of {where}"), fields[3]]
 
 
 def read_plan(text: Any) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from meco.experiments.plan.experiment import Contender, Experiment
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
 from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS
+from meco.rules import GRID
 
 MODELS = ("TR", "TR-ES", "MeCO-TR")
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
@@ -65,6 +68,32 @@ def _steering(dim: int) -> Experiment:
     )
 
 
+def _held_actions() -> tuple[Contender, ...]:
+    """MeCO with each of its eleven actions held for the whole run, beside the policy and rules without relaxation."""
+    held = (Contender(f"action {a:g}", "MeCO", {"policy": {"epsilon": float(a)}}) for a in GRID)
+    return (*_named(("MeCO", "SHADE", "SHADE-FR")), *held)
+
+
+def _variants() -> tuple[Contender, ...]:
+    """Baselines under settings that their papers leave open."""
+    changed: dict[str, dict[str, dict[str, Any]]] = {
+        "C2oDE": {"population 40": {"pop_size": 40}},
+        "BP-epsMAg-ES": {
+            "differences not charged": {"charge_jacobian": False},
+            "population 15": {"pop_size": 15},
+            "both": {"pop_size": 15, "charge_jacobian": False},
+        },
+        "CMA-ES": {
+            **{f"first step {sigma:g}": {"sigma0": sigma} for sigma in (0.2, 0.1, 0.05)},
+            "population 25": {"pop_size": 25},
+        },
+    }
+    return (
+        *_named(tuple(changed)),
+        *(Contender(f"{m}, {what}", m, options) for m, of in changed.items() for what, options in of.items()),
+    )
+
+
 def _at_budget(per_variable: int) -> Experiment:
     name = f"budgets-{per_variable}"
     return Experiment(
@@ -83,6 +112,52 @@ def _at_budget(per_variable: int) -> Experiment:
 FURTHER = {
     **{f"cec2017-{dim}d": _in_dimension(dim) for dim in (10, 30)},
     **{f"steering-{dim}d": _steering(dim) for dim in (10, 30, 50)},
+    "steering-families": Experiment(
+        "steering-families",
+        "What steering the model engine is worth, generated problems",
+        _steered(),
+        _confirm_problems(),
+        dims=(10,),
+        runs=5,
+        about="The contenders of steering-10d on families that the policy was neither trained nor chosen on.",
+        views=("ranks", "critical", "pairs", "feasibility"),
+        quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
+        focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+    ),
+    "unseen": Experiment(
+        "unseen",
+        "CEC2017, an instance that nothing was tuned on",
+        _named((*MODELS, *MODELLERS, "MA-ES", "CMA-ES-native")),
+        CEC_NAMES,
+        dims=(10, 30),
+        instance="9",
+        runs=5,
+        about="Shifts and rotations of instance 9; 7 and 8 were looked at while the model engine was made.",
+        views=("ranks", "critical", "feasibility"),
+        focus=MODELS,
+    ),
+    "constants": Experiment(
+        "constants",
+        "How much a relaxation can bring: every action held for the whole run, D = 50",
+        _held_actions(),
+        CEC_NAMES,
+        dims=(50,),
+        runs=5,
+        about="The best action of each problem, read with hindsight, bounds what a policy of MeCO on SHADE can gain.",
+        views=("ranks", "values", "feasibility"),
+        focus=("MeCO", "SHADE", "SHADE-FR"),
+    ),
+    "variants": Experiment(
+        "variants",
+        "Baselines under settings that the paper leaves open, D = 50",
+        _variants(),
+        CEC_NAMES,
+        dims=(50,),
+        runs=5,
+        about="Which small change moves a baseline towards its printed column.",
+        views=("ranks", "values"),
+        printed="table1",
+    ),
     "rwco": Experiment(
         "rwco",
         "Real-world problems up to 30 variables",

@@ -10,9 +10,9 @@ from meco.errors import MissingExtra
 from meco.experiments.report import stats
 from meco.experiments.report.curves import banded
 from meco.experiments.report.figures import dashes, in_front, legend, series
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.report.tables import at, p_text, stem
-from meco.experiments.run.checkpoints import SHARES
+from meco.experiments.run.curve import SHARES
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Mark, Panel
 from meco.figures.table import Cell, Column, Table, mark_best, number
@@ -39,7 +39,7 @@ class Standing(NamedTuple):
         return -self.feasible / max(self.runs, 1), self.median, self.violation
 
 
-def standings(results: ResultSet, j: int) -> list[tuple[int, Standing]]:
+def standings(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
     """Every contender on a problem with its place among the contenders, best first."""
     there = results.there[:, j]
     feasible = np.nan_to_num(results.numbers("feasible")[:, j]).astype(bool)
@@ -66,7 +66,7 @@ def _middle(values: np.ndarray) -> float:
     return float((low + high) / 2) if np.isfinite(high) else float(high)
 
 
-def choice_items(results: ResultSet) -> list[Table | Figure]:
+def choice_items(results: RunArrays) -> list[Table | Figure]:
     """A table and a figure for each problem."""
     made: list[Table | Figure] = []
     for j in range(results.shape[1]):
@@ -74,11 +74,11 @@ def choice_items(results: ResultSet) -> list[Table | Figure]:
     return made
 
 
-def _name(results: ResultSet, j: int, what: str) -> str:
+def _name(results: RunArrays, j: int, what: str) -> str:
     return stem(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
 
 
-def standing_table(results: ResultSet, j: int) -> Table:
+def standing_table(results: RunArrays, j: int) -> Table:
     """f, feasible runs, how soon and how long, a row for each method, best first."""
     found = [one for _, one in standings(results, j)]
     marks = mark_best([one.median if np.isfinite(one.median) else np.nan for one in found])
@@ -108,7 +108,7 @@ def standing_table(results: ResultSet, j: int) -> Table:
     return Table(_name(results, j, "choice"), title, columns, rows, advice(results, j))
 
 
-def best_feasible_figure(results: ResultSet, j: int) -> Figure:
+def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     """Best feasible f over the evaluations: median and quartiles of the runs, from where most runs are feasible."""
     case, tint, dash, x = results.cases[j], series(results), dashes(results), SHARES * results.cases[j].budget
     f = results.curves["f"][:, j]  # [M, R, T], nan before a point is feasible
@@ -138,7 +138,7 @@ def _shown(value: float) -> str:
 # -- the sentence ----------------------------------------------------------------------------
 
 
-def advice(results: ResultSet, j: int) -> str:
+def advice(results: RunArrays, j: int) -> str:
     """Which method to use on a problem, and how sure that is."""
     found, case = standings(results, j), results.cases[j]
     if not found:
@@ -164,7 +164,7 @@ def _told(one: Standing) -> str:
     return f"feasible in {one.feasible} of {one.runs} runs{median}"
 
 
-def _sure(results: ResultSet, j: int, first: int, second: int) -> str:
+def _sure(results: RunArrays, j: int, first: int, second: int) -> str:
     """Whether chance can explain that one method is ahead of the next."""
     order = results.order("first")[:, j]
     if min(np.sum(~np.isnan(order[m])) for m in (first, second)) < FEW:

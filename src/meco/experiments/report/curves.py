@@ -6,15 +6,15 @@ import numpy as np
 
 from meco.experiments.report import stats
 from meco.experiments.report.figures import dashes, in_front, legend, series
-from meco.experiments.report.result_set import METRICS, ResultSet
+from meco.experiments.report.run_arrays import METRICS, RunArrays
 from meco.experiments.report.tables import at, stem
-from meco.experiments.run.checkpoints import SHARES
+from meco.experiments.run.curve import SHARES
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Band, Line, Mark, Panel
 from meco.figures.table import Cell, Column, Table, fixed, number
 
 
-def progress_figure(results: ResultSet) -> Figure:
+def progress_figure(results: RunArrays) -> Figure:
     """Mean over problems of the gap still open in f+ν, and of the violation left, over the evaluations."""
     gap = stats.mean_of(stats.mean_of(results.open_gap(), 2), 1)  # [M, T]
     left = stats.mean_of(stats.mean_of(_violation_left(results), 2), 1)
@@ -44,7 +44,7 @@ def progress_figure(results: ResultSet) -> Figure:
     return Figure(stem(results, "progress"), title, panels, caption, legend(results), numbers)
 
 
-def _violation_left(results: ResultSet) -> np.ndarray:
+def _violation_left(results: RunArrays) -> np.ndarray:
     """Violation of the feasibility-first best, 0 when feasible, against its mean first value: [M, P, R, T]."""
     nu = results.curves["nu"]
     started = ~np.isnan(nu)
@@ -53,7 +53,7 @@ def _violation_left(results: ResultSet) -> np.ndarray:
     return nu / np.where(scale > 0, scale, 1.0)[:, None, None]
 
 
-def _lines(results: ResultSet, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
+def _lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
     tint, dash = series(results), dashes(results)
     return [
         Line(x, np.maximum(values[m], floor), tint[m], results.labels[m], 2.2 if tint[m] != MUTED else 1.1, dash[m])
@@ -61,7 +61,7 @@ def _lines(results: ResultSet, x: np.ndarray, values: np.ndarray, floor: float =
     ]
 
 
-def ecdf_figure(results: ResultSet) -> Figure:
+def ecdf_figure(results: RunArrays) -> Figure:
     """Share of targets reached by each evaluation count, under both metrics."""
     reached = {"score": stats.ecdf(results.open_gap()), "first": _feasible_ecdf(results)}
     percent = 100 * SHARES
@@ -86,7 +86,7 @@ def ecdf_figure(results: ResultSet) -> Figure:
     )
 
 
-def _feasible_ecdf(results: ResultSet) -> np.ndarray:
+def _feasible_ecdf(results: RunArrays) -> np.ndarray:
     """Targets in violation for every problem, and in f for those where any run was feasible: [M, T]."""
     left = _violation_left(results)
     f = results.curves["f"]
@@ -102,7 +102,7 @@ def _feasible_ecdf(results: ResultSet) -> np.ndarray:
     return np.average(np.stack(parts), axis=0, weights=weights)
 
 
-def convergence_figures(results: ResultSet) -> list[Figure]:
+def convergence_figures(results: RunArrays) -> list[Figure]:
     """Each problem by itself: medians with the quartiles as bands, for the contenders brought out."""
     tint, dash = series(results), dashes(results)
     shown = [m for m in in_front(results) if tint[m] != MUTED]
@@ -131,7 +131,7 @@ def convergence_figures(results: ResultSet) -> list[Figure]:
     return made
 
 
-def _at_the_end(results: ResultSet, j: int, metric: str, shown: list[int]) -> Table:
+def _at_the_end(results: RunArrays, j: int, metric: str, shown: list[int]) -> Table:
     """What the contenders of a panel have reached at the end of a problem."""
     order = sorted(shown, key=lambda m: float(stats.mean_of(results.order(metric)[m, j], 0)))
     rows = []

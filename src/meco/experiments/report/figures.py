@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.experiments.report import stats
-from meco.experiments.report.result_set import METRICS, ResultSet
+from meco.experiments.report.run_arrays import METRICS, RunArrays
 from meco.experiments.report.tables import at, p_text, stem
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, SLOTS, Axis, Box, Dot, Key, Mark, Panel, Segment, Words
@@ -26,7 +26,7 @@ class Palette:
     def __init__(self) -> None:
         self._kept = {label: slot for slot, label in enumerate(USUAL)}
 
-    def slots(self, sets: Sequence[ResultSet]) -> dict[str, int]:
+    def slots(self, sets: Sequence[RunArrays]) -> dict[str, int]:
         """The experiment's own focus first, then whoever does best on f+ν, as far as the colours go."""
         labels = list(dict.fromkeys(label for s in sets for label in s.labels))
         places: dict[str, list[float]] = {label: [] for label in labels}
@@ -45,18 +45,18 @@ class Palette:
         return found
 
 
-def series(results: ResultSet) -> list[int]:
+def series(results: RunArrays) -> list[int]:
     """The colour slot of every contender; MUTED for those that stay in the background."""
     return [results.slots.get(label, MUTED) for label in results.labels]
 
 
-def dashes(results: ResultSet) -> list[str]:
+def dashes(results: RunArrays) -> list[str]:
     """How the lines of every contender are broken: by the family of its method."""
     known = {c.method: METHODS[c.method].family if c.method in METHODS else "" for c in results.contenders}
     return [DASHES.get(known[c.method], "") for c in results.contenders]
 
 
-def legend(results: ResultSet) -> list[Key]:
+def legend(results: RunArrays) -> list[Key]:
     """Brought-out contenders by name, and one entry for the others."""
     keys = [Key(*one) for one in zip(results.labels, series(results), dashes(results))]
     rest = any(key.series == MUTED for key in keys)
@@ -64,7 +64,7 @@ def legend(results: ResultSet) -> list[Key]:
     return shown + ([Key("others", MUTED)] if rest else [])
 
 
-def in_front(results: ResultSet) -> list[int]:
+def in_front(results: RunArrays) -> list[int]:
     """Contenders in drawing order: the ones brought out last, on top."""
     tint = series(results)
     return sorted(range(len(tint)), key=lambda m: (tint[m] != MUTED, -tint[m]))
@@ -73,7 +73,7 @@ def in_front(results: ResultSet) -> list[int]:
 # -- ranks -----------------------------------------------------------------------------------
 
 
-def critical_figure(results: ResultSet) -> Figure | None:
+def critical_figure(results: RunArrays) -> Figure | None:
     """Critical-difference diagrams: methods joined by a bar do not differ (Nemenyi, 0.05)."""
     if results.complete.sum() < 3 or results.shape[1] < 2:
         return None
@@ -136,7 +136,7 @@ def _ladder(average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wid
 # -- distributions ---------------------------------------------------------------------------
 
 
-def performance_figure(results: ResultSet) -> Figure:
+def performance_figure(results: RunArrays) -> Figure:
     """The paper's UAV boxplot: normalised performance of every run, and its feasibility-first counterpart."""
     share = {"score": stats.performance(results.score), "first": np.empty(0)}
     order = results.order("first")
@@ -183,7 +183,7 @@ def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> Box:
     return Box(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
 
 
-def relative_figure(sets: Sequence[ResultSet]) -> Figure:
+def relative_figure(sets: Sequence[RunArrays]) -> Figure:
     """Mean normalised performance at the end with bootstrap intervals, one row of panels per dimension."""
     panels, rows = [], []
     for results in sets:
@@ -203,7 +203,7 @@ def relative_figure(sets: Sequence[ResultSet]) -> Figure:
     return Figure(f"{name}-relative", "Normalised performance at the end", panels, caption, (), numbers)
 
 
-def _dots(results: ResultSet, values: np.ndarray, title: str) -> Panel:
+def _dots(results: RunArrays, values: np.ndarray, title: str) -> Panel:
     """The mean over problems [M, P] of every contender, best at the top."""
     order = np.argsort(np.nan_to_num(values.mean(axis=1), nan=-np.inf))
     marks: list[Mark] = []
@@ -216,7 +216,7 @@ def _dots(results: ResultSet, values: np.ndarray, title: str) -> Panel:
     return Panel(title, marks, Axis("higher is better"), y, (460, 56 + 20 * len(order)))
 
 
-def final_performance(results: ResultSet, metric: str) -> np.ndarray:
+def final_performance(results: RunArrays, metric: str) -> np.ndarray:
     """One minus the gap still open at the end, or one minus the mean place of the runs: [M, P]."""
     if metric == "first":
         return 1.0 - stats.pooled_ranks(results.order("first"))

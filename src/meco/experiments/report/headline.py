@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.experiments.report import choice, stats
 from meco.experiments.report.figures import series
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Dot, Panel
 from meco.figures.table import Cell, Column, Table, fixed
@@ -25,7 +25,7 @@ class Headline(NamedTuple):
     figure: Figure
 
 
-def headline(sets: Sequence[ResultSet]) -> Headline | None:
+def headline(sets: Sequence[RunArrays]) -> Headline | None:
     """Of the first results with several methods: which one to use on a problem, or who stands where over many."""
     for results in sets:
         if results.records and results.shape[0] > 1:
@@ -37,7 +37,7 @@ def headline(sets: Sequence[ResultSet]) -> Headline | None:
     return None
 
 
-def _ranked(results: ResultSet) -> Headline:
+def _ranked(results: RunArrays) -> Headline:
     """Average ranks, feasibility first, with their intervals."""
     table = results.rank_table("first")
     kept = np.flatnonzero(results.complete)
@@ -61,7 +61,7 @@ def _ranked(results: ResultSet) -> Headline:
     return Headline(_sentence(results, order, mean, rate), Figure("headline", title, [panel], caption, (), numbers))
 
 
-def _sentence(results: ResultSet, order: np.ndarray, mean: dict[int, float], rate: np.ndarray) -> str:
+def _sentence(results: RunArrays, order: np.ndarray, mean: dict[int, float], rate: np.ndarray) -> str:
     def told(m: int) -> str:
         return f"{results.labels[m]} (average rank {mean[m]:.1f}, feasible in {100 * rate[m]:.0f} % of its runs)"
 

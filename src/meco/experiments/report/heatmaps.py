@@ -8,14 +8,14 @@ import numpy as np
 
 from meco.experiments.report import stats
 from meco.experiments.report.figures import final_performance
-from meco.experiments.report.result_set import METRICS, ResultSet
+from meco.experiments.report.run_arrays import METRICS, RunArrays
 from meco.experiments.report.tables import at, stem
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Line, Mark, Panel, Tile
 from meco.figures.table import Cell, Column, Table, fixed
 
 
-def heat_figure(sets: Sequence[ResultSet]) -> Figure:
+def heat_figure(sets: Sequence[RunArrays]) -> Figure:
     """Variants against dimensions: darker is better, under both metrics."""
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     panels, tables = [], []
@@ -50,7 +50,7 @@ def heat_figure(sets: Sequence[ResultSet]) -> Figure:
     return Figure(f"{name}-heat", "Action decoding against dimension", panels, caption, (), numbers)
 
 
-def feasibility_figure(results: ResultSet) -> Figure:
+def feasibility_figure(results: RunArrays) -> Figure:
     """Share of feasible runs of every contender on every problem."""
     feasible = stats.mean_of(results.numbers("feasible"), 2)
     order = np.argsort(np.nan_to_num(stats.mean_of(feasible, 1), nan=-1.0), kind="stable")
@@ -77,7 +77,7 @@ def feasibility_figure(results: ResultSet) -> Figure:
     return Figure(stem(results, "feasibility"), f"Feasible runs{at(results)}", [panel], caption, (), numbers)
 
 
-def action_figure(results: ResultSet) -> Figure:
+def action_figure(results: RunArrays) -> Figure:
     """Which actions are chosen over the run: shares of the eleven actions, and the mean."""
     panels, rows = [], []
     for m, label in enumerate(results.labels):

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from meco.experiments.report.headline import Headline, headline
-from meco.experiments.run.results import Results
+from meco.experiments.run.contents import StoreContents
 from meco.figures import svg
 from meco.figures.figure import COLOURS, MARKS, Figure
 from meco.figures.panel import MUTED, Panel
@@ -38,7 +38,7 @@ VERSIONS = {  # of a session's facts, where it has them
 }  # fmt: skip
 
 
-def compose(sections: Sequence[Section], results: Results) -> str:
+def compose(sections: Sequence[Section], results: StoreContents) -> str:
     """The whole page as text; nothing in it is fetched from anywhere."""
     top = headline([s for section in sections for s in section.sets])
     links = "".join(_link(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
@@ -196,7 +196,7 @@ def _anchor(figure: Figure, panel: Panel) -> str:
 # -- what was run ----------------------------------------------------------------------------
 
 
-def _provenance(sections: Sequence[Section], results: Results) -> str:
+def _provenance(sections: Sequence[Section], results: StoreContents) -> str:
     columns = [
         Column(c, left=True)
         for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")

@@ -11,9 +11,9 @@ from meco.errors import MissingExtra, load_extra
 from meco.experiments.plan.experiment import Experiment
 from meco.experiments.plan.paper import PAPER
 from meco.experiments.report import choice, curves, figures, heatmaps, page, tables, trajectories
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
+from meco.experiments.run.contents import StoreContents
 from meco.experiments.run.folder import StoreError, write_whole
-from meco.experiments.run.results import Results
 from meco.experiments.run.store import read_results
 from meco.figures.figure import Figure
 from meco.figures.table import Table, to_csv, to_latex, to_markdown
@@ -21,7 +21,7 @@ from meco.files.names import safe_name
 
 Item = Table | Figure
 
-EACH: dict[str, Callable[[ResultSet], list[Item | None]]] = {  # views of one dimension
+EACH: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # views of one dimension
     "choice": lambda s: [*choice.choice_items(s)],
     "critical": lambda s: [figures.critical_figure(s)],
     "values": lambda s: [*tables.value_tables(s)],
@@ -35,7 +35,7 @@ EACH: dict[str, Callable[[ResultSet], list[Item | None]]] = {  # views of one di
     "actions": lambda s: [heatmaps.action_figure(s)],
     "summary": lambda s: [tables.problem_table(s)],
 }
-TOGETHER: dict[str, Callable[[list[ResultSet]], list[Item | None]]] = {  # views of all dimensions
+TOGETHER: dict[str, Callable[[list[RunArrays]], list[Item | None]]] = {  # views of all dimensions
     "ranks": lambda s: [tables.rank_table(s[0]) if len(s) == 1 else tables.rank_overview(s)],
     "gain": lambda s: [tables.gain_table(s)],
     "heat": lambda s: [heatmaps.heat_figure(s)],
@@ -48,7 +48,7 @@ class Section:
     """An experiment as the page shows it."""
 
     experiment: Experiment
-    sets: list[ResultSet]
+    sets: list[RunArrays]
     items: list[Item] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)  # what cannot be shown here, and why
 
@@ -68,10 +68,9 @@ class Report:
 
 
 def write_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
-    """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the store or the compact file is enough."""
+    """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the packed store is enough."""
     results = read_results(folder)
-    palette = figures.Palette()
-    sections = [build(experiment, results, palette) for experiment in known_experiments(results)]
+    sections = _sections(results)
     target = Path(folder) / "report.html"
     write_whole(target, page.compose(sections, results))
     files, lines = [], [f"page: {target}"]
@@ -84,7 +83,18 @@ def write_report(folder: str | os.PathLike[str], page_only: bool = False) -> Rep
     return Report(target, files, lines + _headline(sections))
 
 
-def known_experiments(results: Results) -> list[Experiment]:
+def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write DIR/tables alone."""
+    items = [item for section in _sections(read_results(folder)) for item in section.items]
+    return _tables(items, _folder(Path(folder) / "tables"))
+
+
+def _sections(results: StoreContents) -> list[Section]:
+    palette = figures.Palette()
+    return [build(experiment, results, palette) for experiment in known_experiments(results)]
+
+
+def known_experiments(results: StoreContents) -> list[Experiment]:
     """The experiments of a folder; the paper's with their present texts and order."""
     found = []
     for stored in results.experiments:
@@ -101,9 +111,9 @@ def known_experiments(results: Results) -> list[Experiment]:
     return sorted(found, key=lambda e: place.get(e.name, len(place)))
 
 
-def build(experiment: Experiment, results: Results, palette: figures.Palette) -> Section:
+def build(experiment: Experiment, results: StoreContents, palette: figures.Palette) -> Section:
     """Every table and figure of an experiment."""
-    sets = [ResultSet.of(results, experiment, dim) for dim in experiment.dims]
+    sets = [RunArrays.of(results, experiment, dim) for dim in experiment.dims]
     slots = palette.slots(sets)
     section = Section(experiment, [replace(s, slots=slots) for s in sets])
     full = [s for s in section.sets if s.records]

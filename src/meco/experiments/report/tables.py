@@ -7,7 +7,7 @@ import numpy as np
 from meco.experiments.plan import printed
 from meco.experiments.plan.experiment import load_problem
 from meco.experiments.report import stats
-from meco.experiments.report.result_set import METRICS, ResultSet
+from meco.experiments.report.run_arrays import METRICS, RunArrays
 from meco.experiments.report.stats import Feasibility
 from meco.figures.table import Cell, Column, Table, fixed, mark_best, number
 from meco.files.names import safe_name
@@ -15,17 +15,17 @@ from meco.files.names import safe_name
 REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there
 
 
-def at(results: ResultSet) -> str:
+def at(results: RunArrays) -> str:
     """The dimension, as titles say it where an experiment has several."""
     return f", {results.dim}D" if len(results.experiment.dims) > 1 else ""
 
 
-def stem(results: ResultSet, what: str) -> str:
+def stem(results: RunArrays, what: str) -> str:
     """The file name of a table or figure."""
     return f"{results.experiment.name}-{what}" + (f"-{results.dim}d" if len(results.experiment.dims) > 1 else "")
 
 
-def peers(results: ResultSet) -> np.ndarray:
+def peers(results: RunArrays) -> np.ndarray:
     """Which contenders the paper does not print: [M]."""
     known = printed.average_ranks(results.experiment.printed)
     return np.array([bool(known) and label not in known for label in results.labels])
@@ -39,7 +39,7 @@ def p_text(p: float) -> str:
 # -- ranks -----------------------------------------------------------------------------------
 
 
-def rank_table(results: ResultSet) -> Table:
+def rank_table(results: RunArrays) -> Table:
     """Average ranks under both metrics, with intervals, and among the paper's methods beside its own."""
     known = printed.average_ranks(results.experiment.printed)
     theirs = np.array([label in known for label in results.labels])
@@ -76,7 +76,7 @@ def rank_table(results: ResultSet) -> Table:
     return Table(stem(results, "ranks"), f"Average ranks{at(results)}", columns, rows, caption)
 
 
-def _name(results: ResultSet, m: int) -> Cell:
+def _name(results: RunArrays, m: int) -> Cell:
     return Cell(results.labels[m], results.labels[m])
 
 
@@ -96,12 +96,12 @@ def _plain_rank(value: float, among: list[float]) -> Cell:
     return Cell("–" if np.isnan(value) else f"{value:.2f}", value, marks.get(round(value, 9), ""))
 
 
-def _rate(results: ResultSet, m: int) -> Cell:
+def _rate(results: RunArrays, m: int) -> Cell:
     share = float(stats.mean_of(results.numbers("feasible")[m].reshape(-1), 0))
     return Cell(f"{100 * share:.0f} %", share)
 
 
-def rank_overview(sets: list[ResultSet]) -> Table:
+def rank_overview(sets: list[RunArrays]) -> Table:
     """Average ranks under both metrics, dimension by dimension."""
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     columns = [Column("Method", head=True)]
@@ -121,12 +121,12 @@ def rank_overview(sets: list[ResultSet]) -> Table:
 # -- values ----------------------------------------------------------------------------------
 
 
-def value_tables(results: ResultSet) -> list[Table]:
+def value_tables(results: RunArrays) -> list[Table]:
     """Every contender on every problem, one table for each metric."""
     return [score_table(results), feasibility_table(results)]
 
 
-def score_table(results: ResultSet) -> Table:
+def score_table(results: RunArrays) -> Table:
     """Mean least f + nu, its deviation, the last population's, and the printed mean where there is one."""
     cells = printed.values("table1") if results.experiment.printed == "table1" else {}
     mean, final = stats.mean_of(results.score, 2), stats.mean_of(results.numbers("final_score"), 2)
@@ -162,7 +162,7 @@ def score_table(results: ResultSet) -> Table:
 
 
 def _better_than_printed(
-    results: ResultSet, mean: np.ndarray, cells: dict[tuple[str, str], printed.Printed]
+    results: RunArrays, mean: np.ndarray, cells: dict[tuple[str, str], printed.Printed]
 ) -> list[Cell]:
     """On how many problems the mean [M, P] of each contender lies below its own printed one."""
     row = [Cell("below printed", "")]
@@ -173,7 +173,7 @@ def _better_than_printed(
     return row
 
 
-def feasibility_table(results: ResultSet) -> Table:
+def feasibility_table(results: RunArrays) -> Table:
     """Mean f over feasible runs and how many were feasible; the mean violation where none was."""
     shown = printed.values("realworld") if results.experiment.printed == "realworld" else {}
     cells, populations = results.cells(), results.cells(snapshot=True)
@@ -206,7 +206,7 @@ def feasibility_table(results: ResultSet) -> Table:
     )
 
 
-def _columns(results: ResultSet) -> list[Column]:
+def _columns(results: RunArrays) -> list[Column]:
     return [
         Column("Problem", head=True),
         *(Column(label, peer=bool(p)) for label, p in zip(results.labels, peers(results))),
@@ -222,7 +222,7 @@ def _feasible_text(cell: Feasibility, runs: int, digits: int) -> tuple[str, list
     return number(cell.mean, digits), [("spread", f"± {number(cell.std)}{count}")]
 
 
-def _printed_ranks(results: ResultSet, problem: str, shown: dict) -> dict[str, str]:
+def _printed_ranks(results: RunArrays, problem: str, shown: dict) -> dict[str, str]:
     """best and second among the printed cells of a problem."""
     there = {label: shown[problem, label] for label in results.labels if (problem, label) in shown}
     cells = [Feasibility(float(c.mean is not None), c.mean or 0.0, 0.0, c.violation or 0.0) for c in there.values()]
@@ -232,13 +232,13 @@ def _printed_ranks(results: ResultSet, problem: str, shown: dict) -> dict[str, s
 # -- comparisons -----------------------------------------------------------------------------
 
 
-def pair_tables(results: ResultSet) -> list[Table]:
+def pair_tables(results: RunArrays) -> list[Table]:
     """Everyone against MeCO and against MeCO-TR, or against the first contender where neither is."""
     there = [name for name in REFERENCES if name in results.labels]
     return [pair_table(results, name) for name in there or results.labels[:1]]
 
 
-def pair_table(results: ResultSet, reference: str | None = None) -> Table:
+def pair_table(results: RunArrays, reference: str | None = None) -> Table:
     """Everyone against one contender, or the first: wins, ties, losses and corrected p-values, both metrics."""
     base = results.labels.index(reference) if reference else 0
     others = [m for m in range(len(results.labels)) if m != base and results.complete[m]]
@@ -274,7 +274,7 @@ def pair_table(results: ResultSet, reference: str | None = None) -> Table:
 # -- single experiments ----------------------------------------------------------------------
 
 
-def gain_table(sets: list[ResultSet]) -> Table:
+def gain_table(sets: list[RunArrays]) -> Table:
     """Mean relative reduction 1 - S_T / S_0 of each variant at each dimension, beside the printed one."""
     shown = printed.gains()
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
@@ -296,7 +296,7 @@ def gain_table(sets: list[ResultSet]) -> Table:
     return Table(f"{name}-gain", "Relative reduction of f+ν", columns, rows, caption)
 
 
-def _gain(results: ResultSet, m: int) -> tuple[float, float]:
+def _gain(results: RunArrays, m: int) -> tuple[float, float]:
     """Over all evaluated points, and over the last population."""
     first = results.numbers("first_score")[m]
     out = []
@@ -307,7 +307,7 @@ def _gain(results: ResultSet, m: int) -> tuple[float, float]:
     return out[0], out[1]
 
 
-def problem_table(results: ResultSet) -> Table:
+def problem_table(results: RunArrays) -> Table:
     """The problems: size, constraints, best known values, and the best feasible one found here."""
     shown = printed.engineering_problems()
     feasible = np.nan_to_num(results.numbers("feasible")).astype(bool)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meco.experiments.report.figures import legend, series
-from meco.experiments.report.result_set import ResultSet
+from meco.experiments.report.run_arrays import RunArrays
 from meco.experiments.report.tables import stem
 from meco.figures.figure import Figure
 from meco.figures.mission import KM, ground
@@ -13,7 +13,7 @@ from meco.figures.panel import Axis, Line, Panel, Spot
 from meco.figures.table import Cell, Column, Table, number
 
 
-def trajectory_figure(results: ResultSet) -> Figure:
+def trajectory_figure(results: RunArrays) -> Figure:
     """The best run of each method on each mission, feasibility first."""
     from meco.problems.mission import load_mission
 

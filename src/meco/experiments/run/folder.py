@@ -8,8 +8,8 @@ from pathlib import Path
 from meco.errors import DamagedFile, MecoError
 from meco.files.atomic import write_bytes, write_text
 
-STORE = "results.sqlite"  # every run with its whole curve: what a campaign writes
-COMPACT = "runs.npz.xz"  # the same in little room: what the repository keeps
+STORE = "results.sqlite"  # what a campaign writes
+PACKED = "runs.sqlite.xz"  # the same in little room: what the repository keeps
 
 
 class StoreError(MecoError, OSError):
@@ -33,14 +33,14 @@ def has_store(folder: Path) -> bool:
     return path.exists() and path.stat().st_size > 0
 
 
-def unwritten(folder: Path, error: sqlite3.Error) -> MecoError:
+def unwritten(path: Path, error: sqlite3.Error) -> MecoError:
     """What a failed write means for the user."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_NOTADB":
-        return DamagedFile(f"{folder / STORE} is not a results file of meco: {error}")
+        return DamagedFile(f"{path} is not a results file of meco: {error}")
     full = name == "SQLITE_FULL" or name.startswith("SQLITE_IOERR")
     why = f"the disk is full or does not take more data ({error})" if full else str(error)
     return StoreError(
-        f"cannot write results to {folder}: {why}. What was written before is whole; "
+        f"cannot write results to {path.parent}: {why}. What was written before is whole; "
         "make room and give the same command to go on"
     )

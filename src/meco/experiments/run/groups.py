@@ -13,7 +13,7 @@ from typing import Any
 
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
 from meco.experiments.plan.experiment import Run, load_problem
-from meco.experiments.run.record import Record
+from meco.experiments.run.run_record import RunRecord
 from meco.methods import METHODS, solve
 
 HOPELESS = (MissingExtra, UnknownName, UnknownOption)  # of a method: no problem and no seed can change them
@@ -53,7 +53,7 @@ class RunGroup:
 class GroupOutcome:
     """What came back: a record for each run, or why there is none."""
 
-    records: tuple[Record, ...] = ()
+    records: tuple[RunRecord, ...] = ()
     seconds: float = 0.0  # by the clock
     error: str = ""
     hopeless: bool = False  # runs with the same options will fail everywhere
@@ -66,8 +66,9 @@ def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: 
     alike: dict[tuple, list[Run]] = {}
     for run in wanted:
         options, method = json.loads(run.options), METHODS[run.method]
-        if method.lockstep and "hidden" not in options and not method.models_functions:
-            options.pop("policy", None)  # runs in lockstep may each have their own, if all are of one kind
+        by_name = isinstance(options.get("policy"), str) and "hidden" not in options
+        if by_name and method.lockstep and not method.models_functions:
+            options.pop("policy")  # runs in lockstep may each have their own, if all are of one kind
         shared = run.case.problem if method.models_functions else ""  # such runs need equal numbers of constraints
         alike.setdefault((run.method, str(options), run.case.dim, run.case.budget, shared), []).append(run)
     used, tasks = files or {}, []
@@ -99,7 +100,7 @@ def perform(task: RunGroup) -> GroupOutcome:
     except Exception as error:
         return GroupOutcome(error=_told(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
-    records = tuple(Record.of(r, p, each) for r, p in zip(results, problems))
+    records = tuple(RunRecord.of(r, p, budget, each) for r, p in zip(results, problems))
     return GroupOutcome(records, time.perf_counter() - begin)
 
 
@@ -114,10 +115,10 @@ def _told(error: Exception) -> str:
 def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
     """What the engine is told: pins are dropped, differing policies become a list, hidden features a mask."""
     options = json.loads(runs[0].options)
-    names = [re.sub("@[0-9a-f]{8}$", "", str(json.loads(run.options).get("policy", ""))) for run in runs]
     hidden = options.pop("hidden", None)
-    if not names[0]:
+    if not isinstance(options.get("policy"), str):  # none, or constants
         return options
+    names = [re.sub("@[0-9a-f]{8}$", "", json.loads(run.options)["policy"]) for run in runs]
     policy: Any = names[0] if len(set(names)) == 1 else names
     if hidden:
         from meco.mdp.policy import Masked

@@ -89,11 +89,13 @@ class _Campaign:
         while self._waiting or self._suspects or active:
             self._hand_out(active)
             finished, _ = wait(active, timeout=1.0, return_when=FIRST_COMPLETED)
-            lost = [task for future in finished if (task := self._take(future, active.pop(future))) is not None]
+            lost = [task for future in finished if not self._collect(future, task := active.pop(future))]
             if lost:
                 if self.workers.shared_fate:
                     wait(active, timeout=10.0)
-                    lost += [task for future, task in active.items() if not future.done() or self._take(future, task)]
+                    lost += [
+                        task for future, task in active.items() if not (future.done() and self._collect(future, task))
+                    ]
                     active.clear()
                 self._after_loss(lost)
             self.progress.workers = self.workers.count
@@ -109,12 +111,12 @@ class _Campaign:
             else:
                 active[self.workers.submit(perform, task)] = task
 
-    def _take(self, future: Future, task: RunGroup) -> RunGroup | None:
-        """Keep what a finished task brought; the task itself comes back if its worker was lost."""
+    def _collect(self, future: Future, task: RunGroup) -> bool:
+        """Keep what a finished task brought; False where its worker was lost."""
         try:
             outcome = future.result()
         except self.workers.lost:
-            return task
+            return False
         except self.workers.gone as error:
             raise Unreachable(
                 "the Dask scheduler went away; everything finished is kept: give the same command to go on"
@@ -122,7 +124,7 @@ class _Campaign:
         except Exception as error:  # the task never began, e.g. the worker cannot import meco
             outcome = GroupOutcome(error=f"{type(error).__name__}: {error}")
         self._keep(task, outcome)
-        return None
+        return True
 
     def _keep(self, task: RunGroup, outcome: GroupOutcome) -> None:
         alike = len({run.options for run in task.runs}) == 1

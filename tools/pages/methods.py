@@ -1,0 +1,68 @@
+"""Blocks about the methods, from their records: all of them as a table, and on which units a search depends."""
+
+from __future__ import annotations
+
+from meco.method import Method, by_dimension, fifty
+from meco.methods import METHODS
+from tools.pages.tables import ROOT, table
+
+PAGES = ROOT / "docs" / "methods"
+HEAD = (
+    "method",
+    "family",
+    "what it is",
+    "population",
+    "lockstep",
+    "ask/tell",
+    "depends on units of",
+    "needs",
+    "seconds",
+)
+UNITS = {  # what a method notices -> what its page says
+    (): "The search does not depend on the unit of f or of any constraint.",
+    (
+        "each",
+    ): "The search depends neither on the unit of f nor on one that all constraints share; but violations of different "
+    "constraints are added up, so state them in units in which they are of like size.",
+    (
+        "all",
+        "each",
+    ): "The search does not depend on the unit of f, but on those of the constraints: divide each by what is a "
+    "large value of it.",
+    (
+        "f",
+        "all",
+        "each",
+    ): "The search adds violations to f, so it depends on the units of f and of the constraints: divide each "
+    "by what is a large value of it.",
+}
+SIZES = {fifty: "50", by_dimension: "4 + ⌊3 ln D⌋", None: ""}
+
+
+def methods() -> str:
+    """Every method of the library, one row each."""
+    return table(HEAD, [_row(name, METHODS[name]) for name in METHODS if _page(name) is not None], "---", "---")
+
+
+def units(name: str) -> str:
+    """What the page of a method says of units."""
+    return f"**Units.** {UNITS[METHODS[name].notices]}"
+
+
+def _row(name: str, record: Method) -> tuple[str, ...]:
+    size = record.population
+    counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
+    return (
+        f"[{name}]({_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
+        "yes" if record.asked else "", ", ".join(_SHORT[unit] for unit in record.notices if unit in _SHORT),
+        record.extra or "", f"{record.seconds:g}",
+    )  # fmt: skip
+
+
+_SHORT = {"f": "f", "each": "constraints"}
+
+
+def _page(name: str) -> str | None:
+    """The page of a method, or of its family; a plug-in has none here."""
+    names = (f"{stem.lower()}.md" for stem in (name, METHODS[name].family))
+    return next((page for page in names if (PAGES / page).is_file()), None)

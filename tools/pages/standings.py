@@ -1,0 +1,86 @@
+"""Who stands where on a suite, by both metrics, from the tables of its report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from meco.experiments.report import stats
+from meco.experiments.report.stats import Feasibility
+from tools.pages.tables import Table, read, read_long, value
+
+OURS = ("TR", "TR-ES", "MeCO-TR")
+SCORE, FIRST = "rank, f+ν", "rank, feasibility first"
+SUITES = {  # experiment -> what its problems are called
+    "table1": "CEC2017, 50 variables",
+    "cec2017-10d": "CEC2017, 10 variables",
+    "uav": "UAV missions",
+    "rwco": "real-world problems",
+    "realworld": "engineering problems",
+    "cec2017-30d": "CEC2017, 30 variables",
+}
+SHOWN = 4  # suites of the headline: the first of these that were run
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Who stands where on a suite, by both metrics."""
+
+    suite: str
+    table: Table
+    problems: int
+
+    @property
+    def title(self) -> str:
+        return SUITES[self.suite]
+
+    @property
+    def in_words(self) -> str:
+        """The title inside a sentence."""
+        return self.title.replace("CEC2017, ", "CEC2017 functions of ")
+
+    @property
+    def methods(self) -> list[str]:
+        return list(self.table)
+
+    def rank(self, method: str, column: str) -> float:
+        return value(self.table[method][column])
+
+    def order(self, column: str) -> list[str]:
+        """Methods from the first to the last."""
+        return sorted((m for m in self.table if self.table[m][column]), key=lambda m: self.rank(m, column))
+
+    def place(self, method: str, column: str) -> int:
+        """1 for the first; methods of equal rank share a place."""
+        return 1 + sum(self.rank(m, column) < self.rank(method, column) for m in self.order(column))
+
+    @cached_property
+    def difference(self) -> float:
+        """Average ranks further apart than this differ (Nemenyi, 0.05)."""
+        return stats.critical_difference(len(self.table), self.problems)
+
+    def level(self, column: str) -> list[str]:
+        """Those whom the critical difference does not tell apart from the first."""
+        order = self.order(column)
+        return [m for m in order[1:] if self.rank(m, column) - self.rank(order[0], column) <= self.difference]
+
+    @cached_property
+    def places(self) -> dict[str, dict[str, float]]:
+        """Problem -> method -> place, feasibility first."""
+        cells: dict[str, dict[str, Feasibility]] = {}
+        for row in read_long(f"{self.suite}-feasibility-first"):
+            facts = (value(row[k]) for k in ("feasible_share", "mean_f", "std_f", "mean_violation"))
+            cells.setdefault(row["problem"], {})[row["method"]] = Feasibility(*facts)
+        return {p: dict(zip(of, stats.feasibility_ranks(list(of.values())))) for p, of in cells.items()}
+
+
+def standing(suite: str) -> Standing | None:
+    ranks, feasible = read(f"{suite}-ranks"), read(f"{suite}-feasibility")
+    if ranks is None or feasible is None:
+        return None
+    return Standing(suite, ranks, len(next(iter(feasible.values()))))
+
+
+def standings() -> list[Standing]:
+    """Of the suites that the headline shows."""
+    return [found for suite in SUITES if (found := standing(suite)) is not None][:SHOWN]
