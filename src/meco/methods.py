@@ -53,7 +53,7 @@ _shade = partial(
     Method, family="SHADE", population=fifty, options=SHADE_OPTIONS, notices=("each",), offers=(*RULE_ENGINE, Replay)
 )
 _learned = partial(
-    _shade, family="MeCO", options=("engine", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
+    _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
 )
 _de = partial(Method, family="DE", population=fifty, offers=RULE_ENGINE)
 _es = partial(Method, family="ES", population=fifty, notices=("each",))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.blackbox.optimizer_state import seal
 from meco.errors import DamagedFile, InvalidInput
 
 BOX = [(-5.0, 5.0)] * 3
@@ -206,11 +207,13 @@ def test_a_state_with_another_number_or_budget_is_refused():
     changes = [
         {"number": state["number"] + 1000}, {"number": state["number"][::-1]}, {"number": np.arange(19)},
         {"x": state["x"][:, :2]}, {"f": state["f"][:5]}, {"inputs": state["inputs"].replace("60", "15")},
-        {"inputs": state["inputs"].replace('"out": 0', '"out": 99')}, {"inputs": "[" * 100_000}, {"inputs": "{}"},
+        {"open_number": np.array([99]), "open_x": state["x"][:1]}, {"inputs": "[" * 100_000}, {"inputs": "{}"},
     ]  # fmt: skip
     for change in changes:
-        for before in (state, old):
+        for forged in (state | change, state | change | {"sha256": seal(state | change)}):
             with pytest.raises(DamagedFile):
-                meco.Optimizer.from_state(before | change)
+                meco.Optimizer.from_state(forged)
+    with pytest.raises(DamagedFile, match="sha256"):
+        meco.Optimizer.from_state(old)
     with pytest.raises(DamagedFile, match="changed or damaged"):
         meco.Optimizer.from_state(state | {"inputs": state["inputs"].replace("0.0001", "0.001")})
