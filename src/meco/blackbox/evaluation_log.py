@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.blackbox.answers import NOTHING, Answer, Fault
+from meco.blackbox.layout_vote import LAYOUT_VOTES, Layout, LayoutVote
 from meco.errors import InvalidInput
 from meco.problems.evaluation import Evaluation, Evaluations
 from meco.results import EvaluationTable, stacked
-
-JURY = 9  # well-formed answers whose majority decides what the constraints are
 
 
 class Entry(NamedTuple):
@@ -45,20 +44,6 @@ class Entry(NamedTuple):
     def feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
         """Whether the answer keeps every constraint within the tolerances."""
         return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
-
-
-class Layout(NamedTuple):
-    """How many constraints there are, and what the function calls them ("" where it does not)."""
-
-    n_ineq: int
-    n_eq: int
-    g_names: tuple[str, ...] = ()
-    h_names: tuple[str, ...] = ()
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Inequalities and equalities."""
-        return self.n_ineq, self.n_eq
 
 
 class Known(NamedTuple):
@@ -95,23 +80,19 @@ class LayoutChanged(Exception):
 class EvaluationLog:
     """Calls by number. Numbers are given out when calls are planned, so they do not depend on who finishes first.
 
-    The majority of the first nine well-formed answers, by number, decides what the constraints are;
-    fewer decide where the search must be told earlier. Until then answers wait; what contradicts
-    the majority is a failed evaluation, until more different answers contradict than agree: then they decide.
-    The decision follows from the answers alone, so a resumed run comes to the same one. past holds
-    what an interrupted run had been told.
+    Answers wait until it is known what the constraints are (layout_vote.py); one that contradicts that is a failed
+    evaluation. past holds what an interrupted run had been told.
     """
 
     def __init__(
         self,
-        budget: int = JURY,
+        budget: int = LAYOUT_VOTES,
         total: int | None = None,
         past: dict[int, Entry] | None = None,
         near: np.ndarray | None = None,
         events: Events = SILENT,
     ) -> None:
-        self.size = min(budget, JURY)
-        self.total = total  # constraints in all, where they were named beforehand
+        self._vote = LayoutVote(budget, total)
         self.layout: Layout | None = None
         self.declared = False  # whether the counts were given, and not learnt
         self._events = events
@@ -122,12 +103,6 @@ class EvaluationLog:
         self.planned = 0
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
-        self._jury: list[Entry] = []
-        self._heard = 0  # every number below this one was heard
-        self._first: dict[int, Entry] = {}  # well-formed answers as they came, until the review
-        self._odd: dict[int, Entry] = {}  # well-formed answers that contradict what is agreed, as they came
-        self._voices: dict[tuple[int, int], set[Any]] = {}  # where there are such: different answers by their counts
-        self.reviewed = False
         self._table: EvaluationTable | None = None
 
     def __len__(self) -> int:
@@ -137,6 +112,11 @@ class EvaluationLog:
     def counts(self) -> tuple[int, int]:
         """Inequalities and equalities; none while nothing is known of them."""
         return (0, 0) if self.layout is None else self.layout.counts
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether the constraints were compared with all of the first answers."""
+        return self._vote.confirmed
 
     @property
     def caught_up(self) -> bool:
@@ -151,7 +131,7 @@ class EvaluationLog:
         """Another log of the same run, which has been told these answers of the past and not the others yet."""
         told = list(told)
         rest = {number: entry for number, entry in self.past.items() if number not in {e.number for e in told}}
-        log = EvaluationLog(self.size, self.total, rest, self.near)
+        log = EvaluationLog(self._vote.size, self._vote.total, rest, self.near)
         if self.declared:
             log.declare(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
@@ -183,88 +163,54 @@ class EvaluationLog:
         """Enter an answer, or let it wait until it is known what the constraints are."""
         if new:
             self._events.kept(entry)
-        if entry.good and not self.reviewed:
-            self._first[entry.number] = entry
-        if entry.good and self._voices:
-            self._hear(entry)
+        if entry.good:
+            self._vote.note(entry)
         if self.layout is None:
             self.waiting[entry.number] = entry, reason, new
         else:
             self._enter(*self._matched(entry, reason), new)
-        while len(self._jury) < self.size and (self._heard in self.waiting or self._heard in self.entries):
-            if self._heard in self._first:
-                self._jury.append(self._first[self._heard])
-            self._heard += 1
-            if len(self._jury) == self.size:
-                self.settle()
+        if self._vote.advance(lambda number: number in self.waiting or number in self.entries):
+            self.settle()
 
     def settle(self) -> None:
-        """Enter everything that waits: the jury is complete, the search must be told, or the run is over."""
+        """Enter everything that waits: the vote is complete, the search must be told, or the run is over."""
         if self.layout is None:
-            late = [self._first[n] for n in sorted(self.waiting) if n >= self._heard and n in self._first]
-            self.layout = self._majority([*self._jury, *late][: self.size])
+            self.layout = self._vote.early_layout(self.waiting)
         for _, (entry, reason, new) in sorted(self.waiting.items()):
             self._enter(*self._matched(entry, reason), new)
         self.waiting.clear()
 
-    def _majority(self, votes: list[Entry]) -> Layout | None:
-        """What most answers say; of equally many, those with more constraints, then the earlier."""
-        votes = [e for e in votes if e.g.size + e.h.size == self.total] or votes
-        if not votes:
-            return None
-        sizes = Counter((e.g.size, e.h.size) for e in votes)
-        counts = max(sizes, key=lambda size: (sizes[size], sum(size)))
-        names = Counter((e.g_names, e.h_names) for e in votes if (e.g.size, e.h.size) == counts)
-        return Layout(*counts, *max(names, key=lambda pair: names[pair]))
-
     def review(self) -> None:
-        """What was decided or given before must not stand against all of the jury, nor the jury against most answers.
+        """What was decided or given before must not stand against all votes, nor the votes against most answers.
 
         Called between two batches of calls, so that it does not depend on who finished first.
         """
-        if len(self._jury) < self.size:
-            return
-        found = self._overruled() if self.reviewed else self._majority(self._jury)
+        vote = self._vote
+        found = vote.layout(self.counts, self.entries.values()) if vote.complete else None
         if found is None:
             return
-        those = "answers" if self.reviewed else f"of the first {self.size} answers"
+        those = "answers" if vote.confirmed else f"of the first {vote.size} answers"
         said = f"{found.n_ineq} inequalities and {found.n_eq} equalities in most {those} of fun"
-        if self.total not in (None, sum(found.counts)):
-            raise InvalidInput(f"constraint_names has {self.total} names, but there are {said}")
+        if vote.total not in (None, sum(found.counts)):
+            raise InvalidInput(f"constraint_names has {vote.total} names, but there are {said}")
         if self.counts != found.counts and self.declared:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
-        self._first, self.reviewed = {}, True
+        vote.confirm()
         if self.counts != found.counts:
             self._agree_on(found)
             raise LayoutChanged
 
     def reconsider(self) -> None:
         """Agree on what most answers say, however few decided before: where some of the first nine are lost."""
-        found = self._overruled()
+        found = self._vote.overruled(self.counts, self.entries.values())
         if found is not None:
             self._agree_on(found)
 
-    def _overruled(self) -> Layout | None:
-        """What more answers say than agree; None as a rule. A penalty that is always the same speaks once."""
-        if not self._odd:
-            return None
-        if not self._voices:
-            for entry in (*filter(lambda e: e.good, self.entries.values()), *self._odd.values()):
-                self._hear(entry)
-        told = {size: len(said) for size, said in self._voices.items() if self.total in (None, sum(size))}
-        most = max(told, key=lambda size: (told[size], sum(size)), default=self.counts)
-        if told.get(most, 0) <= told.get(self.counts, 0):
-            return None
-        return self._majority([e for e in self._odd.values() if (e.g.size, e.h.size) == most])
-
-    def _hear(self, entry: Entry) -> None:
-        said = (entry.f, entry.g.tobytes(), entry.h.tobytes())
-        self._voices.setdefault((entry.g.size, entry.h.size), set()).add(said)
-
     def _agree_on(self, layout: Layout) -> None:
         """Enter every well-formed answer once more, as this layout sees it."""
-        answers = {n: entry for n, entry in self.entries.items() if entry.good} | self._odd
-        self.layout, self._table, self._odd = layout, None, {}
+        answers = {n: entry for n, entry in self.entries.items() if entry.good}
+        answers |= self._vote.take_mismatched()
+        self.layout, self._table = layout, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
             self._enter(*self._matched(entry, ""), new=True)
@@ -285,7 +231,7 @@ class EvaluationLog:
         assert self.layout is not None
         if not sized:
             p, q = self.layout.counts
-            self._odd[entry.number] = entry
+            self._vote.note_mismatch(entry)
             said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
             return _blank(entry, Fault.MISMATCH), said
         if self.declared and not (self.layout.g_names or self.layout.h_names):
@@ -297,7 +243,7 @@ class EvaluationLog:
             g = _reordered(entry.g, entry.g_names, names[0])
             h = _reordered(entry.h, entry.h_names, names[1])
         except KeyError as missing:
-            self._odd[entry.number] = entry
+            self._vote.note_mismatch(entry)
             return _blank(entry, Fault.MISMATCH), f"it gave no constraint named {missing}"
         return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1]), reason
 
