@@ -76,7 +76,7 @@ def doors() -> Ratios:
 
 def training() -> Ratios:
     """A step of fourteen policies that learn, by a generation of their fourteen searches."""
-    from meco.training.presets import PRESETS
+    from meco.learn.paper.presets import PRESETS
     from training import per_step
 
     folds = PRESETS["loo50"](1)[::2]

@@ -12,10 +12,10 @@ import argparse
 import tempfile
 import time
 
-from meco.experiments.plan.paper import PAPER
-from meco.experiments.run.executors import start_workers
-from meco.experiments.run.runner import run_campaign
-from meco.experiments.run.store import Store
+from meco.bench.plan.paper import PAPER
+from meco.bench.run.executors import start_workers
+from meco.bench.run.runner import run_campaign
+from meco.bench.run.store import Store
 
 
 def seconds(runs: int, workers: int) -> tuple[float, str]:

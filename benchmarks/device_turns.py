@@ -12,10 +12,10 @@ import time
 
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.device.graphs import Turns
-from meco.engines.model.trust_region_es import TrustRegionES
+from meco.core.streams import DeviceStreams
+from meco.device.cuda_graphs import Turns
 from meco.problems.generated import make_batch
-from meco.streams import DeviceStreams
+from meco.tr.engine_es import TrustRegionES
 
 DIFFERENT = 256  # problems; the others repeat them with other random numbers
 WARM = 33  # turns

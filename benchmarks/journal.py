@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import meco
-from meco.blackbox.answers import Fault
-from meco.blackbox.evaluation_log import Entry
-from meco.blackbox.log_file import LogFile
-from meco.blackbox.runfolder import SELDOM, RunFolder
+from meco.run.calling.answers import Fault
+from meco.run.folder.run_folder import SELDOM, RunFolder
+from meco.run.log.evaluation_log import Entry
+from meco.run.log.log_file import LogFile
 
 DIM, SIZE, BUDGET, ROUNDS = 50, 50, 2500, 9
 

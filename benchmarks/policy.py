@@ -14,10 +14,10 @@ import meco
 from _side_by_side import medians, optional
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.mdp.methods import relaxed_by
-from meco.mdp.network import draw_weights, q_values
-from meco.mdp.policy import Greedy
-from meco.streams import Streams
+from meco.core.streams import Streams
+from meco.policies.network import draw_weights, q_values
+from meco.policies.paper.methods import relaxed_by
+from meco.policies.policy import Greedy
 
 CALLS = 500  # of each candidate in a round
 ROUNDS = 21

@@ -20,8 +20,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from _side_by_side import medians
+from meco.core.problem import Problem
 from meco.errors import MissingData
-from meco.problems.problem import Problem
 from meco.problems.realworld import NAMES, get
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))

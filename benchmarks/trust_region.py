@@ -24,7 +24,7 @@ from scipy.optimize import Bounds, NonlinearConstraint, minimize
 import meco
 from _side_by_side import medians
 from meco.core.evaluator import Evaluator
-from meco.engines.model import look, proposals, step
+from meco.engines.rbf import look, proposals, step
 
 ALONE, LOCKSTEP, LARGER = {10: 0.6, 30: 0.35, 50: 0.35}, {10: 0.1, 30: 0.1}, 100  # at most, of COBYQA
 RUNS, PER_VARIABLE = 32, 20

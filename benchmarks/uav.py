@@ -14,8 +14,8 @@ import numpy as np
 import shapely
 
 from _side_by_side import medians
-from meco.problems.mission import Mission, load_mission
-from meco.problems.uav import DIM, NAMES, mission_formula
+from meco.problems.uav.mission import Mission, load_mission
+from meco.problems.uav.suite import DIM, NAMES, mission_formula
 
 POPULATION = 200
 

@@ -6,11 +6,11 @@ import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.engines.model.trust_region import TrustRegion
+from meco.core.streams import Streams
 from meco.figures.contours import contour
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Line, Panel, Strokes
-from meco.streams import Streams
+from meco.tr.engine import TrustRegion
 
 
 def formula(x):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from meco import METHODS
+from meco.core.registry import Later
 from meco.method import Method
-from meco.registry import Later
 
 
 def engine_of(record: Method) -> object:

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco import arrays
-from meco.arrays import divisor, fused, fusing, ordered_sum, running_sums
+from meco.core.arrays import divisor, fused, fusing, ordered_sum, running_sums
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")
 import array_api_compat.torch as torch_xp  # noqa: E402

@@ -6,9 +6,9 @@ import pytest
 from engine_classes import ENGINE_CLASSES
 from meco import METHODS
 from meco.core.engine import Engine
+from meco.core.rule import Population
 from meco.errors import InvalidInput, MissingData, MissingExtra
-from meco.mdp.policy import ConstantPolicy
-from meco.rules.rule import Population
+from meco.policies.policy import ConstantPolicy
 from meco.testing import CHECKS, MethodContract, Subject, check_method
 
 BUDGETS = {"COBRA": 19, "SACOBRA": 19}  # a model for each evaluation

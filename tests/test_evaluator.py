@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import BudgetSpent, Evaluator
+from meco.core.results import feasibility_first, objective_plus_violation
+from meco.core.rule import order
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
-from meco.results import feasibility_first, objective_plus_violation
-from meco.rules.rule import order
 
 
 def recording(dim=3, fail_every=0):

@@ -61,9 +61,9 @@ def test_a_search_does_not_notice_units_it_does_not_define(method):
 
 
 def test_ranks_do_not_change_under_an_affine_change_of_f():
-    from meco.problems.evaluation import Evaluation
-    from meco.results import feasibility_first
-    from meco.rules.rule import order
+    from meco.core.evaluation import Evaluation
+    from meco.core.results import feasibility_first
+    from meco.core.rule import order
 
     rng = np.random.default_rng(1)
     f, g, h = rng.normal(size=(1, 50)), rng.normal(size=(1, 50, 2)), rng.normal(size=(1, 50, 1)) * 1e-4

@@ -11,9 +11,9 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.cli import main
+from meco.core.registry import Registry
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, UnknownName
-from meco.registry import Registry
 from meco.rules import FeasibilityFirst
 from meco.testing import Recorded
 
@@ -21,7 +21,7 @@ MINE = """
 import numpy as np
 from meco import Method, Problem
 from meco.core.engine import Engine
-from meco.rules.rule import Population
+from meco.core.rule import Population
 
 
 class Uniform(Engine):
@@ -189,7 +189,7 @@ def test_a_name_is_registered_once():
 def test_every_option_of_a_record_is_one_that_its_builder_takes():
     import inspect
 
-    from meco.registry import Later
+    from meco.core.registry import Later
 
     for name, record in meco.METHODS.items():
         build = record.build.load() if isinstance(record.build, Later) else record.build

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from meco.process_pool import ONE_THREAD, process_map
+from meco.core.process_pool import ONE_THREAD, process_map
 
 
 def told(_):

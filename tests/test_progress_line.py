@@ -2,7 +2,7 @@
 
 import io
 
-from meco.progress_line import ProgressLine
+from meco.core.progress_line import ProgressLine
 
 
 class Terminal(io.StringIO):

@@ -12,9 +12,9 @@ from numpy.testing import assert_array_equal
 
 from engine_classes import ENGINE_CLASSES
 from meco import METHODS, get_problem, minimize, solve
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.run.groups import group, perform
 from meco.cli import main
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.run.groups import group, perform
 
 SEED, SLOW = 3, ("COBRA", "SACOBRA", "COBYQA")
 

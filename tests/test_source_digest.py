@@ -6,10 +6,10 @@ from meco.files import source_digest as digests
 from meco.files.source_digest import source_digest
 
 IMPORTS = [
-    "from meco.engines.model.step import far",
-    "from meco.engines.model import step",
-    "import meco.engines.model.step",
-    "def later():\n    from meco.engines.model import step",
+    "from meco.tr.step import far",
+    "from meco.engines.rbf import step",
+    "import meco.tr.step",
+    "def later():\n    from meco.engines.rbf import step",
     "from meco.engines import model",
 ]
 
@@ -23,9 +23,9 @@ def package(tmp_path, monkeypatch):
         file = tmp_path / f"{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        return source_digest(["meco.start"], ["meco.engines.model"])
+        return source_digest(["meco.start"], ["meco.engines.rbf"])
 
-    write("engines/model/__init__", "from meco.engines.model.step import far")
+    write("engines/model/__init__", "from meco.tr.step import far")
     write("engines/model/step", "far = 1")
     write("engines/other", "near = 1")
     return write

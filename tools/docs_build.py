@@ -13,7 +13,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from meco.experiments.report.report import write_report  # noqa: E402
+from meco.bench.report.report import write_report  # noqa: E402
 from tools import gallery  # noqa: E402
 from tools.notebook import notebook  # noqa: E402
 

@@ -18,13 +18,13 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from meco.arrays import Array
-from meco.mdp.controls import ControlSet
-from meco.mdp.features import FEATURES
-from meco.mdp.model_search import SEARCH_FEATURES, steered_search
-from meco.mdp.policy import Policy
-from meco.mdp.resolve import find_policy
-from meco.training.matches import Layout, Match, drawn_matches, play, read_layout
+from meco.core.arrays import Array
+from meco.learn.tr.matches import Layout, Match, drawn_matches, play, read_layout
+from meco.policies.controls import ControlSet
+from meco.policies.features import FEATURES
+from meco.policies.policy import Policy
+from meco.policies.resolve import find_policy
+from meco.tr.steered import SEARCH_FEATURES, steered_search
 
 FAMILIES = "basin-free,funnels-linear,ripples-many,funnels-empty,ring-curved,dense-loop"
 LAYOUT = "10:50,5:200"  # a row of panels each; missions have a D of their own

@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.patches import Circle, Patch, Rectangle
 
+from meco.core.problem import Problem
 from meco.problems.generated import GENERATED, Family, make_batch
-from meco.problems.problem import Problem
 
 COLUMNS, SIDE = 6, 1.75  # tiles in a row, inches of a tile
 GRID = 241

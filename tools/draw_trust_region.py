@@ -14,15 +14,15 @@ import numpy as np
 
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.engines.model.quadratic import Quadratic
-from meco.engines.model.region import GEOMETRY
-from meco.engines.model.step import MARGIN
-from meco.engines.model.trust_region import TrustRegion
+from meco.core.problem import Problem
+from meco.core.streams import Streams
 from meco.figures.contours import contour
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Band, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes
-from meco.problems.problem import Problem
-from meco.streams import Streams
+from meco.tr.engine import TrustRegion
+from meco.tr.quadratic import Quadratic
+from meco.tr.region import GEOMETRY
+from meco.tr.step import MARGIN
 
 SHOWN, BUDGET, THETA = 0, 40, 0.5  # the turn that is drawn, evaluations, share of the violation that may stay
 WALL, MODEL, RELAXED, REGION, GEOMETRIC = 0, 1, 2, 3, 4  # series

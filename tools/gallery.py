@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 import meco
-from meco.experiments.report import curves, figures, heatmaps
-from meco.experiments.report.headline import headline
-from meco.experiments.report.report import known_experiments
-from meco.experiments.report.run_arrays import RunArrays
-from meco.experiments.run.store import read_results
+from meco.bench.report import curves, figures, heatmaps
+from meco.bench.report.headline import headline
+from meco.bench.report.report import known_experiments
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.store import read_results
 from meco.figures.figure import Figure
 from meco.figures.mission import missions_figure
 from meco.figures.panel import Axis, Panel, Tile
-from meco.problems.mission import load_mission
-from meco.problems.uav import NAMES
+from meco.problems.uav.mission import load_mission
+from meco.problems.uav.suite import NAMES
 from tools.draw_trust_region import step_figure
 
 ROOT = Path(__file__).parent.parent

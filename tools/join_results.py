@@ -20,12 +20,12 @@ from functools import reduce
 from pathlib import Path
 
 from meco import __version__
-from meco.experiments.plan.experiment import POLICIES, Experiment, Run
-from meco.experiments.plan.paper import PAPER
-from meco.experiments.run.contents import StoreContents
-from meco.experiments.run.folder import PACKED
-from meco.experiments.run.run_record import RunRecord
-from meco.experiments.run.store import read_results, write_packed
+from meco.bench.plan.experiment import POLICIES, Experiment, Run
+from meco.bench.plan.paper import PAPER
+from meco.bench.run.contents import StoreContents
+from meco.bench.run.folder import PACKED
+from meco.bench.run.run_record import RunRecord
+from meco.bench.run.store import read_results, write_packed
 from meco.methods import METHODS
 
 WITHOUT_FILE = ("random", "untrained")  # policies that have no digest

@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from meco.mdp.policy_file import SUFFIX, read_policy, save_policy
-from meco.mdp.policy_store import policy_path
-from meco.training.engine_digest import engine_digest
+from meco.learn.engine_digest import engine_digest
+from meco.policies.policy_file import SUFFIX, read_policy, save_policy
+from meco.policies.store import policy_path
 
 MADE_ANEW = ("name", "digest", "feature_version", "clip", "grid", "library_version")  # by save_policy
 

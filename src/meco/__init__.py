@@ -11,23 +11,23 @@ from typing import Any
 __version__ = "0.2.0"
 
 _HOMES = {
-    "Problem": "meco.problems.problem",
-    "problem": "meco.problems.problem",
+    "Problem": "meco.core.problem",
+    "problem": "meco.core.problem",
     "get_problem": "meco.problems.suite",
     "get_suite": "meco.problems.suite",
-    "Evaluation": "meco.problems.evaluation",
+    "Evaluation": "meco.core.evaluation",
     "Evaluator": "meco.core.evaluator",
     "METHODS": "meco.methods",
     "Method": "meco.method",
     "solve": "meco.methods",
-    "RunResult": "meco.results",
+    "RunResult": "meco.core.results",
     "minimize": "meco.api",
     "Optimizer": "meco.api",
-    "LinearConstraint": "meco.blackbox.constraints",
-    "Checkpoint": "meco.blackbox.runfolder",
-    "Command": "meco.blackbox.command",
-    "write_report": "meco.experiments.report.run_page",
-    "load_policy": "meco.mdp.policy_store",
+    "LinearConstraint": "meco.run.constraints",
+    "Checkpoint": "meco.run.folder.run_folder",
+    "Command": "meco.run.calling.command",
+    "write_report": "meco.bench.report.run_page",
+    "load_policy": "meco.policies.store",
     "scipy_method": "meco.adapters.scipy",
 }
 _PARTS = ("problems", "rules", "engines", "mdp", "training", "experiments")

@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from typing import Any
 
-from meco.blackbox.answers import Call
-from meco.blackbox.asktell import Optimizer
-from meco.blackbox.calls import Backend, Serial, Stopping
-from meco.blackbox.habits import given_seed, refuse_unknown
-from meco.blackbox.request import Request, make_request
-from meco.blackbox.result import MinimizeResult
-from meco.blackbox.runfolder import Checkpoint, RunFolder, recorded
-from meco.blackbox.session import Session
-from meco.blackbox.tolerances import EQ_TOL, INEQ_TOL
 from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS, methods_that_offer
+from meco.optimizer import Optimizer
+from meco.run.calling.answers import Call
+from meco.run.calling.caller import Backend, Serial, Stopping
+from meco.run.folder.run_folder import Checkpoint, RunFolder, recorded
+from meco.run.request import Request, make_request
+from meco.run.result import MinimizeResult
+from meco.run.scipy_compat import given_seed, refuse_unknown
+from meco.run.session import Session
+from meco.run.tolerances import EQ_TOL, INEQ_TOL
 
 BATCH = 8  # points at once for an executor or a map, whose size is not known
 
@@ -144,7 +144,7 @@ def minimize(
         warnings.warn(note, stacklevel=2)
     separate = _constraints(constraints, request)
     if separate or keep_feasible:
-        from meco.blackbox.limits import read_kept, with_limits
+        from meco.run.hard_constraints import read_kept, with_limits
 
         request = with_limits(request, separate, read_kept(keep_feasible))
     call = Call(fun, separate, bool(vectorized))
@@ -194,7 +194,7 @@ def _constraints(given: Any, request: Request) -> tuple[Any, ...]:
     """Separate constraints as functions of x, where there are any."""
     if given is None or (isinstance(given, (list, tuple)) and not given):
         return ()
-    from meco.blackbox.constraints import read_constraints
+    from meco.run.constraints import read_constraints
 
     return read_constraints(given, request.lower, request.upper)
 
@@ -203,15 +203,15 @@ def _backend(workers: Any, call: Call, eval_timeout: float | None, request: Requ
     """Where the function is called: here, or wherever workers and eval_timeout say."""
     if type(workers) is int and workers == 1 and eval_timeout is None and not getattr(call.fun, "isolated", False):
         return Serial(call)
-    from meco.blackbox.workers import choose_backend
+    from meco.run.calling.backends import choose_backend
 
     return choose_backend(workers, call, eval_timeout, request.options.get("batch", sys.maxsize))
 
 
 def _async_session(request: Request, backend: Backend) -> type[Session]:
     """The session of asynchronous runs, where the workers can be given one point at a time."""
-    from meco.blackbox.async_search import refuse_generations
-    from meco.blackbox.async_session import AsyncSession
+    from meco.run.async_search import refuse_generations
+    from meco.run.async_session import AsyncSession
 
     refuse_generations(request.method)
     if not backend.streams:
@@ -223,7 +223,7 @@ def _reporter(progress: Any) -> Callable[[Session], None] | None:
     """What tells how far the run is, where that is wanted."""
     if not progress:
         return None
-    from meco.blackbox.progress import reporter
+    from meco.run.progress import reporter
 
     return reporter(progress)
 

@@ -28,20 +28,20 @@ from meco.core.capabilities import (
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.device.graphs import recorder
+from meco.core.problem import Problem
+from meco.core.registry import Registry, later
+from meco.core.results import RunResult
+from meco.core.streams import Streams
+from meco.device.cuda_graphs import recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.files.modules import names_a_file
 from meco.method import UNITS, Method, as_method, by_dimension, fifty
 from meco.problems.foreign import from_pymoo, is_pymoo
-from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
-from meco.registry import Registry, later
-from meco.results import RunResult
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
-from meco.streams import Streams
 
 DEFAULT = "MeCO-TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
@@ -58,20 +58,18 @@ _learned = partial(
 _de = partial(Method, family="DE", population=fifty, offers=RULE_ENGINE)
 _es = partial(Method, family="ES", population=fifty, notices=("each",))
 _pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), notices=tuple(UNITS))
-_region = partial(
-    Method, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1
-)
+_region = partial(Method, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1)
 _model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True, notices=("all", "each"))
 
 METHODS: Registry[Method] = Registry(
     "method",
     {
         "MeCO": _learned(
-            later("mdp.methods:trained"), "SHADE with the learned relaxation policy",
+            later("policies.paper.methods:trained"), "SHADE with the learned relaxation policy",
             options=("policy", "engine", *SHADE_OPTIONS[1:], "sigma"),
         ),
-        "MeCO-u": _learned(later("mdp.methods:untrained"), "MeCO with random network weights"),
-        "MeCO-rand": _learned(later("mdp.methods:random_actions"), "MeCO with random actions"),
+        "MeCO-u": _learned(later("policies.paper.methods:untrained"), "MeCO with random network weights"),
+        "MeCO-rand": _learned(later("policies.paper.methods:random_actions"), "MeCO with random actions"),
         "SHADE": _shade(
             partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu", notices=tuple(UNITS)
         ),
@@ -106,11 +104,11 @@ METHODS: Registry[Method] = Registry(
             population=by_dimension, seconds=0.65,
         ),
         "COBRA": _model(
-            later("engines.model.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
+            later("engines.rbf.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
             options=("cap", "cycle", "phase_one", "max_iter"), seconds=110.0, offers=(Remarks,),
         ),
         "SACOBRA": _model(
-            later("engines.model.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
+            later("engines.rbf.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
             options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=200.0, offers=(Remarks,),
         ),
         "NSGA-III": Method(
@@ -135,15 +133,15 @@ METHODS: Registry[Method] = Registry(
             offers=(OwnLoop,), options=("starts_from", "radius", "final_radius"), seconds=48.0,
         ),
         "TR": _region(
-            later("engines.model.trust_region:TrustRegion"), "quadratic models in a relaxed trust region",
+            later("tr.engine:TrustRegion"), "quadratic models in a relaxed trust region",
             options=("theta", "batch"), seconds=8.0,
         ),
         "TR-ES": _region(
-            later("engines.model.trust_region_es:TrustRegionES"), "TR with an evolution strategy beside the models",
+            later("tr.engine_es:TrustRegionES"), "TR with an evolution strategy beside the models",
             options=("theta", "share", "batch"), seconds=8.0,
         ),
         "MeCO-TR": _region(
-            later("mdp.model_search:model_search"), "TR-ES with a policy that sets its relaxation and share",
+            later("tr.steered:model_search"), "TR-ES with a policy that sets its relaxation and share",
             options=("policy", "batch"), seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "ISRES": _es(

@@ -28,11 +28,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco.api import minimize
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
+from meco.core.problem import Problem
+from meco.core.results import RunResult
+from meco.core.streams import Streams
 from meco.errors import MecoError
 from meco.methods import METHODS, build_engine, solve
-from meco.problems.problem import Problem
-from meco.results import RunResult
-from meco.streams import Streams
 
 KINDS = {"none": (0, 0), "twelve": (12, 0), "equal": (0, 2), "mixed": (2, 1)}  # numbers of g and of h
 

@@ -18,9 +18,9 @@ import numpy as np
 from changed_fields import FUNCTION, _store
 from in_process import call, complaint
 
-from meco.blackbox.log_file import FRAME, HEAD, HEADER, MARK
-from meco.blackbox.runreader import write_facts
-from meco.experiments.run.folder import PACKED
+from meco.bench.run.folder import PACKED
+from meco.run.folder.reader import write_facts
+from meco.run.log.log_file import FRAME, HEAD, HEADER, MARK
 
 MORE = 400 << 20  # bytes of memory that reading may take beyond what was there
 MUCH = 1 << 30  # bytes that a bomb unpacks to

@@ -15,13 +15,13 @@ import numpy as np
 import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
+from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
-from meco.problems.cec2017 import NAMES as CEC
-from meco.problems.mission import load_mission
+from meco.problems.cec2017.functions import NAMES as CEC
 from meco.problems.realworld import NAMES as REALWORLD
-from meco.problems.uav import NAMES as MISSIONS
+from meco.problems.uav.mission import load_mission
+from meco.problems.uav.suite import NAMES as MISSIONS
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
-from meco.streams import Streams
 
 TESTS = Path(__file__).resolve().parent.parent
 RULES = {

@@ -17,7 +17,7 @@ import warnings
 import numpy as np
 
 import meco
-from meco.blackbox import log_file, runfolder
+from meco.run import log_file, runfolder
 
 HIT = ("write", "open", "replace", "fsync", "ftruncate", "close", "unlink")  # file calls, of os
 

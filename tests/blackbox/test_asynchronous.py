@@ -12,13 +12,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.blackbox.optimizer_state import seal
 from interruption import broken_off
-from meco.blackbox import runfolder
-from meco.blackbox.log_file import read_log
-from meco.blackbox.runreader import load_run
 from meco.errors import DamagedFile, InvalidInput
 from meco.methods import DEFAULT
+from meco.run import runfolder
+from meco.run.folder.optimizer_state import seal
+from meco.run.folder.reader import load_run
+from meco.run.log.log_file import read_log
 
 BOX = [(-2.0, 2.0)] * 4
 FAMILY = ["TR", "TR-ES", "MeCO-TR"]
@@ -321,7 +321,10 @@ def test_a_call_that_takes_forever_holds_nobody_up():
         if len(search.log) in (40, 80) and len(never) < len(search.log) // 40:
             never.append(search._search.proposals.step)  # the very step that the search waits for
         told = out[
-            [not any(np.array_equal(x, search._search.evaluator.box.to_box(t.x[None, None])[0, 0]) for t in never) for x in out]
+            [
+                not any(np.array_equal(x, search._search.evaluator.box.to_box(t.x[None, None])[0, 0]) for t in never)
+                for x in out
+            ]
         ]
         one = told[draw.integers(len(told))][None]
         search.tell(one, *values(one))

@@ -9,9 +9,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.blackbox.runfolder import RunFolder
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
+from meco.run.folder.run_folder import RunFolder
 from small_runs import BOX, f_and_g, posix, run
 
 

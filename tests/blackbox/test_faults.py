@@ -13,7 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.blackbox.answers import EvaluationFailed
+from meco.run.calling.answers import EvaluationFailed
 
 METHODS = ("SHADE-FR", "MeCO-rand", "MA-ES", "C2oDE", "MDE-CGO", "COLSHADE")
 

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.blackbox import runfolder
-from meco.blackbox.runfolder import RunFolder
 from meco.errors import CannotWrite
 from meco.methods import DEFAULT
+from meco.run import runfolder
+from meco.run.folder.run_folder import RunFolder
 
 BOX = [(-5.0, 5.0)] * 3
 METHODS = ["TR-ES", "MeCO-TR", "SHADE-FR"]
@@ -44,8 +44,8 @@ def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_afte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("meco.blackbox.log_file.PATIENCE", -1.0)
-        patch.setattr("meco.blackbox.log_file.os.write", broken)
+        patch.setattr("meco.run.log.log_file.PATIENCE", -1.0)
+        patch.setattr("meco.run.log.log_file.os.write", broken)
         cut = run(tmp_path / "cut", method)
     assert cut.stop_reason == "interrupt"
     resumed = run(tmp_path / "cut", method, resume=True)
@@ -69,12 +69,12 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
         calls.append(x)
         if len(calls) < 25:
             return fun(x)
-        patch.setattr("meco.blackbox.log_file.os.write", full)
+        patch.setattr("meco.run.log.log_file.os.write", full)
         raise Own
 
     fails.__qualname__ = fun.__qualname__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("meco.blackbox.log_file.PATIENCE", 1e9)  # answers wait for the end of their generation
+        patch.setattr("meco.run.log.log_file.PATIENCE", 1e9)  # answers wait for the end of their generation
         with pytest.raises(CannotWrite, match="No space left") as caught:
             run(tmp_path / "cut", method, fails, **options)
     assert caught.value.result.nfev == 24
@@ -118,7 +118,7 @@ def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, mo
     ordered = RunFolder.finish
     with monkeypatch.context() as patch:
         patch.setattr(RunFolder, "finish", finish)
-        patch.setattr("meco.blackbox.log_file.write_log", full)
+        patch.setattr("meco.run.log.log_file.write_log", full)
         with pytest.raises(CannotWrite) as caught:
             run(tmp_path / "cut")
     assert caught.value.result.nfev == 40

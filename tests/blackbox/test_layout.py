@@ -12,13 +12,13 @@ from numpy.testing import assert_array_equal
 import meco
 from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
-from meco.blackbox import runfolder
-from meco.blackbox.answers import Fault, read
-from meco.blackbox.evaluation_log import Entry, EvaluationLog
-from meco.blackbox.log_file import MARK, read_log
-from meco.blackbox.runreader import load_run
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
+from meco.run import runfolder
+from meco.run.calling.answers import Fault, read
+from meco.run.folder.reader import load_run
+from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.log.log_file import MARK, read_log
 from small_runs import run
 
 BOX = [(-5.0, 5.0)] * 3

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.engines.model.trust_region import TrustRegion
 from meco.errors import InvalidInput
+from meco.tr.engine import TrustRegion
 from small_runs import noted
 
 BOX = [(-2.0, 2.0)] * 3

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from meco.blackbox.answers import Cause, EvaluationFailed, raised
-from meco.blackbox.calls import CallJob, Stopping
-from meco.blackbox.workers import Executor
+from meco.run.calling.answers import Cause, EvaluationFailed, raised
+from meco.run.calling.backends import Executor
+from meco.run.calling.caller import CallJob, Stopping
 from small_runs import posix, run
 
 
@@ -93,7 +93,7 @@ class Forgetful:
 
 
 def test_lost_futures_are_bounded_by_a_time(monkeypatch):
-    monkeypatch.setattr("meco.blackbox.workers.GRACE", 0.2)
+    monkeypatch.setattr("meco.run.calling.backends.GRACE", 0.2)
     backend = Executor(Forgetful(), lambda number, points: ([raised(ValueError())] * len(points), 0.0), timeout=0.1)
     found = list(backend.run([CallJob(i, np.zeros((1, 2))) for i in range(6)], Stopping()))
     assert sorted(index for index, *_ in found) == list(range(6))

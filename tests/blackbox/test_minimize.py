@@ -16,7 +16,7 @@ import meco
 from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
 from meco.errors import MecoError
-from meco.mdp.policy_store import policy_names
+from meco.policies.store import policy_names
 
 SHIPPED = "meco-10d" in policy_names()
 METHODS = ["SHADE-FR", *(["MeCO"] if SHIPPED else [])]
@@ -231,7 +231,7 @@ def test_a_known_point_can_be_enough():
 @pytest.mark.parametrize("workers", [1, 2])
 def test_time_can_run_out_in_the_middle_of_a_generation(tmp_path, monkeypatch, workers):
     clock = SimpleNamespace(monotonic=lambda: float(sum(1 for _ in tmp_path.iterdir())))  # a second for every call
-    monkeypatch.setattr("meco.blackbox.calls.time", clock)
+    monkeypatch.setattr("meco.run.calling.caller.time", clock)
 
     def noting(x):
         (tmp_path / x.tobytes().hex()).touch()

@@ -13,9 +13,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.blackbox.constraints import read_constraints
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import DEFAULT
+from meco.run.constraints import read_constraints
 
 BOX = [(-5.0, 5.0)] * 3
 QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1, "pop_size": 10}

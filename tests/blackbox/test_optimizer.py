@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.blackbox.optimizer_state import seal
 from meco.errors import DamagedFile, InvalidInput
+from meco.run.folder.optimizer_state import seal
 
 BOX = [(-5.0, 5.0)] * 3
 OPTIONS = {"method": "SHADE-FR", "budget": 100, "pop_size": 10, "seed": 3}

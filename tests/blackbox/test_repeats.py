@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.blackbox.repeats import means, settled
 from meco.errors import InvalidInput
+from meco.run.repeats import means, settled
 from small_runs import f_and_g, noted
 
 BOX = [(-2.0, 2.0)] * 3

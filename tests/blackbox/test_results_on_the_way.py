@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from meco import minimize
-from meco.blackbox.answers import Fault
-from meco.blackbox.evaluation_log import Entry, Known
-from meco.problems.evaluation import Evaluation, Evaluations
-from meco.results import EvaluationTable, feasibility_first
-from meco.rules.rule import best
+from meco.core.evaluation import Evaluation, Evaluations
+from meco.core.results import EvaluationTable, feasibility_first
+from meco.core.rule import best
+from meco.run.calling.answers import Fault
+from meco.run.log.evaluation_log import Entry, Known
 from small_runs import run
 
 COLUMNS = [field.name for field in fields(Evaluations)]

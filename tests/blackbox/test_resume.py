@@ -17,11 +17,11 @@ from numpy.testing import assert_array_equal
 import meco
 from interruption import broken_off
 from meco.api import Checkpoint
-from meco.blackbox.answers import Fault
-from meco.blackbox.evaluation_log import Entry
-from meco.blackbox.log_file import HEADER, Encoder, read_log, write_log
-from meco.blackbox.runreader import load_run
 from meco.errors import DamagedFile, InvalidInput
+from meco.run.calling.answers import Fault
+from meco.run.folder.reader import load_run
+from meco.run.log.evaluation_log import Entry
+from meco.run.log.log_file import HEADER, Encoder, read_log, write_log
 
 BOX = [(-5.0, 5.0)] * 3
 OPTIONS = {"method": "SHADE-FR", "budget": 120, "seed": 4, "pop_size": 10}

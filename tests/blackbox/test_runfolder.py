@@ -57,8 +57,8 @@ def test_a_full_disk_gives_an_error_with_the_result_and_a_folder_that_resumes(tm
         return {"f": float(x @ x), "g": {"left": 1.0 - x[0]}}
 
     with monkeypatch.context() as patch:
-        patch.setattr("meco.blackbox.log_file.PATIENCE", -1.0)  # every record at once
-        patch.setattr("meco.blackbox.log_file.os.write", FullDisk(room))
+        patch.setattr("meco.run.log.log_file.PATIENCE", -1.0)  # every record at once
+        patch.setattr("meco.run.log.log_file.os.write", FullDisk(room))
         with pytest.raises(CannotWrite, match="No space left") as caught:
             run(named, checkpoint=tmp_path / "r")
     assert str(tmp_path / "r") in str(caught.value)

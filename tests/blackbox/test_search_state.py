@@ -12,16 +12,16 @@ from numpy.testing import assert_array_equal
 
 import meco
 from interruption import broken_off
-from meco.blackbox import continuing, runfolder
-from meco.blackbox.log_file import read_log
-from meco.blackbox.optimizer_state import seal
-from meco.blackbox.search_state import AnswerDigest, unpacked
+from meco.run import continuing, runfolder
+from meco.run.log.log_file import read_log
+from meco.run.folder.optimizer_state import seal
+from meco.run.folder.search_state import AnswerDigest, unpacked
 from meco.engines.de.shade import Shade
 from meco.core.engine import Engine
-from meco.core.memory import DoesNotFit, can_be_saved, captured, flattened, put_back
-from meco.engines.model import look
+from meco.core.memory import DoesNotFit, captured, flattened, put_back
+from meco.engines.rbf import look
 from meco.methods import DEFAULT, build_engine
-from meco.streams import Streams
+from meco.core.streams import Streams
 
 BOX = [(-5.0, 5.0)] * 3
 SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "C2oDE", "COLSHADE", "MDE-CGO"]  # a class each
@@ -232,8 +232,8 @@ def engine_and(values, method="SHADE", seed=1, **options):
     """An engine that was told generations of these values."""
     from meco.core.engine import Task
     from meco.core.evaluator import Evaluator
-from meco.core.loop import Loop
-    from meco.problems.problem import Problem
+    from meco.core.loop import Loop
+    from meco.core.problem import Problem
 
     problem = Problem("p", np.zeros(3), np.ones(3), 1, 0, lambda x: (values * x[..., 0], x[..., :1] - 0.5, x[..., :0]))
     evaluator = Evaluator.on(problem, 500)

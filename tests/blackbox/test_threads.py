@@ -13,11 +13,11 @@ import pytest
 
 import meco
 from interruption import broken_off
-from meco.blackbox import runfolder
-from meco.blackbox.answers import Fault
-from meco.blackbox.evaluation_log import Entry, EvaluationLog
-from meco.blackbox.threads import blas_threads
 from meco.errors import InvalidInput
+from meco.run import runfolder
+from meco.run.calling.answers import Fault
+from meco.run.calling.blas_threads import blas_threads
+from meco.run.log.evaluation_log import Entry, EvaluationLog
 
 BEGUN = """
     import sys

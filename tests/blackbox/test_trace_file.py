@@ -5,8 +5,8 @@ import pytest
 
 import meco
 import small_runs
-from meco.blackbox.trace_file import ROWS, TraceFile, read_trace
 from meco.methods import DEFAULT
+from meco.run.folder.trace_file import ROWS, TraceFile, read_trace
 
 
 def fun(x):

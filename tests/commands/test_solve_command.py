@@ -17,9 +17,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.blackbox.command import Command
 from meco.cli import main
 from meco.methods import DEFAULT
+from meco.run.calling.command import Command
 
 PROBLEM = """
 import os, time

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import meco
+from meco.bench.run.store import Store, read_results
 from meco.cli import main
 from meco.commands.watch import Follower, server
 from meco.commands.watched import seen
 from meco.commands.watched_campaign import seen_campaign
 from meco.errors import InvalidInput
-from meco.experiments.run.store import Store, read_results
 
 
 def fun(x):

@@ -8,13 +8,14 @@ from numpy.testing import assert_allclose
 
 import meco
 from array_libraries import assert_formulas_agree, every_library
-from meco.arrays import rows
+from meco.core.arrays import rows
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
-from meco.problems.cec2017 import NAMES
-from meco.problems.evaluation import Evaluation
+from meco.problems.cec2017.functions import NAMES
 from meco.rules import (
     BalancedPenalty,
     FeasibilityFirst,
@@ -25,7 +26,6 @@ from meco.rules import (
     gain,
     order,
 )
-from meco.streams import Streams
 
 RULES = [
     StaticPenalty(), BalancedPenalty(), FeasibilityFirst(), FixedEpsilon(), FixedEpsilon(per_constraint=True),

@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Evaluator, Problem, get_problem, solve
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.loop import Loop
+from meco.core.streams import Streams
 from meco.engines.es.bpmages import (
     BpEpsMagEs,
     centroid,
@@ -16,10 +18,8 @@ from meco.engines.es.bpmages import (
     small_size,
 )
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
 from meco.rules import Population, Progress, order
 from meco.rules.levels import AnsweringEpsilon, answered_level, average_violation, masked_median
-from meco.streams import Streams
 
 
 def run(problem, budget, seed=1, **options):

@@ -6,14 +6,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, Problem, get_problem, solve
+from meco.bench.run.run_record import RunRecord
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.loop import Loop
+from meco.core.streams import Streams
 from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
-from meco.experiments.run.run_record import RunRecord
-from meco.problems.evaluation import Evaluation
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level
-from meco.streams import Streams
 
 LEVELS = {0.0: 1000, 0.1: 140.574, 0.2: 15.6800, 0.3: 1.30444, 0.4: 0.0739167, 0.49: 0.00358414}
 

@@ -10,13 +10,13 @@ from meco import get_problem, solve
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.engines.model.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra
-from meco.engines.model.rbf import CubicRBF
-from meco.engines.model.samples import Samples, Training
-from meco.engines.model.subproblem import Subproblem, View
+from meco.core.problem import Problem, problem
+from meco.core.streams import Streams
+from meco.engines.rbf.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra
+from meco.engines.rbf.samples import Samples, Training
+from meco.engines.rbf.subproblem import Subproblem, View
+from meco.engines.rbf.surrogate import CubicRBF
 from meco.errors import InvalidInput
-from meco.problems.problem import Problem, problem
-from meco.streams import Streams
 
 
 def engine(name="tilted", dim=4, budget=60, **options):

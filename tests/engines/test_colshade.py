@@ -9,13 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from array_libraries import assert_runs_agree, every_library
 from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
+from meco.core.streams import Streams
 from meco.engines.de.colshade import ColShade, back_inside, leaders, levy_flight, paid_share
 from meco.engines.de.history import History, positive_cauchy
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
 from meco.rules import FeasibilityFirst, Key, Population, Progress
 from meco.rules.levels import ShrinkingTolerance
-from meco.streams import Streams
 
 
 def with_equalities(h):

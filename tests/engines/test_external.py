@@ -6,17 +6,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import get_problem, solve
 from meco.core.engine import Task, first_population
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.problem import Problem
+from meco.core.streams import Streams
 from meco.engines.external import Ceiling, pack, unpack
 from meco.engines.external.directions import reference_directions
 from meco.engines.external.pycma import AugmentedLagrangian, CmaEs
 from meco.engines.external.pymoo import Isres, Nsga3
 from meco.engines.external.scipy import Cobyqa, DifferentialEvolution
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.evaluation import Evaluation
-from meco.problems.problem import Problem
-from meco.streams import Streams
 
 for needed in ("cma", "pymoo", "scipy"):
     pytest.importorskip(needed)

@@ -10,23 +10,23 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco.arrays import fusing
+from meco.core.arrays import fusing
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.device.graphs import Turns
+from meco.core.rule import Progress
+from meco.core.streams import DeviceStreams, Streams
+from meco.device.cuda_graphs import Turns
 from meco.engines import ENGINES, graphs
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
-from meco.engines.model.trust_region import TrustRegion
-from meco.engines.model.trust_region_es import TrustRegionES
-from meco.problems.evaluation import Evaluation
 from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
-from meco.rules.rule import Progress
-from meco.streams import DeviceStreams, Streams
+from meco.tr.engine import TrustRegion
+from meco.tr.engine_es import TrustRegionES
 
 torch = pytest.importorskip("torch")
 from recorded_on_cpu import Recording, recording  # noqa: E402 - needs torch
@@ -45,11 +45,11 @@ def recorded(monkeypatch):
         made.append(Recording())
         return made[-1]
 
-    for module in ("meco.device.graphs", "meco.core.engine"):
+    for module in ("meco.device.cuda_graphs", "meco.core.engine"):
         monkeypatch.setattr(f"{module}.draws_by_itself", lambda rng: isinstance(rng, DeviceStreams))
     monkeypatch.setattr(torch.backends.cuda, "preferred_linalg_library", lambda name: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
-    monkeypatch.setattr("meco.device.graphs.recording", recording)
+    monkeypatch.setattr("meco.device.cuda_graphs.recording", recording)
     return made
 
 
@@ -290,26 +290,26 @@ def test_places_hold_what_the_next_turn_reads_and_nothing_of_the_batch():
 
 
 COMPILING = """
-import torch, meco, meco.arrays
+import torch, meco, meco.core.arrays
 from meco.core.engine import Task
 from meco.engines.{module} import {name}
-from meco.device.graphs import Turns
+from meco.device.cuda_graphs import Turns
 from meco.core.evaluator import Evaluator
 from meco.rules import {rule}
-from meco.streams import DeviceStreams
+from meco.core.streams import DeviceStreams
 
 compiled = []
 
 def noted(formula):
-    meco.arrays.namespace(torch.empty(0))
+    meco.core.arrays.namespace(torch.empty(0))
     return torch.compile(formula, fullgraph=True, backend=lambda graph, inputs: compiled.append(formula) or graph)
 
-meco.arrays._compiled = noted
+meco.core.arrays._compiled = noted
 rng = DeviceStreams(1, 2, "cpu")
 evaluator = Evaluator.on([meco.get_problem(name, 5) for name in ("C01", "C06")], 1000, 2, rng.xp, "cpu")
 engine = {name}(Task.of(evaluator, rng), rule={rule}())
 turns = Turns(engine, evaluator)
-with meco.arrays.fusing():
+with meco.core.arrays.fusing():
     for turn in range(7):
         new = engine.generation == 0 or turns._settle()
         turns._turn()

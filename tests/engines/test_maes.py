@@ -10,6 +10,7 @@ from array_libraries import every_library
 from meco import Evaluator, Problem, get_problem, solve
 from meco.core.engine import Task
 from meco.core.loop import Loop
+from meco.core.streams import Streams
 from meco.engines.es.maes import (
     NARROWEST,
     MaEs,
@@ -26,7 +27,6 @@ from meco.engines.es.maes import (
 )
 from meco.errors import InvalidInput
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
-from meco.streams import Streams
 
 RULES = [StaticPenalty(), BalancedPenalty(), FeasibilityFirst(), FixedEpsilon(), ScheduledEpsilon()]
 

@@ -6,11 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
+from meco.core.streams import Streams
 from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, mutant
 from meco.engines.de.operators import distinct, pieces, reflect
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import StaticPenalty
-from meco.streams import Streams
 
 
 def test_drawn_partners_differ_from_each_other_and_from_oneself():

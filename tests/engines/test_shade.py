@@ -11,11 +11,11 @@ import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.streams import Streams
 from meco.engines.de.history import History, lehmer_mean, positive_cauchy, weighted_mean
 from meco.engines.de.shade import Shade, midpoint_repair, pick_guides, pick_others
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
-from meco.streams import Streams
 
 RULES = {
     "penalty": StaticPenalty(),

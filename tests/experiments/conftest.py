@@ -7,11 +7,11 @@ import warnings
 import pytest
 from small_campaign import SMALL, TWO
 
-from meco.experiments.report.report import write_report
-from meco.experiments.report.run_arrays import RunArrays
-from meco.experiments.run.executors import Workers
-from meco.experiments.run.runner import run_campaign
-from meco.experiments.run.store import Store, read_results
+from meco.bench.report.report import write_report
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.executors import Workers
+from meco.bench.run.runner import run_campaign
+from meco.bench.run.store import Store, read_results
 
 
 @pytest.fixture(scope="session")

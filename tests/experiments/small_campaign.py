@@ -1,6 +1,6 @@
 """A campaign of seconds: every view, and a contender that cannot run."""
 
-from meco.experiments.plan.experiment import Contender, Experiment
+from meco.bench.plan.experiment import Contender, Experiment
 
 VIEWS = (
     "ranks",

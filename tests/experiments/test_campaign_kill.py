@@ -11,19 +11,19 @@ import time
 import numpy as np
 import pytest
 
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.run.executors import Workers
+from meco.bench.run.folder import STORE
+from meco.bench.run.runner import run_campaign
+from meco.bench.run.store import Store
 from meco.errors import MecoError
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.run.executors import Workers
-from meco.experiments.run.folder import STORE
-from meco.experiments.run.runner import run_campaign
-from meco.experiments.run.store import Store
 
 SCRIPT = """
 import os, sys, time
-from meco.experiments.run import groups, runner
-from meco.experiments.run.executors import start_workers
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.run.store import Store
+from meco.bench.run import groups, runner
+from meco.bench.run.executors import start_workers
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.run.store import Store
 
 
 def slowly(task):

@@ -6,19 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from meco.blackbox.plain import as_problem
+from meco.bench.plan.comparison import comparison
+from meco.bench.plan.own import load_user_problem
+from meco.bench.report import choice
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.contents import StoreContents
+from meco.bench.run.executors import start_workers
+from meco.bench.run.run_record import RunRecord
+from meco.bench.run.runner import run_campaign
+from meco.bench.run.store import Store, read_results
 from meco.cli import main
 from meco.errors import InvalidInput
-from meco.experiments.plan.comparison import comparison
-from meco.experiments.plan.own import load_user_problem
-from meco.experiments.report import choice
-from meco.experiments.report.run_arrays import RunArrays
-from meco.experiments.run.contents import StoreContents
-from meco.experiments.run.executors import start_workers
-from meco.experiments.run.run_record import RunRecord
-from meco.experiments.run.runner import run_campaign
-from meco.experiments.run.store import Store, read_results
 from meco.methods import DEFAULT
+from meco.run.function_problem import as_problem
 
 MINE = '''
 bounds = [(-5, 5)] * 2

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from meco.bench.plan.experiment import Contender, Experiment, Run
+from meco.bench.run.contents import StoreContents
+from meco.bench.run.folder import PACKED, STORE
+from meco.bench.run.store import Store, read_results, write_packed
 from meco.cli import main
-from meco.experiments.plan.experiment import Contender, Experiment, Run
-from meco.experiments.run.contents import StoreContents
-from meco.experiments.run.folder import PACKED, STORE
-from meco.experiments.run.store import Store, read_results, write_packed
 from page_skeleton import Skeleton
 
 KEPT = ("views", "printed")  # of a plan: words that choose what is shown

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.report.report import write_report
+from meco.bench.run import packed
+from meco.bench.run.executors import Workers
+from meco.bench.run.folder import PACKED, STORE
+from meco.bench.run.runner import run_campaign
+from meco.bench.run.store import VALUES, Store, read_results, write_packed
 from meco.cli import main
 from meco.errors import DamagedFile, InvalidInput
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.report.report import write_report
-from meco.experiments.run import packed
-from meco.experiments.run.executors import Workers
-from meco.experiments.run.folder import PACKED, STORE
-from meco.experiments.run.runner import run_campaign
-from meco.experiments.run.store import VALUES, Store, read_results, write_packed
 
 SMALL = Experiment(
     "small", "Small", tuple(Contender(m, m) for m in ("SHADE", "MeCO-rand", "MA-ES")), ("C01", "C04", "C20"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import meco
-from meco.experiments.plan.printed import values
+from meco.bench.plan.printed import values
 
 SEEDS = range(42, 52)  # those of the paper's authors
 

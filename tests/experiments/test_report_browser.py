@@ -11,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from meco.experiments.report.report import write_report
+from meco.bench.report.report import write_report
 from meco.figures.figure import COLOURS
 
 pytest.importorskip("scipy")

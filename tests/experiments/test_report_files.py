@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.report import heatmaps, trajectories
-from meco.experiments.report.report import write_report
-from meco.experiments.report.run_arrays import RunArrays
-from meco.experiments.run.executors import Workers
-from meco.experiments.run.runner import run_campaign
-from meco.experiments.run.store import Store
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.report import heatmaps, trajectories
+from meco.bench.report.report import write_report
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.executors import Workers
+from meco.bench.run.runner import run_campaign
+from meco.bench.run.store import Store
 from meco.figures import svg
 from meco.figures.panel import Axis, Box, Dot, Line, Panel, Spot, Tile
 from meco.figures.table import Cell, Column, Table, to_csv, to_html, to_latex, to_markdown

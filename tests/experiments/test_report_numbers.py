@@ -12,11 +12,11 @@ import pytest
 from numpy.testing import assert_allclose
 from small_campaign import SMALL, TWO
 
-from meco.experiments.plan import printed
-from meco.experiments.report import figures, heatmaps, page, tables
-from meco.experiments.report.report import build, write_report
-from meco.experiments.report.run_arrays import RunArrays
-from meco.experiments.run.store import Store, read_results
+from meco.bench.plan import printed
+from meco.bench.report import figures, heatmaps, page, tables
+from meco.bench.report.report import build, write_report
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.store import Store, read_results
 from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
 from meco.figures.table import mark_best, number
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.report import figures
-from meco.experiments.report.headline import headline
-from meco.experiments.report.report import build, known_experiments, write_report
-from meco.experiments.report.run_arrays import RunArrays
-from meco.experiments.run.executors import start_workers
-from meco.experiments.run.folder import PACKED
-from meco.experiments.run.runner import run_campaign
-from meco.experiments.run.store import Store, read_results
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.report import figures
+from meco.bench.report.headline import headline
+from meco.bench.report.report import build, known_experiments, write_report
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.executors import start_workers
+from meco.bench.run.folder import PACKED
+from meco.bench.run.runner import run_campaign
+from meco.bench.run.store import Store, read_results
 from meco.figures.figure import Figure
 
 pytest.importorskip("scipy")
@@ -109,7 +109,7 @@ def test_pointing_at_a_curve_reads_it(folder, results):
 
 
 def _progress(results):
-    from meco.experiments.report.curves import progress_figure
+    from meco.bench.report.curves import progress_figure
 
     return progress_figure(results)
 

@@ -9,16 +9,16 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.run import runner as runner_module
+from meco.bench.run.executors import Unreachable, Workers, start_workers
+from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
+from meco.bench.run.progress import CampaignProgress
+from meco.bench.run.run_record import read_actions
+from meco.bench.run.runner import CampaignStopped, run_campaign, stopping_signals
+from meco.bench.run.store import Store
+from meco.core.progress_line import clock
 from meco.errors import InvalidInput, MecoError, UnknownName
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.run import runner as runner_module
-from meco.experiments.run.executors import Unreachable, Workers, start_workers
-from meco.experiments.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.experiments.run.progress import CampaignProgress
-from meco.experiments.run.run_record import read_actions
-from meco.experiments.run.runner import CampaignStopped, run_campaign, stopping_signals
-from meco.experiments.run.store import Store
-from meco.progress_line import clock
 
 SMALL = Experiment(
     "small", "Small", tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES")),
@@ -58,7 +58,7 @@ def test_results_do_not_depend_on_dask(tmp_path, undisturbed):
 
 
 def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, monkeypatch):
-    monkeypatch.setattr("meco.experiments.run.groups.LOCKSTEP_RUNS", 5)
+    monkeypatch.setattr("meco.bench.run.groups.LOCKSTEP_RUNS", 5)
     assert campaign(tmp_path)[0] == undisturbed
 
 
@@ -121,7 +121,7 @@ def test_a_policy_trained_anew_makes_new_runs(tmp_path):
     one = Experiment("one", "", (Contender("MeCO", "MeCO", {"policy": str(files[0])}),), ("C01",), dims=(10,), runs=1)
     first = one.pinned()
     files[1].replace(files[0])
-    from meco.experiments.plan.experiment import policy_digest
+    from meco.bench.plan.experiment import policy_digest
 
     policy_digest.cache_clear()
     second = one.pinned()
@@ -130,8 +130,8 @@ def test_a_policy_trained_anew_makes_new_runs(tmp_path):
 
 
 def save_policies(folder):
-    from meco.mdp.network import draw_weights
-    from meco.mdp.policy_store import save_policy
+    from meco.policies.network import draw_weights
+    from meco.policies.store import save_policy
 
     files = []
     for seed in (1, 2):
@@ -270,7 +270,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
 def test_workers_that_cannot_be_had_are_a_clear_error(spec, workers, error, words, monkeypatch):
     if spec.startswith("dask"):
         pytest.importorskip("distributed")
-        monkeypatch.setattr("meco.experiments.run.executors.REACH_SECONDS", 1)
+        monkeypatch.setattr("meco.bench.run.executors.REACH_SECONDS", 1)
     with pytest.raises(error, match=words) as caught:
         start_workers(spec, workers)
     assert isinstance(caught.value, MecoError)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.experiments.plan import printed
-from meco.experiments.report import stats
-from meco.experiments.report.stats import Feasibility
+from meco.bench.plan import printed
+from meco.bench.report import stats
+from meco.bench.report.stats import Feasibility
 
 scipy_stats = pytest.importorskip("scipy.stats")
 

@@ -8,10 +8,10 @@ import pytest
 from foreign_files import led_elsewhere
 from in_process import call, complaint
 
-from meco.blackbox.runfolder import FILES
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import DRAFT, write_text
 from meco.files.plain import check_plain, read_plain
+from meco.run.folder.run_folder import FILES
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX")
 WAYS = ("link", "link to a folder", "dangling", "loop", "folder", "fifo", "endless")

@@ -12,12 +12,12 @@ import meco
 from meco.core.engine import Control, Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.streams import DeviceStreams, Streams
 from meco.errors import InvalidInput, UnknownName
-from meco.mdp import CONTROLS, FEATURES, Controlled, Controller, ControlSet, FeatureSet, load_policy, save_policy
-from meco.mdp.network import NetworkShape, draw_weights
-from meco.mdp.policy import ConstantControls, Correcting, Greedy, Policy, RandomPolicy
-from meco.mdp.resolve import find_policy
-from meco.streams import DeviceStreams, Streams
+from meco.policies import CONTROLS, FEATURES, Controlled, Controller, ControlSet, FeatureSet, load_policy, save_policy
+from meco.policies.network import NetworkShape, draw_weights
+from meco.policies.policy import ConstantControls, Correcting, Greedy, Policy, RandomPolicy
+from meco.policies.resolve import find_policy
 
 THETA, SHARE = Control("theta", 0.0, 1.0, 0.5), Control("share", 0.0, 1.0, 0.0)
 LEVELS = {"theta": (0.0, 0.25, 0.5, 0.75, 0.9), "share": (0.05, 0.3, 0.6, 0.95)}
@@ -199,7 +199,7 @@ def test_the_words_for_policies_are_the_papers_controls():
 
 
 def test_the_package_lists_its_public_names_alone():
-    assert dir(meco.mdp) == sorted(meco.mdp.__all__)
+    assert dir(meco.policies) == sorted(meco.policies.__all__)
 
 
 def test_a_device_has_streams_beside_too():

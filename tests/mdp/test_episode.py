@@ -12,33 +12,25 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.arrays import namespace, to_numpy
+from meco.core.arrays import namespace, to_numpy
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.problem import Problem
+from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
 from meco.errors import InvalidInput
-from meco.mdp import (
-    DECODERS,
-    ConstantPolicy,
-    Episode,
-    EpsilonGreedy,
-    Greedy,
-    Masked,
-    RandomPolicy,
-    ReferenceObjective,
-)
-from meco.mdp.controller import Controller
-from meco.mdp.controls import CONTROLS, set_of
-from meco.mdp.features import FEATURES
-from meco.mdp.methods import relaxed_by
-from meco.mdp.network import draw_weights
-from meco.problems.evaluation import Evaluation
-from meco.problems.problem import Problem
+from meco.policies import DECODERS, ConstantPolicy, EpsilonGreedy, Greedy, Masked, RandomPolicy
+from meco.learn import Episode, ReferenceObjective
+from meco.policies.controller import Controller
+from meco.policies.controls import CONTROLS, set_of
+from meco.policies.features import FEATURES
+from meco.policies.network import draw_weights
+from meco.policies.paper.methods import relaxed_by
+from meco.policies.paper.steered_rule import GRID, SteeredEpsilon
 from meco.rules.epsilon import DELTA, decode, relaxed_violation
-from meco.rules.steered import GRID, SteeredEpsilon
-from meco.streams import Streams
 
 POLICY = Greedy(draw_weights(np.random.default_rng(12)))
 
@@ -326,7 +318,7 @@ def test_an_episode_runs_on_the_evolution_strategy():
 
 def test_an_episode_needs_numpy_alone():
     code = (
-        "import sys; from meco.mdp import Episode; e = Episode('tilted', [1], 150); e.reset(); e.step([0.5]);"
+        "import sys; from meco.policies import Episode; e = Episode'tilted', [1], 150; e.reset; e.step[0.5];"
         "print([m for m in ('torch', 'scipy', 'array_api_compat', 'safetensors') if m in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

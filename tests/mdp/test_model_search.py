@@ -7,13 +7,13 @@ from numpy.testing import assert_array_equal
 import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
+from meco.core.streams import Streams
 from meco.errors import InvalidInput, UnknownName
-from meco.mdp import load_policy, policy_names, save_policy
-from meco.mdp.model_search import correcting_shape, steered_search
-from meco.mdp.network import NetworkShape, Weights, draw_weights
-from meco.mdp.policy import Choosing, Correcting, Greedy
-from meco.streams import Streams
-from meco.training.engine_digest import engine_digest
+from meco.learn.engine_digest import engine_digest
+from meco.policies import load_policy, policy_names, save_policy
+from meco.policies.network import NetworkShape, Weights, draw_weights
+from meco.policies.policy import Choosing, Correcting, Greedy
+from meco.tr.steered import correcting_shape, steered_search
 
 RECORD = {"features": "model-search", "controls": "theta-and-share", "kind": "correcting"}
 
@@ -99,7 +99,7 @@ def test_policies_name_the_engine_that_they_steer_and_what_has_changed_since_the
 
 
 def test_choosing_policies_take_a_place_of_their_grid_or_the_rule():
-    controls = meco.mdp.CONTROLS["theta-by-share"]
+    controls = meco.policies.CONTROLS["theta-by-share"]
     shape = NetworkShape(29, 2, Choosing.width(controls))
     record = {"features": "model-search", "controls": "theta-by-share"}
     zeros = Weights(*(np.zeros(sizes) for sizes in shape.layers))
@@ -124,7 +124,7 @@ def test_correcting_policies_keep_the_ranges_of_their_controls(own):
     policy, rng = load_policy(own), np.random.default_rng(1)
     assert isinstance(policy, Correcting)
     values = policy.decide(
-        rng.uniform(-1, 1, (50, 29)), rng.uniform(size=(50, 2)), meco.mdp.CONTROLS["theta-and-share"]
+        rng.uniform(-1, 1, (50, 29)), rng.uniform(size=(50, 2)), meco.policies.CONTROLS["theta-and-share"]
     )
     for each in values.values():
         assert np.all((each >= 0.0) & (each <= 1.0))

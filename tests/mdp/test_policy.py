@@ -10,10 +10,10 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.arrays import to_numpy
+from meco.core.arrays import to_numpy
 from meco.errors import InvalidInput
-from meco.mdp.network import draw_weights, selu, stack
-from meco.mdp.policy import (
+from meco.policies.network import draw_weights, selu, stack
+from meco.policies.policy import (
     ConstantPolicy,
     EpsilonGreedy,
     Greedy,

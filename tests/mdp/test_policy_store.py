@@ -16,14 +16,14 @@ from numpy.testing import assert_array_equal
 from meco.cli import main
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
+from meco.core.streams import Streams
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
 from meco.files.safetensors import parse_tensors, write_tensors
-from meco.mdp import policy_file, policy_store
-from meco.mdp.methods import trained
-from meco.mdp.network import Weights, draw_weights
-from meco.mdp.policy_store import load_policy, policy_names, save_policy
+from meco.policies import policy_file, policy_store
+from meco.policies.network import Weights, draw_weights
+from meco.policies.paper.methods import trained
+from meco.policies.store import load_policy, policy_names, save_policy
 from meco.problems.suite import get_problem
-from meco.streams import Streams
 
 NETWORK = draw_weights(np.random.default_rng(0))
 RECORD = {"suite": "cec2017", "dim": 10, "seed": 3, "commit": "0" * 40, "command": "meco train", "log_digest": "ab"}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.mdp.quantile import Outcomes, quantile
+from meco.learn.tr.quantile import Outcomes, quantile
 
 
 def results(*pairs):

@@ -8,10 +8,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from meco.arrays import to_numpy
+from meco.core.arrays import to_numpy
 from meco.errors import UnknownName
-from meco.mdp.reward import REWARDS, ReferenceObjective, StepSummary, objective_gain, reward_function, violation_gain
-from meco.mdp.state import Reference
+from meco.learn.paper.reward import (
+    REWARDS,
+    ReferenceObjective,
+    StepSummary,
+    objective_gain,
+    reward_function,
+    violation_gain,
+)
+from meco.policies.paper.state import Reference
 
 LIBRARIES = pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["strict", "torch"])
 

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.errors import InvalidInput, UnknownName
-from meco.mdp import Episode, SearchEpisode
-from meco.mdp.quantile import Outcomes, quantile
+from meco.learn.tr.quantile import Outcomes, quantile
+from meco.learn import Episode, TrustRegionEpisode
 
 
 def played(action, **options):
@@ -23,7 +23,7 @@ def played(action, **options):
 
 def test_constants_from_outside_are_the_constants_of_the_method():
     episode, _, states = played([[0.5, 0.3]] * 2)
-    assert isinstance(episode, SearchEpisode)
+    assert isinstance(episode, TrustRegionEpisode)
     assert np.all(np.abs(states) <= 1.0)
     assert episode.nfev.tolist() == [100, 100]
     for here, there in zip(

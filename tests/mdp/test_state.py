@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.arrays import to_numpy
-from meco.mdp import state as st
-from meco.mdp.reward import REWARDS, StepSummary
-from meco.problems.evaluation import Evaluation, concat
+from meco.core.arrays import to_numpy
+from meco.core.evaluation import Evaluation, concat
+from meco.core.rule import Population, Progress
+from meco.learn.paper.reward import REWARDS, StepSummary
+from meco.policies import state as st
 from meco.rules.epsilon import DELTA
-from meco.rules.rule import Population, Progress
 
 
 def population(x, f, g, h=None, xp=np):

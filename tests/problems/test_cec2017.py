@@ -11,11 +11,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import get_problem, get_suite
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, MecoError, UnknownName
-from meco.problems.cec2017 import DEFINITIONS, NAMES
-from meco.problems.cec2017_instances import rotation
-from meco.problems.evaluation import Evaluation
+from meco.problems.cec2017.functions import DEFINITIONS, NAMES
+from meco.problems.cec2017.instances import rotation
 
 
 def error(ours: np.ndarray, theirs: np.ndarray) -> float:

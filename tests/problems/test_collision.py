@@ -10,9 +10,9 @@ import torch
 from geometry import chord_length, exact_union_length, flat_union, lines, random_segments, shapely_length
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.problems.collision import Obstacles
-from meco.problems.mission import load_mission
-from meco.problems.uav import NAMES
+from meco.problems.uav.collision import Obstacles
+from meco.problems.uav.mission import load_mission
+from meco.problems.uav.suite import NAMES
 
 PER_MAP = 7000  # segments on each of sixteen maps: 112,000 in all
 SQUARE = Obstacles(rectangles=[[1, 1, 3, 2]])

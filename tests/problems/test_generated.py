@@ -12,13 +12,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from for_every import for_every
 from meco import get_problem, get_suite, solve
+from meco.bench.plan.comparison import comparison
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, UnknownName
-from meco.experiments.plan.comparison import comparison
-from meco.problems.collision import Obstacles
 from meco.problems.generated import GENERATED, SETS, Family, make_batch
 from meco.problems.generated.constraints import CONSTRAINTS, normals
 from meco.problems.generated.objectives import OBJECTIVES
+from meco.problems.uav.collision import Obstacles
 
 SEEDS = range(40)
 SCALABLE = [name for name, family in GENERATED.items() if isinstance(family, Family)]

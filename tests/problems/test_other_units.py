@@ -11,11 +11,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.bench.plan.further import FURTHER
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
+from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
-from meco.experiments.plan.further import FURTHER
-from meco.problems.evaluation import Evaluation
-from meco.problems.problem import Problem
 from meco.problems.suite import CEC_NAMES, get_problem
 from meco.problems.units import LARGEST, drawn_factors, rescaled
 

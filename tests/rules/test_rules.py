@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.problems.evaluation import Evaluation
+from meco.core.evaluation import Evaluation
 from meco.rules import (
     DELTA,
     BalancedPenalty,

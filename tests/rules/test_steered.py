@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.arrays import to_numpy
+from meco.core.arrays import to_numpy
 from meco.errors import UnknownName
+from meco.policies.paper.steered_rule import ACTIONS, DECODERS, GRID, GeometricDecoder, LinearDecoder
 from meco.rules.epsilon import DELTA
-from meco.rules.steered import ACTIONS, DECODERS, GRID, GeometricDecoder, LinearDecoder
 
 LIBRARIES = pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["strict", "torch"])
 

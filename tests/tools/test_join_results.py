@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from meco.experiments.plan.experiment import Contender, Experiment
-from meco.experiments.run.contents import StoreContents
-from meco.experiments.run.folder import PACKED
-from meco.experiments.run.run_record import RunRecord
-from meco.experiments.run.store import read_results, write_packed
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.run.contents import StoreContents
+from meco.bench.run.folder import PACKED
+from meco.bench.run.run_record import RunRecord
+from meco.bench.run.store import read_results, write_packed
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from meco.problems.mission import load_mission
+from meco.problems.uav.mission import load_mission
 
 generator = pytest.importorskip("tools.missions.generator", reason="only a checkout has the tools")
 

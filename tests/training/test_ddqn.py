@@ -7,11 +7,11 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from meco.mdp.network import PAPER, NetworkShape, Weights, q_values  # noqa: E402
-from meco.training.agents import Agents, play  # noqa: E402
-from meco.training.config import TrainingConfig  # noqa: E402
-from meco.training.ddqn import Batch, Learner, LearnerSettings, double_q_target, one_thread  # noqa: E402
-from meco.training.network import forward, fresh, layers  # noqa: E402
+from meco.learn.paper.agents import Agents, play  # noqa: E402
+from meco.learn.paper.config import TrainingConfig  # noqa: E402
+from meco.learn.paper.ddqn import Batch, Learner, LearnerSettings, double_q_target, one_thread  # noqa: E402
+from meco.learn.paper.torch_network import forward, fresh, layers  # noqa: E402
+from meco.policies.network import PAPER, NetworkShape, Weights, q_values  # noqa: E402
 
 SMALL = NetworkShape(features=3, hidden=5, outputs=4)
 

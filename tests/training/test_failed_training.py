@@ -10,13 +10,13 @@ torch = pytest.importorskip("torch")
 import quick_training  # noqa: E402
 
 from meco.cli import main  # noqa: E402
+from meco.core.problem import Problem  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput  # noqa: E402
-from meco.mdp import Episode  # noqa: E402
-from meco.problems.problem import Problem  # noqa: E402
-from meco.training import Trainer  # noqa: E402
-from meco.training.agents import Agents  # noqa: E402
-from meco.training.checkpoint import read_checkpoint, write_checkpoint  # noqa: E402
-from meco.training.trainer import TrainingFailed  # noqa: E402
+from meco.learn import Trainer  # noqa: E402
+from meco.learn.checkpoint import read_checkpoint, write_checkpoint  # noqa: E402
+from meco.learn.paper.agents import Agents  # noqa: E402
+from meco.learn.paper.trainer import TrainingFailed  # noqa: E402
+from meco.learn import Episode  # noqa: E402
 
 quick = partial(quick_training.quick, epochs=2)
 

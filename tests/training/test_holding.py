@@ -11,14 +11,13 @@ pytest.importorskip("torch")
 from meco.cli import main
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, UnknownName
-from meco.mdp import load_policy
-from meco.mdp.controls import CONTROLS
-from meco.mdp.features import FEATURES
-from meco.mdp.policy import ConstantControls
-from meco.mdp.quantile import Outcomes
-from meco.training import holding_search
-from meco.training.engine_digest import engine_digest
-from meco.training.holding import (
+from meco.learn import holding_search
+from meco.learn.engine_digest import engine_digest
+from meco.learn.tr.judging import CONSTANTS, judged
+from meco.learn.tr.matches import Match
+from meco.learn.tr.quantile import Outcomes
+from meco.learn.tr.regression import basis
+from meco.learn.tr.rollouts import (
     ALTERNATIVES,
     NEVER,
     OWN_RULE,
@@ -28,10 +27,11 @@ from meco.training.holding import (
     own_quantiles,
     score_gains,
 )
-from meco.training.holding_search import HoldingConfig, HoldingSearch, best_on_the_whole
-from meco.training.judging import CONSTANTS, judged
-from meco.training.matches import Match
-from meco.training.regression import basis
+from meco.learn.tr.training import HoldingConfig, HoldingSearch, best_on_the_whole
+from meco.policies import load_policy
+from meco.policies.controls import CONTROLS
+from meco.policies.features import FEATURES
+from meco.policies.policy import ConstantControls
 
 SMALL = HoldingConfig(
     hidden=4, steps=20, rounds=2, runs=6, least=6, families=("bowl-linear", "valley-planes"),

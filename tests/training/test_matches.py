@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.mdp.model_search import correcting_shape, steered_search
-from meco.mdp.network import Weights, draw_weights, stack
-from meco.mdp.policy import Correcting
+from meco.learn.tr.matches import Match, drawn_matches, in_lockstep, play
+from meco.policies.network import Weights, draw_weights, stack
+from meco.policies.policy import Correcting
 from meco.problems.generated import GENERATED
-from meco.training.matches import Match, drawn_matches, in_lockstep, play
+from meco.tr.steered import correcting_shape, steered_search
 
 MATCHES = [Match("bowl-linear", 1, 3, 60), Match("steps-outside", 2, 3, 60), Match("bowl-whole", 1, 3, 60)]
 SHAPE = correcting_shape(2)

@@ -5,12 +5,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from meco.training.replay import Replay, without_replacement  # noqa: E402
+from meco.learn.paper.replay_memory import ReplayMemory, without_replacement  # noqa: E402
 
 
 def filled(policies=2, capacity=4, count=6):
     """A memory in which transition t of policy k has every feature equal to 10 k + t."""
-    memory = Replay(policies, capacity, features=3)
+    memory = ReplayMemory(policies, capacity, features=3)
     for t in range(count):
         value = torch.tensor([10.0 * k + t for k in range(policies)], dtype=torch.float64)
         s = value[:, None].expand(-1, 3)

@@ -13,10 +13,10 @@ from quick_training import QUICK, quick  # noqa: E402
 from meco.cli import main  # noqa: E402
 from meco.commands.train import command_for  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
-from meco.mdp import load_policy  # noqa: E402
-from meco.training import Trainer, TrainingConfig  # noqa: E402
-from meco.training.presets import PRESETS, folds  # noqa: E402
-from meco.training.record import draw_log, read_log, write_trained  # noqa: E402
+from meco.learn import Trainer, TrainingConfig  # noqa: E402
+from meco.learn.paper.presets import PRESETS, folds  # noqa: E402
+from meco.learn.training_record import draw_log, read_log, write_trained  # noqa: E402
+from meco.policies import load_policy  # noqa: E402
 
 
 def test_a_policy_carries_the_record_of_its_training(tmp_path):

@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 from quick_training import assert_same, quick  # noqa: E402
 
 from meco.errors import InvalidInput  # noqa: E402
-from meco.mdp import Episode  # noqa: E402
-from meco.rules.steered import DECODERS  # noqa: E402
-from meco.training import Trainer, TrainingConfig  # noqa: E402
-from meco.training.mixed import mixed_decoder, mixed_reward  # noqa: E402
+from meco.learn import Trainer, TrainingConfig  # noqa: E402
+from meco.learn.paper.mixed import mixed_decoder, mixed_reward  # noqa: E402
+from meco.learn import Episode  # noqa: E402
+from meco.policies.paper.steered_rule import DECODERS  # noqa: E402
 
 
 def test_every_epoch_plays_each_training_problem_once_in_a_new_order(monkeypatch):

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 from quick_training import quick  # noqa: E402
 
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
+from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
+from meco.learn.paper.presets import HELD_OUT, PRESETS, folds, for_seeds  # noqa: E402
 from meco.problems.suite import CEC_NAMES  # noqa: E402
-from meco.training import TrainingConfig, lockstep_groups  # noqa: E402
-from meco.training.presets import HELD_OUT, PRESETS, folds, for_seeds  # noqa: E402
 
 
 def test_the_defaults_are_the_numbers_of_the_paper():
@@ -95,7 +95,7 @@ def test_policies_of_equal_size_train_in_one_batch():
 def test_training_without_torch_says_which_extra_brings_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtra, match=r'training needs torch.*pip install "meco-opt\[train\]"'):
-        from meco.training import Learner  # noqa: F401
+        from meco.learn import Learner  # noqa: F401
 
 
 def test_settings_are_values():

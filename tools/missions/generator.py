@@ -21,10 +21,10 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.methods import solve
-from meco.problems.mission import Mission, load_mission
-from meco.problems.mission_layouts import LAYOUTS, sensor_group
-from meco.problems.mission_obstacles import draw_obstacles
-from meco.problems.uav import NAMES
+from meco.problems.uav.layouts import LAYOUTS, sensor_group
+from meco.problems.uav.mission import Mission, load_mission
+from meco.problems.uav.obstacles import draw_obstacles
+from meco.problems.uav.suite import NAMES
 from tools.missions.search import reference
 
 SEED = 2026

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meco.core.problem import Problem
 from meco.errors import load_extra
 from meco.methods import solve
-from meco.problems.mission import Mission
-from meco.problems.problem import Problem
-from meco.problems.uav import HOVER_POINTS, rates
+from meco.problems.uav.mission import Mission
+from meco.problems.uav.suite import HOVER_POINTS, rates
 from tools.missions.polish import ENOUGH, PLACES, polished
 
 Draw = np.random.Generator

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from meco.experiments.report import stats
-from meco.experiments.report.stats import Feasibility
+from meco.bench.report import stats
+from meco.bench.report.stats import Feasibility
 from tools.pages.tables import Table, read, read_long, value
 
 OURS = ("TR", "TR-ES", "MeCO-TR")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.experiments.report import stats
+from meco.bench.report import stats
 from tools.pages.standings import FIRST, standings
 from tools.pages.tables import KEPT, table
 

@@ -149,7 +149,7 @@ class MecoVectorEnv(ProcessVectorEnv):
 class TrustRegionEnv(ProcessEnv):
     """MeCO-TR-v0: observe 29 features of a search by models, set theta and share every fiftieth of the budget.
 
-    The reward is the change of the run's quantile among its first points, up to 1.5 in all (SearchEpisode).
+    The reward is the change of the run's quantile among its first points, up to 1.5 in all (TrustRegionEpisode).
     discrete=True offers the 20 places of the grid instead of two numbers. render_mode "rgb_array" draws the search.
     """
 

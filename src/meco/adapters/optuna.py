@@ -10,9 +10,9 @@ import numpy as np
 
 from meco.adapters.optuna_trials import Axis, as_point, constraints_of
 from meco.api import Optimizer
-from meco.blackbox.evaluation_log import Known
 from meco.errors import load_extra
 from meco.methods import DEFAULT
+from meco.run.log.evaluation_log import Known
 
 load_extra("optuna", "optuna", "meco.adapters.optuna")
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution  # noqa: E402

@@ -10,7 +10,7 @@ import numpy as np
 from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from meco.blackbox.evaluation_log import Known
+from meco.run.log.evaluation_log import Known
 
 
 class Axis(NamedTuple):

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.mdp.controls import CONTROLS
-from meco.mdp.episode import Episode
-from meco.mdp.features import FEATURES, FeatureSet
-from meco.mdp.model_search import SEARCH_CONTROLS, SEARCH_FEATURES
-from meco.mdp.reward import ReferenceObjective
-from meco.mdp.search_episode import SearchEpisode
-from meco.problems.problem import Problem
+from meco.learn.paper.episode import Episode
+from meco.learn.paper.reward import ReferenceObjective
+from meco.learn.tr.episode import TrustRegionEpisode
+from meco.policies.controls import CONTROLS
+from meco.policies.features import FEATURES, FeatureSet
+from meco.policies.paper.steered_rule import DECODERS
 from meco.problems.suite import CEC_NAMES, find, get_problem
-from meco.rules.steered import DECODERS
+from meco.tr.steered import SEARCH_CONTROLS, SEARCH_FEATURES
 
 FAMILIES = ("bowl-linear", "linear-inside", "steps-outside")  # of the train set, with six inequalities each
 GENERATED = tuple(f"G-{family}-{seed:04d}" for seed in range(1, 9) for family in FAMILIES)
@@ -167,21 +167,21 @@ class TrustRegionProcess(DecisionProcess):
         self.low, self.high = (np.array([getattr(c, end) for c in controls.controls]) for end in ("low", "high"))
         self._budget = budget
 
-    def open(self, choices: Sequence[Choice]) -> SearchEpisode:
+    def open(self, choices: Sequence[Choice]) -> TrustRegionEpisode:
         problems, seeds = zip(*choices)
-        return SearchEpisode(list(problems), seeds, self._budget)
+        return TrustRegionEpisode(list(problems), seeds, self._budget)
 
     def decode(self, actions: np.ndarray) -> np.ndarray:
         return actions.astype(np.float64 if self.choices is None else int)
 
-    def describe(self, episode: SearchEpisode) -> str:
+    def describe(self, episode: TrustRegionEpisode) -> str:
         told = {name: values[0] for name, values in self.info(episode).items()}
         return (
             f"{told['problem']}  {told['nfev']} of {episode.budget} evaluations  "
             f"quantile {told['quantile']:.3f}  least f + nu {told['score']:.6g}"
         )
 
-    def info(self, episode: SearchEpisode) -> dict[str, np.ndarray]:
+    def info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:
         """Per run: problem, evaluations, quantile so far, least f + nu."""
         return {
             "problem": np.array(episode.keys, dtype=object),

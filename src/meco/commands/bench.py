@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from meco.process_pool import use_one_thread
+    from meco.core.process_pool import use_one_thread
 
     use_one_thread()
     from meco.commands.campaign import add_options
@@ -27,8 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from meco.bench.plan.comparison import comparison, folder_name
     from meco.commands.campaign import carry_out, check
-    from meco.experiments.plan.comparison import comparison, folder_name
 
     check(args)
     experiment = comparison(

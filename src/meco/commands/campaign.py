@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from meco.bench.plan.experiment import LEAST_SURROGATE_RUNS, Experiment
+from meco.bench.run.executors import start_workers
+from meco.bench.run.folder import STORE
+from meco.bench.run.runner import CampaignStopped, Summary, run_campaign, stopping_signals
+from meco.bench.run.store import Store
 from meco.errors import InvalidInput, MecoError
-from meco.experiments.plan.experiment import LEAST_SURROGATE_RUNS, Experiment
-from meco.experiments.run.executors import start_workers
-from meco.experiments.run.folder import STORE
-from meco.experiments.run.runner import CampaignStopped, Summary, run_campaign, stopping_signals
-from meco.experiments.run.store import Store
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +87,7 @@ def _say(summary: Summary, folder: str) -> None:
 
 
 def _report(folder: str) -> None:
-    from meco.experiments.report.report import write_report
+    from meco.bench.report.report import write_report
 
     for line in write_report(folder).lines:
         print(line)

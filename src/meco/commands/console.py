@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from meco.blackbox.result import MinimizeResult, excess
 from meco.errors import InvalidInput
 from meco.figures.figure import check_kind
 from meco.files.plain import read_plain
 from meco.files.schema import LARGEST_FILE, parse_json
+from meco.run.result import MinimizeResult, excess
 
 MOST_VARIABLES = 1_000_000
 

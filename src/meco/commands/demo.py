@@ -11,12 +11,12 @@ import webbrowser
 from dataclasses import replace
 from pathlib import Path
 
-from meco.blackbox.result import MinimizeResult
 from meco.commands.console import describe
 from meco.commands.sources import Benchmark, find_problem
+from meco.core.problem import Problem
+from meco.core.signals import terminated_like_interrupted
 from meco.methods import DEFAULT
-from meco.problems.problem import Problem
-from meco.signals import terminated_like_interrupted
+from meco.run.result import MinimizeResult
 
 STORIES = (
     ("RC19", 400, "The cheapest welded beam that carries its load. The best possible cost is known."),
@@ -108,7 +108,7 @@ def _pictures(name: str, result: MinimizeResult, folder: Path) -> list[str]:
     """The result drawn as files, and as SVG text for the page."""
     figures = {f"{name}-convergence": result.plot()}
     if name.startswith("UAV-"):
-        from meco.problems.mission import load_mission
+        from meco.problems.uav.mission import load_mission
 
         figures = {f"{name}-route": load_mission(name).plot(result.x)} | figures
     for title, figure in figures.items():

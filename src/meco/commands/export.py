@@ -11,9 +11,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from meco.blackbox.evaluation_log import Entry, EvaluationLog
-from meco.blackbox.runreader import load_run
-from meco.blackbox.tolerances import recorded
+from meco.run.folder.reader import load_run
+from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.tolerances import recorded
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

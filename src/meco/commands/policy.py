@@ -8,7 +8,7 @@ from typing import Any
 
 from meco.errors import DamagedFile
 from meco.files.names import visible
-from meco.mdp.policy_store import load_policy, policy_names, policy_path, verify
+from meco.policies.store import load_policy, policy_names, policy_path, verify
 
 SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list
 

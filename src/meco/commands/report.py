@@ -19,9 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from meco.experiments.report.report import write_report
-    from meco.experiments.run.folder import PACKED
-    from meco.experiments.run.store import Store, read_results, write_packed
+    from meco.bench.report.report import write_report
+    from meco.bench.run.folder import PACKED
+    from meco.bench.run.store import Store, read_results, write_packed
     from meco.files.names import visible
 
     if args.merge:

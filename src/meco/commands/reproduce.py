@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from meco.process_pool import use_one_thread
+    from meco.core.process_pool import use_one_thread
 
     use_one_thread()
+    from meco.bench.plan.paper import PAPER
     from meco.commands.campaign import add_options
-    from meco.experiments.plan.paper import PAPER
 
     parser.add_argument("experiment", metavar="ID", help=f"{', '.join(PAPER)} or all")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
@@ -19,8 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from meco.bench.plan.paper import find_experiments, with_methods
     from meco.commands.campaign import carry_out, check
-    from meco.experiments.plan.paper import find_experiments, with_methods
 
     check(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from meco.blackbox.runfolder import Checkpoint
-from meco.blackbox.runreader import place_of, read_facts
 from meco.commands.solve import finish
 from meco.commands.sources import open_source
+from meco.core.signals import terminated_like_interrupted
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
-from meco.signals import terminated_like_interrupted
+from meco.run.folder.reader import place_of, read_facts
+from meco.run.folder.run_folder import Checkpoint
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from meco.blackbox.request import read_bounds
-from meco.blackbox.runfolder import Checkpoint
 from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
 from meco.core.evaluator import Evaluator
+from meco.core.problem import Problem
+from meco.core.progress_line import ProgressLine, clock
+from meco.core.results import RunResult
+from meco.core.signals import noted, terminated_like_interrupted
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, solve
-from meco.problems.problem import Problem
-from meco.progress_line import ProgressLine, clock
-from meco.results import RunResult
-from meco.signals import noted, terminated_like_interrupted
+from meco.run.folder.run_folder import Checkpoint
+from meco.run.request import read_bounds
 
 INFEASIBLE = 2  # exit code of a run that found no feasible point
 MOST_RUNS = 100_000
@@ -287,7 +287,7 @@ def _at(problem: Problem, x: np.ndarray) -> dict[str, dict[str, float]]:
 def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:
     """The map of a mission with its route, or curves."""
     if target is not None and (target.upper().startswith("UAV-") or target.lower().endswith(".json")):
-        from meco.problems.mission import load_mission
+        from meco.problems.uav.mission import load_mission
 
         load_mission(target).plot(x, path)
     else:

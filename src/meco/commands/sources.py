@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from meco.blackbox.command import Command
+from meco.core.problem import Problem
 from meco.errors import DamagedFile, InvalidInput, UnknownName
 from meco.files.modules import file_digest, load_file, names_a_file
 from meco.files.schema import Maybe, check
-from meco.problems.problem import Problem
 from meco.problems.suite import get_problem
+from meco.run.calling.command import Command
 
 
 class FileFunction:
@@ -73,7 +73,7 @@ class Program(Command):
 def find_problem(target: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """A benchmark problem by name, or the mission in a JSON file."""
     if target.lower().endswith(".json"):
-        from meco.problems.mission import load_mission
+        from meco.problems.uav.mission import load_mission
 
         return load_mission(target).problem()
     return get_problem(target, dim, instance)

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from meco.core.progress_line import ProgressLine
+from meco.core.signals import noted
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
-from meco.mdp.policy_store import SUFFIX, load_policy
-from meco.progress_line import ProgressLine
-from meco.signals import noted
-from meco.training.config import INSTANCES, TrainingConfig
-from meco.training.presets import PRESETS, folds, for_seeds, only, without
-from meco.training.record import write_trained
+from meco.learn.paper.config import INSTANCES, TrainingConfig
+from meco.learn.paper.presets import PRESETS, folds, for_seeds, only, without
+from meco.learn.training_record import write_trained
+from meco.policies.store import SUFFIX, load_policy
 
 OF_PROBLEMS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
 STOPPED = 130  # exit code after a clean stop that can be continued
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     args.out.mkdir(parents=True, exist_ok=True)
     if args.resume:
         configs = _pending(configs, args.out, args.select)
-    from meco.training.trainer import lockstep_groups
+    from meco.learn.paper.trainer import lockstep_groups
 
     with noted() as stop:
         for group in lockstep_groups(configs):
@@ -115,7 +115,7 @@ def _of_preset(name: str, seed: int) -> list[TrainingConfig]:
 
 def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable[[], bool]) -> bool:
     """Train one batch of policies and write them; False if it was stopped before the end."""
-    from meco.training.trainer import Trainer
+    from meco.learn.paper.trainer import Trainer
 
     label = group[0].name if len(group) == 1 else f"{group[0].name} and {len(group) - 1} more"
     checkpoint = args.out / f"{group[0].name}.checkpoint.npz"
@@ -137,7 +137,7 @@ def _kept(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
     """The policies to write, each with the losses of the candidates it was chosen among."""
     if not select:
         return [(trained, None) for trained in done]
-    from meco.training.selection import choose, plain_name
+    from meco.learn.paper.selection import choose, plain_name
 
     names = dict.fromkeys(plain_name(t.config) for t in done)
     return [choose([t for t in done if plain_name(t.config) == name], name) for name in names]
@@ -162,7 +162,7 @@ def lasting_words(arguments: Sequence[str]) -> list[str]:
 
 def _pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:
     """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
-    from meco.training.selection import plain_name
+    from meco.learn.paper.selection import plain_name
 
     def name_of(config: TrainingConfig) -> str:
         return plain_name(config) if select else config.name

@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import partial
 
 from meco.commands.train import STOPPED, configure_any, lasting_words, settings
+from meco.core.signals import noted
 from meco.errors import InvalidInput
-from meco.signals import noted
-from meco.training.holding_search import HoldingConfig, produce_holding
-from meco.training.settings import check_device
+from meco.learn.settings import check_device
+from meco.learn.tr.training import HoldingConfig, produce_holding
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from meco.blackbox.runreader import read_facts
+from meco.core.signals import terminated_like_interrupted
 from meco.errors import InvalidInput, MecoError
-from meco.signals import terminated_like_interrupted
+from meco.run.folder.reader import read_facts
 
 HERE = "127.0.0.1"
 PAGE = {"/": ("watch.html", "text/html"), "/watch.css": ("watch.css", "text/css"),
@@ -86,7 +86,7 @@ def follower(folder: Path) -> Follower:
         from meco.commands.watched import seen
 
         return Follower(folder, seen)
-    from meco.experiments.run.folder import PACKED, has_store
+    from meco.bench.run.folder import PACKED, has_store
 
     if has_store(folder) or (folder / PACKED).exists():
         from meco.commands.watched_campaign import seen_campaign

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from meco.blackbox.answers import Fault
-from meco.blackbox.runfolder import CLOCK
-from meco.blackbox.runreader import load_run
-from meco.blackbox.tolerances import recorded
-from meco.blackbox.trace_file import read_trace
+from meco.core.evaluation import Evaluations
+from meco.core.results import feasibility_first
+from meco.core.rule import order
 from meco.errors import DamagedFile
 from meco.files.plain import read_plain
 from meco.files.schema import check, parse_json, read_json
-from meco.problems.evaluation import Evaluations
-from meco.results import feasibility_first
-from meco.rules.rule import order
+from meco.run.calling.answers import Fault
+from meco.run.folder.reader import load_run
+from meco.run.folder.run_folder import CLOCK
+from meco.run.folder.trace_file import read_trace
+from meco.run.tolerances import recorded
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
 POINTS = 300  # of a curve, at most

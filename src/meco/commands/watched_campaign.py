@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from meco.experiments.plan.experiment import Experiment, Run
-from meco.experiments.report import stats
-from meco.experiments.report.run_arrays import RunArrays
-from meco.experiments.run.contents import StoreContents
-from meco.experiments.run.folder import STORE
-from meco.experiments.run.store import read_results
+from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.report import stats
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.contents import StoreContents
+from meco.bench.run.folder import STORE
+from meco.bench.run.store import read_results
 
 REASONS = 5  # failures told in words
 

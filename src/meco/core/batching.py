@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
 from meco.core.box import Box
+from meco.core.problem import Problem
 from meco.core.source import Beside, Values
 from meco.errors import InvalidInput
-from meco.problems.problem import Problem
 
 
 class ProblemBatch:

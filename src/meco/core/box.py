@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from meco.arrays import Array, fused, namespace
-from meco.problems.problem import round_half_away
+from meco.core.arrays import Array, fused, namespace
+from meco.core.problem import round_half_away
 
 
 class Scale(Protocol):

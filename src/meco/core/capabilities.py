@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from meco.arrays import Array
-from meco.rules.control import Control
+from meco.core.arrays import Array
+from meco.core.control import Control
 
 if TYPE_CHECKING:
     from meco.core.engine import Engine
@@ -132,7 +132,7 @@ class Remarks:
 
 @dataclass(frozen=True)
 class Replay:
-    """Iterations that a device may record once and repeat by itself (device/graphs.py).
+    """Iterations that a device may record once and repeat by itself (device/cuda_graphs.py).
 
     Two iterations with equal keys differ in numbers on the device alone.
     """

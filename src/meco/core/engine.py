@@ -17,11 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from meco.arrays import Array, asarray_like, namespace
-from meco.core.limits import KnownLimits
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Population, Progress
-from meco.streams import Streams
+from meco.core.arrays import Array, asarray_like, namespace
+from meco.core.evaluation import Evaluation
+from meco.core.known_limits import KnownLimits
+from meco.core.rule import Population, Progress
+from meco.core.streams import Streams
 
 if TYPE_CHECKING:
     from meco.core.evaluator import Evaluator

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from meco.arrays import Array, fusing, namespace, rows, to_numpy
+from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
+from meco.core.evaluation import Evaluation, absent, concat
 from meco.core.history import History
+from meco.core.problem import Problem
+from meco.core.results import RunResults
 from meco.core.source import Source, Values
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation, absent, concat
-from meco.problems.problem import Problem
-from meco.results import RunResults
 
 
 class BudgetSpent(Exception):

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from meco.arrays import Array, GrowingRows, namespace, surely, to_numpy
-from meco.problems.evaluation import Evaluation
-from meco.results import Held, Incumbent, feasibility_first, objective_plus_violation
-from meco.rules.rule import Population
+from meco.core.arrays import Array, GrowingRows, namespace, surely, to_numpy
+from meco.core.evaluation import Evaluation
+from meco.core.results import Held, Incumbent, feasibility_first, objective_plus_violation
+from meco.core.rule import Population
 
 STACKED_TOGETHER = 512  # generations that are noted before their rows are stacked, which takes less memory
 

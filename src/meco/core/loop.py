@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from meco.arrays import Array
+from meco.core.arrays import Array
 from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Replay, Selection, offered
 from meco.core.engine import Engine
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
-from meco.problems.evaluation import Evaluation
 
 
 class Recording(Protocol):

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import namespace, to_numpy
+from meco.core.arrays import namespace, to_numpy
 
 Record = dict[str, np.ndarray]
 NUMBERS = (bool, int, float)

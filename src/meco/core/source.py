@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from meco.arrays import Array
+from meco.core.arrays import Array
 from meco.core.box import Box
 
 Values = tuple[Array, Array, Array]  # f [B, n], g [B, n, p], h [B, n, q]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from meco.arrays import Array
+from meco.core.arrays import Array
 from meco.core.batching import ProblemBatch
+from meco.core.problem import Problem
 from meco.core.source import Beside, Values
-from meco.problems.problem import Problem
 
 LANES = 12  # formulas at a time; small kernels leave most of a device idle, but the gain levels off
 

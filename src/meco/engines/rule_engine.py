@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from meco.arrays import Array
+from meco.core.arrays import Array
 from meco.core.capabilities import Replay, SavedState, Steering
 from meco.core.engine import Engine, Task, first_population
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, Population, Progress, Rule
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Population, Progress, Rule
 
 
 class RuleEngine(Engine):

@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from meco.arrays import to_numpy
+from meco.core.arrays import to_numpy
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Key, Line, Mark, Outline, Panel, Spot
 
 if TYPE_CHECKING:
-    from meco.mdp.search_episode import SearchEpisode
+    from meco.learn.tr.episode import TrustRegionEpisode
 
 SIZE = (310, 310)
 EDGES = (-0.03, 1.03)  # of an axis from 0 to 1
 CONTROLS = (("theta", "θ", 1), ("share", "share", 2))  # in the trace, in the legend, and their series
 
 
-def search_figure(episode: SearchEpisode, run: int = 0) -> Figure:
+def search_figure(episode: TrustRegionEpisode, run: int = 0) -> Figure:
     """Left the first two variables in the unit cube, right what was set and where the run stands."""
     about = f"{episode.nfev[run]} of {episode.budget} evaluations"
     return Figure("search", episode.keys[run], [_points(episode, run, about), _progress(episode, run)])
 
 
-def _points(episode: SearchEpisode, run: int, about: str) -> Panel:
+def _points(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
     """Evaluated points, and the box that the next step stays in."""
     x = to_numpy(episode.engine.seen.x)[run]
     centre, delta = to_numpy(episode.engine.region.centre)[run], float(to_numpy(episode.engine.region.delta)[run])
@@ -43,7 +43,7 @@ def _points(episode: SearchEpisode, run: int, about: str) -> Panel:
     return Panel(episode.keys[run], marks, *axes, SIZE, legend=legend, note=about)
 
 
-def _progress(episode: SearchEpisode, run: int) -> Panel:
+def _progress(episode: TrustRegionEpisode, run: int) -> Panel:
     """Theta and share over the budget, and the violation of the best point in shares of its first."""
     trace = episode.results()[run].trace
     spent, nu = trace["nfev"] / episode.budget, trace["nu"]

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1]
 def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
     """Of some modules of this package and, where these lie in the parts named, of the modules that they import.
 
-    >>> len(source_digest(["meco.registry"]))
+    >>> len(source_digest(["meco.core.registry"]))
     64
     """
     waiting, seen = list(modules), {}

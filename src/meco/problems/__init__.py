@@ -1,5 +1,5 @@
 """Problems: formulas with their facts, the suites that they come in, and the values that they give."""
 
-from meco.problems.problem import Problem, problem
+from meco.core.problem import Problem, problem
 
 __all__ = ["Problem", "problem"]

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import numpy as np
 
+from meco.core.registry import Registry
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
 from meco.files.atomic import replacing
 from meco.problems.tables import DIMS, SHAPES, misfit, user_folder
-from meco.registry import Registry
 
 Arrays = dict[str, np.ndarray]
 

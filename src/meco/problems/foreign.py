@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.problems.problem import Problem
 
 KINDS = {"Real": float, "Integer": int, "Binary": bool}  # variables of a mixed problem that are numbers
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from meco.core.problem import Problem
+from meco.core.registry import Registry
 from meco.errors import InvalidInput
-from meco.problems.problem import Problem
-from meco.registry import Registry
 
 
 def _problem_or_maker(given: Any) -> Any:

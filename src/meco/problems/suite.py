@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import NamedTuple
 
+from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
 from meco.problems.generated.families import SETS, first_names, parse_name, problem_name
 from meco.problems.plugins import PLUGINS
-from meco.problems.problem import Problem
 
 CEC_NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
 RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
@@ -28,9 +28,9 @@ class Family(NamedTuple):
 
 
 FAMILIES = (
-    Family("meco.problems.cec2017", CEC_NAMES, scalable=True, instances=True),
+    Family("meco.problems.cec2017.functions", CEC_NAMES, scalable=True, instances=True),
     Family("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
-    Family("meco.problems.mission", UAV_NAMES, scalable=False, instances=False),
+    Family("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
     Family("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
     Family("meco.problems.generated", first_names(scalable=True), scalable=True, instances=False),
     Family("meco.problems.generated", first_names(scalable=False), scalable=False, instances=False),

@@ -8,9 +8,9 @@ from numbers import Integral
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
+from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.problems.problem import Problem
 
 NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from meco.arrays import Array, Constants
-from meco.problems.problem import Problem
+from meco.core.arrays import Array, Constants
+from meco.core.problem import Problem
 from meco.problems.suite import UNITS, get_problem
 
 LARGEST = 13  # factors are 2^-13 to 2^13, some 1e-4 to 1e4

@@ -1,6 +1,7 @@
 """Comparison rules: what makes one candidate better than another under constraints."""
 
-from meco.rules.control import Control
+from meco.core.control import Control
+from meco.core.rule import Key, Population, Progress, Rule, best, gain, not_worse, order
 from meco.rules.epsilon import (
     DELTA,
     FeasibilityFirst,
@@ -13,13 +14,9 @@ from meco.rules.epsilon import (
 )
 from meco.rules.levels import AnsweringEpsilon, FallingEpsilon, ShrinkingTolerance
 from meco.rules.penalty import BalancedPenalty, StaticPenalty
-from meco.rules.rule import Key, Population, Progress, Rule, best, gain, not_worse, order
-from meco.rules.steered import DECODERS, GRID, SteeredEpsilon
 
 __all__ = [
-    "DECODERS",
     "DELTA",
-    "GRID",
     "AnsweringEpsilon",
     "BalancedPenalty",
     "Control",
@@ -33,7 +30,6 @@ __all__ = [
     "ScheduledEpsilon",
     "ShrinkingTolerance",
     "StaticPenalty",
-    "SteeredEpsilon",
     "best",
     "decode",
     "gain",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from meco.arrays import Array, at_least, masked_max, namespace, ordered_sum
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Population, Progress, Rule
+from meco.core.arrays import Array, at_least, masked_max, namespace, ordered_sum
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, Population, Progress, Rule
 
 DELTA = 1e-3  # the strictest allowance (paper, after eq. 6)
 

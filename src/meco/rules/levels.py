@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from meco.arrays import Array, asarray_like, masked_max, namespace, ordered_sum
-from meco.problems.evaluation import Evaluation
+from meco.core.arrays import Array, asarray_like, masked_max, namespace, ordered_sum
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, Population, Progress, Rule
 from meco.rules.epsilon import thresholded_violation
-from meco.rules.rule import Key, Population, Progress, Rule
 
 # -- C2oDE: one level that falls with the budget ----------------------------------------------------
 

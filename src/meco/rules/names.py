@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from meco.registry import Registry
+from meco.core.registry import Registry
+from meco.core.rule import Rule
 from meco.rules.epsilon import FeasibilityFirst, FixedEpsilon, ScheduledEpsilon
 from meco.rules.levels import FallingEpsilon
 from meco.rules.penalty import BalancedPenalty, StaticPenalty
-from meco.rules.rule import Rule
 
 RULES: Registry[Rule] = Registry(
     "rule",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.arrays import Array, blank, masked_max, masked_mean, masked_min, namespace
+from meco.core.arrays import Array, blank, masked_max, masked_mean, masked_min, namespace
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, Population, Progress, Rule
 from meco.errors import UnknownName
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Population, Progress, Rule
 
 TINY_RANGE = 1e-12  # below this, violations cannot be told apart and the old weight stays
 NOTHING_TO_COMPARE = 1e12  # first weight when the first population cannot set one

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
-from meco.engines.model.curvature import convex
-from meco.engines.model.program import Rows
+from meco.tr.curvature import convex
+from meco.tr.program import Rows
 
 
 def random_programs(rng, runs, dim, count):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.arrays import to_numpy
+from meco.core.arrays import to_numpy
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
+from meco.core.streams import Streams
 from meco.methods import build_engine
-from meco.streams import Streams
 
 METHODS = ("TR", "TR-ES")
 

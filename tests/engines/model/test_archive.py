@@ -9,11 +9,11 @@ from numpy.testing import assert_array_equal
 import meco
 from array_libraries import every_library
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
-from meco.engines.model.archive import SeenPoints, as_evaluation, values_of
-from meco.engines.model.trust_region import TrustRegion
-from meco.problems.evaluation import Evaluation
-from meco.streams import DeviceStreams
+from meco.core.streams import DeviceStreams
+from meco.tr.archive import SeenPoints, as_evaluation, values_of
+from meco.tr.engine import TrustRegion
 
 
 def points(x, failed=(), xp=np):
@@ -95,7 +95,7 @@ def test_a_device_that_adds_points_by_itself_is_given_room_for_them():
 
 def test_a_turn_for_which_somebody_makes_room_is_not_repeated_from_one_for_which_nobody_does(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr("meco.engines.model.trust_region.LARGEST", 60)
+    monkeypatch.setattr("meco.tr.engine.LARGEST", 60)
     engine, kinds = begun(DeviceStreams(1, 2, "cpu")), {}
     for _ in range(200):
         kinds.setdefault(engine.seen.count < 60, set()).add(engine.kind_of_turn())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from meco.engines.model.critical import critical, most_critical
+from meco.tr.critical import critical, most_critical
 
 
 def test_where_there_are_few_constraints_all_of_them_are_critical():

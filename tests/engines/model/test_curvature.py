@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.engines.model.curvature import LARGEST, by_products, convex
+from meco.tr.curvature import LARGEST, by_products, convex
 
 
 def matrices(rng, runs, dim, spread):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.engines.model.archive import SeenPoints
-from meco.engines.model.look import fenced
-from meco.engines.model.start import model_points, star, star_size
-from meco.problems.evaluation import Evaluation
+from meco.core.evaluation import Evaluation
+from meco.tr.archive import SeenPoints
+from meco.tr.first_points import model_points, star, star_size
+from meco.tr.model_fit import fenced
 
 
 def test_a_star_goes_up_along_each_axis_first_and_then_down():

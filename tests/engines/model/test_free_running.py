@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meco.engines.model.free_running import FreeRunning
+from meco.engines.rbf.free_running import FreeRunning
 from numpy.testing import assert_array_equal
 
 import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.engines.model.region import OFFSPRING, RESTART
-from meco.engines.model.trust_region_es import TrustRegionES
-from meco.streams import Streams
+from meco.core.streams import Streams
+from meco.tr.engine_es import TrustRegionES
+from meco.tr.region import OFFSPRING, RESTART
 
 
 def bowl(dim=2):

@@ -6,16 +6,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
-from meco.engines.model.region import GEOMETRY, OFFSPRING, STEP
-from meco.engines.model.tally import no_points, tallied, with_turn
-from meco.engines.model.trust_region_es import TrustRegionES
-from meco.mdp.controller import Controller
-from meco.mdp.controls import CONTROLS
-from meco.mdp.features import FEATURES
-from meco.problems.evaluation import Evaluation
+from meco.core.streams import Streams
+from meco.policies.controller import Controller
+from meco.policies.controls import CONTROLS
+from meco.policies.features import FEATURES
 from meco.problems.generated import make_batch
-from meco.streams import Streams
+from meco.tr.engine_es import TrustRegionES
+from meco.tr.proposal_counts import no_points, tallied, with_turn
+from meco.tr.region import GEOMETRY, OFFSPRING, STEP
 
 SEEN = FEATURES["model-search"]
 

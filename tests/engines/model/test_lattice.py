@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.engines.model.lattice import Lattice
-from meco.streams import Streams
+from meco.core.streams import Streams
+from meco.tr.lattice import Lattice
 
 
 def lattice(lower, upper, whole):

@@ -42,7 +42,7 @@ def test_rows_stay_apart_when_offspring_come_at_random(share):
 
 
 def test_rows_stay_apart_when_the_archive_is_full(monkeypatch):
-    monkeypatch.setattr("meco.engines.model.trust_region.LARGEST", 30)
+    monkeypatch.setattr("meco.tr.engine.LARGEST", 30)
     together, engine = visited("TR", PROBLEMS["corner"], 100, seeds=[3, 4])
     assert engine.seen.count == 30
     for b in range(2):

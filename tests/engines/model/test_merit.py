@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.engines.model.merit import (
+from meco.core.evaluation import Evaluation
+from meco.core.rule import best
+from meco.tr.merit import (
     FLAT,
     FORGET,
     GROWTH,
@@ -17,8 +19,6 @@ from meco.engines.model.merit import (
     scale_weights,
     tolerated,
 )
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import best
 
 
 def weights(w, floor=None, tolerance=0.0):

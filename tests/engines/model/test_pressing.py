@@ -9,16 +9,16 @@ from numpy.testing import assert_array_equal
 
 import meco
 from array_libraries import every_library
-from meco.arrays import to_numpy
+from meco.core.arrays import to_numpy
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
-from meco.engines.model.archive import SeenPoints
-from meco.engines.model.expectation import Expectation
-from meco.engines.model.merit import GROWTH, LATE, Weights, kept_nowhere
-from meco.engines.model.region import RESTART, STEP, Region
-from meco.engines.model.trust_region import TrustRegion
-from meco.problems.evaluation import Evaluation
-from meco.streams import Streams
+from meco.core.streams import Streams
+from meco.tr.archive import SeenPoints
+from meco.tr.engine import TrustRegion
+from meco.tr.expectation import Expectation
+from meco.tr.merit import GROWTH, LATE, Weights, kept_nowhere
+from meco.tr.region import RESTART, STEP, Region
 
 
 def tilted(dim=3):

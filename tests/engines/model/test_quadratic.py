@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import every_library
-from meco.arrays import to_numpy
-from meco.engines.model.critical import Critical
-from meco.engines.model.quadratic import ETA, TAU, Quadratic, covariance, explained_share, least_change, variance
+from meco.core.arrays import to_numpy
+from meco.tr.critical import Critical
+from meco.tr.quadratic import ETA, TAU, Quadratic, covariance, explained_share, least_change, variance
 
 RIDGE = ETA * (1.0 + TAU)
 

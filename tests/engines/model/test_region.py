@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from meco.engines.model.region import (
+from meco.tr.region import (
     FAR,
     FIRST,
     GEOMETRY,

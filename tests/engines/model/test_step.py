@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.engines.model.merit import Weights
-from meco.engines.model.quadratic import Quadratic
-from meco.engines.model.step import MARGIN, Place, merit, relaxed, relaxed_step, scales
+from meco.tr.merit import Weights
+from meco.tr.quadratic import Quadratic
+from meco.tr.step import MARGIN, Place, merit, relaxed, relaxed_step, scales
 
 
 def place(f, constraints, value, n_ineq, bend=0.0, fence=None, reach=np.inf, box=1.0):

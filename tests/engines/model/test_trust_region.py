@@ -10,11 +10,11 @@ from searches import METHODS, visited
 import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.engines.model.region import GEOMETRY, OFFSPRING, STEP
-from meco.engines.model.trust_region import TrustRegion
-from meco.engines.model.trust_region_es import TrustRegionES
+from meco.core.streams import Streams
 from meco.errors import InvalidInput
-from meco.streams import Streams
+from meco.tr.engine import TrustRegion
+from meco.tr.engine_es import TrustRegionES
+from meco.tr.region import GEOMETRY, OFFSPRING, STEP
 
 BOX = [(-5.0, 5.0)] * 3
 both = pytest.mark.parametrize("method", METHODS)
@@ -218,6 +218,6 @@ def test_the_trace_tells_radius_controls_weights_and_who_proposed():
 
 @both
 def test_a_step_costs_the_same_whatever_the_archive_holds(method, monkeypatch):
-    monkeypatch.setattr("meco.engines.model.trust_region.LARGEST", 40)
+    monkeypatch.setattr("meco.tr.engine.LARGEST", 40)
     _, engine = visited(method, meco.get_problem("corner", 4), 120)
     assert engine.seen.count == engine.seen.x.shape[1] == 40

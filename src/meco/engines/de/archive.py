@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.arrays import Array, at_most, converted, namespace, rows, total
+from meco.core.arrays import Array, at_most, converted, namespace, rows, total
 from meco.engines.de.operators import ascending, positions
 
 

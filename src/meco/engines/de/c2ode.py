@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, Constants, masked_mean, namespace, rows, to_numpy
+from meco.core.arrays import Array, Constants, masked_mean, namespace, rows, to_numpy
 from meco.core.capabilities import Selection
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Population, Progress, Rule, best, not_worse
 from meco.engines.de.operators import distinct, numbers, reflect
 from meco.engines.de.shade import binomial
 from meco.engines.rule_engine import RuleEngine
-from meco.problems.evaluation import Evaluation
 from meco.rules import FeasibilityFirst, StaticPenalty
 from meco.rules.levels import FallingEpsilon
-from meco.rules.rule import Population, Progress, Rule, best, not_worse
 
 TRIALS = 3  # of each individual
 SAME = 1e-8  # violations closer than this, none feasible: the population is stuck

@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, bounded, namespace, rows
+from meco.core.arrays import Array, bounded, namespace, rows
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, best, gain, not_worse, order
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
 from meco.engines.de.operators import numbers
 from meco.engines.de.shade import binomial, current_to_pbest, pick_guides, pick_others
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
 from meco.rules.levels import ShrinkingTolerance
-from meco.rules.rule import Key, best, gain, not_worse, order
 
 SLOTS = 6  # of each success history
 GUIDES = 0.11  # share of the best that may guide

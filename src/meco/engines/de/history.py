@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from meco.arrays import Array, bounded, converted, divisor, namespace, rows, total
+from meco.core.arrays import Array, bounded, converted, divisor, namespace, rows, total
 from meco.engines.de.operators import positions
 
 WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR

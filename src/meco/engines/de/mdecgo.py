@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from meco.arrays import Array, bounded, namespace, rows
+from meco.core.arrays import Array, bounded, namespace, rows
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Rule, best, not_worse
 from meco.engines.de.operators import distinct, numbers
 from meco.engines.de.shade import binomial
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
-from meco.problems.evaluation import Evaluation
 from meco.rules import FeasibilityFirst
-from meco.rules.rule import Rule, best, not_worse
 
 STRATEGIES = ("rand1", "best1", "rand-to-best1")
 

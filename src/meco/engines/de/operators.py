@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, bounded, converted, namespace, reshaped
-from meco.streams import Streams
+from meco.core.arrays import Array, bounded, converted, namespace, reshaped
+from meco.core.streams import Streams
 
 
 def numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -> list[Array]:

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, at_least, bounded, converted, fused, namespace, rows
+from meco.core.arrays import Array, at_least, bounded, converted, fused, namespace, rows
 from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, Population, Rule, duel, gain, order
 from meco.engines.de.archive import Archive
 from meco.engines.de.history import History
 from meco.engines.de.operators import mixed, numbers, only, positions, stepped_over
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Key, Population, Rule, duel, gain, order
 
 
 @dataclass(frozen=True)

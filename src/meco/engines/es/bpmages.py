@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.arrays import rows
+from meco.core.arrays import rows
 from meco.core.capabilities import FreePoints
 from meco.core.engine import Engine, Task, first_population
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Population, order
 from meco.engines.es.maes import RUNAWAY, SearchDistribution, StrategyParameters, moved, parent_weights
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
 from meco.rules.levels import AnsweringEpsilon, average_violation
-from meco.rules.rule import Population, order
 
 FEWEST = 4
 FIRST_STEP = 1.0  # sigma of a fresh start, in the problem's own units

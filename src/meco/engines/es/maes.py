@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, Constants, asarray_like, fused, namespace, rows
+from meco.core.arrays import Array, Constants, asarray_like, fused, namespace, rows
 from meco.core.engine import Task, with_given
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Population, Progress, Rule, order
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Population, Progress, Rule, order
 
 WIDEST = 1.0  # largest step size, in the unit cube
 NARROWEST = 1e-9  # largest step of a generation, in the unit cube, below which a run starts afresh

@@ -16,8 +16,8 @@ from types import ModuleType
 
 import numpy as np
 
+from meco.core.evaluation import Evaluation
 from meco.errors import load_extra
-from meco.problems.evaluation import Evaluation
 
 LARGEST = 1e100  # its square is still finite
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array
+from meco.core.arrays import Array
 from meco.core.engine import Engine, Task
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Population
 from meco.engines.es.maes import native_size
 from meco.engines.external import Ceiling, borrow, contained
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Population
 
 # the search cannot go on from here: start again at a random point
 EXHAUSTED = {"conditioncov", "noeffectaxis", "noeffectcoord", "tolx", "tolflatfitness", "tolfacupx"}

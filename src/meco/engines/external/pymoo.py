@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array
+from meco.core.arrays import Array
 from meco.core.capabilities import Remarks
 from meco.core.engine import Engine, Task, first_population
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Population
 from meco.engines.external import Ceiling, borrow, contained, pack, unpack
 from meco.engines.external.directions import reference_directions
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.evaluation import Evaluation
-from meco.rules.rule import Population
 
 
 class Pymoo(Engine):

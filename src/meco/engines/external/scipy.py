@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array
+from meco.core.arrays import Array
 from meco.core.capabilities import OwnLoop
 from meco.core.engine import Engine, Task, first_population
+from meco.core.evaluation import Evaluation
 from meco.core.evaluator import BudgetSpent, Evaluator
 from meco.core.loop import note_if_cut
+from meco.core.results import feasibility_first
+from meco.core.rule import best
 from meco.engines.external import Ceiling, borrow, pack, unpack
 from meco.errors import InvalidInput
-from meco.problems.evaluation import Evaluation
-from meco.results import feasibility_first
-from meco.rules.rule import best
 
 CHUNK = 50  # evaluations between two rows of the trace
 

@@ -20,8 +20,8 @@ from meco.errors import InvalidInput, UnknownName
 from meco.problems.generated.families import GENERATED, SETS, Family, MissionFamily, parse_name, problem_name
 
 if TYPE_CHECKING:
+    from meco.core.problem import Problem
     from meco.problems.generated.batch import ProblemBatch
-    from meco.problems.problem import Problem
 
 __all__ = ["GENERATED", "SETS", "Family", "MissionFamily", "get", "make_batch"]
 

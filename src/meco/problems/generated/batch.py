@@ -9,9 +9,9 @@ from typing import ClassVar, overload
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace
+from meco.core.arrays import Array, Constants, namespace
+from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.problems.problem import Problem
 
 Values = tuple[Array, Array, Array]
 Numbers = dict[str, dict[str, np.ndarray]]  # by part of the formula, then by name

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
+from meco.core.problem import Problem
 from meco.errors import InvalidInput
-from meco.problems.collision import Segments, in_boxes, in_discs, share_of
 from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
-from meco.problems.mission_layouts import LAYOUTS, sensor_group
-from meco.problems.mission_obstacles import GAP, Disc, rectangle
-from meco.problems.problem import Problem
-from meco.problems.uav import Parameters, flight, rates
+from meco.problems.uav.collision import Segments, in_boxes, in_discs, share_of
+from meco.problems.uav.layouts import LAYOUTS, sensor_group
+from meco.problems.uav.obstacles import GAP, Disc, rectangle
+from meco.problems.uav.suite import Parameters, flight, rates
 
 Draw = np.random.Generator
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
 from meco.problems.generated.constraints import Draw, directions
 
 SHARE = 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
 from meco.problems.generated.batch import Values
 from meco.problems.generated.constraints import CONSTRAINTS
 from meco.problems.generated.failures import FAILURES

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
 
 Draw = np.random.Generator
 Numbers = Mapping[str, Array]

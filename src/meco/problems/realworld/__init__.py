@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib
 
-from meco.problems.problem import Problem
+from meco.core.problem import Problem
+from meco.core.registry import Registry
 from meco.problems.realworld.parts import numbers
-from meco.registry import Registry
 
 FIELDS = {
     "chemical": "1-5",

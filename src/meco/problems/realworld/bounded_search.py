@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
 
 Function = Callable[[Array, Array], Array]  # z [M] complex, parameters [K, M] -> values [M] complex
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from meco.arrays import Array, namespace
-from meco.problems.problem import problem
+from meco.core.arrays import Array, namespace
+from meco.core.problem import problem
 from meco.problems.realworld.parts import box, numbered
 
 SOURCE = "Kumar et al. 2020, industrial chemical processes"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from meco.arrays import Array, namespace
-from meco.problems.problem import problem
+from meco.core.arrays import Array, namespace
+from meco.core.problem import problem
 from meco.problems.realworld.bounded_search import local_minimum
 from meco.problems.realworld.parts import point
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from meco.arrays import Array, asarray_like, namespace
-from meco.problems.problem import Problem
+from meco.core.arrays import Array, asarray_like, namespace
+from meco.core.problem import Problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import numbered
 

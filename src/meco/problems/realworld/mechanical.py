@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from meco.arrays import Array, namespace
-from meco.problems.problem import problem, round_half_away
+from meco.core.arrays import Array, namespace
+from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.parts import entry, integers, point
 
 SOURCE = "Kumar et al. 2020, mechanical engineering"

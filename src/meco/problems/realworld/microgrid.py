@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, asarray_like, namespace
-from meco.problems.problem import problem
+from meco.core.arrays import Array, asarray_like, namespace
+from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import box, numbered
 from meco.problems.realworld.power_flow import DG_BUSES, load, mismatch, parts, placed, powers, voltages

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meco.arrays import Array, Constants
+from meco.core.arrays import Array, Constants
 from meco.problems.tables import read, require
 
 FILENAME, SUITE = "rwco.npz", "rwco"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from meco.arrays import Array, asarray_like, namespace
+from meco.core.arrays import Array, asarray_like, namespace
 
 
 def numbers(text: str) -> Iterator[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.arrays import Array, namespace
+from meco.core.arrays import Array, namespace
 
 DG_BUSES = (34, 35, 36, 37, 38)  # distributed generators of the 38-bus feeder
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.arrays import Array, namespace
-from meco.problems.problem import problem
+from meco.core.arrays import Array, namespace
+from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import numbered
 from meco.problems.realworld.power_flow import DG_BUSES, admittance, load, mismatch, placed, powers, voltages

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace
-from meco.problems.problem import Problem
+from meco.core.arrays import Array, Constants, namespace
+from meco.core.problem import Problem
 from meco.problems.realworld.parts import numbered
 
 # orders of the harmonics that count; the suite leaves out 89

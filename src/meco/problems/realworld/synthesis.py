@@ -6,8 +6,8 @@ rounds to -1. The formulas round as the suite does, so that value exists here to
 
 from __future__ import annotations
 
-from meco.arrays import Array, namespace
-from meco.problems.problem import problem, round_half_away
+from meco.core.arrays import Array, namespace
+from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.parts import box, integers
 
 SOURCE = "Kumar et al. 2020, process synthesis and design"

@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace
-from meco.problems.problem import problem
+from meco.core.arrays import Array, Constants, namespace
+from meco.core.problem import problem
 from meco.problems.realworld.mechanical import SOURCE
 from meco.problems.realworld.parts import numbered, point
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from meco.arrays import Array, Constants, namespace
-from meco.problems.problem import problem
+from meco.core.arrays import Array, Constants, namespace
+from meco.core.problem import problem
 
 TURBINES = 15
 ROTOR, SPREAD = 40.0, 0.01  # rotor radius in m, growth of the wake per metre

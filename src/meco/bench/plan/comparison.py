@@ -1,0 +1,97 @@
+"""A comparison of one's own: any methods on any problems, as an experiment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from meco.bench.plan.experiment import Contender, Experiment, load_problem
+from meco.bench.plan.own import load_user_problem
+from meco.errors import InvalidInput, UnknownName
+from meco.methods import DEFAULT
+from meco.problems.suite import SUITES, find
+
+FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
+INSTANCE = "paper"
+ON_SUITES = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")  # methods compared unless others are named
+ON_OWN = (DEFAULT, "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own: which method to use?
+VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
+
+
+def comparison(
+    suite: str | None = None,
+    problems: Sequence[str] = (),
+    methods: Sequence[str] | None = None,
+    dims: Sequence[int] | None = None,
+    instance: str = INSTANCE,
+    budget: int | None = None,
+    runs: int | None = None,
+    surrogate_runs: int | None = None,
+) -> Experiment:
+    """An experiment from names: a suite, problems, or file.py:name; everything is checked here."""
+    if suite is not None and suite not in SUITES:
+        raise UnknownName("suite", suite, SUITES)
+    names = list(SUITES[suite]) if suite else []
+    files: dict[str, str] = {}
+    for text in problems:
+        file, colon, name = text.rpartition(":")
+        if colon and file.endswith(".py"):
+            path = str(Path(file).resolve())
+            load_user_problem(path, name)
+            files[f"{Path(file).name}:{name}"] = path
+        else:
+            names.append(find(text)[1])
+    if not names and not files:
+        raise InvalidInput("nothing to compare on: give --suite (e.g. cec2017) or --problem (e.g. C01 or file.py:name)")
+    if budget is not None and budget < 1:
+        raise InvalidInput(f"--budget must be at least 1 evaluation; got {budget}")
+    chosen = tuple(Contender.parse(m) for m in methods or (ON_SUITES if names else ON_OWN))
+    every = (*dict.fromkeys(names), *files)
+    views = ("choice", *VIEWS) if len(every) == 1 or not names else VIEWS
+    made = Experiment(
+        _name(suite, every, str(instance), budget), f"Comparison on {_title(suite, every, str(instance), budget)}",
+        chosen, every,
+        dims=_dims(names, dims), instance=str(instance), budget=budget, views=views,
+        focus=tuple(c.label for c in chosen[:7]), files=files, first_seed=FIRST_SEED,
+    ).adjusted(runs, surrogate_runs=surrogate_runs)  # fmt: skip
+    for case in made.cases():  # a dimension or instance that a problem does not have is said now
+        load_problem(case, files)
+    return made
+
+
+def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
+    scalable = {name for name in names if find(name)[0].scalable}
+    if dims is None:
+        return (10,) if names and set(names) <= scalable else (None,)
+    fixed = [name for name in names if name not in scalable]
+    if fixed:
+        raise InvalidInput(f"{fixed[0]} has a fixed number of variables; leave --dim out, or compare it separately")
+    return tuple(dict.fromkeys(dims))
+
+
+def _name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    base = f"bench-{suite or hashlib.sha256(' '.join(problems).encode()).hexdigest()[:6]}"
+    return full_name(base, instance, budget)
+
+
+def full_name(base: str, instance: str, budget: int | None) -> str:
+    """What tells comparisons in one folder apart: other instances and budgets are other comparisons."""
+    name = base if instance == INSTANCE else f"{base}-instance-{instance}"
+    return name if budget is None else f"{name}-budget-{budget}"
+
+
+def folder_name(name: str) -> str:
+    """The folder of a comparison; those that differ in instance or budget alone share it."""
+    return name.partition("-instance-")[0].partition("-budget-")[0]
+
+
+def _title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    parts = [suite or _list(problems)]
+    parts += [] if instance == INSTANCE else [f"instance {instance}"]
+    parts += [] if budget is None else [f"{budget:,} evaluations"]
+    return ", ".join(parts)
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

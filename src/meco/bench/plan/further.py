@@ -1,0 +1,219 @@
+"""Experiments beyond the paper's: other dimensions, problems, budgets, units and batches, and generated problems."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from meco.bench.plan.experiment import Contender, Experiment
+from meco.policies.paper.steered_rule import GRID
+from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
+from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS
+
+MODELS = ("TR", "TR-ES", "MeCO-TR")
+QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
+FEW_METHODS = (*MODELS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
+MODELLERS = ("COBYQA",)  # COBRA and SACOBRA take minutes a run from D = 30 on
+LARGE = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))  # real-world problems beyond D = 30
+EACH_FAMILY = 4  # problems of each confirm family
+PER_VARIABLE = (10, 20, 50, 100, 200)
+
+
+def _named(names: tuple[str, ...]) -> tuple[Contender, ...]:
+    return tuple(Contender.of(name).limited() for name in names)
+
+
+def _confirm_problems() -> tuple[str, ...]:
+    """Problems of the families that no policy was trained or chosen on."""
+    drawn = [f.name for f in GENERATED.values() if f.set == "confirm" and not isinstance(f, MissionFamily)]
+    return tuple(problem_name(family, 1 + k) for family in drawn for k in range(EACH_FAMILY))
+
+
+def _in_dimension(dim: int) -> Experiment:
+    return Experiment(
+        f"cec2017-{dim}d",
+        f"CEC2017, D = {dim}",
+        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
+        CEC_NAMES,
+        dims=(dim,),
+        runs=5,
+        about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
+        views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
+        focus=MODELS,
+    )
+
+
+def _steered() -> tuple[Contender, ...]:
+    """MeCO-TR beside what it must beat: its engine's own rule, controls without training, and constants."""
+    constants = [(theta, share) for share in (0.0, 0.3, 0.9) for theta in (0.0, 0.5, 0.9)]
+    return (
+        *_named(("MeCO-TR", "TR-ES")),
+        *(Contender(f"MeCO-TR {name}", "MeCO-TR", {"policy": name}) for name in ("untrained", "random")),
+        *(Contender(f"θ {t:g}, share {s:g}", "TR-ES", {"theta": t, "share": s}) for t, s in constants),
+    )
+
+
+def _steering(dim: int) -> Experiment:
+    return Experiment(
+        f"steering-{dim}d",
+        f"What steering the model engine is worth, CEC2017, D = {dim}",
+        _steered(),
+        CEC_NAMES,
+        dims=(dim,),
+        runs=5,
+        about="The policy of MeCO-TR was trained on generated problems, none of any suite. TR-ES follows its own "
+        "rule; the others are the same engine under an untrained network, random controls and constants.",
+        views=("ranks", "critical", "pairs", "feasibility"),
+        quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
+        focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+    )
+
+
+def _held_actions() -> tuple[Contender, ...]:
+    """MeCO with each of its eleven actions held for the whole run, beside the policy and rules without relaxation."""
+    held = (Contender(f"action {a:g}", "MeCO", {"policy": {"epsilon": float(a)}}) for a in GRID)
+    return (*_named(("MeCO", "SHADE", "SHADE-FR")), *held)
+
+
+def _variants() -> tuple[Contender, ...]:
+    """Baselines under settings that their papers leave open."""
+    changed: dict[str, dict[str, dict[str, Any]]] = {
+        "C2oDE": {"population 40": {"pop_size": 40}},
+        "BP-epsMAg-ES": {
+            "differences not charged": {"charge_jacobian": False},
+            "population 15": {"pop_size": 15},
+            "both": {"pop_size": 15, "charge_jacobian": False},
+        },
+        "CMA-ES": {
+            **{f"first step {sigma:g}": {"sigma0": sigma} for sigma in (0.2, 0.1, 0.05)},
+            "population 25": {"pop_size": 25},
+        },
+    }
+    return (
+        *_named(tuple(changed)),
+        *(Contender(f"{m}, {what}", m, options) for m, of in changed.items() for what, options in of.items()),
+    )
+
+
+def _at_budget(per_variable: int) -> Experiment:
+    name = f"budgets-{per_variable}"
+    return Experiment(
+        name,
+        f"{per_variable} evaluations a variable, D = 10",
+        _named(FEW_METHODS),
+        CEC_NAMES,
+        dims=(10,),
+        per_variable=per_variable,
+        runs=5,
+        about="Who is best when: the same problems and methods with smaller and larger budgets.",
+        views=("ranks", "critical", "feasibility"),
+    )
+
+
+FURTHER = {
+    **{f"cec2017-{dim}d": _in_dimension(dim) for dim in (10, 30)},
+    **{f"steering-{dim}d": _steering(dim) for dim in (10, 30, 50)},
+    "steering-families": Experiment(
+        "steering-families",
+        "What steering the model engine is worth, generated problems",
+        _steered(),
+        _confirm_problems(),
+        dims=(10,),
+        runs=5,
+        about="The contenders of steering-10d on families that the policy was neither trained nor chosen on.",
+        views=("ranks", "critical", "pairs", "feasibility"),
+        quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
+        focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+    ),
+    "unseen": Experiment(
+        "unseen",
+        "CEC2017, an instance that nothing was tuned on",
+        _named((*MODELS, *MODELLERS, "MA-ES", "CMA-ES-native")),
+        CEC_NAMES,
+        dims=(10, 30),
+        instance="9",
+        runs=5,
+        about="Shifts and rotations of instance 9; 7 and 8 were looked at while the model engine was made.",
+        views=("ranks", "critical", "feasibility"),
+        focus=MODELS,
+    ),
+    "constants": Experiment(
+        "constants",
+        "How much a relaxation can bring: every action held for the whole run, D = 50",
+        _held_actions(),
+        CEC_NAMES,
+        dims=(50,),
+        runs=5,
+        about="The best action of each problem, read with hindsight, bounds what a policy of MeCO on SHADE can gain.",
+        views=("ranks", "values", "feasibility"),
+        focus=("MeCO", "SHADE", "SHADE-FR"),
+    ),
+    "variants": Experiment(
+        "variants",
+        "Baselines under settings that the paper leaves open, D = 50",
+        _variants(),
+        CEC_NAMES,
+        dims=(50,),
+        runs=5,
+        about="Which small change moves a baseline towards its printed column.",
+        views=("ranks", "values"),
+        printed="table1",
+    ),
+    "rwco": Experiment(
+        "rwco",
+        "Real-world problems up to 30 variables",
+        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
+        tuple(name for name in RW_NAMES if name not in LARGE),
+        most=2500,
+        runs=5,
+        about="38 of the 57 problems of the CEC2020 collection, 50 D evaluations and at most 2500. f+ν can be least at "
+        "a useless point there; feasibility first is what counts.",
+        views=("ranks", "critical", "values", "pairs", "feasibility"),
+        focus=MODELS,
+    ),
+    "rwco-large": Experiment(
+        "rwco-large",
+        "Real-world problems beyond 30 variables",
+        _named(QUICK_METHODS),
+        LARGE,
+        most=2500,
+        runs=5,
+        about="The other 19 of the 57, without the methods that model functions.",
+        views=("ranks", "critical", "values", "feasibility"),
+    ),
+    "families": Experiment(
+        "families",
+        "Families of generated problems that no policy was trained or chosen on",
+        _named(FEW_METHODS),
+        _confirm_problems(),
+        dims=(10,),
+        runs=5,
+        about="Bowls, valleys, ripples, kinks and plateaus under constraints of every kind (docs/generated.md).",
+        views=("ranks", "critical", "feasibility"),
+        focus=MODELS,
+    ),
+    **{f"budgets-{k}": _at_budget(k) for k in PER_VARIABLE},
+    "parallel": Experiment(
+        "parallel",
+        "Points proposed at once",
+        tuple(Contender(f"TR-ES, batch {k}", "TR-ES", {"batch": k}) for k in (1, 4, 8, 32)),
+        CEC_NAMES,
+        dims=(10,),
+        runs=5,
+        about="What it costs to propose several points without waiting for the answer to any of them.",
+        views=("ranks", "pairs", "feasibility"),
+    ),
+    "scales": Experiment(
+        "scales",
+        "The same problems in other units, D = 10",
+        _named(FEW_METHODS),
+        tuple(name + UNITS for name in CEC_NAMES),
+        dims=(10,),
+        runs=5,
+        about="f and each constraint, with its tolerance, times a factor of its own between 1e-4 and 1e4: the same "
+        "points are feasible. To be read beside budgets-50, the same problems, seeds and methods in their own units. "
+        "f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up violations in "
+        "these units.",
+        views=("ranks", "critical", "feasibility"),
+        focus=MODELS,
+    ),
+}

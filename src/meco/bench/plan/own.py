@@ -1,0 +1,44 @@
+"""Problems of a user's own, by file: a meco.Problem, or a plain function beside its bounds."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from meco.core.problem import Problem
+from meco.errors import InvalidInput
+from meco.files.modules import file_digest, load_file
+
+
+def load_user_problem(path: str, name: str) -> Problem:
+    """What a Python file calls `name`: a meco.Problem, or a function, whose bounds the file gives as `bounds`."""
+    if not Path(path).is_file():
+        raise InvalidInput(f"no file {path!r}; --problem takes file.py:name, a function or a meco.Problem in it")
+    return _from_file(path, name, file_digest(path))
+
+
+@lru_cache(maxsize=32)
+def _from_file(path: str, name: str, digest: str) -> Problem:
+    module = load_file(path)
+    found = vars(module).get(name)
+    if isinstance(found, Problem):
+        return found
+    if not callable(found):
+        raise InvalidInput(f"{path} has no meco.Problem or function called {name!r}; it has {_offered(module)}")
+    bounds = getattr(found, "bounds", getattr(module, "bounds", None))
+    if bounds is None:
+        raise InvalidInput(f"{path} must say between which bounds {name} is compared: bounds = [(low, high), ...]")
+    from meco.run.function_problem import (
+        as_problem,  # how minimize() reads answers: a campaign on suites needs none of it
+    )
+
+    return as_problem(f"{Path(path).name}:{name}", found, bounds, getattr(module, "integrality", None))
+
+
+def _offered(module: ModuleType) -> str:
+    def own(value: Any) -> bool:
+        return isinstance(value, Problem) or (callable(value) and getattr(value, "__module__", "") == module.__name__)
+
+    return ", ".join(k for k, v in vars(module).items() if own(v) and not k.startswith("_")) or "none"

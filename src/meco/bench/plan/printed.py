@@ -1,0 +1,56 @@
+"""The numbers printed in the paper, as data: they stand beside ours and are never computed with ours."""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+
+class Printed(NamedTuple):
+    """A printed cell: mean and deviation of f + nu, or of f over feasible runs; else the mean violation."""
+
+    mean: float | None
+    std: float | None
+    violation: float | None = None
+
+
+@cache
+def values(table: str) -> dict[tuple[str, str], Printed]:
+    """The cells of "table1" or "realworld" by problem and method; nothing for other tables."""
+    if table not in ("table1", "realworld"):
+        return {}
+    return {
+        (r["problem"], r["method"]): Printed(_number(r["mean"]), _number(r["std"]), _number(r.get("violation", "")))
+        for r in _rows(table)
+    }
+
+
+@cache
+def average_ranks(table: str) -> dict[str, float]:
+    """The printed average ranks of "table1" or "realworld" by method."""
+    if table not in ("table1", "realworld"):
+        return {}
+    return {r["method"]: float(r["rank"]) for r in _rows(f"{table}_ranks")}
+
+
+@cache
+def gains() -> dict[tuple[str, int], float]:
+    """The printed relative reductions by variant and dimension."""
+    return {(r["variant"], int(r["dim"])): float(r["gain"]) for r in _rows("training-gain")}
+
+
+@cache
+def engineering_problems() -> dict[str, dict[str, str]]:
+    """The printed summary of the eight engineering problems."""
+    return {r["problem"]: r for r in _rows("realworld_problems")}
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    text = resources.files("meco.bench").joinpath("printed", f"{name}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None

@@ -1,0 +1,178 @@
+"""Which method to use on a problem: how often feasible, how good f, how soon, and a sentence that says it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.bench.report import stats
+from meco.bench.report.curves import banded
+from meco.bench.report.figures import dashes, in_front, legend, series
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.report.tables import at, p_text, stem
+from meco.bench.run.curve import SHARES
+from meco.errors import MissingExtra
+from meco.figures.figure import Figure
+from meco.figures.panel import Axis, Mark, Panel
+from meco.figures.table import Cell, Column, Table, mark_best, number
+from meco.files.names import safe_name
+
+FEW = 4  # runs from which on two methods can be told apart at all
+QUARTERS = (0.26, 0.5, 0.74, 1.0)  # of the budget, as near as the checkpoints are
+
+
+class Standing(NamedTuple):
+    """The runs of one method on one problem."""
+
+    label: str
+    runs: int
+    feasible: int
+    median: float  # f of all runs, infinite for those that are infeasible
+    best: float
+    violation: float  # median
+    soon: float  # median evaluations to the first feasible point
+    seconds: float  # mean
+
+    def order(self) -> tuple[float, float, float]:
+        """What sorts methods: more feasible runs, then the smaller median f, then the smaller violation."""
+        return -self.feasible / max(self.runs, 1), self.median, self.violation
+
+
+def standings(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
+    """Every contender on a problem with its place among the contenders, best first."""
+    there = results.there[:, j]
+    feasible = np.nan_to_num(results.numbers("feasible")[:, j]).astype(bool)
+    f = np.where(feasible, results.numbers("f")[:, j], np.inf)
+    nu, soon, seconds = (results.numbers(name)[:, j] for name in ("nu", "feasible_at", "seconds"))
+    made = []
+    for m, label in enumerate(results.labels):
+        kept = there[m]
+        if not kept.any():
+            continue
+        first = np.where(feasible[m], soon[m], np.inf)[kept]
+        made.append((m, Standing(
+            label, int(kept.sum()), int(feasible[m].sum()), float(_middle(f[m][kept])), float(f[m][kept].min()),
+            float(np.median(nu[m][kept])), float(_middle(first)), float(seconds[m][kept].mean()),
+        )))  # fmt: skip
+    return sorted(made, key=lambda pair: pair[1].order())
+
+
+def _middle(values: np.ndarray) -> float:
+    """The median; of an even number the upper of the two in the middle where one of them is infinite."""
+    if not len(values):
+        return float("nan")
+    low, high = np.sort(values)[[(len(values) - 1) // 2, len(values) // 2]]
+    return float((low + high) / 2) if np.isfinite(high) else float(high)
+
+
+def choice_items(results: RunArrays) -> list[Table | Figure]:
+    """A table and a figure for each problem."""
+    made: list[Table | Figure] = []
+    for j in range(results.shape[1]):
+        made += [standing_table(results, j), best_feasible_figure(results, j)]
+    return made
+
+
+def _name(results: RunArrays, j: int, what: str) -> str:
+    return stem(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
+
+
+def standing_table(results: RunArrays, j: int) -> Table:
+    """f, feasible runs, how soon and how long, a row for each method, best first."""
+    found = [one for _, one in standings(results, j)]
+    marks = mark_best([one.median if np.isfinite(one.median) else np.nan for one in found])
+    rows = [
+        [
+            Cell(one.label, one.label),
+            Cell(f"{one.feasible} of {one.runs}", one.feasible / one.runs),
+            Cell(_shown(one.median), one.median, mark),
+            Cell(_shown(one.best), one.best),
+            Cell(number(one.violation), one.violation),
+            Cell(f"{one.soon:.0f}" if np.isfinite(one.soon) else "–", one.soon),
+            Cell(number(one.seconds, 2), one.seconds),
+        ]
+        for one, mark in zip(found, marks)
+    ]
+    columns = [
+        Column("Method", head=True),
+        Column("feasible runs"),
+        Column("median f", "of all runs, an infeasible one counting as infinite"),
+        Column("best f", "of all runs that found a feasible point"),
+        Column("median violation"),
+        Column("evaluations to feasible", "median; a run that found no feasible point counts as never"),
+        Column("seconds a run", "of one core, the function included"),
+    ]
+    case = results.cases[j]
+    title = f"{case.problem} after {case.budget:,} evaluations{at(results)}"
+    return Table(_name(results, j, "choice"), title, columns, rows, advice(results, j))
+
+
+def best_feasible_figure(results: RunArrays, j: int) -> Figure:
+    """Best feasible f over the evaluations: median and quartiles of the runs, from where most runs are feasible."""
+    case, tint, dash, x = results.cases[j], series(results), dashes(results), SHARES * results.cases[j].budget
+    f = results.curves["f"][:, j]  # [M, R, T], nan before a point is feasible
+    begun = ~np.isnan(results.curves["nu"][:, j])
+    values = np.where(np.isnan(f) & begun, np.inf, f)
+    marks: list[Mark] = []
+    for m in in_front(results):
+        marks += banded(x, values[m], tint[m], results.labels[m], dash=dash[m])
+    finite = values[np.isfinite(values)]
+    log = bool(finite.size and finite.min() > 0 and finite.max() > 50 * finite.min())
+    axes = Axis("evaluations", (0, case.budget)), Axis("best feasible f", log=log)
+    columns = [Column("Method", head=True), *(Column(f"after {share * case.budget:.0f}") for share in QUARTERS)]
+    marks_at = [int(np.argmin(np.abs(SHARES - share))) for share in QUARTERS]
+    medians = [[_middle(values[m, begun[m, :, t], t]) for t in marks_at] for m in range(len(results.labels))]
+    rows = [[Cell(k, k), *(Cell(_shown(v), v) for v in row)] for k, row in zip(results.labels, medians)]
+    name = _name(results, j, "best-feasible")
+    title = f"Best feasible f over evaluations, {case.problem}{at(results)}"
+    caption = "Median and quartiles of the runs; a line begins where most runs have found a feasible point."
+    numbers = Table(name, "Median best feasible f", columns, rows)
+    return Figure(name, title, [Panel(case.problem, marks, *axes)], caption, legend(results), numbers)
+
+
+def _shown(value: float) -> str:
+    return number(value, 6) if np.isfinite(value) else "–"
+
+
+# -- the sentence ----------------------------------------------------------------------------
+
+
+def advice(results: RunArrays, j: int) -> str:
+    """Which method to use on a problem, and how sure that is."""
+    found, case = standings(results, j), results.cases[j]
+    if not found:
+        return f"On {case.problem} nothing has run yet."
+    (first, best), *others = found
+    if not any(one.feasible for _, one in found):
+        return (
+            f"On {case.problem} no method found a feasible point in {case.budget:,} evaluations; {best.label} came "
+            f"nearest (median violation {number(best.violation)}): try a larger --budget."
+        )
+    said = f"On {case.problem} use {best.label}: {_told(best)} after {case.budget:,} evaluations."
+    if not others:
+        return said
+    (second, near), worst = others[0], others[-1][1]
+    sure = _sure(results, j, first, second)
+    return f"{said} {near.label} comes next ({_told(near)}); {sure}." + (
+        f" {worst.label} is last ({_told(worst)})." if len(others) > 1 else ""
+    )
+
+
+def _told(one: Standing) -> str:
+    median = f", median f {_shown(one.median)}" if np.isfinite(one.median) else ""
+    return f"feasible in {one.feasible} of {one.runs} runs{median}"
+
+
+def _sure(results: RunArrays, j: int, first: int, second: int) -> str:
+    """Whether chance can explain that one method is ahead of the next."""
+    order = results.order("first")[:, j]
+    if min(np.sum(~np.isnan(order[m])) for m in (first, second)) < FEW:
+        return "so few runs cannot tell them apart: give --runs 10 or more"
+    try:
+        p = stats.rank_sum(order[first], order[second])
+    except MissingExtra:
+        return "how sure that is needs SciPy"
+    if p < stats.ALPHA:
+        return f"chance does not explain the difference (rank-sum test, p {p_text(p)})"
+    return f"chance may explain the difference (rank-sum test, p {p_text(p)}): either will do"

@@ -1,0 +1,77 @@
+"""The top of the page: what came out in a sentence, and the one picture that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.bench.report import choice, stats
+from meco.bench.report.figures import series
+from meco.bench.report.run_arrays import RunArrays
+from meco.figures.figure import Figure
+from meco.figures.panel import Axis, Dot, Panel
+from meco.figures.table import Cell, Column, Table, fixed
+
+OURS = ("MeCO-TR", "MeCO")  # whose places are told, where they are not among the first
+
+
+class Headline(NamedTuple):
+    """What stands on top of the page."""
+
+    sentence: str
+    figure: Figure
+
+
+def headline(sets: Sequence[RunArrays]) -> Headline | None:
+    """Of the first results with several methods: which one to use on a problem, or who stands where over many."""
+    for results in sets:
+        if results.records and results.shape[0] > 1:
+            if "choice" in results.experiment.views:
+                figure = choice.best_feasible_figure(results, 0)
+                return Headline(choice.advice(results, 0), replace(figure, name="headline"))
+            if results.complete.sum() > 1 and results.shape[1] > 1:
+                return _ranked(results)
+    return None
+
+
+def _ranked(results: RunArrays) -> Headline:
+    """Average ranks, feasibility first, with their intervals."""
+    table = results.rank_table("first")
+    kept = np.flatnonzero(results.complete)
+    order = kept[np.argsort(table[kept].mean(axis=1), kind="stable")]
+    mean = {int(m): float(table[m].mean()) for m in order}
+    rate = stats.mean_of(results.numbers("feasible").reshape(len(results.labels), -1), 1)
+    marks, rows = [], []
+    for place, m in enumerate(order):
+        low, high = stats.bootstrap(table[m])
+        label = results.labels[m]
+        marks.append(Dot((low, mean[m], high), float(len(order) - 1 - place), series(results)[m], label))
+        rank = Cell(fixed(mean[m], 2), mean[m], lines=(("spread", f"{low:.1f} to {high:.1f}"),))
+        rows.append([Cell(label, label), rank, Cell(fixed(100 * rate[m], 0), float(rate[m]))])
+    names = tuple((float(len(order) - 1 - place), results.labels[m]) for place, m in enumerate(order))
+    y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
+    panel = Panel("", marks, Axis("average rank, feasibility first (1 is best)"), y, (480, 60 + 20 * len(order)))
+    columns = [Column("Method", head=True), Column("average rank"), Column("feasible runs, %")]
+    caption = "Average rank over the problems, feasibility first, with a 95 % interval over problems."
+    numbers = Table("headline", "Average ranks, feasibility first", columns, rows)
+    title = f"{results.experiment.title}: who stands where"
+    return Headline(_sentence(results, order, mean, rate), Figure("headline", title, [panel], caption, (), numbers))
+
+
+def _sentence(results: RunArrays, order: np.ndarray, mean: dict[int, float], rate: np.ndarray) -> str:
+    def told(m: int) -> str:
+        return f"{results.labels[m]} (average rank {mean[m]:.1f}, feasible in {100 * rate[m]:.0f} % of its runs)"
+
+    first, second = int(order[0]), int(order[1])
+    budgets = sorted({case.budget for case in results.cases})
+    spent = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
+    text = (
+        f"{results.experiment.title}: of {len(order)} methods on {results.shape[1]} problems, {spent} evaluations a "
+        f"run, {told(first)} comes first, {told(second)} second"
+    )
+    places = {results.labels[m]: place for place, m in enumerate(order)}
+    behind = [places[name] for name in OURS if places.get(name, 0) > 1]
+    return text + "".join(f"; {told(int(order[place]))} is number {place + 1}" for place in behind) + "."

@@ -1,0 +1,256 @@
+"""The page: HTML around the tables and figures, with its style and script inside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from meco.bench.report.headline import Headline, headline
+from meco.bench.run.contents import StoreContents
+from meco.core.progress_line import clock
+from meco.figures import svg
+from meco.figures.figure import COLOURS, MARKS, Figure
+from meco.figures.panel import MUTED, Panel
+from meco.figures.table import Cell, Column, Table, to_html
+
+if TYPE_CHECKING:
+    from meco.bench.report.report import Section
+
+METRIC_TEXT = (
+    "<p>Both metrics stand side by side throughout. <strong>f+ν</strong> is the least objective plus total violation "
+    "over all evaluated points of a run, as in the paper's tables; it can be least at a useless point. "
+    "<strong>Feasibility first</strong> puts feasible points before infeasible ones, feasible by f, infeasible by ν; a "
+    "point is feasible when every g and every |h| is within the problem's tolerances (0 and 1e-4 unless set). Lines "
+    "marked <em>pop</em> take only surviving populations, as the paper's own numbers do; <em>paper</em> is the printed "
+    "value.</p>"
+)
+UNTOLD: dict[str, Any] = {  # of a session, where it does not say
+    "started": "", "experiments": [], "runs": 0, "seconds": 0.0, "workers": 0, "executor": "?", "processor": "?",
+    "cores": "?", "system": "?",
+}  # fmt: skip
+VERSIONS = {  # of a session's facts, where it has them
+    "meco": "meco", "python": "Python", "numpy": "NumPy", "scipy": "SciPy", "cma": "cma", "pymoo": "pymoo",
+    "torch": "torch",
+}  # fmt: skip
+
+
+def compose(sections: Sequence[Section], results: StoreContents) -> str:
+    """The whole page as text; nothing in it is fetched from anywhere."""
+    top = headline([s for section in sections for s in section.sets])
+    links = "".join(_link(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
+    body = "".join(_section(s) for s in sections)
+    made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    about = f"{len(results.runs):,} runs, meco {escape(results.meco)}, page of {made} UTC"
+    guide = (
+        f'<details class="about"><summary>How to read this page</summary>{METRIC_TEXT}'
+        "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it. Point "
+        "at a curve to read it. Colours are of methods, strokes of families: solid MeCO and SHADE, dashed evolution "
+        "strategies, dotted models.</p></details>"
+    )
+    whole = f"{_top(top)}{guide}{body}{_provenance(sections, results)}"
+    return framed("MeCO results", about, "Experiments", links, whole)
+
+
+@cache
+def _style(name: str) -> str:
+    """A style sheet or script of the page."""
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def framed(title: str, about: str, parts: str, links: str, body: str) -> str:
+    """A page that stands alone: head, style, script, and the list of its parts beside the body."""
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
+        f"<title>{escape(title)}</title><style>{COLOURS}{_style('page.css')}{MARKS}</style></head><body>"
+        '<a class="skip" href="#main">Skip to the results</a>'
+        f"<header><div><h1>{escape(title)}</h1><p>{about}</p></div>"
+        '<button type="button" id="theme" aria-label="Switch between light and dark">◐</button></header>'
+        f'<div class="frame"><nav aria-label="{parts}"><ol>{links}</ol></nav><main id="main">'
+        f"{body}</main></div><script>{_style('page.js')}</script></body></html>"
+    )
+
+
+def _top(found: Headline | None) -> str:
+    """The sentence and the picture that a reader sees first."""
+    if found is None:
+        return ""
+    return f'<section class="top"><p class="headline">{escape(found.sentence)}</p>{figure_html(found.figure)}</section>'
+
+
+def _link(section: Section) -> str:
+    e = section.experiment
+    parts = "".join(f'<li><a href="#{escape(i.name)}">{escape(i.title)}</a></li>' for i in section.items)
+    return f'<li><a href="#{escape(e.name)}">{escape(e.title)}</a><ul>{parts}</ul></li>'
+
+
+def _section(section: Section) -> str:
+    e = section.experiment
+    parts = [f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.about)}</p>', _run_line(section)]
+    parts += [f"<p>{escape(note)}</p>" for note in (*e.notes, *section.lacking)]
+    if section.missing:
+        items = "".join(f"<li><strong>{escape(k)}</strong>: {escape(v)}</li>" for k, v in section.missing.items())
+        parts.append(f'<div class="missing" role="note"><p>Missing or incomplete:</p><ul>{items}</ul></div>')
+    if not section.items:
+        parts.append("<p>Nothing to show yet.</p>")
+    parts += [figure_html(item) if isinstance(item, Figure) else table_html(item) for item in section.items]
+    return "".join(parts) + "</section>"
+
+
+def _run_line(section: Section) -> str:
+    """What was run, in one sentence."""
+    e = section.experiment
+    counts = sorted({s.runs(m) for s in section.sets for m in range(len(s.labels))}, reverse=True)
+    runs = " or ".join(str(c) for c in counts) or "0"
+    budgets = sorted({p.budget for s in section.sets for p in s.cases})
+    spread = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
+    counted = [(c, s.runs(m)) for s in section.sets[:1] for m, c in enumerate(s.contenders)]
+    costly = [f"{c.label} {n}" for c, n in counted if c.most is not None and n < e.runs]
+    fewest: dict[str, int] = {}  # over all problems and dimensions
+    for s in section.sets:
+        for m, label in enumerate(s.labels):
+            fewest[label] = min(s.fewest(m), fewest.get(label, e.runs))
+    begun = [f"{c.label} {fewest[c.label]}" for c in e.contenders if fewest.get(c.label, e.runs) < e.seeds(c)]
+    policies = [f"{c.label}: {c.options['policy']}" for c in e.contenders if "policy" in c.options]
+    text = (
+        f"{_count(len(e.contenders), 'contender')} on {_count(len(e.problems), 'problem')}, {runs} runs each "
+        f"(seeds from {e.first_seed}), "
+        f"{spread} evaluations a run."
+    )
+    if costly:
+        text += f" Costly methods run less often: {', '.join(costly)}."
+    if begun:
+        text += f" Not finished (runs on the problem with fewest): {', '.join(begun)}."
+    if policies:
+        text += f" Policies: {'; '.join(policies)}."
+    return f'<p class="run">{escape(text)}</p>'
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def table_html(table: Table) -> str:
+    switches = ""
+    if table.wide:
+        kinds = {kind for row in table.rows for cell in row for kind, _ in cell.lines}
+        names = {"spread": "deviation", "population": "populations", "paper": "printed"}
+        switches = "".join(_switch(f"no-{k}", names[k]) for k in names if k in kinds)
+        if any(c.peer for c in table.columns):
+            switches += _switch("no-peer", "methods beyond the paper")
+        switches = f'<div class="switches" role="group" aria-label="What cells show">{switches}</div>'
+    caption = f'<p class="caption">{escape(table.caption)}</p>' if table.caption else ""
+    head = f'<div class="item" id="{escape(table.name)}"><h3>{escape(table.title)}</h3>'
+    return f"{head}{switches}{to_html(table)}{caption}</div>"
+
+
+def _switch(name: str, text: str) -> str:
+    return f'<label><input type="checkbox" checked data-hide="{name}"> {text}</label>'
+
+
+def figure_html(figure: Figure) -> str:
+    panels = "".join(_panel(figure, i, panel) for i, panel in enumerate(figure.panels))
+    keys = "".join(
+        f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}{" broken" if dash else ""}" '
+        f'data-s="{escape(label)}" aria-pressed="false"><span>{escape(label)}</span></button></li>'
+        for label, s, dash, _ in figure.legend
+    )
+    legend = f'<ul class="legend" aria-label="Legend">{keys}</ul>' if keys else ""
+    numbers = ""
+    if figure.table is not None:
+        numbers = f"<details><summary>The numbers</summary>{to_html(figure.table)}</details>"
+    grid = f'<div class="panels{" small" if figure.small else ""}">{panels}</div>'
+    if figure.small:
+        links = "".join(f'<a href="#{_anchor(figure, p)}">{escape(p.title)}</a> ' for p in figure.panels)
+        said = f"{len(figure.panels)} problems"
+        grid = f'<details open class="many"><summary>{said}</summary><p class="links">{links}</p>{grid}</details>'
+    return (
+        f'<figure class="item" id="{escape(figure.name)}"><h3>{escape(figure.title)}</h3>{legend}{grid}'
+        f"<figcaption>{escape(figure.caption)}</figcaption>{numbers}</figure>"
+    )
+
+
+def _panel(figure: Figure, i: int, panel: Panel) -> str:
+    """A picture with its title; in a figure of many each has a name to link to, and its numbers below."""
+    head = f"<h4>{escape(panel.title)}</h4>" if len(figure.panels) > 1 else ""
+    anchor, numbers = "", ""
+    if figure.small:
+        name = _anchor(figure, panel)
+        anchor = f' id="{name}"'
+        head = f'<h4><a href="#{name}">{escape(panel.title)}</a></h4>'
+    if panel.table is not None:
+        numbers = f"<details><summary>The numbers</summary>{to_html(panel.table)}</details>"
+    drawn = svg.draw(panel, f"{figure.name}-{i}", figure.title)
+    return f'<div{anchor} style="--width:{panel.size[0]}px">{head}{drawn}{numbers}</div>'
+
+
+def _anchor(figure: Figure, panel: Panel) -> str:
+    return escape(f"{figure.name}-{panel.title}".replace(" ", "-"))
+
+
+# -- what was run ----------------------------------------------------------------------------
+
+
+def _provenance(sections: Sequence[Section], results: StoreContents) -> str:
+    columns = [
+        Column(c, left=True)
+        for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")
+    ]
+    rows = [_session(facts) for facts in results.sessions.values()]
+    times = _times(sections)
+    parts = ['<section id="made"><h2>How this was made</h2>']
+    parts.append(
+        table_html(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began."))
+    )
+    if times is not None:
+        parts.append(table_html(times))
+    parts.append(
+        "<p>Every run is named by its method, options, policy digest, problem, dimension, instance, budget and seed, "
+        "and gives the same result with the same versions of the packages and one thread. "
+        f"Digest of all results: <code>{escape(results.digest[:16])}</code>.</p></section>"
+    )
+    return "".join(parts)
+
+
+def _session(told: dict[str, Any]) -> list[Cell]:
+    facts = UNTOLD | {name: fact for name, fact in told.items() if fact is not None}
+    seconds = float(facts["seconds"])
+    names = facts["experiments"]
+    return [
+        Cell(facts["started"].replace("T", " ").removesuffix("Z"), facts["started"]),
+        Cell(", ".join(names) if len(names) < 4 else f"{len(names)} experiments"),
+        Cell(f"{facts['runs']:,}", float(facts["runs"])),
+        Cell(clock(seconds) if seconds else "stopped", seconds),
+        Cell(f"{facts['workers']} ({facts['executor']})", float(facts["workers"])),
+        Cell(f"{facts['processor']}, {facts['cores']} cores, {facts['system']}"),
+        Cell(", ".join(f"{label} {facts[key]}" for key, label in VERSIONS.items() if key in facts)),
+    ]
+
+
+def _times(sections: Sequence[Section]) -> Table | None:
+    """Seconds of one core that a run took, by method."""
+    each = {  # experiments share runs: each counts once
+        id(record): (s.contenders[m].method, record.seconds)
+        for section in sections
+        for s in section.sets
+        for (m, _, _), record in s.records.items()
+    }
+    spent: dict[str, list[float]] = {}
+    for method, seconds in each.values():
+        spent.setdefault(method, []).append(seconds)
+    if not spent:
+        return None
+    rows = [
+        [Cell(name, name), Cell(f"{len(v):,}", float(len(v))), Cell(f"{sum(v) / len(v):.3f}", sum(v) / len(v)),
+         Cell(clock(sum(v)), sum(v))]
+        for name, v in sorted(spent.items(), key=lambda pair: -sum(pair[1]))
+    ]  # fmt: skip
+    columns = [Column("Method", head=True), Column("runs"), Column("seconds a run"), Column("in all")]
+    return Table(
+        "times", "Time on one core", columns, rows, "Processor time; runs in lockstep share the time of their group."
+    )

@@ -1,0 +1,197 @@
+"""The report of a results folder: one page to look at, and every table and figure as files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.paper import PAPER
+from meco.bench.report import choice, curves, figures, heatmaps, page, tables, trajectories
+from meco.bench.report.run_arrays import RunArrays
+from meco.bench.run.contents import StoreContents
+from meco.bench.run.folder import StoreError, write_whole
+from meco.bench.run.store import read_results
+from meco.errors import MissingExtra, load_extra
+from meco.figures.figure import Figure
+from meco.figures.table import Table, to_csv, to_latex, to_markdown
+from meco.files.names import safe_name
+
+Item = Table | Figure
+
+EACH: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # views of one dimension
+    "choice": lambda s: [*choice.choice_items(s)],
+    "critical": lambda s: [figures.critical_figure(s)],
+    "values": lambda s: [*tables.value_tables(s)],
+    "pairs": lambda s: [*tables.pair_tables(s)],
+    "feasibility": lambda s: [heatmaps.feasibility_figure(s)],
+    "progress": lambda s: [curves.progress_figure(s)],
+    "ecdf": lambda s: [curves.ecdf_figure(s)],
+    "convergence": lambda s: [*curves.convergence_figures(s)],
+    "performance": lambda s: [figures.performance_figure(s)],
+    "trajectories": lambda s: [trajectories.trajectory_figure(s)],
+    "actions": lambda s: [heatmaps.action_figure(s)],
+    "summary": lambda s: [tables.problem_table(s)],
+}
+TOGETHER: dict[str, Callable[[list[RunArrays]], list[Item | None]]] = {  # views of all dimensions
+    "ranks": lambda s: [tables.rank_table(s[0]) if len(s) == 1 else tables.rank_overview(s)],
+    "gain": lambda s: [tables.gain_table(s)],
+    "heat": lambda s: [heatmaps.heat_figure(s)],
+    "relative": lambda s: [figures.relative_figure(s)],
+}
+
+
+@dataclass
+class Section:
+    """An experiment as the page shows it."""
+
+    experiment: Experiment
+    sets: list[RunArrays]
+    items: list[Item] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)  # what cannot be shown here, and why
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """Contenders that are missing or incomplete, and why."""
+        return {label: reason for s in self.sets for label, reason in s.reasons.items()}
+
+
+@dataclass
+class Report:
+    """What was written, and lines for the terminal."""
+
+    page: Path
+    files: list[Path]
+    lines: list[str]
+
+
+def write_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
+    """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the packed store is enough."""
+    results = read_results(folder)
+    sections = _sections(results)
+    target = Path(folder) / "report.html"
+    write_whole(target, page.compose(sections, results))
+    files, lines = [], [f"page: {target}"]
+    if not page_only:
+        items = [item for section in sections for item in section.items]
+        files = _tables(items, _folder(target.with_name("tables")))
+        drawn, note = _figures(items, _folder(target.with_name("figures")))
+        files += drawn
+        lines += [f"{len(files)} files in {target.with_name('tables')} and {target.with_name('figures')}", *note]
+    return Report(target, files, lines + _headline(sections))
+
+
+def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
+    """Write DIR/tables alone."""
+    items = [item for section in _sections(read_results(folder)) for item in section.items]
+    return _tables(items, _folder(Path(folder) / "tables"))
+
+
+def _sections(results: StoreContents) -> list[Section]:
+    palette = figures.Palette()
+    return [build(experiment, results, palette) for experiment in known_experiments(results)]
+
+
+def known_experiments(results: StoreContents) -> list[Experiment]:
+    """The experiments of a folder; the paper's with their present texts and order."""
+    found = []
+    for stored in results.experiments:
+        if stored.name in PAPER:
+            fresh = PAPER[stored.name]
+            rank = {c.label: i for i, c in enumerate(fresh.contenders)}
+            ordered = sorted(stored.contenders, key=lambda c: rank.get(c.label, len(rank)))
+            stored = replace(
+                fresh, contenders=tuple(ordered), problems=stored.problems, dims=stored.dims, runs=stored.runs,
+                pins=stored.pins, instance=stored.instance, budget=stored.budget,
+            )  # fmt: skip
+        found.append(stored)
+    place = {name: i for i, name in enumerate(PAPER)}
+    return sorted(found, key=lambda e: place.get(e.name, len(place)))
+
+
+def build(experiment: Experiment, results: StoreContents, palette: figures.Palette) -> Section:
+    """Every table and figure of an experiment."""
+    sets = [RunArrays.of(results, experiment, dim) for dim in experiment.dims]
+    slots = palette.slots(sets)
+    section = Section(experiment, [replace(s, slots=slots) for s in sets])
+    full = [s for s in section.sets if s.records]
+    for view in experiment.views if full else ():
+        try:
+            if view not in TOGETHER and view not in EACH:
+                raise MissingExtra("this version knows no such view")
+            made = TOGETHER[view](full) if view in TOGETHER else [item for s in full for item in EACH[view](s)]
+        except MissingExtra as error:  # the page is made without it
+            section.lacking.append(f"{view}: {error}")
+            continue
+        section.items += [item for item in made if item is not None]
+    return section
+
+
+# -- files -----------------------------------------------------------------------------------
+
+
+def _folder(path: Path) -> Path:
+    try:
+        path.mkdir(exist_ok=True)
+        if path.is_symlink():
+            raise StoreError(f"{path} leads elsewhere, where nothing is written; remove it")
+    except OSError as error:
+        raise StoreError(f"cannot make {path}: {error.strerror}") from error
+    return path
+
+
+def _tables(items: list[Item], folder: Path) -> list[Path]:
+    """Every table as CSV, LaTeX and Markdown, those behind figures too."""
+    made = []
+    found = (item if isinstance(item, Table) else item.table for item in items)
+    for table in (table for table in found if table is not None):
+        for kind, write in (("csv", to_csv), ("tex", to_latex), ("md", to_markdown)):
+            made.append(folder / f"{safe_name(table.name)}.{kind}")
+            write_whole(made[-1], write(table))
+    return made
+
+
+def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
+    """Every figure as SVG, and as PDF where that can be made; else a note that says why not."""
+    note, to_pdf = [], None
+    try:
+        to_pdf = load_extra("cairosvg", "plot", "a PDF of a figure").svg2pdf
+    except (MissingExtra, OSError) as error:  # OSError: CairoSVG is there, and the cairo library is not
+        note = [f"figures as SVG only: {error}"]
+    made = []
+    for figure in (item for item in items if isinstance(item, Figure)):
+        text = figure.to_svg()
+        made.append(folder / f"{safe_name(figure.name)}.svg")
+        write_whole(made[-1], text)
+        if to_pdf is not None:
+            made.append(folder / f"{safe_name(figure.name)}.pdf")
+            write_whole(made[-1], to_pdf(bytestring=text.encode()))
+    return made, note
+
+
+# -- the terminal ----------------------------------------------------------------------------
+
+
+def _headline(sections: list[Section]) -> list[str]:
+    """What each experiment comes to in plain text, for the terminal: which method to use, or else the average ranks."""
+    lines = []
+    for section in sections:
+        name = section.experiment.name
+        tables_ = [item for item in section.items if isinstance(item, Table)]
+        chosen = [t for t in tables_ if t.name.startswith(f"{name}-choice")]
+        for item in chosen or [t for t in tables_ if t.name == f"{name}-ranks"]:
+            lines += ["", item.title if chosen else f"{name}: {item.title}", *_plain_table(item)]
+            lines += ["", item.caption] if chosen else []
+    return lines
+
+
+def _plain_table(table: Table) -> list[str]:
+    heads = [c.label for c in table.columns]
+    chosen = [i for i, head in enumerate(heads) if "*" not in head and head != "runs"]
+    rows = [heads, *([cell.text for cell in row] for row in table.rows)]
+    widths = {i: max(len(row[i]) for row in rows) for i in chosen}
+    return [
+        "  " + "  ".join(row[i].ljust(widths[i]) if i == 0 else row[i].rjust(widths[i]) for i in chosen) for row in rows
+    ]

@@ -1,0 +1,119 @@
+"""The page of one run: what was found, how the search came to it, and what it did on the way. NumPy alone."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from meco.bench.report.page import figure_html, framed, table_html
+from meco.core.results import feasibility_first
+from meco.core.rule import order
+from meco.figures.figure import Figure
+from meco.figures.panel import MUTED, Axis, Key, Line, Panel
+from meco.figures.run import WIDE, controls, convergence, violation
+from meco.figures.table import Cell, Column, Table, number
+
+BEST = 20  # points drawn across the variables
+CLOSE = 1e-6  # of a bound, in shares of the box, that counts as being at it
+
+
+def write_report(result: Any, path: Any) -> Path:
+    """Write the page of a result of minimize(), an Optimizer or a run folder; it needs nothing beside itself."""
+    place = Path(path)
+    place.write_text(compose_run(result), encoding="utf-8", errors="backslashreplace")
+    return place
+
+
+def compose_run(result: Any) -> str:
+    """The whole page as text."""
+    every = result.evaluations
+    pictures = [f for f in (convergence(result), violation(result), controls(result), _across(result)) if f is not None]
+    parts = {"found": "What was found", "search": "How the search went", "made": "How this was made"}
+    links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())
+    tables = [_design(result), *([_limits(result)] if result.constr else [])]
+    failed = "" if not result.nfail else f" {result.nfail} of {result.nfev} evaluations failed."
+    body = (
+        f'<section id="found"><h2>{parts["found"]}</h2><p><strong>{escape(result.message)}</strong></p>'
+        f"{''.join(map(table_html, tables))}</section>"
+        f'<section id="search"><h2>{parts["search"]}</h2><p>{int(every.feasible.sum())} of {len(every)} points are '
+        f"feasible.{failed} {_starts(result.starts)}</p>{''.join(map(figure_html, pictures))}</section>"
+        f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_provenance(result))}</section>'
+    )
+    made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
+    about = f"{escape(result.method)}, seed {result.seed}, {result.nfev} evaluations, page of {made} UTC"
+    return framed(f"One run: {state}", about, "Parts", links, body)
+
+
+def _starts(count: int) -> str:
+    return "The search began once." if count == 1 else f"The search began {count} times."
+
+
+# -- tables ----------------------------------------------------------------------------------
+
+
+def _design(result: Any) -> Table:
+    """The best point, and which of its variables are at a bound."""
+    columns = [Column("Variable", head=True), Column("value"), Column("least"), Column("most"), Column("", left=True)]
+    rows = []
+    for i, (value, (low, high)) in enumerate(zip(result.x, result.bounds)):
+        room = CLOSE * (high - low)
+        where = "at its least" if value <= low + room else "at its most" if value >= high - room else ""
+        shown = [Cell(f"{v:.8g}", float(v)) for v in (value, low, high)]
+        rows.append([Cell(f"x{i + 1}", float(i)), *shown, Cell("fixed" if low == high else where)])
+    title = "The best point" if result.feasible else "The point that violates the constraints least"
+    return Table("design", title, columns, rows)
+
+
+def _limits(result: Any) -> Table:
+    """Each constraint at the best point, with its multiplier where there is one."""
+    heads = ["value", "violation", "tolerance", *(["multiplier"] if result.multipliers else [])]
+    rows = []
+    for name, found in result.constr.items():
+        values = [found["value"], found["violation"], found["tolerance"]]
+        values += [result.multipliers[name]] if result.multipliers else []
+        shown = [Cell(number(v, 4), v) for v in values]
+        rows.append([Cell(name, name), *shown, Cell(_state(found, values[3:]))])
+    columns = [Column("Constraint", head=True), *map(Column, heads), Column("", left=True)]
+    caption = "Inequalities are g ≤ 0, equalities h = 0."
+    if result.multipliers:
+        caption += " A multiplier is what f would fall by for each unit that the constraint is allowed more."
+    return Table("constraints", "Constraints there", columns, rows, caption)
+
+
+def _state(found: Any, multiplier: list[float]) -> str:
+    if found["violation"] > found["tolerance"]:
+        return "violated"
+    return "decides f" if multiplier and abs(multiplier[0]) > 0.0 else "kept"
+
+
+def _provenance(result: Any) -> Table:
+    columns = [Column("", head=True), Column("", left=True)]
+    facts = {"method": result.method, "seed": str(result.seed), "stopped by": result.stop_reason, **result.versions}
+    rows = [[Cell(key), Cell(str(value))] for key, value in facts.items()]
+    return Table("facts", "Facts", columns, rows, " ".join(f"{note[0].upper()}{note[1:]}." for note in result.notes))
+
+
+# -- the picture of points --------------------------------------------------------------------------------
+
+
+def _across(result: Any) -> Figure | None:
+    """The best points over the variables, each from its least to its most."""
+    every, (low, high) = result.evaluations, np.array(result.bounds).T
+    if every.failed.all() or len(result.x) < 2:
+        return None
+    ranked = [i for i in order(feasibility_first(every.evaluation()))[0] if not every.failed[i]][:BEST]
+    width = np.where(high > low, high - low, 1.0)
+    at = np.arange(1.0, len(result.x) + 1.0)
+    lines = [Line(at, (every.x[i] - low) / width, MUTED, width=1.0) for i in ranked[::-1]]
+    lines.append(Line(at, (result.x - low) / width, 0, "the best point"))
+    names = tuple((float(v), f"x{int(v)}") for v in at) if len(at) <= 20 else ()
+    across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis("share of the box", (-0.03, 1.03))
+    panel = Panel("", lines, across, up, WIDE)
+    return Figure(
+        "points", f"The {len(ranked)} best points", [panel], legend=[Key("the best point", 0), Key("the others", MUTED)]
+    )

@@ -1,0 +1,162 @@
+"""Where tasks run: in this process, in processes of this machine, or on a Dask cluster.
+
+Each is a concurrent.futures executor with a few words more: how many tasks to hand out at
+a time, which exceptions mean that a worker was lost, and how to go on after that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from meco.core.process_pool import ONE_THREAD, ProcessPool
+from meco.errors import InvalidInput, MecoError, UnknownName, load_extra
+
+REACH_SECONDS = 10  # how long a scheduler may take to answer
+
+
+class Unreachable(MecoError, ConnectionError):
+    """No Dask scheduler answers, or it went away."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Workers:
+    """Something that takes tasks; the base does them at once, in this process."""
+
+    name = "serial"
+    lost: tuple[type[BaseException], ...] = ()  # a worker died; the task can be done again
+    gone: tuple[type[BaseException], ...] = ()  # all of it went away
+    shared_fate = False  # whether one lost worker takes every task in hand with it
+    _count = 1
+
+    @property
+    def count(self) -> int:
+        """How many tasks run at the same time."""
+        return self._count
+
+    @property
+    def window(self) -> int:
+        """How many tasks to hand out at a time."""
+        return 1
+
+    def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        """Hand out a task."""
+        future: Future = Future()
+        future.set_result(work(task))
+        return future
+
+    def renew(self) -> None:
+        """Go on after a worker was lost."""
+
+    def close(self, now: bool = False) -> None:
+        """End the workers; now: without waiting for what they do."""
+
+
+class ProcessWorkers(Workers):
+    """Processes of this machine."""
+
+    name = "processes"
+    lost = (BrokenProcessPool,)
+    shared_fate = True
+
+    def __init__(self, count: int) -> None:
+        self._count, self._pool = count, ProcessPool(count)
+
+    @property
+    def window(self) -> int:
+        return self.count + 1
+
+    def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        try:
+            return self._pool.submit(work, task)
+        except BrokenProcessPool as error:  # it broke between two tasks
+            future: Future = Future()
+            future.set_exception(error)
+            return future
+
+    def renew(self) -> None:
+        self._pool.renew()
+
+    def close(self, now: bool = False) -> None:
+        self._pool.close(now)
+
+
+class DaskWorkers(Workers):
+    """A Dask cluster: a local one of our own, or one that is there already."""
+
+    name = "dask"
+    gone = (CancelledError,)
+
+    def __init__(self, address: str, workers: int) -> None:
+        distributed = load_extra("distributed", "dask", "the dask executor")
+        from distributed.scheduler import KilledWorker
+
+        self.lost = (KilledWorker,)
+        self._logs = {log: log.level for log in map(logging.getLogger, ("distributed", "distributed.client"))}
+        for log in self._logs:  # what goes wrong is said in our own words
+            log.setLevel(logging.CRITICAL)
+        self._cluster = None if address else _local_cluster(distributed, workers)
+        try:
+            target = self._cluster or address
+            self._client = distributed.Client(target, timeout=REACH_SECONDS, set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise Unreachable(
+                f"no Dask scheduler answers at {address} ({type(error).__name__}); "
+                "start one with `dask scheduler`, or use --executor dask for a local cluster"
+            ) from error
+        self._pool: Executor = self._client.get_executor()
+
+    @property
+    def count(self) -> int:
+        return max(1, sum(self._client.nthreads().values()))
+
+    @property
+    def window(self) -> int:
+        return 4 * self.count + 16
+
+    def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        return self._pool.submit(work, task)
+
+    def close(self, now: bool = False) -> None:
+        with contextlib.suppress(Exception):
+            self._pool.shutdown(wait=False)
+        for part in filter(None, (self._client, self._cluster)):
+            with contextlib.suppress(Exception):
+                part.close(timeout=2 if now else 10)
+        for log, level in self._logs.items():
+            log.setLevel(level)
+
+
+def _local_cluster(distributed: Any, workers: int) -> Any:
+    import dask
+
+    dask.config.set({"distributed.scheduler.allowed-failures": 100})  # a killed worker is not the task's fault
+    return distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=None,
+        silence_logs=logging.CRITICAL, env=dict(ONE_THREAD),
+    )  # fmt: skip
+
+
+def start_workers(spec: str = "processes", workers: int | None = None) -> Workers:
+    """The workers that `--executor` names: serial, processes, dask or dask:tcp://host:port."""
+    if workers is not None and workers < 1:
+        raise InvalidInput(f"--workers must be at least 1; got {workers}")
+    kind, _, address = spec.partition(":")
+    count = workers or len(os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1))
+    if kind == "dask":
+        if address and not re.fullmatch(r"(tcp|tls|ucx|ws|wss)://[^\s/]+:\d{1,5}", address):
+            raise InvalidInput(f"--executor dask:tcp://HOST:PORT names a scheduler; got {spec!r:.60}")
+        return DaskWorkers(address, count)
+    if spec == "serial":
+        return Workers()
+    if spec == "processes":
+        return ProcessWorkers(count)
+    raise UnknownName("executor", spec, ["serial", "processes", "dask", "dask:tcp://HOST:PORT"])

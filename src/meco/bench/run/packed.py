@@ -1,0 +1,93 @@
+"""A store in little room: what of each run is kept, and the store as one xz file.
+
+The final numbers of every run stay exactly, and so do plans and sessions. Curves stay where a view shows them, those of
+at most CURVES runs of a method on a problem, at even ranks of their final f + nu; where a view shows actions they stay
+too, of every run. Designs are those of the best run on each problem, and of each method's best where a view draws them.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from meco.bench.plan.experiment import Run
+from meco.bench.run.contents import StoreContents
+from meco.errors import DamagedFile, InvalidInput
+from meco.files.plain import read_plain
+
+CURVES = 9  # most curves of a method on a problem
+SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views
+LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
+LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
+
+
+def thin(contents: StoreContents) -> StoreContents:
+    """The same contents with the curves, actions and designs that its views need."""
+    steered = {run for run in _shown(contents, {"actions"}) if contents.runs[run].actions}
+    designs = _with_designs(contents)
+    curves = _at_even_ranks(contents).intersection(_shown(contents, SHOW_CURVES)) | steered
+    runs = {
+        run: replace(
+            record,
+            curve=record.curve if run in curves else b"",
+            actions=record.actions if run in steered else b"",
+            x=record.x if run in designs else b"",
+        )
+        for run, record in contents.runs.items()
+    }
+    return replace(contents, runs=runs)
+
+
+def _shown(contents: StoreContents, views: Collection[str]) -> list[Run]:
+    """The runs that any of these views shows."""
+    plans = (e for e in contents.experiments if not set(views).isdisjoint(e.views))
+    wanted = {run for plan in plans for _, run in plan.wanted()}
+    return [run for run in contents.runs if run in wanted]
+
+
+def _at_even_ranks(contents: StoreContents) -> set[Run]:
+    """CURVES runs of each method on each problem, or all of them where there are no more."""
+    kept: set[Run] = set()
+    for group in _groups(contents.runs, lambda run: run[:3]):
+        ranked = sorted(group, key=lambda run: contents.runs[run].score)
+        even = np.linspace(0, len(ranked) - 1, min(CURVES, len(ranked))).round().astype(int)
+        kept.update(ranked[k] for k in even)
+    return kept
+
+
+def _with_designs(contents: StoreContents) -> set[Run]:
+    """The best run on each problem, and of each method where a view draws its design."""
+    groups = [*_groups(contents.runs, lambda run: run.case)]
+    groups += _groups(_shown(contents, {"trajectories"}), lambda run: run[:3])
+    return {min(group, key=lambda run: contents.runs[run].order()) for group in groups}
+
+
+def _groups(runs: Iterable[Run], key: Callable[[Run], Hashable]) -> Iterator[list[Run]]:
+    """The runs that have something in common."""
+    groups: dict[Hashable, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(key(run), []).append(run)
+    yield from groups.values()
+
+
+def compress(content: bytes) -> bytes:
+    """A database as the file that is kept."""
+    return lzma.compress(content, preset=9 | lzma.PRESET_EXTREME)
+
+
+def decompress(path: Path) -> bytes:
+    """The database in a file that others may have made; xz notices what changed in it since."""
+    try:
+        unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST_MEMORY)
+        content = unpacker.decompress(read_plain(path, LARGEST_FILE), LARGEST_CONTENT)
+    except OSError as error:
+        raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
+    except (lzma.LZMAError, EOFError) as error:
+        raise DamagedFile(f"{path} is damaged: {error}") from error
+    if not unpacker.eof:
+        raise DamagedFile(f"{path} is damaged: it is cut short, or more than {LARGEST_CONTENT} bytes unpacked")
+    return content

@@ -1,0 +1,54 @@
+"""How far a campaign is, and how long it will take from here."""
+
+from __future__ import annotations
+
+from typing import TextIO
+
+from meco.bench.run.groups import RunGroup
+from meco.core.progress_line import ProgressLine, clock
+
+
+class CampaignProgress:
+    """Counts runs and learns from finished tasks how long the others take."""
+
+    def __init__(
+        self, tasks: list[RunGroup], done: int, workers: int, quiet: bool = False, out: TextIO | None = None
+    ) -> None:
+        self.total, self.done, self.workers = done + sum(len(t.runs) for t in tasks), done, workers
+        self._line, self._quiet = ProgressLine(every=15.0, out=out), quiet
+        self._left: dict[str, float] = {}  # guessed seconds still to do, by method
+        for task in tasks:
+            self._left[task.method] = self._left.get(task.method, 0.0) + task.guess
+        self._guessed: dict[str, float] = {}
+        self._took: dict[str, float] = {}
+
+    def finished(self, task: RunGroup, seconds: float) -> None:
+        """A task came back after so many seconds of work; 0 where it failed."""
+        self.done += len(task.runs)
+        self._left[task.method] = max(0.0, self._left.get(task.method, 0.0) - task.guess)
+        if seconds > 0:
+            self._guessed[task.method] = self._guessed.get(task.method, 0.0) + task.guess
+            self._took[task.method] = self._took.get(task.method, 0.0) + seconds
+        self.show()
+
+    def seconds_left(self) -> float | None:
+        """Guessed work left, each method corrected by what it took so far; None before anything finished."""
+        if not self._took:
+            return None
+        overall = sum(self._took.values()) / max(sum(self._guessed.values()), 1e-9)
+        work = sum(
+            left * (self._took[m] / self._guessed[m] if m in self._took else overall) for m, left in self._left.items()
+        )
+        return work / max(self.workers, 1)
+
+    def show(self, last: bool = False) -> None:
+        """The line, where it is time for one."""
+        if self._quiet or not (last or self._line.due):
+            return
+        left = self.seconds_left()
+        text = f"{self.done}/{self.total} runs, {clock(self._line.elapsed)} so far"
+        if self.done < self.total and left is not None:
+            text += f", about {clock(left)} left"
+        self._line.show(text)
+        if last:
+            self._line.end()

@@ -1,0 +1,195 @@
+"""A campaign: hand out what is missing, keep what comes back, survive what dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import time
+import uuid
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from meco import __version__
+from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.run.executors import Unreachable, Workers
+from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
+from meco.bench.run.progress import CampaignProgress
+from meco.bench.run.store import Store
+from meco.core.signals import raising
+
+MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
+
+
+class CampaignStopped(Exception):
+    """Ctrl-C or SIGTERM; everything finished is in the store."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@dataclass
+class Summary:
+    """How a campaign ended."""
+
+    done: int  # runs in the store that belong to it
+    wanted: int
+    failures: dict[Run, str] = field(default_factory=dict)  # what could not be run, and why
+    seconds: float = 0.0
+
+
+def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Workers, quiet: bool = False) -> Summary:
+    """Run whatever of the experiments the store does not hold yet."""
+    experiments = [e.pinned() for e in experiments]
+    wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted()))
+    files = {name: path for e in experiments for name, path in e.files.items()}
+    there = store.done()
+    missing = [run for run in wanted if run not in there]
+    for experiment in experiments:
+        store.plan(experiment)
+    tasks = group(missing, files, workers.count)
+    progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.count, quiet)
+    campaign = _Campaign(store, workers, progress)
+    name, facts = _session(experiments, workers, len(missing))
+    try:
+        if tasks:
+            store.session(name, facts)
+            campaign.work_off(tasks)
+    finally:
+        progress.show(last=True)
+        if tasks:
+            store.session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
+    return Summary(
+        len(store.done().intersection(wanted)), len(wanted), campaign.failures, time.monotonic() - campaign.begin
+    )
+
+
+class _Campaign:
+    """The coordinator's loop."""
+
+    def __init__(self, store: Store, workers: Workers, progress: CampaignProgress) -> None:
+        self.store, self.workers, self.progress = store, workers, progress
+        self.failures: dict[Run, str] = {}
+        self.begin = time.monotonic()
+        self._waiting: deque[RunGroup] = deque()
+        self._suspects: deque[RunGroup] = deque()  # their worker died: done one at a time, to see whose fault it is
+        self._losses: dict[RunGroup, int] = {}
+        self._hopeless: dict[tuple[str, str], str] = {}  # method and options -> why
+
+    def work_off(self, tasks: list[RunGroup]) -> None:
+        """Hand out tasks as workers become free and keep what comes back, in the order it comes."""
+        self._waiting.extend(tasks)
+        active: dict[Future, RunGroup] = {}
+        while self._waiting or self._suspects or active:
+            self._hand_out(active)
+            finished, _ = wait(active, timeout=1.0, return_when=FIRST_COMPLETED)
+            lost = [task for future in finished if not self._collect(future, task := active.pop(future))]
+            if lost:
+                if self.workers.shared_fate:
+                    wait(active, timeout=10.0)
+                    lost += [
+                        task for future, task in active.items() if not (future.done() and self._collect(future, task))
+                    ]
+                    active.clear()
+                self._after_loss(lost)
+            self.progress.workers = self.workers.count
+            self.progress.show()
+
+    def _hand_out(self, active: dict[Future, RunGroup]) -> None:
+        room = 1 if self._suspects else self.workers.window
+        while len(active) < room and (self._suspects or self._waiting):
+            task = (self._suspects or self._waiting).popleft()
+            reason = self._hopeless.get(task.runs[0][:2])
+            if reason is not None and len({run.options for run in task.runs}) == 1:
+                self._give_up(task, reason)
+            else:
+                active[self.workers.submit(perform, task)] = task
+
+    def _collect(self, future: Future, task: RunGroup) -> bool:
+        """Keep what a finished task brought; False where its worker was lost."""
+        try:
+            outcome = future.result()
+        except self.workers.lost:
+            return False
+        except self.workers.gone as error:
+            raise Unreachable(
+                "the Dask scheduler went away; everything finished is kept: give the same command to go on"
+            ) from error
+        except Exception as error:  # the task never began, e.g. the worker cannot import meco
+            outcome = GroupOutcome(error=f"{type(error).__name__}: {error}")
+        self._keep(task, outcome)
+        return True
+
+    def _keep(self, task: RunGroup, outcome: GroupOutcome) -> None:
+        alike = len({run.options for run in task.runs}) == 1
+        if outcome.records:
+            self.store.add(zip(task.runs, outcome.records, strict=True))
+            self.progress.finished(task, outcome.seconds)
+        elif len(task.runs) > 1 and not (outcome.hopeless and alike):
+            self._waiting.extend(task.halves())  # one bad run must not take its neighbours along
+        else:
+            if outcome.hopeless:
+                self._hopeless[task.runs[0][:2]] = outcome.error
+            self._give_up(task, outcome.error)
+
+    def _give_up(self, task: RunGroup, reason: str) -> None:
+        self.failures.update(dict.fromkeys(task.runs, reason))
+        self.store.fail(task.runs, reason)
+        self.progress.finished(task, 0.0)
+
+    def _after_loss(self, lost: list[RunGroup]) -> None:
+        alone = len(lost) == 1
+        for task in lost:
+            self._losses[task] = self._losses.get(task, 0) + alone
+            if self._losses[task] >= MOST_LOSSES:
+                self._give_up(task, f"its worker died {MOST_LOSSES} times; perhaps it needs more memory than there is")
+            else:
+                self._suspects.append(task)
+        self.workers.renew()
+
+
+def stopping_signals() -> contextlib.AbstractContextManager[None]:
+    """Ctrl-C and SIGTERM both raise CampaignStopped, once."""
+    return raising(CampaignStopped)
+
+
+def _session(experiments: Sequence[Experiment], workers: Workers, runs: int) -> tuple[str, dict[str, Any]]:
+    """With what and on what the results of this session are made."""
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return f"{started}-{uuid.uuid4().hex[:6]}", {
+        "started": started,
+        "experiments": [e.name for e in experiments],
+        "runs": runs,
+        "meco": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        **_installed("scipy", "cma", "pymoo", "torch"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "executor": workers.name,
+        "workers": workers.count,
+    }
+
+
+def _installed(*packages: str) -> dict[str, str]:
+    """Versions of the packages that are there, without importing them."""
+    found = {}
+    for name in packages:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _processor() -> str:
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown"

@@ -1,0 +1,309 @@
+"""The results of a campaign in one SQLite file, written by the coordinator alone, each run once.
+
+A folder holds it as it is, or packed: the same database with fewer curves, under xz.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from meco import __version__
+from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.plan.forms import SESSION
+from meco.bench.run import packed
+from meco.bench.run.contents import StoreContents
+from meco.bench.run.folder import PACKED, STORE, StoreError, has_store, unwritten, write_whole
+from meco.bench.run.run_record import RunRecord, checked_record
+from meco.errors import DamagedFile, InvalidInput
+from meco.files.lock import Lock
+from meco.files.plain import check_plain
+from meco.files.schema import check, parse_json
+
+FORMAT = "4"  # of the tables below
+VALUES = [f.name for f in fields(RunRecord) if f.name != "seed"]
+SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)",
+    f"CREATE TABLE runs (run TEXT PRIMARY KEY, {', '.join(VALUES)}) WITHOUT ROWID",
+    "CREATE TABLE failures (run TEXT PRIMARY KEY, reason TEXT) WITHOUT ROWID",
+    "CREATE TABLE experiments (name TEXT PRIMARY KEY, spec TEXT)",
+    "CREATE TABLE sessions (id TEXT PRIMARY KEY, facts TEXT)",
+)  # a run is named by its fields as JSON
+
+
+def read_results(folder: str | os.PathLike[str]) -> StoreContents:
+    """What a folder holds."""
+    with Store.open(folder) as store:
+        return store.contents()
+
+
+def write_packed(contents: StoreContents, path: Path) -> Path:
+    """Write what reports need of these contents as one small file."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    _create(db, contents.meco)
+    with Store(db, path) as store:
+        store.merge(packed.thin(contents))
+        write_whole(path, packed.compress(store.as_bytes()))
+    return path
+
+
+class Store:
+    """A database of results. open() gives that of a folder to read, campaign() to add to."""
+
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self.path, self._db = path, db
+        self._lock: Lock | None = None  # of a campaign
+        try:
+            self._check()
+        except UnicodeDecodeError as error:  # sqlite quotes what it cannot read
+            self.close()
+            raise DamagedFile(f"{self.path} is damaged: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+
+    # -- opening -------------------------------------------------------------------------
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike[str]) -> Store:
+        """The results of a folder: its store, or the packed one where that is all there is."""
+        path = Path(folder) / STORE
+        if has_store(Path(folder)) or not path.with_name(PACKED).exists():
+            return cls(_connect(path), path)
+        path = path.with_name(PACKED)
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        db.deserialize(packed.decompress(path))
+        return cls(db, path)
+
+    @classmethod
+    def campaign(cls, folder: str | os.PathLike[str]) -> Store:
+        """A folder to add results to: made where it is missing, refused where it is not ours to add to.
+
+        Where a folder has the packed store alone, its runs count as done: it is unpacked first.
+        """
+        path = Path(folder) / STORE
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            check_plain(path.parent, [STORE])
+            lock = Lock(path.with_name(".lock"))
+        except OSError as error:
+            raise StoreError(f"cannot write to the results folder {path.parent}: {error.strerror}") from error
+        with contextlib.ExitStack() as undo:
+            undo.callback(lock.release)
+            if path.with_name(PACKED).exists() and not has_store(path.parent):
+                with cls.open(folder) as known:
+                    _refuse_another_version(known.meta("meco"), path.parent)
+                    write_whole(path, known.as_bytes())
+            db = sqlite3.connect(path, isolation_level=None, timeout=30)
+            if _is_empty(db, path):
+                _create(db, __version__, path)
+            store = undo.enter_context(cls(db, path))
+            _refuse_another_version(store.meta("meco"), path.parent)
+            undo.pop_all()  # it is ours now
+        store._lock = lock
+        return store
+
+    def _check(self) -> None:
+        if _is_empty(self._db, self.path):
+            raise InvalidInput(
+                f"{self.path.parent} holds no results yet: {self.path.name} is empty; give the command that began it"
+            )
+        try:
+            made = self.meta("format")
+        except sqlite3.DatabaseError as error:
+            raise DamagedFile(f"{self.path} is not a results file of meco: {error}") from error
+        if made != FORMAT:
+            raise InvalidInput(
+                f"{self.path} was written by meco {self.meta('meco')} in format {made}; this is meco {__version__}, "
+                f"which reads format {FORMAT}. Use that version, or run the experiment into another folder"
+            )
+        found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+        if found != set(SCHEMA):  # no view, no trigger: nothing that computes
+            raise DamagedFile(f"{self.path} is not a results file of meco: its tables are others")
+
+    def close(self) -> None:
+        """Let go of the file and of the folder."""
+        self._db.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- writing -------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all of it is written, or nothing."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield self._db
+            self._db.execute("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise unwritten(self.path, error) from error
+            raise
+
+    def add(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
+        """Keep the runs of a task, all or none; a run that is already there stays as it is."""
+        with self._writing() as db:
+            for run, record in runs:
+                name, values = _storable(run.to_json()), [_storable(getattr(record, v)) for v in VALUES]
+                db.execute(f"INSERT OR IGNORE INTO runs VALUES (?{', ?' * len(VALUES)})", (name, *values))
+                db.execute("DELETE FROM failures WHERE run = ?", (name,))
+
+    def fail(self, runs: Iterable[Run], reason: str) -> None:
+        """Keep why there is no result."""
+        with self._writing() as db:
+            rows = [(_storable(run.to_json()), _storable(reason)) for run in runs]
+            db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", rows)
+
+    def plan(self, experiment: Experiment) -> None:
+        """Say that the folder holds this experiment, so that the report knows what to show."""
+        known = {e.name: e for e in self.experiments()}
+        if experiment.name in known:
+            experiment = known[experiment.name].joined(experiment)
+        with self._writing() as db:
+            db.execute(
+                "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",
+                (_storable(experiment.name), _storable(experiment.to_json())),
+            )
+
+    def session(self, name: str, facts: dict[str, Any]) -> None:
+        """Keep with what and where results were made."""
+        with self._writing() as db:
+            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(facts)))
+
+    def merge(self, other: StoreContents) -> int:
+        """Take over the results of another folder, of the same version; returns the number of new runs."""
+        if other.meco != self.meta("meco"):
+            raise InvalidInput(
+                f"{self.path.parent} holds results of meco {self.meta('meco')}, and these are of meco {other.meco}: "
+                "results of two versions are not mixed"
+            )
+        before = self.count()
+        self.add(other.runs.items())
+        there = self.done()
+        for run, reason in other.failures.items():
+            if run not in there:
+                self.fail([run], reason)
+        for experiment in other.experiments:
+            self.plan(experiment)
+        for name, facts in other.sessions.items():
+            self.session(name, facts)
+        return self.count() - before
+
+    # -- reading -------------------------------------------------------------------------
+
+    def contents(self) -> StoreContents:
+        """Everything at once, as a report wants it; every row is checked."""
+        try:
+            for (said,) in self._db.execute("PRAGMA quick_check(1)"):
+                if said != "ok":
+                    raise DamagedFile(f"{self.path} is damaged: {said!r:.200}")
+            made, runs = self.meta("meco") or "", dict(self.records())
+            return StoreContents(made, runs, self.failures(), self.experiments(), self.sessions())
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise DamagedFile(f"{self.path} is damaged: {error}") from error
+
+    def as_bytes(self) -> bytes:
+        """The whole database."""
+        return self._db.serialize()
+
+    def meta(self, name: str) -> str | None:
+        """A fact about the store: its format, the version that wrote it."""
+        found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        if found and not isinstance(found[0], str):
+            raise DamagedFile(f"{self.path} is damaged: its {name} is no text but {found[0]!r:.60}")
+        return found[0] if found else None
+
+    def done(self) -> set[Run]:
+        """The runs that are there."""
+        return {Run.from_json(run) for (run,) in self._db.execute("SELECT run FROM runs")}
+
+    def count(self) -> int:
+        """How many runs are there."""
+        return self._db.execute("SELECT COUNT(*) FROM runs").fetchone()[0]
+
+    def records(self) -> Iterator[tuple[Run, RunRecord]]:
+        """Every run with what is kept of it, in an order that does not depend on how it was made."""
+        for name, *row in self._db.execute("SELECT * FROM runs ORDER BY run"):
+            run = Run.from_json(name)
+            yield run, checked_record(run.seed, dict(zip(VALUES, row)), f"{self.path}: {name!r:.80}")
+
+    def failures(self) -> dict[Run, str]:
+        """Why results are missing, by run."""
+        rows = self._db.execute("SELECT * FROM failures ORDER BY run")
+        return {Run.from_json(run): str(reason) for run, reason in rows}
+
+    def experiments(self) -> list[Experiment]:
+        """The experiments that were run into this folder, in that order."""
+        return [
+            Experiment.from_json(spec) for (spec,) in self._db.execute("SELECT spec FROM experiments ORDER BY rowid")
+        ]
+
+    def sessions(self) -> dict[str, dict[str, Any]]:
+        """With what and where results were made."""
+        rows, where = self._db.execute("SELECT * FROM sessions ORDER BY id"), f"{self.path}: sessions"
+        found = {str(name): parse_json(facts, where) for name, facts in rows}
+        check(found, {str: SESSION}, where)
+        return found
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """A store to read, changed by nothing but what SQLite must do after a crash."""
+    if not path.exists():
+        raise InvalidInput(f"{path.parent} holds no results: {STORE} is missing; meco reproduce or bench makes one")
+    if not path.is_file():
+        raise DamagedFile(f"{path} is not read: it is no plain file")
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    target = path.resolve().as_uri() + ("?mode=rw" if writable else "?mode=ro&immutable=1")
+    return sqlite3.connect(target, uri=True, isolation_level=None, timeout=30)
+
+
+def _is_empty(db: sqlite3.Connection, path: Path) -> bool:
+    """Whether nothing was ever written: the file is new, or its making was cut short."""
+    try:
+        return db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
+    except sqlite3.Error as error:
+        db.close()
+        raise unwritten(path, error) from error
+
+
+def _create(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None:
+    """Make the tables of a store for results of a version; a file where that fails is removed."""
+    try:
+        db.executescript("PRAGMA page_size = 8192; BEGIN;" + ";".join(SCHEMA) + ";")
+        db.executemany("INSERT INTO meta VALUES (?, ?)", [("format", FORMAT), ("meco", _storable(meco))])
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        db.close()
+        if path is None:
+            raise
+        with contextlib.suppress(OSError):
+            path.unlink()
+        raise unwritten(path, error) from error
+
+
+def _storable(value: Any) -> Any:
+    """The value as SQLite keeps it: what UTF-8 cannot say is spelt out, as in our other files."""
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+
+
+def _refuse_another_version(made: str | None, folder: Path) -> None:
+    if made != __version__:
+        raise InvalidInput(
+            f"{folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "
+            f"are not mixed. Choose another --out, or look at the old ones with: meco report {folder}"
+        )

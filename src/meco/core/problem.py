@@ -1,0 +1,164 @@
+"""A problem is a formula and its facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meco.core.arrays import Array, columns, namespace
+from meco.errors import InvalidInput
+
+# x [..., D] -> f [...], the inequalities g <= 0 and the equalities h == 0, each a list or an array [..., n]
+Formula = Callable[[Array], tuple[Array, Any, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Minimise f(x) in a box, subject to g(x) <= 0 and h(x) = 0 (paper eq. 1).
+
+    The formula works for any leading shape and any array library, so one point [D],
+    a population [N, D] and runs in lockstep [B, N, D] agree.
+    """
+
+    name: str
+    lower: np.ndarray  # [D]
+    upper: np.ndarray  # [D]
+    n_ineq: int
+    n_eq: int
+    formula: Formula
+    title: str = ""
+    source: str = ""
+    best_known: float | None = None
+    known_x: np.ndarray | None = None  # a feasible good point
+    infeasible: bool = False  # known to have no feasible point at all
+    integrality: np.ndarray | None = None  # [D] bool; None when every variable is continuous
+    variables: tuple[str, ...] = ()  # names with units, e.g. "weld thickness (in)"
+    constraint_names: tuple[str, ...] = ()  # inequalities first
+    ineq_tol: float | np.ndarray = 0.0  # feasible means every g <= ineq_tol: one number, or one for each [p]
+    eq_tol: float | np.ndarray = 1e-4  # and every |h| <= eq_tol, likewise [q]
+
+    def __post_init__(self) -> None:
+        lower, upper = check_bounds(self.lower, self.upper, self.name)
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        if self.integrality is not None:
+            object.__setattr__(self, "integrality", check_integrality(self.integrality, lower, upper, self.name))
+        for key, count in (("ineq_tol", self.n_ineq), ("eq_tol", self.n_eq)):
+            if np.ndim(getattr(self, key)):
+                object.__setattr__(self, key, check_tolerances(getattr(self, key), count, f"{self.name}: {key}"))
+
+    @property
+    def dim(self) -> int:
+        """Number of variables."""
+        return self.lower.shape[0]
+
+    @property
+    def finite(self) -> bool:
+        """Whether every value in the box is known to be a number: a formula tells up to which |x| in finite_within."""
+        reach = max(np.abs(self.lower).max(), np.abs(self.upper).max())
+        return bool(reach <= getattr(self.formula, "finite_within", -1.0))
+
+    @property
+    def recordable(self) -> bool:
+        """Whether a device can repeat the formula: one that neither looks nor sends says so in recordable."""
+        return bool(getattr(self.formula, "recordable", False))
+
+    @property
+    def strictest(self) -> tuple[float, float]:
+        """The least tolerance of inequalities and of equalities, for methods that know only one of each."""
+        return float(np.min(self.ineq_tol)), float(np.min(self.eq_tol))
+
+    def raw(self, x: Array) -> tuple[Array, Array, Array]:
+        """Objective and constraint values: x [..., D] -> f [...], g [..., p], h [..., q].
+
+        Values are what the formula gives, inf and nan included; nothing is counted here.
+        """
+        if isinstance(x, (list, tuple, float, int)):
+            x = np.asarray(x, dtype=np.float64)
+        if x.ndim == 0 or x.shape[-1] != self.dim:
+            raise InvalidInput(
+                f"{self.name} has {self.dim} variables, so x must have shape (..., {self.dim}); got {tuple(x.shape)}"
+            )
+        with np.errstate(all="ignore"):  # a degenerate point is a failed candidate, not a warning
+            f, g, h = self.formula(x)
+            g, h = columns(g, f), columns(h, f)
+        if g.shape[-1] != self.n_ineq or h.shape[-1] != self.n_eq:
+            raise InvalidInput(
+                f"{self.name} declares {self.n_ineq} inequalities and {self.n_eq} equalities; "
+                f"its formula gave {g.shape[-1]} and {h.shape[-1]}"
+            )
+        return f, g, h
+
+    def __repr__(self) -> str:
+        return f"<Problem {self.name}: {self.dim} variables, {self.n_ineq} inequalities, {self.n_eq} equalities>"
+
+
+def check_bounds(lower: Any, upper: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The box as two float vectors, or an error that names the first bad variable."""
+    low, high = np.array(lower, dtype=np.float64), np.array(upper, dtype=np.float64)
+    if low.ndim != 1 or low.shape != high.shape or low.size == 0:
+        raise InvalidInput(
+            f"{name}: bounds must be two vectors of equal length, at least 1; got shapes {low.shape} and {high.shape}"
+        )
+    for i, (a, b) in enumerate(zip(low, high)):
+        if not (np.isfinite(a) and np.isfinite(b)):
+            raise InvalidInput(f"{name}: bounds of variable {i} must be finite; got ({a}, {b})")
+        if a > b:
+            raise InvalidInput(f"{name}: lower bound of variable {i} is above its upper bound: {a} > {b}")
+    low.flags.writeable = high.flags.writeable = False
+    return low, high
+
+
+def check_integrality(mask: Any, lower: np.ndarray, upper: np.ndarray, name: str) -> np.ndarray:
+    """Which variables are whole numbers [D], each with a whole number between its bounds."""
+    whole = np.asarray(mask, dtype=bool)
+    if whole.shape != lower.shape:
+        raise InvalidInput(f"{name}: integrality must have {lower.size} values; got shape {whole.shape}")
+    for i in np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper))):
+        raise InvalidInput(f"{name}: integer variable {i} has no whole number between {lower[i]} and {upper[i]}")
+    return whole
+
+
+def check_tolerances(given: Any, count: int, what: str) -> np.ndarray:
+    """A tolerance for each of so many constraints."""
+    values = np.array(given, dtype=np.float64)
+    if values.shape != (count,) or count == 0:
+        raise InvalidInput(f"{what} must be a number, or {count} of them; got shape {values.shape}")
+    values.flags.writeable = False
+    return values
+
+
+def problem(
+    name: str,
+    bounds: Sequence[tuple[float, float]],
+    best: float | None = None,
+    counts: tuple[int, int] | None = None,
+    **facts: Any,
+) -> Callable[[Formula], Problem]:
+    """Turn a formula into a Problem; the first line of its docstring becomes the title.
+
+    counts is (inequalities, equalities); left out, they are read off one evaluation at the centre.
+    """
+
+    def wrap(formula: Formula) -> Problem:
+        low, high = np.array(bounds, dtype=np.float64).T
+        n_ineq, n_eq = counts or _count(formula, (low + high) / 2)
+        title = (formula.__doc__ or name).strip().partition("\n")[0]
+        return Problem(name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **facts})
+
+    return wrap
+
+
+def _count(formula: Formula, x: np.ndarray) -> tuple[int, int]:
+    with np.errstate(all="ignore"):
+        f, g, h = formula(x)
+    return columns(g, f).shape[-1], columns(h, f).shape[-1]
+
+
+def round_half_away(x: Array) -> Array:
+    """Nearest integer, halves away from zero: the rounding of the official benchmark codes."""
+    xp = namespace(x)
+    return xp.sign(x) * xp.floor(xp.abs(x) + 0.5)

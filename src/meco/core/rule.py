@@ -1,0 +1,161 @@
+"""The one place where candidates are compared: two-level keys, smaller is better.
+
+An engine that learns from an order (RuleEngine) takes any rule. Three compositions show all there is:
+
+    Shade(task, rule=StaticPenalty(weight=1.0))             one key for the whole run: f + nu
+    MaEs(task, rule=FallingEpsilon())                       the rule's state falls with the budget
+    Controlled(Shade(task, rule=SteeredEpsilon()), policy)  the state is set from outside, by a control
+
+A rule is a value: it holds settings, never runs. What changes during a search is its state, which the engine
+keeps and passes back: start() makes it from the first population, adapt() renews it after every selection,
+steered() sets what the rule declares as controls. key() turns an evaluation into a rank under that state, and
+engines learn from ranks alone: not_worse() for a duel, order() for a ranking, gain() for a success.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, divisor, fused, largest, namespace, possibly, rows
+from meco.core.control import Control, refuse_unknown
+
+if TYPE_CHECKING:
+    from meco.core.evaluation import Evaluation
+
+
+FEW = 200  # candidates that are sorted faster than searched
+
+
+class Key(NamedTuple):
+    """Lexicographic rank of candidates: major decides, minor breaks ties; both [B, N]."""
+
+    major: Array
+    minor: Array
+
+    def last_where(self, failed: Array) -> Key:
+        """The same key, but failed candidates [B, N] lose every comparison."""
+        xp = namespace(self.minor)
+        return Key(xp.where(failed, xp.inf, self.major), xp.where(failed, xp.inf, self.minor))
+
+
+class Population(NamedTuple):
+    """Candidates in the unit cube x [B, N, D] with their evaluation."""
+
+    x: Array
+    ev: Evaluation
+
+    def replaced(self, won: Array, x: Array, ev: Evaluation) -> Population:
+        """The newcomer in each slot that it won; won is [B, N]."""
+        return Population(namespace(x).where(won[..., None], x, self.x), ev.where(won, self.ev))
+
+
+class Progress(NamedTuple):
+    """How far a run is: evaluations spent, of how many, and generations selected."""
+
+    evaluations: int
+    budget: int
+    generation: int
+
+
+def not_worse(a: Key, b: Key) -> Array:
+    """Whether a ranks before b or level with it."""
+    return (a.major < b.major) | ((a.major == b.major) & (a.minor <= b.minor))
+
+
+def duel(a: Key, b: Key) -> tuple[Array, Array]:
+    """Whether a ranks before b or level with it, and whether it ranks before b; keys are numbers, never nan."""
+    before, level = a.major < b.major, a.major == b.major
+    return before | (level & (a.minor <= b.minor)), before | (level & (a.minor < b.minor))
+
+
+def order(key: Key) -> Array:
+    """Indices from best to worst, ties in their old order: [B, N]."""
+    if isinstance(key.minor, np.ndarray):
+        return np.lexsort((key.minor, key.major), axis=-1)
+    xp = namespace(key.minor)
+    by_minor = xp.argsort(key.minor, axis=-1, stable=True)
+    return rows(by_minor, xp.argsort(rows(key.major, by_minor), axis=-1, stable=True))
+
+
+def best(key: Key) -> Array:
+    """Index of the first best candidate of each run: [B]."""
+    if isinstance(key.minor, np.ndarray) and key.minor.shape[-1] <= FEW:
+        return np.lexsort((key.minor, key.major), axis=-1)[..., 0]  # one call beats four smaller ones
+    xp = namespace(key.minor)
+    leading = key.major == xp.min(key.major, axis=-1, keepdims=True)
+    leading = leading & (key.minor == key.minor)  # nan is never best
+    return xp.argmin(xp.where(leading, key.minor, xp.inf), axis=-1)
+
+
+def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
+    """How much each better trial improved on its parent, 0 for the others: [B, N].
+
+    The level that decided counts. Gains of the two levels have different units, so each
+    class is divided by its largest member of the generation unless raw is asked for.
+    """
+    xp = namespace(trial.minor)
+    usable = better & (parent.minor < xp.inf)  # a failed parent teaches nothing
+    decided = usable & (trial.major < parent.major)
+    if not raw and not possibly(decided):  # one class only, as under any rule with one level
+        return _by_largest(xp.where(usable, parent.minor - trial.minor, 0.0))
+    major = xp.where(decided, parent.major - trial.major, 0.0)
+    minor = xp.where(usable & ~decided, parent.minor - trial.minor, 0.0)
+    if raw:
+        return major + minor
+    return _by_largest(major) + _by_largest(minor)
+
+
+def _by_largest(values: Array) -> Array:
+    return values / divisor(largest(values))
+
+
+@fused
+def _key(rule: Rule, ev: Evaluation, state: Any) -> Key:
+    key = rule.values(ev, state)
+    return key if ev.intact else key.last_where(ev.failed)
+
+
+class Rule(ABC):
+    """How constraints enter the comparison. A rule is a value; the engine keeps its state.
+
+    start is told the first population, adapt every later one; what they return is the
+    state under which the next generation is compared. u is [B, 2] uniform numbers,
+    drawn for every rule alike so that the search draws the same whatever the rule.
+    """
+
+    controls: tuple[Control, ...] = ()  # what steered() takes
+    knows: tuple[str, ...] = ()  # the names that known() gives
+    ignores_progress: bool = False  # whether adapt() looks at arrays alone, and not at how far the run is
+
+    def start(self, pop: Population, progress: Progress, u: Array) -> Any:
+        """State after the first population."""
+        return None
+
+    def adapt(self, state: Any, pop: Population, progress: Progress, u: Array) -> Any:
+        """State after a selection."""
+        return state
+
+    def steered(self, state: Any, values: Mapping[str, Array]) -> Any:
+        """State after controls were set by name, one value [B] each."""
+        refuse_unknown(self, self.controls, values)
+        return state
+
+    @abstractmethod
+    def values(self, ev: Evaluation, state: Any) -> Key:
+        """The rank of candidates that did not fail."""
+
+    def key(self, ev: Evaluation, state: Any) -> Key:
+        """The rank of candidates; failed ones lose every comparison."""
+        return _key(self, ev, state)
+
+    def known(self, state: Any) -> Mapping[str, Any]:
+        """What of the state a policy's features may use, by name."""
+        return {}
+
+    def trace(self, state: Any) -> dict[str, Array]:
+        """What of the state is worth recording each generation, [B] or [B, C]."""
+        return {}

@@ -1,0 +1,88 @@
+"""Random numbers of a whole search, drawn before it begins and sent to a device together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from meco.core.arrays import Array
+from meco.core.streams import Streams
+
+
+class PreparedStreams(Streams):
+    """The draws of Streams for one search after another, each of which asks for the same numbers in the same order.
+
+    The first search draws as it goes, which tells what the others will ask for. prepare() may be called while
+    the device still works on the search before; begin() sends what was prepared, and may be called once all
+    that the search before found has been read.
+    """
+
+    def __init__(self, runs: int, xp: Any, device: str) -> None:
+        super().__init__(range(runs), xp, device)
+        self._calls: list[tuple[bool, tuple[int, ...]]] = []  # normal or uniform, and the shape of each run's numbers
+        self._rows: list[tuple[int, int]] = []  # where the numbers of each call begin, and how many a run has
+        self._numbers = torch.empty(0, dtype=torch.float64, device=device)
+        self._block = self._spare = torch.empty(0, dtype=torch.float64)  # to be sent, and the one sent before
+        self._ready: tuple[int, ...] = ()  # the seeds whose numbers lie in the block to be sent
+        self._next = 0  # number of the coming call
+
+    def prepare(self, seeds: Iterable[int]) -> None:
+        """Draw all numbers of runs with these seeds, if it is known by now which."""
+        wanted = tuple(seeds)
+        if not self._rows or wanted == self._ready:
+            return
+        block = self._block.numpy()
+        for run, seed in enumerate(wanted):
+            generator = np.random.default_rng(seed)
+            for (normal, _), (first, count) in zip(self._calls, self._rows):
+                at = first + run * count
+                (generator.standard_normal if normal else generator.random)(out=block[at : at + count])
+        self._ready = wanted
+
+    def begin(self, seeds: Iterable[int]) -> None:
+        """Begin a search of runs with these seeds: its numbers are on their way to the device."""
+        self.seeds = tuple(seeds)
+        if self._calls and not self._rows:
+            self._lay_out()
+        self._next = 0
+        if not self._rows:
+            self._generators = [np.random.default_rng(seed) for seed in self.seeds]
+            return
+        self.prepare(self.seeds)
+        self._numbers.copy_(self._block, non_blocking=True)
+        self._block, self._spare, self._ready = self._spare, self._block, ()  # the one that travels is left alone
+
+    def rewind(self) -> None:
+        """Ask for the same numbers once more."""
+        self._next = 0
+
+    def uniform(self, *shape: int) -> Array:
+        return self._drawn(False, shape) if self._rows else self._noted(False, shape, super().uniform(*shape))
+
+    def normal(self, *shape: int) -> Array:
+        return self._drawn(True, shape) if self._rows else self._noted(True, shape, super().normal(*shape))
+
+    def _noted(self, normal: bool, shape: tuple[int, ...], numbers: Array) -> Array:
+        self._calls.append((normal, shape))
+        return numbers
+
+    def _drawn(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
+        assert self._calls[self._next] == (normal, shape), "a search asked for other numbers than the first one"
+        first, count = self._rows[self._next]
+        self._next += 1
+        return self._numbers[first : first + self.runs * count].view(self.runs, *shape)
+
+    def _lay_out(self) -> None:
+        """Where the numbers of each call lie, run by run; the host fills memory that a device can fetch by itself."""
+        counts = [math.prod(shape) for _, shape in self._calls]
+        starts = accumulate((self.runs * count for count in counts), initial=0)
+        self._rows = list(zip(starts, counts))
+        self._numbers = self._numbers.new_empty(self.runs * sum(counts))
+        fetched = torch.device(self.device).type == "cuda"
+        self._block, self._spare = (torch.empty_like(self._numbers, device="cpu", pin_memory=fetched) for _ in "ab")

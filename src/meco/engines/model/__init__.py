@@ -1,1 +1,0 @@
-"""Engines that model the functions they minimise."""

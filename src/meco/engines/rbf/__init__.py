@@ -1,0 +1,1 @@
+"""COBRA and SACOBRA: radial basis function surrogates of f and every constraint."""

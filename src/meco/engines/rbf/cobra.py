@@ -1,0 +1,171 @@
+"""COBRA (Regis 2014): one evaluation at a time, where surrogates of f and all constraints point to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.core.arrays import Array
+from meco.core.capabilities import Remarks
+from meco.core.engine import Engine, Task
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, order
+from meco.engines.rbf.samples import Samples, Training
+from meco.engines.rbf.subproblem import Subproblem
+from meco.engines.rbf.surrogate import Surrogate
+from meco.errors import InvalidInput
+
+SIDE = 2.0  # of the search space [-1, 1]^D
+LONG_CYCLE = (0.3, 0.05, 0.001, 0.0005, 0.0)  # distance requirements, in sides
+FIRST_MARGIN, LARGEST_MARGIN = 0.005 * SIDE, 0.01 * SIDE
+DUPLICATE = 1e-9
+
+
+class Cobra(Engine):
+    """Constrained optimization by radial basis function approximation.
+
+    cap is the largest training set of the surrogates (None: every evaluated point).
+    phase_one first looks for a feasible point without regard to f.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        cap: int | None = None,
+        cycle: Sequence[float] = LONG_CYCLE,
+        phase_one: bool = False,
+        max_iter: int = 100,
+    ) -> None:
+        self.task, self.random, self.size = task, task.rng.generator(0), 2 * task.dim + 1
+        if cap is not None and cap < 4 * task.dim:
+            raise InvalidInput(f"cap must be at least 4 D = {4 * task.dim} points; got {cap}")
+        self.cycle, self.phase_one, self.max_iter = tuple(cycle), phase_one, int(max_iter)
+        self.cap = cap
+        self.margin = FIRST_MARGIN
+        self.patience = math.floor(2.0 * math.sqrt(task.dim))
+        self.feasible_row = self.infeasible_row = 0
+        self.best = 0
+
+    @property
+    def last(self) -> bool:
+        """Whether one evaluation is left, which then only exploits."""
+        return len(self.samples) >= self.task.budget - 1
+
+    def ask(self) -> Array:
+        """The initial design [1, 2D+1, D], then one point at a time [1, 1, D], unit cube."""
+        x = self._design() if self.generation == 0 else self._propose()[None]
+        return (0.5 * (x + 1.0))[None]
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Take the points in, choose the best anew, and widen or narrow the safety margin."""
+        y = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
+        if self.generation == 0:
+            self.samples, self.training = (
+                Samples(self.task.dim, y.shape[1]),
+                Training(self.task.dim, y.shape[1], self.cap),
+            )
+        self.samples.add(2.0 * x[0] - 1.0, y, ev.failed[0])
+        if self.generation == 0:
+            self._begin()
+        self.generation += 1
+        over = self._over()
+        self.worst = np.max(over, axis=1, initial=0.0)
+        self.rank = order(self._key(over))
+        self.best = int(self.rank[0])
+        if self.generation > 1:
+            self._count(bool(self.worst[-1] <= 0.0))
+
+    def capabilities(self) -> tuple[Any, ...]:
+        return (Remarks(self._remarks),)
+
+    def _remarks(self) -> list[str]:
+        return [f"surrogates were trained on at most {self.training.cap} points"] if self.training.capped else []
+
+    def _begin(self) -> None:
+        """What is decided once, from the initial design."""
+
+    def _design(self) -> np.ndarray:
+        """Latin hypercube of 2 D + 1 points; points to try first take the first places."""
+        dim, count = self.task.dim, self.size
+        cells = self.random.permuted(np.tile(np.arange(count), (dim, 1)), axis=1).T
+        x = 2.0 * (cells + self.random.random((count, dim))) / count - 1.0
+        if self.task.x0 is not None:
+            given = np.asarray(self.task.x0)[:count]
+            x[: len(given)] = 2.0 * given - 1.0
+        return x
+
+    def _over(self) -> np.ndarray:
+        """How far each sample is beyond the tolerance of each constraint: [n, p + q], 0 within."""
+        p = 1 + self.task.n_ineq
+        g, h = self.samples.y[:, 1:p], np.abs(self.samples.y[:, p:])
+        return np.maximum(np.concatenate([g - self.task.ineq_tol, h - self.task.eq_tol], axis=1), 0.0)
+
+    def _key(self, over: np.ndarray) -> Key:
+        """Feasible points by f, the others by their worst violation; in phase I by how many limits they break."""
+        searching = self.phase_one and not np.any(self.worst <= 0.0)
+        first, second = (np.sum(over > 0, axis=1), self.worst) if searching else (self.worst, self.samples.y[:, 0])
+        return Key(first, second).last_where(self.samples.failed)
+
+    def _targets(self) -> np.ndarray:
+        """What the surrogates are trained on: [n, 1 + p + q]."""
+        return self.samples.y
+
+    def _count(self, feasible: bool) -> None:
+        """Halve the margin after a row of feasible points, double it after a row of infeasible ones."""
+        self.feasible_row = self.feasible_row + 1 if feasible else 0
+        self.infeasible_row = 0 if feasible else self.infeasible_row + 1
+        if self.feasible_row >= self.patience:
+            self.margin, self.feasible_row = self.margin / 2.0, 0
+        if self.infeasible_row >= self.patience:
+            self.margin, self.infeasible_row = min(2.0 * self.margin, LARGEST_MARGIN), 0
+
+    def _propose(self) -> np.ndarray:
+        """The next point in [-1, 1]^D: where the surrogates point to, or at random while there are none."""
+        surrogate = self._surrogate()
+        if surrogate is None:
+            return self.random.uniform(-1.0, 1.0, self.task.dim)
+        rho = 0.0 if self.last else SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
+        found = self._solve(surrogate, rho, 0.0 if self.last else self.margin)
+        if self.samples.nearest(found) < DUPLICATE:  # evaluated already: step aside
+            found = np.clip(found + LARGEST_MARGIN * self.random.standard_normal(found.size), -1.0, 1.0)
+        return found
+
+    def _surrogate(self) -> Surrogate | None:
+        """Interpolants of the samples; None while too few of them succeeded to span the space."""
+        if np.sum(~self.samples.failed) < self.task.dim + 2:
+            return None
+        try:
+            return self.training.update(self.samples, self._targets(), self.rank, self.best)
+        except np.linalg.LinAlgError:
+            return None
+
+    def _solve(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
+        return self._subproblem(surrogate, rho, margin).solve(self._apart(self._start(), rho), self.max_iter)
+
+    def _subproblem(self, surrogate: Surrogate, rho: float, margin: float, band: float | None = None) -> Subproblem:
+        return Subproblem(
+            surrogate,
+            self.task.n_ineq,
+            margin**2,
+            self._band(margin) if band is None else np.full(self.task.n_eq, band),
+            rho,
+            self.samples.x[self.samples.failed],
+            only_limits=self.phase_one and bool(self.worst[self.best] > 0.0),
+        )
+
+    def _band(self, margin: float) -> np.ndarray:
+        """Half-width left to each equality: the margin takes at most half of the tolerance."""
+        return np.full(self.task.n_eq, max(self.task.eq_tol - margin**2, 0.5 * self.task.eq_tol))
+
+    def _start(self) -> np.ndarray:
+        return self.samples.x[self.best]
+
+    def _apart(self, start: np.ndarray, rho: float) -> np.ndarray:
+        """The start, moved to the required distance: at a centre the distance has no gradient."""
+        if rho == 0.0:
+            return start
+        step = self.random.standard_normal(start.size)
+        return np.clip(start + rho * step / np.linalg.norm(step), -1.0, 1.0)

@@ -1,0 +1,102 @@
+"""SACOBRA (Bagheri et al. 2017): COBRA that sets its own parameters, with equality constraints."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from meco.core.engine import Task
+from meco.engines.rbf.cobra import LONG_CYCLE, Cobra
+from meco.engines.rbf.surrogate import Surrogate
+
+SHORT_CYCLE = (0.001, 0.0)
+STEEP = 1e3  # range of f from which the short cycle is used
+VERY_STEEP = 1e5  # range of f from which its logarithm is modelled
+UNEVEN = 1e3  # ratio of constraint ranges from which they are evened out
+STALLED = 10  # iterations without progress after which the start is random
+SHRINK, LEAST_BAND = 1.5, 1e-7  # of the band around equalities, at each iteration
+
+
+def plog(y: np.ndarray) -> np.ndarray:
+    """sign(y) ln(1 + |y|): a logarithm for numbers of both signs."""
+    return np.sign(y) * np.log1p(np.abs(y))
+
+
+def random_start_probability(count: int, design: int) -> float:
+    """Chance that the surrogate search starts at random: about 0.3 for 15 points after the design, then 0.05."""
+    return 0.125 * math.tanh(-(count - (design + 15))) + 0.125 + 0.05
+
+
+class Sacobra(Cobra):
+    """COBRA with its cycle, scales and starts adjusted from the initial design.
+
+    Constraint values are used divided by `scale`; equalities are kept within a band that
+    shrinks at each iteration. refine moves a proposal onto the modelled equalities.
+    """
+
+    def __init__(self, task: Task, refine: bool = True, **options: Any) -> None:
+        super().__init__(task, **options)
+        self.refine = refine
+        self.logarithmic = False
+        self.band = 0.0
+        self.stalled = 0
+
+    def _begin(self) -> None:
+        """The cycle, the logarithm, the scale of constraints and the first band, from the initial design."""
+        self.design = len(self.samples)
+        self.scale = np.ones(self.samples.y.shape[1] - 1)
+        y = self.samples.y[~self.samples.failed]
+        if len(y) == 0:
+            return
+        spread = np.ptp(y, axis=0)
+        if self.cycle == LONG_CYCLE and spread[0] > STEEP:
+            self.cycle = SHORT_CYCLE
+        self.logarithmic = bool(spread[0] > VERY_STEEP)
+        self.scale = constraint_scale(spread[1:])
+        self.band = float(np.median(np.sum(self._violations(y, 0.0), axis=1)))
+
+    def _violations(self, y: np.ndarray, band: float) -> np.ndarray:
+        """Scaled violations of each constraint beyond the band: [n, p + q]."""
+        p = self.task.n_ineq
+        c = y[:, 1:] / self.scale
+        return np.maximum(np.concatenate([c[:, :p], np.abs(c[:, p:]) - band], axis=1), 0.0)
+
+    def _over(self) -> np.ndarray:
+        return self._violations(self.samples.y, self.band)
+
+    def _targets(self) -> np.ndarray:
+        f = self.samples.y[:, :1]
+        return np.concatenate([plog(f) if self.logarithmic else f, self.samples.y[:, 1:] / self.scale], axis=1)
+
+    def _count(self, feasible: bool) -> None:
+        super()._count(feasible)
+        self.stalled = 0 if self.best == len(self.samples) - 1 else self.stalled + 1
+        self.band = max(self.band / SHRINK, LEAST_BAND)
+
+    def _band(self, margin: float) -> np.ndarray:
+        return np.full(self.task.n_eq, self.band)
+
+    def _start(self) -> np.ndarray:
+        """The best point, or now and then a random one."""
+        chance = random_start_probability(len(self.samples), self.design)
+        if not self.last and (self.random.random() < chance or self.stalled >= STALLED):
+            return self.random.uniform(-1.0, 1.0, self.task.dim)
+        return self.samples.x[self.best]
+
+    def _solve(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
+        found = super()._solve(surrogate, rho, margin)
+        if not (self.refine and self.task.n_eq):
+            return found
+        best = self.samples.y[self.best : self.best + 1]
+        if np.max(self._violations(best, 0.0)) <= LEAST_BAND:
+            return found
+        return self._subproblem(surrogate, 0.0, 0.0, band=0.0).restore(found)
+
+
+def constraint_scale(spread: np.ndarray) -> np.ndarray:
+    """Divisors that even out constraint ranges [C] which differ by more than a factor 1000; else ones."""
+    if len(spread) == 0 or np.min(spread) <= 0 or np.max(spread) / np.min(spread) <= UNEVEN:
+        return np.ones_like(spread)
+    return spread / np.mean(spread)

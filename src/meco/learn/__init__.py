@@ -1,0 +1,43 @@
+"""Learning to steer: episodes and rewards, the paper's Double DQN, and rollouts of held controls for the default.
+
+Episodes need NumPy alone; learners need torch, the `train` extra.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from meco.errors import load_extra
+
+_HOMES = {
+    "Episode": "paper.episode",
+    "TrustRegionEpisode": "tr.episode",
+    "REWARDS": "paper.reward",
+    "ReferenceObjective": "paper.reward",
+    "reward_function": "paper.reward",
+    "TrainingConfig": "paper.config",
+    "PRESETS": "paper.presets",
+    "draw_log": "training_record",
+    "Trainer": "paper.trainer",
+    "Trained": "paper.trainer",
+    "lockstep_groups": "paper.trainer",
+    "Learner": "paper.ddqn",
+    "double_q_target": "paper.ddqn",
+    "ReplayMemory": "paper.replay_memory",
+}
+_NEED_TORCH = ("paper.trainer", "paper.ddqn", "paper.replay_memory")
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'meco.learn' has no attribute {name!r}")
+    if _HOMES[name] in _NEED_TORCH:
+        load_extra("torch", "train", "training")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -1,0 +1,1 @@
+"""The paper's training: episodes, reward, Double DQN. The learner needs torch, episodes do not."""

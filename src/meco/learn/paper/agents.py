@@ -1,0 +1,166 @@
+"""K learners that act with exploration, remember, and learn once for every step they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from meco.core.arrays import Array, to_numpy
+from meco.core.streams import Streams
+from meco.errors import DamagedFile
+from meco.learn.paper.config import TrainingConfig
+from meco.learn.paper.ddqn import Learner, LearnerSettings, LearningSteps
+from meco.learn.paper.replay_memory import ReplayMemory, Visits
+from meco.policies.network import PAPER
+from meco.policies.paper.steered_rule import DECODERS
+from meco.policies.policy import any_index
+
+CHOICE = 2  # uniform numbers that decide an action: whether to explore, and what
+
+
+class Environment(Protocol):
+    """Episodes in lockstep that all end at the same step, as meco.learn.Episode has them."""
+
+    def reset(self) -> Array:
+        """Features [B, 10]."""
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array]:
+        """Features [B, 10], rewards [B] and whether the episodes are over [B], after action values [B]."""
+
+
+class RoundPlan(NamedTuple):
+    """The chance of a round of T steps, and what follows from counting: all that is known before it is played."""
+
+    explores: Tensor  # [T, K, E] bool: not the greedy action
+    others: Tensor  # [T, K, E], the index of the action taken then
+    visits: Visits
+    learning: LearningSteps  # E for each step that is not idle
+
+    @property
+    def steps(self) -> int:
+        """Steps of the round."""
+        return self.explores.shape[0]
+
+    def tensors(self) -> tuple[Tensor, ...]:
+        """All that a device is told."""
+        return (self.explores, self.others, *self.visits[:2], *self.learning)
+
+
+class Agents:
+    """Policies k = 0..K-1 with E episodes each: networks, memory and one random stream per policy."""
+
+    def __init__(self, configs: Sequence[TrainingConfig]) -> None:
+        first = configs[0]
+        self.episodes, self.batch, self.device = first.parallel_episodes, first.batch, first.device
+        self.rng = Streams([c.seed for c in configs])
+        self.learner = Learner(
+            [c.seed for c in configs],
+            LearnerSettings(*(_column(configs, name, self.device) for name in LearnerSettings._fields)),
+            copy_every=first.copy_every,
+            shape=PAPER,
+            sigmoid=first.q_output == "sigmoid",
+            device=self.device,
+        )
+        self.replay = ReplayMemory(len(configs), first.memory, self.learner.shape.features, self.device)
+        self._explore = np.array([[c.explore] for c in configs])  # [K, 1]
+        grids = np.array([DECODERS[c.decoder].grid for c in configs])
+        self._values = torch.from_numpy(grids).to(self.device)  # [K, A]
+
+    def __len__(self) -> int:
+        return self.rng.runs
+
+    def plan(self, steps: int) -> RoundPlan:
+        """The chance of the coming round, drawn for every policy from its own stream."""
+        u = self.rng.uniform(steps, self.episodes, CHOICE + self.batch)  # [K, T, E, ...]
+        seldom, which = np.moveaxis(u[..., :CHOICE], 0, 1).transpose(3, 0, 1, 2)
+        visits = self.replay.visits(u[..., CHOICE:])
+        learning = self.learner.coming(self.episodes * (steps - visits.idle))
+        explores = torch.from_numpy(seldom < self._explore).to(self.device)
+        others = torch.from_numpy(any_index(which, self.learner.shape.outputs)).to(self.device)
+        return RoundPlan(explores, others, visits, learning)
+
+    def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
+        """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
+        return torch.where(explores, others, self.learner.q(s).argmax(-1))
+
+    def values(self, index: Tensor) -> Tensor:
+        """The action values [K E] behind indices [K, E], each policy with its own grid."""
+        return self._values.gather(1, index).flatten()
+
+    def learn(self, plan: RoundPlan, t: int, s: Tensor, index: Tensor, r: Tensor, s_next: Tensor) -> Tensor:
+        """Remember step t of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
+        writes, reads, idle = plan.visits
+        for e in range(self.episodes):
+            self.replay.write(writes[t, e], s[:, e], index[:, e], r[:, e], s_next[:, e], t == plan.steps - 1)
+        if t < idle:
+            return torch.zeros_like(r[:, 0])
+        first = self.episodes * (t - idle)
+        losses = [
+            self.learner.learn(self.replay.read(reads[t, e]), plan.learning.at(first + e)) for e in range(self.episodes)
+        ]
+        return losses[0] if self.episodes == 1 else torch.stack(losses).mean(0)
+
+    def keep(self, policies: Sequence[int]) -> None:
+        """Go on with some of the policies only."""
+        rows = torch.tensor(policies, device=self.device)
+        self.learner.keep(rows)
+        self.replay.keep(rows)
+        self.rng = self.rng.kept(policies)
+        self._explore = self._explore[list(policies)]
+        self._values = self._values[rows]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The numbers of a checkpoint; counters() goes with them."""
+        tensors = {name: getattr(self.learner, name) for name in Learner.TENSORS}
+        return {name: to_numpy(t) for name, t in {**tensors, "memory": self.replay.rows}.items()}
+
+    def counters(self) -> dict[str, Any]:
+        """Steps made and where the random streams stand."""
+        return {"learned": self.learner.steps, "written": self.replay.written, "streams": self.rng.state()}
+
+    def restore(self, arrays: dict[str, np.ndarray], counters: dict[str, Any]) -> None:
+        """Go on from arrays() and counters()."""
+        for name, mine in self.arrays().items():
+            if (arrays[name].shape, arrays[name].dtype) != (mine.shape, mine.dtype):
+                raise DamagedFile(f"{name} must be {mine.shape} of {mine.dtype}; got {arrays[name].shape}")
+        tensors = {name: torch.from_numpy(a).to(self.device) for name, a in arrays.items()}
+        self.learner.restore(tensors, counters["learned"])
+        self.replay.restore(tensors["memory"], counters["written"])
+        self.rng.restore(counters["streams"])
+
+
+class Played(NamedTuple):
+    """A round of episodes: return [K, E], mean loss [K], how often each action was taken [K, E, A]."""
+
+    reward: Tensor
+    loss: Tensor
+    actions: Tensor
+
+
+def play(environment: Environment, agents: Agents, plan: RoundPlan) -> Played:
+    """All episodes of a round to their end, learning at every step. No number is looked at on the way."""
+    shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
+
+    def tensor(values: Array, *more: int) -> Tensor:
+        return (torch.from_numpy(values) if isinstance(values, np.ndarray) else values).reshape(*shape, *more)
+
+    s, losses = tensor(environment.reset(), features), []
+    reward, taken = torch.zeros_like(s[..., 0]), torch.zeros_like(s[..., :1], dtype=torch.int64).repeat(1, 1, actions)
+    one = torch.ones_like(taken[..., :1])
+    for t in range(plan.steps):
+        index = agents.act(s, plan.explores[t], plan.others[t])
+        state, r, _ = environment.step(agents.values(index))
+        s_next = tensor(state, features)
+        losses.append(agents.learn(plan, t, s, index, tensor(r), s_next))
+        reward += tensor(r)
+        taken.scatter_add_(-1, index[..., None], one)
+        s = s_next
+    return Played(reward, torch.stack(losses).mean(0), taken)
+
+
+def _column(configs: Sequence[TrainingConfig], name: str, device: str) -> Tensor:
+    return torch.tensor([[float(getattr(c, name))] for c in configs], dtype=torch.float64, device=device)

@@ -1,0 +1,112 @@
+"""One policy's way through its training: the next problem, the reference objective, the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.learn.paper.config import TrainingConfig
+from meco.learn.paper.reward import ReferenceObjective
+
+
+class EpisodePlan(NamedTuple):
+    """One episode to play."""
+
+    problem: str
+    instance: str | int
+    seed: int
+
+
+class EpisodeOutcome(NamedTuple):
+    """What one episode gave: return, mean loss while it ran, how often each action, f~* and f + nu it reached."""
+
+    reward: float
+    loss: float
+    actions: Sequence[int]
+    best_objective: float
+    score: float
+
+
+class Curriculum:
+    """Episodes of one policy, one per training problem in every epoch, each epoch in its own random order.
+
+    rows is the training log: per epoch the mean return of its episodes, the mean loss, how
+    often each action was taken, and the f + nu that each problem's episode reached.
+    """
+
+    def __init__(self, config: TrainingConfig, generator: np.random.Generator) -> None:
+        self.config, self._generator = config, generator
+        self.references = ReferenceObjective()  # f~* of each training problem
+        self.rows: list[dict[str, Any]] = []
+        self.played = 0  # episodes
+        self._queue: list[str] = []  # problems of this epoch still to come
+        self._epoch: list[tuple[str, EpisodeOutcome]] = []
+
+    @property
+    def finished(self) -> bool:
+        """Whether every episode has been played."""
+        return self.played == self.config.episodes
+
+    def next_jobs(self) -> list[EpisodePlan]:
+        """The episodes of the next round: one, or as many as run side by side."""
+        return [self._next_job() for _ in range(self.config.parallel_episodes)]
+
+    def coming_seeds(self) -> list[int]:
+        """The seeds of the round after this one, for those who want to draw its numbers already; nothing changes."""
+        state, queue = self._generator.bit_generator.state, list(self._queue)
+        seeds = [job.seed for job in self.next_jobs()]
+        self._generator.bit_generator.state, self._queue = state, queue
+        return seeds
+
+    def _next_job(self) -> EpisodePlan:
+        if not self._queue:
+            names = self.config.problems
+            self._queue = [names[i] for i in self._generator.permutation(len(names))]
+        problem, kind = self._queue.pop(0), self.config.instances
+        instance = int(self._generator.integers(2**31)) if kind == "random" else kind
+        return EpisodePlan(problem, instance, int(self._generator.integers(2**62)))
+
+    def record(self, jobs: Sequence[EpisodePlan], outcomes: Sequence[EpisodeOutcome]) -> None:
+        """Take note of episodes that ended; f~* of their problems may fall."""
+        self.references.update([j.problem for j in jobs], np.array([o.best_objective for o in outcomes]))
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            self._epoch.append((job.problem, outcome))
+            self.played += 1
+            if self.played % len(self.config.problems) == 0:
+                self.rows.append(_row(len(self.rows) + 1, self._epoch))
+                self._epoch = []
+
+    def state(self) -> dict[str, Any]:
+        """Everything a later process needs to go on, for JSON; the generator is kept by its owner."""
+        return {
+            "references": dict(self.references.least),
+            "rows": list(self.rows),  # each is written once
+            "played": self.played,
+            "queue": list(self._queue),
+            "epoch": [[name, list(outcome)] for name, outcome in self._epoch],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a state()."""
+        self.references.least = dict(state["references"])
+        self.rows, self.played, self._queue = state["rows"], state["played"], state["queue"]
+        self._epoch = [(name, EpisodeOutcome(*outcome)) for name, outcome in state["epoch"]]
+
+
+def _row(epoch: int, played: Sequence[tuple[str, EpisodeOutcome]]) -> dict[str, Any]:
+    """The log's line for one epoch; numbers short enough to read, exact enough to tell two trainings apart."""
+    outcomes = [outcome for _, outcome in played]
+    counts = np.sum([outcome.actions for outcome in outcomes], axis=0, dtype=int)
+    return {
+        "epoch": epoch,
+        "reward": _short(np.mean([o.reward for o in outcomes]), 10),
+        "loss": _short(np.mean([o.loss for o in outcomes]), 10),
+        "actions": counts.tolist(),
+        "score": {name: _short(outcome.score, 5) for name, outcome in sorted(played)},
+    }
+
+
+def _short(value: Any, digits: int) -> float | None:
+    return float(f"{value:.{digits}g}") if np.isfinite(value) else None

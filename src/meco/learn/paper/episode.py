@@ -1,0 +1,224 @@
+"""An episode: one optimization run as the policy sees it, many of them in lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.core.arrays import Array, namespace, to_numpy
+from meco.core.engine import Task
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.core.problem import Problem
+from meco.core.results import RunResult
+from meco.core.rule import Population
+from meco.core.streams import Streams
+from meco.engines.de.shade import Shade
+from meco.engines.rule_engine import RuleEngine
+from meco.errors import InvalidInput, UnknownName
+from meco.learn.paper.reward import ReferenceObjective, Reward, StepSummary, reward_function
+from meco.policies.controller import Controller
+from meco.policies.controls import relaxation
+from meco.policies.features import FEATURES, Seen
+from meco.policies.paper.state import PopulationSummary, Reference
+from meco.policies.paper.steered_rule import Decoder, GeometricDecoder, SteeredEpsilon
+from meco.problems.suite import get_problem
+
+
+class Episode:
+    """Runs whose relaxation is steered from outside: reset(), then step(actions) until done.
+
+    One step is one generation under the allowance that the actions [B] ask for. Every run
+    has its seed, and its own problem if a list is given; row b is run b alone, bit for bit.
+    references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
+    the episodes that end here; unless given, the episode keeps one of its own. record=False
+    keeps no trace for results(), which training never asks for. method="MeCO-TR" gives an
+    episode of that method instead (search_episode.py).
+
+    Examples:
+        >>> from meco.learn import Episode
+        >>> episode = Episode("tilted", seeds=[1, 2], budget=150)
+        >>> s = episode.reset()
+        >>> s, r, done = episode.step([0.5, 1.0])
+        >>> s.shape, r.shape, done.tolist()
+        ((2, 10), (2,), [False, False])
+    """
+
+    def __new__(cls, *args: Any, method: str = "MeCO", **options: Any) -> Any:
+        if cls is Episode and method != "MeCO":
+            if method != "MeCO-TR":
+                raise UnknownName("method with episodes", method, ("MeCO", "MeCO-TR"))
+            from meco.learn.tr.episode import TrustRegionEpisode  # the model engine is loaded by those who want it
+
+            return TrustRegionEpisode(*args, **options)
+        return super().__new__(cls)
+
+    def __init__(
+        self,
+        problem: Problem | str | Sequence[Problem],
+        seeds: Iterable[int],
+        budget: int | None = None,
+        pop_size: int | None = 50,
+        *,
+        method: str = "MeCO",
+        decoder: Decoder | None = None,
+        reward: str | Reward = "full",
+        references: ReferenceObjective | Array | None = None,
+        xp: Any = np,
+        device: Any = None,
+        record: bool = True,
+        engine: Callable[..., RuleEngine] = Shade,
+        **options: Any,
+    ) -> None:
+        self.problem = get_problem(problem) if isinstance(problem, str) else problem
+        self.seeds = list(seeds)
+        dim = self.problem.dim if isinstance(self.problem, Problem) else self.problem[0].dim
+        self.budget = 50 * dim if budget is None else int(budget)
+        self.rule = SteeredEpsilon(GeometricDecoder() if decoder is None else decoder)
+        self.reward = reward_function(reward) if isinstance(reward, str) else reward
+        self.references = ReferenceObjective() if references is None else references
+        self._build = engine
+        self._options = options if pop_size is None else {"pop_size": pop_size, **options}
+        self._xp, self._device, self._traced = xp, device, record
+        self._over = True  # until the first reset
+
+    def reset(self, seeds: Iterable[int] | None = None) -> Array:
+        """Evaluate first populations and give their features s [B, 10]; the same seeds unless new ones come."""
+        self._over = True  # unless the first populations can be evaluated
+        self.seeds = self.seeds if seeds is None else list(seeds)
+        rng, self._evaluator = self._world()
+        self.engine = self._build(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
+        self._loop = Loop(self.engine, self._evaluator, traced=False)
+        controls = relaxation(self.rule.decoder.name, self.rule.decoder)
+        self._controller = Controller(self.engine, FEATURES["population-10"], controls)
+        self.keys = list(self._evaluator.source.names)
+        self._advance()
+        self.best_objective, self._first_score = self.now.f_best, self.score
+        self._known = self._given(self._references())
+        self._over = self._evaluator.left == 0
+        if self._over:
+            raise InvalidInput(
+                f"a budget of {self.budget} ends with the first population; an episode needs at least one step more"
+            )
+        return self.s
+
+    def _world(self) -> tuple[Streams, Evaluator]:
+        """Where the chance of new runs comes from, and what evaluates them."""
+        rng = Streams(self.seeds, self._xp, self._device)
+        return rng, Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
+
+    def step(self, actions: Any) -> tuple[Array, Array, Array]:
+        """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
+        if self._over:
+            raise InvalidInput("no episode is running, or its last step failed: call reset() first")
+        before, wanted = self._summary(), self._checked(actions)
+        self._over = True  # unless this step comes to its end: after a failed one the runs no longer agree
+        self._controller.steer({self.rule.decoder.control.name: wanted})
+        self._record()
+        self._advance()
+        after = self._summary()
+        xp = namespace(after.f_best)
+        with np.errstate(all="ignore"):  # rewards are clipped
+            r = self.reward(before, after, self.first, self._known)
+        kept = self.best_objective <= after.f_best  # false for nan, a first population that failed as a whole
+        self.best_objective = xp.where(kept, self.best_objective, after.f_best)
+        self._over = self._evaluator.left == 0
+        if self._over:
+            self._finish()
+        return self.s, r, xp.full(r.shape, self._over, dtype=xp.bool, device=r.device)
+
+    @property
+    def first(self) -> Reference:
+        """The first population, against which later ones are measured."""
+        return self._seen.first
+
+    @property
+    def now(self) -> PopulationSummary:
+        """f_best under the allowance of its selection, and nu-bar, of the present population."""
+        return self._seen.now
+
+    @property
+    def eps(self) -> Array:
+        """The allowance in force: [B, C]."""
+        return self.engine.state.eps
+
+    @property
+    def _seen(self) -> Seen:
+        return self._controller.memory
+
+    @property
+    def population(self) -> Population:
+        """The present population, in the unit cube."""
+        assert self.engine.population is not None
+        return self.engine.population
+
+    @property
+    def x(self) -> Array:
+        """The present population in the problem's units: [B, N, D]."""
+        return self._evaluator.box.to_box(self.population.x)
+
+    @property
+    def f(self) -> Array:
+        """Its objective values: [B, N]."""
+        return self.population.ev.f
+
+    @property
+    def c(self) -> Array:
+        """Its violations, inequalities first: [B, N, C]."""
+        return self.population.ev.c
+
+    @property
+    def nfev(self) -> np.ndarray:
+        """Evaluations made so far: [B]."""
+        return self._evaluator.nfev
+
+    @property
+    def score(self) -> Array:
+        """Least f + nu of the points evaluated so far: [B]."""
+        held = self._evaluator.history.score_best.held
+        assert held is not None
+        return held.key.minor[:, 0]
+
+    def results(self, method: str = "MeCO") -> list[RunResult]:
+        """What the runs found so far, one record each."""
+        return list(self._evaluator.results(method, self.seeds))
+
+    def _summary(self) -> StepSummary:
+        return StepSummary(*self.now, score=self.score, first_score=self._first_score)
+
+    def _advance(self) -> None:
+        self._loop.step()
+        self.s = self._controller.observe()  # features of the present population, [B, 10]
+
+    def _record(self) -> None:
+        if self._traced:
+            traced = {**self._controller.trace(), **self.engine.trace()}
+            self._evaluator.history.note(self._evaluator.nfev, self.engine.population, traced)
+
+    def _finish(self) -> None:
+        self._record()
+        if isinstance(self.references, ReferenceObjective):
+            self.references.update(self.keys, to_numpy(self.best_objective))
+
+    def _references(self) -> Array:
+        if isinstance(self.references, ReferenceObjective):
+            return self.references.of(self.keys)
+        return self.references
+
+    def _given(self, values: Any) -> Array:
+        """Numbers [B] from the caller, beside the population."""
+        like = self.population.ev.f
+        if not isinstance(values, type(like)):
+            values = np.asarray(values, dtype=np.float64)
+        return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
+
+    def _checked(self, actions: Any) -> Array:
+        values = self._given(actions)
+        runs, (low, *_, high) = len(self.seeds), self.rule.decoder.grid.tolist()
+        if tuple(values.shape) != (runs,):
+            raise InvalidInput(f"{runs} runs need actions of shape ({runs},); got {tuple(values.shape)}")
+        if not bool(namespace(values).all((values >= low) & (values <= high))):
+            raise InvalidInput(f"actions must lie in [{low:g}, {high:g}]; got {to_numpy(values).tolist()}")
+        return values

@@ -1,0 +1,74 @@
+"""Runs in one batch that are rewarded or decoded differently: ablation variants in lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from meco.core.arrays import Array, Constants, namespace
+from meco.core.control import Control
+from meco.learn.paper.reward import REWARDS, Reward
+from meco.policies.paper.steered_rule import DECODERS, Decoder
+
+T = TypeVar("T")
+
+
+def mixed_reward(names: Sequence[str]) -> Reward:
+    """One reward whose run b is rewarded by names[b]."""
+    kinds = _members(names, REWARDS)
+    if len(kinds) == 1:
+        return kinds[0][0]
+
+    def reward(before, after, first, known):
+        return _by_run([(kind(before, after, first, known), runs) for kind, runs in kinds])
+
+    return reward
+
+
+def mixed_decoder(names: Sequence[str]) -> Decoder:
+    """One decoder whose run b decodes by names[b]."""
+    kinds = _members(names, DECODERS)
+    return kinds[0][0] if len(kinds) == 1 else MixedDecoder(kinds=tuple(kinds))
+
+
+@dataclass(frozen=True)
+class MixedDecoder(Decoder):
+    """Several decoders, each for the runs that a mask [B] names."""
+
+    kinds: tuple[tuple[Decoder, Constants], ...] = field(default=(), compare=False)
+    name = "mixed"
+
+    @property
+    def grid(self) -> np.ndarray:
+        """The union of the grids: every value that some run may take."""
+        return np.unique(np.concatenate([kind.grid for kind, _ in self.kinds]))
+
+    @property
+    def control(self) -> Control:
+        """One number, whatever it means to a run."""
+        return Control("epsilon", float(self.grid[0]), float(self.grid[-1]), 0.0)
+
+    def first(self, base: Array) -> Array:
+        return _by_run([(kind.first(base), runs) for kind, runs in self.kinds])
+
+    def next(self, eps: Array, action: Array, base: Array) -> Array:
+        return _by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])
+
+
+def _members(names: Sequence[str], known: Mapping[str, T]) -> list[tuple[T, Constants]]:
+    """Each kind named, with the mask [B] of its runs."""
+    given = np.array(names)
+    return [(known[name], Constants(runs=given == name)) for name in dict.fromkeys(names)]
+
+
+def _by_run(parts: Sequence[tuple[Array, Constants]]) -> Array:
+    """The rows of each value where its mask [B] holds."""
+    value = parts[0][0]
+    xp = namespace(value)
+    for other, runs in parts[1:]:
+        mask = runs.on(value)["runs"] > 0.0
+        value = xp.where(mask if value.ndim == 1 else mask[:, None], other, value)
+    return value

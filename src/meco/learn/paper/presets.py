@@ -1,0 +1,96 @@
+"""Every training the paper needs, as data: which policies, on which problems, with what changed.
+
+The shipped policies are rewarded by the decrease of f + nu and chosen among seeds on their
+training problems; "paper-..." are the paper's own trainings, on record for comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from meco.core.registry import Registry
+from meco.errors import UnknownName
+from meco.learn.paper.config import TrainingConfig
+from meco.problems.suite import SUITES
+
+HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # of the fixed split
+SHIPPED: dict[str, Any] = {"reward": "score"}  # what the shipped policies change of the paper's settings
+SEEDS_PER_FOLDS = 100  # fold k of seed s trains with seed 100 s + k, so that no two folds draw alike
+
+Preset = Callable[[int], list[TrainingConfig]]  # from a seed
+
+
+def without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
+    """The problems of a suite but for those held out."""
+    for name in held_out:
+        if name not in SUITES[suite]:
+            raise UnknownName(f"problem of {suite}", name, SUITES[suite])
+    return tuple(p for p in SUITES[suite] if p not in held_out)
+
+
+def folds(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
+    """Leave one out: a policy per problem of the suite, trained on all the others."""
+    suite = settings.get("suite", "cec2017")
+    return [
+        TrainingConfig(
+            name=f"{prefix}-{left_out}",
+            problems=without(suite, [left_out]),
+            seed=SEEDS_PER_FOLDS * seed + number,
+            **settings,
+        )
+        for number, left_out in enumerate(SUITES[suite], 1)
+    ]
+
+
+def _everything(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
+    """For transfer to other suites: all 28 problems, 10 variables."""
+    return [TrainingConfig(name=name, dim=10, seed=seed, **settings)]
+
+
+def _split(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
+    problems = without("cec2017", HELD_OUT)
+    return [TrainingConfig(name=f"meco-{name}-{dim}d", dim=dim, problems=problems, seed=seed, **settings)]
+
+
+def _ablation(seed: int) -> list[TrainingConfig]:
+    """The decodings AA and CA at 10, 50, 100 variables; the rewards r1, r2, r1 + r2 at 10, 30, 50, 100."""
+    decodings = [_split(seed, dim, kind, decoder=kind) for kind in ("aa", "ca") for dim in (10, 50, 100)]
+    rewards = [
+        _split(seed, dim, name, reward=kind)
+        for name, kind in (("r1", "r1"), ("r2", "r2"), ("r1r2", "r1+r2"))
+        for dim in (10, 30, 50, 100)
+    ]
+    return [config for configs in (*decodings, *rewards) for config in configs]
+
+
+PRESETS: Registry[Preset] = Registry(
+    "training preset",
+    {
+        "10d": lambda seed: _everything(seed, **SHIPPED),
+        "loo50": lambda seed: folds("meco-loo50", seed, dim=50, **SHIPPED),
+        **{f"split-{dim}d": partial(_split, dim=dim, **SHIPPED) for dim in (10, 30, 50, 100)},
+        "ablation": _ablation,
+        "paper-10d": lambda seed: _everything(seed, "meco-paper-10d"),
+        "paper-loo50": lambda seed: folds("meco-paper-loo50", seed, dim=50),
+        **{f"paper-split-{dim}d": partial(_split, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
+    },
+)
+
+
+def for_seeds(make: Preset, seeds: Sequence[int]) -> list[TrainingConfig]:
+    """The policies of a preset for each seed; with several seeds the names say which."""
+    if len(seeds) == 1:
+        return make(seeds[0])
+    return [replace(c, name=f"{c.name}-seed{seed}") for seed in seeds for c in make(seed)]
+
+
+def only(configs: Sequence[TrainingConfig], names: Sequence[str]) -> list[TrainingConfig]:
+    """Some of the policies, by name: a share of the folds for one process among several."""
+    known = {c.name: c for c in configs}
+    for name in names:
+        if name not in known:
+            raise UnknownName("policy of this training", name, known)
+    return [known[name] for name in names]

@@ -1,0 +1,117 @@
+"""The reward of the meta-level MDP: progress of objective and violation (paper eqs. 7 and 8), or of their sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, namespace
+from meco.core.registry import Registry
+from meco.policies.paper.state import SMALLEST, Reference
+
+FLOOR = 1e-3  # least denominator of r1, as a share of the first population's objective range
+
+
+class StepSummary(NamedTuple):
+    """What a reward compares before and after a step, all [B]."""
+
+    f_best: Array
+    nu_bar: Array
+    score: Array  # least f + nu evaluated so far
+    first_score: Array  # the same over the first population
+
+
+# summaries before and after a step, the first population, the best objective known [B] -> reward [B]
+Reward = Callable[[StepSummary, StepSummary, Reference, Array], Array]
+
+
+def objective_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+    """r1 = (f_best(t-1) - f_best(t)) / (f_best(0) - f~*), in [-1, 1] (eq. 7).
+
+    f_best often rises while feasibility improves, so the denominator is at least a
+    thousandth of the initial objective range. known [B] is f~*, inf where there is none yet.
+    """
+    xp = namespace(known)
+    floor = FLOOR * (first.f_worst - first.f_min)
+    scale = xp.clip(xp.maximum(first.f_best - known, floor), min=SMALLEST)
+    return _bounded((before.f_best - after.f_best) / scale)
+
+
+def violation_gain(before: StepSummary, after: StepSummary, first: Reference) -> Array:
+    """r2 = (nu-bar(t-1) - nu-bar(t)) / nu-bar(0), in [-1, 1] (eq. 7)."""
+    return _bounded((before.nu_bar - after.nu_bar) / first.per.nu_bar)
+
+
+def violation_weight(after: StepSummary, first: Reference) -> Array:
+    """omega = nu-bar(t) / nu-bar(0), in [0, 1] (eq. 8)."""
+    return _bounded(after.nu_bar / first.per.nu_bar, least=0.0)
+
+
+def full(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+    """((1 - omega) r1 + r2) / 2 (eq. 8)."""
+    weight = 1.0 - violation_weight(after, first)
+    return 0.5 * (weight * objective_gain(before, after, first, known) + violation_gain(before, after, first))
+
+
+def only_objective(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+    """r1 alone (ablation)."""
+    return objective_gain(before, after, first, known)
+
+
+def only_violation(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+    """r2 alone (ablation)."""
+    return violation_gain(before, after, first)
+
+
+def plain_sum(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+    """r1 + r2 without the weight (ablation)."""
+    return objective_gain(before, after, first, known) + violation_gain(before, after, first)
+
+
+def score_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+    """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
+    return _bounded((before.score - after.score) / namespace(known).clip(abs(before.first_score), min=SMALLEST))
+
+
+def _bounded(r: Array, least: float = -1.0) -> Array:
+    xp = namespace(r)
+    return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: a population failed as a whole
+
+
+REWARDS: Registry[Reward] = Registry(
+    "reward",
+    {"full": full, "r1": only_objective, "r2": only_violation, "r1+r2": plain_sum, "score": score_gain},
+)
+
+
+def reward_function(name: str) -> Reward:
+    """The reward of that name: (before, after, first, known) -> [B].
+
+    >>> from meco.learn.paper.reward import reward_function
+    >>> reward_function("r2").__name__
+    'only_violation'
+    """
+    return REWARDS[name]
+
+
+class ReferenceObjective:
+    """f~*: the least f_best that a training has stored for each of its problems.
+
+    Keys are whatever tells problems (or problems of different policies) apart. A training
+    updates it after an episode ends, never within one.
+    """
+
+    def __init__(self) -> None:
+        self.least: dict[Hashable, float] = {}
+
+    def of(self, keys: Iterable[Hashable]) -> np.ndarray:
+        """f~* for each key, inf where no episode has ended yet: [B]."""
+        return np.array([self.least.get(key, np.inf) for key in keys])
+
+    def update(self, keys: Iterable[Hashable], values: np.ndarray) -> None:
+        """Take the least f_best [B] of episodes that ended."""
+        for key, value in zip(keys, values, strict=True):
+            if value < self.least.get(key, np.inf):  # false for nan
+                self.least[key] = float(value)

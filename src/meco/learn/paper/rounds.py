@@ -1,0 +1,77 @@
+"""Rounds of a training: the next episode of every policy, all as one batch."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array
+from meco.core.problem import Problem
+from meco.errors import load_extra
+from meco.learn.paper.agents import Agents, Played, RoundPlan, play
+from meco.learn.paper.config import TrainingConfig
+from meco.learn.paper.curriculum import EpisodePlan
+from meco.learn.paper.episode import Episode
+from meco.learn.paper.mixed import mixed_decoder, mixed_reward
+from meco.problems.suite import get_problem
+
+
+class Ended(NamedTuple):
+    """A round that was played, with f~* and f + nu that its episodes [K E] reached."""
+
+    played: Played
+    best_objective: Array
+    score: Array
+
+
+class Rounds(ABC):
+    """Plays the rounds of policies that go on together."""
+
+    def __init__(self, configs: Sequence[TrainingConfig], agents: Agents) -> None:
+        self.configs, self.agents = configs, agents
+        self.problems: dict[tuple[str, str | int], Problem] = {}  # policies that play the same instance share one
+        each = [c for c in configs for _ in range(agents.episodes)]
+        self.options: dict[str, Any] = {
+            "budget": configs[0].evaluations,
+            "pop_size": configs[0].pop_size,
+            "decoder": mixed_decoder([c.decoder for c in each]),
+            "reward": mixed_reward([c.reward for c in each]),
+            "record": False,
+        }
+        if agents.device != "cpu":
+            self.options |= {"xp": load_extra("array_api_compat.torch", "train", "training on a device")}
+            self.options |= {"device": agents.device}
+
+    @abstractmethod
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
+        """The episodes [K E] policy by policy, with f~* of each, to their end; a device may still be at work on it."""
+
+    def prepare(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
+        """Draw what the next round's episodes will ask for, if they are known to have these seeds."""
+
+    def suite(self) -> dict[tuple[str, str], Problem]:
+        """Every problem of policies whose problems never change, by name and instance."""
+        each = {(name, c.instances): EpisodePlan(name, c.instances, 0) for c in self.configs for name in c.problems}
+        return {key: self.problem(job) for key, job in each.items()}
+
+    def problem(self, job: EpisodePlan) -> Problem:
+        """The problem of an episode; one that is drawn for it alone is not kept."""
+        dim, key = self.configs[0].dim, (job.problem, job.instance)
+        if isinstance(job.instance, int):
+            return get_problem(job.problem, dim, job.instance)
+        if key not in self.problems:
+            family = {} if job.instance == "paper" else {"instance": job.instance}
+            self.problems[key] = get_problem(job.problem, dim, **family)
+        return self.problems[key]
+
+
+class PlainRounds(Rounds):
+    """One step after the other, on any device."""
+
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
+        problems, seeds = [self.problem(job) for job in jobs], [job.seed for job in jobs]
+        episode = Episode(problems, seeds, references=references, **self.options)
+        return Ended(play(episode, self.agents, plan), episode.best_objective, episode.score)

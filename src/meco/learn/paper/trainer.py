@@ -1,0 +1,253 @@
+"""Training of K policies in lockstep: one stack of networks, one batch of episodes.
+
+Folds of a leave-one-out, seeds and ablation variants train side by side. A policy draws
+from its own random stream and sees its own row only, so its neighbours never change it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from meco.core.arrays import fusing, to_numpy
+from meco.errors import DamagedFile, InvalidInput, MecoError, MissingData, MissingExtra
+from meco.files.schema import check
+from meco.learn.checkpoint import read_checkpoint, write_checkpoint
+from meco.learn.paper.agents import Agents
+from meco.learn.paper.config import TrainingConfig
+from meco.learn.paper.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
+from meco.learn.paper.ddqn import one_thread
+from meco.learn.paper.recorded_rounds import rounds_of
+from meco.learn.paper.rounds import Ended, Rounds
+from meco.learn.paper.torch_network import layers
+from meco.learn.settings import check_device
+from meco.policies.network import Weights
+
+# what policies in one batch must have in common
+SHARED = (
+    "dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device", "compiled",
+)  # fmt: skip
+
+
+# what the JSON of a checkpoint must look like
+FORM = {
+    "configs": [dict],
+    "courses": [{"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}],
+    "agents": {"learned": int, "written": int, "streams": str},
+}
+
+
+class TrainingFailed(MecoError):
+    """An episode could not be played to its end; the message says which, why, and how the training goes on."""
+
+
+class TrainingStatus(NamedTuple):
+    """How far a training is, after a round of episodes."""
+
+    played: int  # episodes of all policies
+    episodes: int  # of the whole training
+    elapsed: float  # seconds since this process began
+    left: float  # seconds to go, at the pace so far
+    outcomes: list[EpisodeOutcome]  # of the round
+
+
+class Trained(NamedTuple):
+    """A policy at the end of its training, with the rows of its log."""
+
+    config: TrainingConfig
+    weights: Weights
+    rows: list[dict[str, Any]]
+
+
+class Trainer:
+    """Trains policies that share D and the sizes of episode, memory and batch; all else may differ.
+
+    With a checkpoint file the training can be killed at any moment: resume() goes on to the
+    same bits.
+
+    >>> from meco.learn import Trainer, TrainingConfig
+    >>> config = TrainingConfig(suite="toy", dim=2, problems=("tilted", "ring"), epochs=2, budget=200)
+    >>> policy = Trainer([config]).run()[0]
+    >>> policy.weights.w1.shape, len(policy.rows)
+    ((10, 64), 2)
+    """
+
+    def __init__(
+        self,
+        configs: Sequence[TrainingConfig],
+        checkpoint: Path | str | None = None,
+        save_every: float = 30.0,
+        report: Callable[[TrainingStatus], Any] | None = None,
+    ) -> None:
+        check_alike(configs)
+        self.configs, self.save_every, self.report = list(configs), save_every, report
+        self.checkpoint = None if checkpoint is None else Path(checkpoint)
+        self.agents = Agents(configs)
+        self.curricula = [Curriculum(c, self.agents.rng.generator(k)) for k, c in enumerate(configs)]
+        self.ended: dict[int, np.ndarray] = {}  # weights [P] of policies that are done
+        self._active = list(range(len(configs)))
+        self._rounds: Rounds | None = None  # of the active policies
+        self._jobs: list[list[EpisodePlan]] = []  # of the last round
+
+    @property
+    def played(self) -> int:
+        """Episodes of all policies so far."""
+        return sum(curriculum.played for curriculum in self.curricula)
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> list[Trained]:
+        """Train to the end; or until stop() says so, then the checkpoint holds the rest and [] comes back."""
+        began = saved = time.monotonic()
+        before = self.played
+        compiling = fusing() if self.configs[0].compiled else nullcontext()
+        with one_thread(), torch.no_grad(), compiling:
+            while self._active:
+                outcomes = self._safe_round()
+                self._retire()
+                stopped, now = stop(), time.monotonic()
+                if self.checkpoint and (stopped or now - saved >= self.save_every):
+                    self.save()
+                    saved = now
+                if self.report:
+                    self.report(self._status(outcomes, now - began, before))
+                if stopped and self._active:
+                    return []
+        return [Trained(c, self._weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
+
+    def _safe_round(self) -> list[EpisodeOutcome]:
+        """A round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
+        before = self._held() if self.checkpoint else None
+        try:
+            return self._round()
+        except (MissingData, MissingExtra):  # nothing was played
+            raise
+        except Exception as error:
+            kept = "no checkpoint was asked for, so it begins anew"
+            if self.checkpoint and before:
+                write_checkpoint(self.checkpoint, *before)
+                kept = f"{self.checkpoint} holds it up to there; resumed, it goes on with the same episodes"
+            names = ", ".join(sorted({job.problem for jobs in self._jobs for job in jobs}))
+            raise TrainingFailed(
+                f"the training failed after {self.played} of {sum(c.episodes for c in self.configs)} episodes, "
+                f"on {names}: {type(error).__name__}: {error}; {kept}"
+            ) from error
+
+    def _round(self) -> list[EpisodeOutcome]:
+        """The next episodes of every policy that is not done."""
+        curricula = [self.curricula[k] for k in self._active]
+        jobs = self._jobs = [curriculum.next_jobs() for curriculum in curricula]
+        each = [job for several in jobs for job in several]
+        known = [c.references.of([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
+        if self._rounds is None:
+            self._rounds = rounds_of([self.configs[k] for k in self._active], self.agents)
+        ended = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
+        self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.coming_seeds()])
+        outcomes = _outcomes(ended)
+        for curriculum, played, found in zip(curricula, jobs, outcomes):
+            curriculum.record(played, found)
+        return [outcome for found in outcomes for outcome in found]
+
+    def _retire(self) -> None:
+        """Take policies that have played all their episodes out of the batch."""
+        going = [row for row, k in enumerate(self._active) if not self.curricula[k].finished]
+        if len(going) == len(self._active):
+            return
+        for row, k in enumerate(self._active):
+            if self.curricula[k].finished:
+                self.ended[k] = to_numpy(self.agents.learner.online[row]).copy()
+        self._active = [self._active[row] for row in going]
+        self._rounds = None
+        if going:
+            self.agents.keep(going)
+
+    def _weights(self, policy: int) -> Weights:
+        stack = torch.from_numpy(self.ended[policy])[None]
+        return Weights(*(part[0].numpy() for part in layers(stack, self.agents.learner.shape)))
+
+    def _status(self, outcomes: list[EpisodeOutcome], elapsed: float, before: int) -> TrainingStatus:
+        total = sum(c.episodes for c in self.configs)
+        pace = elapsed / (self.played - before)
+        return TrainingStatus(self.played, total, elapsed, pace * (total - self.played), outcomes)
+
+    def save(self) -> None:
+        """Write the checkpoint; call it between rounds only."""
+        assert self.checkpoint is not None
+        write_checkpoint(self.checkpoint, *self._held())
+
+    def _held(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """All that a later process needs, as copies that the next round leaves alone."""
+        ended = {f"ended {k}": weights for k, weights in self.ended.items()}
+        state = {
+            "configs": [c.as_dict() for c in self.configs],
+            "courses": [curriculum.state() for curriculum in self.curricula],
+            "agents": self.agents.counters(),
+        }
+        return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, state
+
+    def resume(self) -> None:
+        """Go on from the checkpoint, which must be of the same training."""
+        assert self.checkpoint is not None
+        arrays, state = read_checkpoint(self.checkpoint)
+        if not _same(state.get("configs"), self.configs):
+            raise InvalidInput(
+                f"{self.checkpoint} belongs to a training with other settings; "
+                "resume with the same ones, or start anew without resuming"
+            )
+        try:
+            check(state, FORM, "its state")
+            self._restore(arrays, state)
+        except (ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:  # torch raises the last
+            raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train anew") from error
+
+    def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
+        for curriculum, saved in zip(self.curricula, state["courses"], strict=True):
+            curriculum.restore(saved)
+        self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
+        self._active = [k for k, c in enumerate(self.curricula) if not c.finished]
+        if 0 < len(self._active) < len(self.configs):
+            self.agents.keep(self._active)
+        if self._active:
+            self.agents.restore(arrays, state["agents"])
+
+
+def _outcomes(ended: Ended) -> list[list[EpisodeOutcome]]:
+    """One record per policy and episode."""
+    reward, loss, actions = (to_numpy(part).tolist() for part in ended.played)
+    shape = ended.played.reward.shape
+    best, score = (to_numpy(part).reshape(shape).tolist() for part in (ended.best_objective, ended.score))
+    return [
+        [EpisodeOutcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(shape[1])]
+        for k in range(shape[0])
+    ]
+
+
+def _same(saved: Any, configs: Sequence[TrainingConfig]) -> bool:
+    """Whether a checkpoint was written with these settings."""
+    return saved == [c.as_dict() for c in configs]
+
+
+def check_alike(configs: Sequence[TrainingConfig]) -> None:
+    """Refuse policies that cannot train in one batch, have one name, or ask for a device that is not there."""
+    if not configs:
+        raise InvalidInput("a training needs at least one policy; got none")
+    for setting in SHARED:
+        values = {getattr(c, setting) for c in configs}
+        if len(values) > 1:
+            raise InvalidInput(f"policies in lockstep need the same {setting}; got {sorted(map(str, values))}")
+    names = [c.name for c in configs]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"policies trained together need different names; got {', '.join(names)}")
+    check_device(configs[0].device)
+
+
+def lockstep_groups(configs: Sequence[TrainingConfig]) -> list[list[TrainingConfig]]:
+    """The policies that can train in one batch, group by group, in the order given."""
+    groups: dict[tuple[Any, ...], list[TrainingConfig]] = {}
+    for config in configs:
+        groups.setdefault(tuple(getattr(config, s) for s in SHARED), []).append(config)
+    return list(groups.values())

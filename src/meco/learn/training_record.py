@@ -1,0 +1,104 @@
+"""What remains of a training: the policy file, the training log beside it, and its picture."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meco.errors import DamagedFile
+from meco.figures.training import training_figure
+from meco.files.atomic import write_bytes
+from meco.learn.paper.config import TrainingConfig
+from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy
+
+if TYPE_CHECKING:
+    from meco.learn.paper.trainer import Trained
+
+
+def write_trained(
+    folder: Path | str, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
+) -> Path:
+    """Write the log and the policy with what is known of its training; the path of the policy.
+
+    losses are those of the candidates it was chosen among, by seed.
+    """
+    config, folder = trained.config, Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = log_text(config, trained.rows).encode()
+    write_bytes(folder / (config.name + LOG_SUFFIX), text)
+    known = {
+        **{k: getattr(config, k) for k in ("suite", "dim", "seed", "decoder", "q_output")},
+        "problems": list(config.problems),
+        "command": command,
+        "commit": commit(),
+        "log_digest": hashlib.sha256(text).hexdigest(),
+        "training": config.as_dict(),
+        **({"chosen_among": dict(losses)} if losses else {}),
+        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": _version("torch")},
+    }
+    path = folder / (config.name + SUFFIX)
+    save_policy(path, trained.weights, known)
+    return path
+
+
+def log_text(config: TrainingConfig, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The log as JSON lines: the settings, then an epoch per line. Times are left out: equal trainings, equal logs."""
+    lines = [{"training": config.as_dict()}, *rows]
+    return "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+
+
+def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
+    """The settings and the epochs of a training log."""
+    try:
+        first, *rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
+        return TrainingConfig.of(first["training"]), rows
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedFile(f"{path} is not a training log ({error})") from error
+
+
+def draw_log(path: Path | str, picture: Path | str) -> None:
+    """Draw a training log: return, loss, how often each action was taken, f + nu against the first epoch."""
+    config, rows = read_log(path)
+    title = f"{config.name}: {len(config.problems)} problems of {config.suite}, D = {config.dim}"
+    columns = {key: [row[key] for row in rows] for key in ("epoch", "reward", "loss", "actions")}
+    figure = training_figure(
+        title, columns["epoch"], columns["reward"], columns["loss"], np.array(columns["actions"]), relative_scores(rows)
+    )
+    figure.save(picture)
+
+
+def relative_scores(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+    """Per epoch the median over problems of log10 |f + nu|, less that of the first epoch."""
+    scores = np.array([[row["score"][name] for name in sorted(rows[0]["score"])] for row in rows], dtype=float)
+    logs = np.log10(np.maximum(np.abs(scores), 1e-12))
+    return np.nanmedian(logs - logs[0], axis=1)
+
+
+def commit() -> str | None:
+    """The commit of this source tree, "+" if it was changed since; None where git does not know this file."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True)
+        return done.stdout.strip()
+
+    here = Path(__file__).resolve()
+    try:
+        git("ls-files", "--error-unmatch", here.name)
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno", "--", "..") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

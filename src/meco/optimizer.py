@@ -1,0 +1,383 @@
+"""Optimizer: the loop is yours. Ask for points, evaluate them wherever you like, tell their values."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from meco.core.arrays import to_numpy
+from meco.core.capabilities import Cooperation, offered
+from meco.core.memory import DoesNotFit, Record
+from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.methods import DEFAULT
+from meco.run.async_search import AsyncSearch, refuse_generations
+from meco.run.calling.answers import Answer, Fault, checked
+from meco.run.calling.answers import failed as failure
+from meco.run.folder.optimizer_state import REPEATED, STATE_FORMAT, ToldPoints, read_state, seal
+from meco.run.folder.search_state import (
+    SearchState,
+    as_record,
+    can_be_saved,
+    fingerprint,
+    remembered,
+    restored,
+    unpacked,
+)
+from meco.run.function_source import Told
+from meco.run.known_points import KnownPoints
+from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
+from meco.run.request import Request, make_request, whole_number
+from meco.run.result import MinimizeResult, make_result
+from meco.run.scipy_compat import given_seed, refuse_unknown
+from meco.run.search import make_search
+from meco.run.tolerances import EQ_TOL, INEQ_TOL
+
+
+class Optimizer:
+    """Ask and tell for any method that can be asked, in the box and with constraint values.
+
+    Examples:
+        >>> from meco import Optimizer
+        >>> search = Optimizer([(-5, 5)] * 3, n_ineq=1, budget=300, method="SHADE-FR", seed=1)
+        >>> while not search.done:
+        ...     x = search.ask()
+        ...     search.tell(x, (x**2).sum(axis=1), g=1.0 - x[:, :1])
+        >>> search.result.feasible
+        True
+    """
+
+    @np.errstate(all="ignore")  # ours, whatever the caller set
+    def __init__(
+        self,
+        bounds: Any,
+        n_ineq: int = 0,
+        n_eq: int = 0,
+        *,
+        budget: int | None = None,
+        method: str = DEFAULT,
+        policy: Any = None,
+        pop_size: int | None = None,
+        batch: int | None = None,
+        asynchronous: bool = False,
+        seed: Any = None,
+        x0: Any = None,
+        evaluated: Any = None,
+        integrality: Any = None,
+        eq_tol: Any = EQ_TOL,
+        ineq_tol: Any = INEQ_TOL,
+        constraint_names: Any = None,
+        log: Any = None,
+        **unknown: Any,
+    ) -> None:
+        if unknown:
+            seed = given_seed(seed, unknown)
+            refuse_unknown(Optimizer.__init__, unknown)
+        self.request = make_request(
+            bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
+            constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
+            batch=batch, log=log,
+        )  # fmt: skip
+        for note in self.request.notes:
+            warnings.warn(note, stacklevel=2)
+        counts = (whole_number(n_ineq, "n_ineq", least=0), whole_number(n_eq, "n_eq", least=0))
+        known = self.request.known
+        if known is not None and (known.g.shape[1], known.h.shape[1]) != counts:
+            raise InvalidInput(
+                f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too; got {n_ineq}, {n_eq}"
+            )
+        self.log = EvaluationLog(self.request.budget)
+        self.log.declare(*counts)
+        self.asynchronous = bool(asynchronous)
+        if self.asynchronous:
+            refuse_generations(self.request.method)
+        self._given: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
+        self._search: AsyncSearch | GenerationSearch = self._make(self.log)
+
+    def _make(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
+        kind: Any = AsyncSearch if self.asynchronous else GenerationSearch
+        return kind(self.request, log, record=record, nit=nit)
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent and everything has been told."""
+        return self._search.done
+
+    @property
+    def nit(self) -> int:
+        """Generations, or answers that were learnt from where points are asked one by one."""
+        return self._search.nit
+
+    @property
+    def pending(self) -> np.ndarray:
+        """Points that were given out and not told yet: [m, D]."""
+        return np.array([self._given[n] for n in sorted(self._given)]).reshape(-1, self.request.dim)
+
+    @np.errstate(all="ignore")
+    def ask(self, n: int | None = None) -> np.ndarray:
+        """Up to n points to evaluate [m, D]: at most the rest of this generation, none when all are out.
+
+        With asynchronous=True n points (batch unless given), whatever is outstanding; fewer where the budget ends.
+        """
+        if n is not None and int(n) < 0:
+            raise InvalidInput(f"ask for 0 or more points; got {n}")
+        count = self.request.options.get("batch", 1) if n is None and self.asynchronous else n
+        found: list[tuple[int, np.ndarray]] = []
+        while (count is None or len(found) < int(count)) and (next_point := self._search.propose()) is not None:
+            found.append(next_point)
+        self._given |= dict(found)
+        return np.array([x for _, x in found]).reshape(-1, self.request.dim)
+
+    @np.errstate(all="ignore")
+    def tell(self, x: Any, f: Any, g: Any = None, h: Any = None, failed: Any = None) -> None:
+        """Values of points that were asked for, in any order: x [m, D], f [m], g [m, p], h [m, q].
+
+        One point may come without its leading axis. failed [m] marks points without values; what is
+        not finite counts as failed too. The next generation begins when the last value is told.
+        All of it is copied: the arrays stay yours.
+        """
+        points = np.atleast_2d(_copied(x, "x")) + 0.0
+        count = len(points)
+        if points.shape[1:] != (self.request.dim,):
+            raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
+        p, q = self.log.counts
+        f, g, h = _rows(f, count, 1, "f"), _rows(g, count, p, "g"), _rows(h, count, q, "h")
+        lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
+        if lost.shape != (count,):
+            raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
+        numbers = self._numbers_of(points)
+        for k, number in enumerate(numbers):
+            values = (float(f[k, 0]), g[k], h[k])
+            self.log.take(*self._entry(number, self._given.pop(number), values, bool(lost[k])))
+        for number in numbers:
+            self._search.hear(number)
+
+    def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
+        """Learn from points [n, D] that somebody else proposed, once there are models; for methods that can."""
+        cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
+        if cooperation is not None and self.nit:
+            known = Known(x, f, g, h)
+            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.tolerances(self.log)))
+
+    def diversify(self, u: float) -> None:
+        """Differ, by u in [0, 1), from other searches that know the same points; for methods that can."""
+        cooperation = offered(self._search.loop.engine, Cooperation)
+        if cooperation is not None and self.nit:
+            cooperation.diversify(np.array([u]))
+
+    def _entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
+        """What was told of a point as the log keeps it, and the reason where it failed."""
+        answer = failure(Fault.RAISED, "told as failed") if lost else checked(Answer(*values))
+        return Entry.of(number, self.nit, 0, x, answer), answer.reason
+
+    def _numbers_of(self, points: np.ndarray) -> list[int]:
+        """Under which numbers these points were given out; all of them are found before any is entered."""
+        waiting: dict[bytes, list[int]] = {}
+        for number in sorted(self._given):
+            waiting.setdefault((self._given[number] + 0.0).tobytes(), []).append(number)
+        numbers = []
+        for point in points:
+            match = waiting.get(point.tobytes())
+            if not match:
+                raise InvalidInput(
+                    f"x = {np.array2string(point, threshold=8)} was not asked for, or was told already; tell each "
+                    "point once and exactly as ask() gave it (points known beforehand go to evaluated=)"
+                )
+            numbers.append(match.pop(0))
+        return numbers
+
+    @property
+    def result(self) -> MinimizeResult:
+        """The best point so far, also of an unfinished generation."""
+        history = self._search.loop.evaluator.history
+        trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if self.nit else {}
+        reason = "budget" if self.done else "running"
+        return make_result(
+            self.request, self.log, reason, nit=self.nit, trace=trace, notes=self.request.notes, loop=self._search.loop
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Everything needed to go on later, as arrays and text: np.savez(path, **search.state()).
+
+        The state is the history, the inputs and what was told, and where the search was when it last knew all of
+        it: from_state() tells again what came later, or everything where the method cannot be saved. An asynchronous
+        search then proposes other points than this one would have.
+        """
+        p, q = self.log.counts
+        numbers = sorted(self.log.entries)
+        f, g, h = self.log.values(numbers)
+        inputs = self.request.facts() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT}
+        inputs["asynchronous"] = self.asynchronous
+        x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
+        state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
+        state |= {"x": x, "f": f, "g": g, "h": h, "order": np.array(list(self.log.entries), dtype=np.int64)}
+        state |= {"open_x": self.pending, "open_number": np.array(sorted(self._given), dtype=np.int64)}
+        if self.request.known is not None:
+            state |= {f"known_{key}": value for key, value in self.request.known._asdict().items()}
+        memory, covered, nit = self._search.saved
+        record = None if memory is None else as_record(memory, self._search.loop.evaluator, nit)
+        if record is not None:
+            saved = SearchState(record, covered, nit, 0, fingerprint(self.request.facts()), "")
+            state["search"] = np.frombuffer(saved.packed(), dtype=np.uint8)
+        return state | {"sha256": seal(state)}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], policy: Any = None) -> Optimizer:
+        """An optimizer that goes on where state() was taken; state may be a dict or a loaded npz file.
+
+        A policy that was given as an object must be given again.
+        """
+        inputs, told, outstanding, known = read_state(state)
+        options: dict[str, Any] = inputs["options"] | ({} if policy is None else {"policy": policy})
+        options |= {key: inputs.get(key) for key in REPEATED}
+        try:
+            search = cls(
+                list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
+                constraint_names=inputs["constraint_names"] or None, **options,
+            )  # fmt: skip
+            if search.asynchronous:
+                search._resume_points(told, outstanding)
+            else:
+                search._resume_generations(told, outstanding, state.get("search"))
+        except (MecoError, TypeError) as error:
+            raise DamagedFile(f"this state cannot be continued: {error}") from error
+        return search
+
+    def _resume_points(self, told: ToldPoints, outstanding: ToldPoints) -> None:
+        """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
+        search: Any = self._search
+        place = {n: k for k, n in enumerate(told.number.tolist())}
+        search.replay([self._entry_of(told, place[n]) for n in told.order.tolist()])
+        search.renumber({*told.number.tolist(), *outstanding.number.tolist()})
+        for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
+            self._given[n] = x
+            search.resume(n, unit)
+
+    def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: Any) -> None:
+        """Go on from where the search was saved, and tell it again what came later."""
+        at = self._restore(told, saved)
+        while at < len(told.number):
+            self.ask()
+            until = at + int(np.sum(told.number[at:] < self.log.planned))
+            if until == at:
+                count, left = len(told.number), len(told.number) - at
+                raise DamagedFile(f"it holds values of {count} evaluations, of which {left} were never asked")
+            part = slice(at, until)
+            f = told.f[part]
+            self.tell(told.x[part], f, told.g[part], told.h[part], failed=~np.isfinite(f))
+            at = until
+        numbers = outstanding.number.tolist()
+        unasked = self._given.keys() - set(numbers)
+        self._search.give_back(len(unasked))  # type: ignore[union-attr]
+        self._given = {n: x for n, x in self._given.items() if n not in unasked}
+        while self._given.keys() != set(numbers):
+            found = self._search.propose()
+            if found is None or found[0] not in numbers:
+                raise DamagedFile(f"it says that {numbers} were given out, which this search does not propose")
+            self._given[found[0]] = found[1]
+
+    def _entry_of(self, told: ToldPoints, k: int) -> Entry:
+        values = (float(told.f[k]), told.g[k], told.h[k])
+        return self._entry(int(told.number[k]), told.x[k], values, not np.isfinite(told.f[k]))[0]
+
+    def _restore(self, told: ToldPoints, saved: Any) -> int:
+        """Bring back a search that was saved after some of these answers: how many, 0 where it must be told all."""
+        state = unpacked(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
+        if state is None or state.fingerprint != fingerprint(self.request.facts()):
+            return 0
+        log, count = EvaluationLog(self.request.budget), state.covered
+        if not np.array_equal(told.number[:count], np.arange(count)):
+            return 0
+        log.declare(*self.log.counts)
+        for n in log.plan(count):
+            log.take(self._entry_of(told, n))
+        log.review()
+        try:
+            search = self._make(log, state.record, state.generation)
+        except DoesNotFit:
+            return 0
+        self.log, self._search, self._given = log, search, {}
+        return count
+
+
+class GenerationSearch:
+    """A search whose candidates are asked for one by one, and told when the last of a generation is answered."""
+
+    def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
+        self.request, self.log, self.nit = request, log, nit
+        self._numbers: list[int] = []
+        call = Told(lambda x: log.values(self._numbers))
+        self.loop = make_search(request, log, call) if record is None else restored(request, log, record, call)
+        self.saved: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was told last, see _save()
+        if record is not None:
+            self._save()
+        self._next()
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent and everything has been told."""
+        return self.loop.evaluator.left <= 0
+
+    def _next(self) -> None:
+        """Candidates of the next generation; one that holds known points only passes by itself."""
+        evaluator, known = self.loop.evaluator, cast(KnownPoints, self.loop.evaluator.known)
+        self._points, self._numbers, self._out = np.zeros((0, self.request.dim)), [], 0
+        while evaluator.left > 0 and not self._numbers:
+            self._unit = self.loop.ask()
+            called = known.unknown(self._unit)[: evaluator.left]
+            self._points = evaluator.box.to_box(self._unit)[0][called]
+            self._numbers = list(self.log.plan(len(self._points)))
+            if not self._numbers:
+                self._complete()
+
+    def propose(self) -> tuple[int, np.ndarray] | None:
+        """Number and point [D] of the next candidate; None where all of this generation are out."""
+        if self._out == len(self._numbers):
+            return None
+        self._out += 1
+        return self._numbers[self._out - 1], self._points[self._out - 1].copy()
+
+    def give_back(self, count: int) -> None:
+        """Propose the last so many of this generation again."""
+        self._out -= count
+
+    def hear(self, number: int) -> None:
+        """Go on when the last answer of a generation has come."""
+        if self._numbers and all(n in self.log.entries for n in self._numbers):
+            self._complete()
+            self._next()
+
+    def _complete(self) -> None:
+        """Hand a complete generation to the engine."""
+        self.loop.complete(self._unit)
+        self.nit += 1
+        self.log.review()
+        self._save()
+
+    def _save(self) -> None:
+        """Hold on to what the search knows, after how many answers and generations."""
+        saved = remembered(self.loop) if can_be_saved(self.request) else None
+        self.saved = saved, len(self.log), self.nit
+
+
+def _copied(values: Any, name: str) -> np.ndarray:
+    """Numbers that are nobody else's."""
+    try:
+        return np.array(to_numpy(values), dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be numbers; got {values!r:.60}") from error
+
+
+def _rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
+    """Values [count, width]; one point may come without its leading axis, one constraint without its last."""
+    if values is None:
+        if width:
+            raise InvalidInput(f"{name} must be told: {width} values for each point")
+        return np.zeros((count, 0))
+    found = _copied(values, name)
+    if found.size != count * width or (found.ndim > 1 and found.shape[0] != count):
+        raise InvalidInput(f"{name} must have shape ({count}, {width}) for {count} points; got {found.shape}")
+    return found.reshape(count, width)

@@ -1,0 +1,181 @@
+"""Control beside the engine: observe -> policy -> controls.
+
+    engine.knowledge() --features--> s [B, F] --policy--> values by name --engine.steer()--> the next generation
+
+The engine knows nothing of its controller, and the rule nothing of the policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from meco.core.arrays import Array
+from meco.core.capabilities import (
+    Asynchronous,
+    Policed,
+    Replay,
+    SavedState,
+    Steering,
+    offered,
+)
+from meco.core.control import Control
+from meco.core.engine import Engine
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Population
+from meco.errors import InvalidInput
+from meco.policies.controls import CONTROLS, ControlSet
+from meco.policies.features import FEATURES, FeatureSet
+from meco.policies.policy import Policy
+
+OWN_STREAM = 0xC0  # sets a controller's random numbers apart from its run's
+
+
+class Controller:
+    """Looks at an engine through features, and hands it controls by name.
+
+    It remembers what the features need and which values stand. Without a policy the values
+    come from outside, as in an Episode.
+    """
+
+    remembers = ("last", "memory")
+
+    def __init__(self, engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None = None):
+        self.steering = check_fit(engine, features, controls, policy)
+        self.features, self.controls, self.policy = features, controls, policy
+        rng = engine.task.rng
+        runs = rng.xp.zeros(rng.runs, dtype=rng.xp.float64, device=rng.device)
+        self.last = controls.defaults(runs)  # values in force, [B] each
+        self.memory: Any = None
+
+    def observe(self) -> Array:
+        """Features of the present search: [B, F]."""
+        s, self.memory = self.features.observe(self.steering.knowledge(), self.last, self.memory)
+        return s
+
+    def steer(self, values: Mapping[str, Array]) -> None:
+        """Set controls [B] by name; the others stay."""
+        self.steering.steer(values)
+        self.last = {**self.last, **values}
+
+    def decide(self, u: Array) -> None:
+        """Set what the policy says of the present search; u [B, 2] is its chance."""
+        assert self.policy is not None
+        self.steer(self.policy.decide(self.observe(), u, self.controls))
+
+    def trace(self) -> dict[str, Array]:
+        """The values that the next generation is made under."""
+        return dict(zip(self.controls.traced, self.last.values()))
+
+
+class Controlled(Engine):
+    """An engine steered by a policy: a decision after every generation, or `decisions` of them over the budget.
+
+    features and controls are sets by name, the paper's unless given. chance gives the numbers
+    [B, 2] of a decision; unless given they come from streams of the controller's own, so that
+    a policy which draws changes no number of the search. min_interval is the least number of
+    candidates between decisions that are spread over the budget.
+    """
+
+    remembers = ("engine", "controller", "told", "next_decision", "draw")
+
+    def __init__(
+        self,
+        engine: Engine,
+        policy: Policy,
+        features: str = "population-10",
+        controls: str = "epsilon",
+        decisions: int | None = None,
+        chance: Callable[[], Array] | None = None,
+        min_interval: int = 1,
+    ) -> None:
+        self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
+        self.task = engine.task
+        self.interval = 0.0 if decisions is None else max(float(min_interval), self.task.budget / decisions)
+        self.draw = None if chance else self.task.rng.beside(OWN_STREAM)
+        self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)
+        self.told = 0  # candidates so far
+        self.next_decision = 0.0  # by candidates
+
+    def ask(self) -> Array:
+        """What the engine asks."""
+        return self.engine.ask()
+
+    def tell(self, x: Array, ev: Evaluation) -> None:
+        """Tell the engine, and decide if it is time."""
+        self.engine.tell(x, ev)
+        self.count(x.shape[1])
+
+    def count(self, points: int) -> None:
+        """Note that the engine was told so many candidates, and decide if it is time."""
+        self.told += points
+        if self.told >= self.next_decision:
+            self.next_decision = self.interval * (self.told // self.interval + 1) if self.interval else 0.0
+            self.controller.decide(self.chance())
+
+    def capabilities(self) -> tuple[Any, ...]:
+        """What the engine offers, with the policy's part in it."""
+        offers: dict[type, Any] = {type(each): each for each in self.engine.capabilities()}
+        offers[Steering] = replace(self.controller.steering, steer=self.controller.steer)
+        if self.controller.policy is not None:
+            offers[Policed] = Policed(self.controller.policy.metadata)
+        if SavedState in offers:
+            offers[SavedState] = SavedState(self)
+        if Replay in offers:
+            offers[Replay] = replace(offers[Replay], after=self.count)
+        if Asynchronous in offers:
+            start = offers[Asynchronous].start
+            offers[Asynchronous] = Asynchronous(lambda batch, tell, aside: start(batch, tell, self._count_only))
+        return tuple(offers.values())
+
+    def _count_only(self, points: int) -> None:
+        """Note points that the engine was not told of; they are no reason to decide."""
+        self.told += points
+
+    def trace(self) -> dict[str, Array]:
+        return {**self.controller.trace(), **self.engine.trace()}
+
+    @property
+    def population(self) -> Population | None:  # type: ignore[override]
+        return self.engine.population
+
+    @property
+    def generation(self) -> int:  # type: ignore[override]
+        return self.engine.generation
+
+
+def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None) -> Steering:
+    """How to steer this engine; a policy, features or controls that it cannot serve are refused in words."""
+    who, steering = type(engine).__name__, offered(engine, Steering)
+    if steering is None:
+        raise InvalidInput(f"{who} cannot be steered: it offers no controls")
+    missing = [name for name in features.needs if name not in steering.knows]
+    if missing:
+        raise InvalidInput(
+            f"the features {features.name!r} need {', '.join(features.needs)}; "
+            f"{who} knows {', '.join(steering.knows) or 'nothing'}"
+        )
+    known = {c.name: c for c in steering.controls}
+    if not all(_within(c, known.get(c.name)) for c in controls.controls):
+        raise InvalidInput(
+            f"the controls {controls.name!r} set {_said(controls.controls)}; {who} offers {_said(known.values())}"
+        )
+    if policy is not None:
+        for kind, wanted, given in (
+            ("features", policy.features, features.name),
+            ("controls", policy.controls, controls.name),
+        ):
+            if wanted is not None and wanted != given:
+                raise InvalidInput(f"this policy was made for the {kind} {wanted!r}; the search has {given!r}")
+        policy.check(controls)
+    return steering
+
+
+def _within(control: Control, offered: Control | None) -> bool:
+    return offered is not None and offered.low <= control.low and control.high <= offered.high
+
+
+def _said(controls: Any) -> str:
+    return ", ".join(f"{c.name} in [{c.low:g}, {c.high:g}]" for c in controls) or "none"

@@ -1,0 +1,96 @@
+"""What a policy decides, as data: named sets of controls, and the combinations that it chooses among."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from meco.core.arrays import Array, Constants, namespace
+from meco.core.control import Control
+from meco.core.registry import Registry
+from meco.policies.paper.steered_rule import DECODERS, Decoder
+
+
+@dataclass(frozen=True)
+class ControlSet:
+    """Controls that are decided together. Policy files name the set; an engine must offer each of its controls.
+
+    A policy that values alternatives chooses a row of the grid; one with an output for each
+    control sets it anywhere between low and high.
+    """
+
+    name: str
+    controls: tuple[Control, ...]
+    grid: tuple[tuple[float, ...], ...]  # combinations, a value for each control
+    traced: tuple[str, ...] = ()  # what the trace calls the values; the controls' names unless given
+    _levels: Constants = field(init=False, repr=False, compare=False)  # of each control, row by row of the grid
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_levels", Constants(**dict(zip(self.names, np.array(self.grid).T))))
+        object.__setattr__(self, "traced", self.traced or self.names)
+
+    @classmethod
+    def product(cls, name: str, controls: Iterable[Control], **levels: Iterable[float]) -> ControlSet:
+        """With every combination of the levels given for each control."""
+        each = tuple(controls)
+        mesh = np.meshgrid(*(list(levels[c.name]) for c in each), indexing="ij")
+        return cls(name, each, tuple(zip(*(m.ravel().tolist() for m in mesh))))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The controls' names."""
+        return tuple(c.name for c in self.controls)
+
+    def chosen(self, index: Array) -> dict[str, Array]:
+        """The combination behind each index [B]: a value [B] for each control."""
+        return {name: levels[index] for name, levels in self._levels.on(index).items()}
+
+    def constant(self, value: float, like: Array) -> Array:
+        """One value for every run of like [B, ...]."""
+        return namespace(like).full((like.shape[0],), float(value), dtype=like.dtype, device=like.device)
+
+    def defaults(self, like: Array) -> dict[str, Array]:
+        """What holds before the first decision, for the runs of like [B, ...]."""
+        return {c.name: self.constant(c.default, like) for c in self.controls}
+
+
+def relaxation(name: str, decoder: Decoder) -> ControlSet:
+    """The paper's one control: how an action of eleven sets the allowance."""
+    grid = tuple((float(a),) for a in decoder.grid)
+    return ControlSet(name, (decoder.control,), grid, traced=("action",))
+
+
+# the decoder behind each set of the paper's
+DECODED = {"epsilon": "geometric", "epsilon-aa": "aa", "epsilon-ca": "ca"}
+
+# how much of the violation a model step may leave, and the strategy's share of the points
+THETA_AND_SHARE = ControlSet.product(
+    "theta-and-share",
+    (Control("theta", 0.0, 1.0, 0.5), Control("share", 0.0, 1.0, 0.0)),
+    theta=(0.0, 0.25, 0.5, 0.75, 0.9),
+    share=(0.05, 0.3, 0.6, 0.95),
+)
+
+# the same with the models alone among the alternatives
+THETA_BY_SHARE = ControlSet.product(
+    "theta-by-share",
+    THETA_AND_SHARE.controls,
+    theta=(0.0, 0.25, 0.5, 0.75, 0.9),
+    share=(0.0, 0.2, 0.5, 0.8, 0.95),
+)
+
+CONTROLS: Registry[ControlSet] = Registry(
+    "control set",
+    {
+        **{name: relaxation(name, DECODERS[decoder]) for name, decoder in DECODED.items()},
+        THETA_AND_SHARE.name: THETA_AND_SHARE,
+        THETA_BY_SHARE.name: THETA_BY_SHARE,
+    },
+)
+
+
+def set_of(decoder: str) -> str:
+    """The control set that goes with a decoder."""
+    return next(name for name, known in DECODED.items() if known == DECODERS.resolve(decoder))

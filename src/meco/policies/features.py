@@ -1,0 +1,93 @@
+"""What a policy sees, as data: named sets of features with a version, computed from what an engine knows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, namespace
+from meco.core.registry import Registry
+from meco.core.rule import Population
+from meco.policies.paper.state import CLIP, PopulationSummary, Reference, counted, features, reference, summary
+from meco.tr.features import SEARCH_FEATURES, SEARCH_NEEDS, Remembered, search_state
+
+
+class FeatureSet(ABC):
+    """Numbers that describe a search to a policy. A value: what it remembers of its runs goes in and comes out.
+
+    Policy files name the set and its version, which rises whenever a feature changes its
+    meaning: older policies are then refused.
+    """
+
+    name: str
+    version: int
+    names: tuple[str, ...]  # of the features, in order
+    needs: tuple[str, ...]  # of an engine's knowledge()
+    bound: float = CLIP  # every feature lies in [-bound, bound]
+
+    @abstractmethod
+    def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Any]:
+        """Features [B, F] and what to remember.
+
+        known is the engine's knowledge, last the controls in force [B]; memory is what the
+        observation before this one remembered, None at first.
+        """
+
+
+class Seen(NamedTuple):
+    """What the paper's features remember of a run."""
+
+    first: Reference
+    now: PopulationSummary
+    complete: bool  # whether every run has had a candidate that did not fail
+
+
+class PopulationTen(FeatureSet):
+    """The paper's ten features of a population (eqs. 4 and 5)."""
+
+    name, version = "population-10", 1
+    names = (
+        "decision spread", "objective spread", "decision centre", "objective centre", "objective progress",
+        "budget spent", "violation progress", "feasible share", "last action", "agreement of objective and violation",
+    )  # fmt: skip
+    needs = ("population", "progress", "eps", "delta")
+
+    def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Seen]:
+        pop, ok = known["population"], counted(known["population"].ev)
+        seen = self._first(pop, known["delta"]) if memory is None else self._later(pop, ok, known, memory)
+        (action,) = last.values()  # the paper has one control
+        return features(pop, seen.now, seen.first, known["progress"], action, ok), seen
+
+    def _first(self, pop: Population, delta: float) -> Seen:
+        first = reference(pop.ev, delta)
+        return Seen(first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _complete(first))
+
+    def _later(self, pop: Population, ok: Array | None, known: Mapping[str, Any], memory: Seen) -> Seen:
+        first, complete = memory.first, memory.complete
+        if not complete:  # a run whose candidates had all failed is measured against its first success
+            first = first.or_where_void(reference(pop.ev, known["delta"]))
+            complete = _complete(first)
+        now = summary(pop.ev, known["eps"], ok)
+        return Seen(first, now if ok is None else now.or_where_void(memory.now), complete)
+
+
+def _complete(first: Reference) -> bool:
+    xp = namespace(first.f_best)
+    return not bool(xp.any(xp.isnan(first.f_best)))
+
+
+class ModelSearch(FeatureSet):
+    """How a search by models and a strategy beside them is doing (search_state.py)."""
+
+    name, version, bound = "model-search", 1, 1.0
+    names, needs = SEARCH_FEATURES, SEARCH_NEEDS
+
+    @np.errstate(all="ignore")  # values beyond any range are bounded
+    def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Remembered]:
+        return search_state(known, memory)
+
+
+FEATURES: Registry[FeatureSet] = Registry("feature set", {each.name: each for each in (PopulationTen(), ModelSearch())})

@@ -1,0 +1,225 @@
+"""The state of the paper's MDP: ten numbers that summarise a population (paper eqs. 4 and 5).
+
+Every function is pure and works on B runs at once. Failed candidates enter no feature.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import (
+    Array,
+    at_least,
+    blank,
+    bounded,
+    columns,
+    fused,
+    masked_max,
+    masked_mean,
+    masked_min,
+    namespace,
+    possibly,
+    reshaped,
+    rows,
+    total,
+)
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key, Population, Progress, best
+from meco.rules.epsilon import relaxed_violation
+
+CLIP = 10.0  # every feature ends in [-CLIP, CLIP]
+SMALLEST = 1e-8  # least size of a denominator
+LEAST = 5  # how many of the smallest violations nu-bar averages
+
+
+class PopulationSummary(NamedTuple):
+    """How good a population is: f of its best member under the order in force, and nu-bar; [B] each."""
+
+    f_best: Array
+    nu_bar: Array
+
+    def or_where_void(self, old: PopulationSummary) -> PopulationSummary:
+        """This summary, or the old one where a whole population failed and says nothing."""
+        xp = namespace(self.f_best)
+        return PopulationSummary(*(xp.where(xp.isnan(new), before, new) for new, before in zip(self, old)))
+
+
+class Denominators(NamedTuple):
+    """What features and rewards are divided by, kept away from zero; [B] each."""
+
+    f_range: Array  # f_worst(0) - f_best(0)
+    f_best: Array  # f_best(0)
+    nu_bar: Array  # nu-bar(0)
+
+
+class Reference(NamedTuple):
+    """The first population, against which later ones are measured: [B] each; nan where every candidate failed."""
+
+    f_best: Array
+    f_worst: Array  # the largest f
+    f_min: Array  # the least f, whatever its violation
+    nu_bar: Array
+    per: Denominators
+
+    @classmethod
+    def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array) -> Reference:
+        """With the denominators that follow."""
+        per = Denominators(guarded(f_worst - f_best), guarded(f_best), guarded(nu_bar))
+        return cls(f_best, f_worst, f_min, nu_bar, per)
+
+    def or_where_void(self, found: Reference) -> Reference:
+        """This reference, or the one found where there was none."""
+        xp = namespace(self.f_best)
+        void = xp.isnan(self.f_best)
+        return Reference.of(*(xp.where(void, new, old) for new, old in zip(found[:4], self[:4])))
+
+
+def guarded(d: Array) -> Array:
+    """A denominator kept away from zero: sign(d) max(|d|, 1e-8), with sign(0) = +1."""
+    xp = namespace(d)
+    return xp.where(d < 0.0, xp.clip(d, max=-SMALLEST), xp.clip(d, min=SMALLEST))
+
+
+def counted(ev: Evaluation) -> Array | None:
+    """Which candidates count, [B, N]; None stands for all of them, where that is known without asking a device."""
+    return None if ev.intact or not possibly(ev.failed) else ~ev.failed
+
+
+def average(values: Array, ok: Array | None) -> Array:
+    """Mean of the entries that count along the last axis; the same bits whether ok is None or true throughout."""
+    if ok is None:
+        return total(values) / values.shape[-1]
+    return masked_mean(values, ok)
+
+
+def count(flags: Array) -> Array:
+    """How many flags are set in each run: [B, ...] -> [B]."""
+    if isinstance(flags, np.ndarray):
+        return np.array([np.count_nonzero(run) for run in flags], dtype=np.float64)
+    xp = namespace(flags)
+    return xp.sum(xp.astype(xp.reshape(flags, (flags.shape[0], -1)), xp.float64), axis=-1)
+
+
+def centre_and_spread(values: Array, ok: Array | None) -> tuple[Array, Array]:
+    """Mean and population standard deviation (ddof 0) of the entries that count: [B, n] -> [B] each."""
+    xp, n, mean = namespace(values), values.shape[-1], average(values, ok)
+    apart = values - mean[:, None]
+    if ok is not None:
+        apart, n = xp.where(ok, apart, 0.0), xp.clip(count(ok), min=1.0)
+    return mean, xp.sqrt(xp.vecdot(apart, apart) / n)
+
+
+@fused
+def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
+    """f_best: objective of the best candidate when eps [B, C] is allowed; nan if all failed. [B]."""
+    key = Key(relaxed_violation(c, eps), f)
+    if ok is not None:
+        key = key.last_where(~ok)
+    return rows(f, best(key)[:, None])[:, 0]
+
+
+def least_violation(nu: Array, ok: Array | None) -> Array:
+    """nu-bar: mean of the five least violations (paper, after eq. 8); nan if all failed. [B]."""
+    xp = namespace(nu)
+    if ok is None:
+        return average(xp.sort(nu, axis=-1)[:, :LEAST], None)
+    least = xp.sort(xp.where(ok, nu, xp.inf), axis=-1)[:, :LEAST]
+    there = least < xp.inf
+    return xp.where(there[:, 0], average(least, there), xp.nan)
+
+
+@np.errstate(all="ignore")
+def summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
+    """f_best when eps [B, C] is allowed, and nu-bar."""
+    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
+
+
+@np.errstate(all="ignore")
+def reference(ev: Evaluation, delta: float) -> Reference:
+    """What the first population fixes for the whole run; f_best with delta allowed everywhere."""
+    xp = namespace(ev.f)
+    ok = ~ev.failed
+    first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), counted(ev))
+    nothing = xp.isnan(first.f_best)
+    f_worst = xp.where(nothing, xp.nan, masked_max(ev.f, ok))
+    f_min = xp.where(nothing, xp.nan, masked_min(ev.f, ok))
+    return Reference.of(first.f_best, f_worst, f_min, first.nu_bar)
+
+
+@fused
+def decision_centre_and_spread(x: Array, ok: Array | None) -> tuple[Array, Array]:
+    """s3 and s1: mean and std of (x_i - x^L) / (x^U - x^L) over all N D entries; x [B, N, D] is in the unit cube."""
+    entries = reshaped(x, (x.shape[0], -1))
+    if ok is not None:
+        ok = reshaped(namespace(x).broadcast_to(ok[..., None], x.shape), entries.shape)
+    return centre_and_spread(entries, ok)
+
+
+@fused
+def objective_centre_and_spread(
+    f: Array, now: PopulationSummary, first: Reference, ok: Array | None
+) -> tuple[Array, Array]:
+    """s4 and s2: mean and std of (f(x_i) - f_best(t)) / (f_worst(0) - f_best(0))."""
+    return centre_and_spread((f - now.f_best[:, None]) / first.per.f_range[:, None], ok)
+
+
+def objective_progress(now: PopulationSummary, first: Reference) -> Array:
+    """s5 = f_best(t) / f_best(0)."""
+    return now.f_best / first.per.f_best
+
+
+def spent_share(progress: Progress, like: Array) -> Array:
+    """s6 = FEs / FEs_max, the first population included; the same for all runs in lockstep."""
+    return blank(like) + progress.evaluations / progress.budget
+
+
+def violation_progress(now: PopulationSummary, first: Reference) -> Array:
+    """s7 = nu-bar(t) / nu-bar(0)."""
+    return now.nu_bar / first.per.nu_bar
+
+
+def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
+    """s8 = N_feas / N_pop; a failed candidate is not feasible."""
+    if ok is None:
+        return ev.feasible_share
+    return count(ev.feasible) / at_least(count(ok), 1.0)
+
+
+@fused
+def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
+    """s10 = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
+
+    Counting the ordered pairs where both are larger counts each such pair once. A failed
+    candidate is nan, and nan is larger than nothing.
+    """
+    size = f.shape[-1]
+    pairs = count((f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :]))
+    if ok is None:
+        return pairs * (2.0 / max(size * (size - 1), 1))
+    n = count(ok)
+    return pairs * (2.0 / at_least(n * (n - 1.0), 1.0))
+
+
+def clipped(s: Array) -> Array:
+    """Extreme values cut to [-CLIP, CLIP]; what is undefined (a population that failed as a whole) is 0."""
+    xp = namespace(s)
+    return bounded(xp.where(xp.isnan(s), 0.0, s), -CLIP, CLIP)
+
+
+@np.errstate(all="ignore")  # values beyond any range are clipped
+def features(
+    pop: Population, now: PopulationSummary, first: Reference, progress: Progress, action: Array, ok: Array | None
+) -> Array:
+    """The state vector s [B, 10]; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
+    ev = pop.ev
+    s3, s1 = decision_centre_and_spread(pop.x, ok)
+    s4, s2 = objective_centre_and_spread(ev.f, now, first, ok)
+    s5 = objective_progress(now, first)
+    s6 = spent_share(progress, action)
+    s7 = violation_progress(now, first)
+    s8 = feasible_share(ev, ok)
+    s9 = action
+    s10 = agreement(ev.f, ev.nu, ok)
+    return clipped(columns([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], s9))

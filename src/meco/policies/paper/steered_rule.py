@@ -1,0 +1,166 @@
+"""The relaxed order whose allowance is set from outside, and three ways in which one number sets it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, namespace
+from meco.core.control import Control, refuse_unknown
+from meco.core.evaluation import Evaluation
+from meco.core.registry import Registry
+from meco.core.rule import Key, Population, Progress, Rule
+from meco.rules.epsilon import DELTA, decode, initial_scale, relaxed_violation
+
+ACTIONS = 11  # values that the paper's policy chooses among
+GRID = np.arange(ACTIONS) / 10  # {0, 0.1, ..., 1}
+GRID.flags.writeable = False
+
+
+@dataclass(frozen=True)
+class Decoder(ABC):
+    """How the value of a control sets the allowance eps [B, C]. A value, shared by all runs."""
+
+    delta: float = DELTA  # the strictest allowance
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name under which policy files refer to it."""
+
+    @property
+    @abstractmethod
+    def grid(self) -> np.ndarray:
+        """The eleven values that the paper's policies choose among, index k first to last: [11]."""
+
+    @property
+    @abstractmethod
+    def control(self) -> Control:
+        """The number that is decoded."""
+
+    @abstractmethod
+    def first(self, base: Array) -> Array:
+        """The allowance before any action, for the initial scale base [B, C]."""
+
+    @abstractmethod
+    def next(self, eps: Array, action: Array, base: Array) -> Array:
+        """The allowance after an action: eps, base [B, C], action value [B] -> [B, C]."""
+
+    def with_delta(self, delta: float) -> Decoder:
+        """The same decoding with another strictest allowance."""
+        return replace(self, delta=float(delta))
+
+
+@dataclass(frozen=True)
+class GeometricDecoder(Decoder):
+    """eps_t = base^a delta^(1 - a) (paper eq. 6): forgets the allowance of before."""
+
+    name = "geometric"
+    grid = GRID
+    control = Control("epsilon", 0.0, 1.0, 0.0, "relaxation: 0 is the strictest, 1 the violation at first")
+
+    def first(self, base: Array) -> Array:
+        return namespace(base).full_like(base, self.delta)
+
+    def next(self, eps: Array, action: Array, base: Array) -> Array:
+        return decode(action, base, self.delta)
+
+
+@dataclass(frozen=True)
+class LinearDecoder(Decoder):
+    """eps_t = eps_{t-1} (1 - a), a in [-reach, reach] (paper eq. 10), kept within [delta, base].
+
+    With a in [0, 1] the allowance could only shrink, so the grid is symmetric around 0.
+    """
+
+    reach: float = 1.0
+    label: str = "aa"
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    @property
+    def grid(self) -> np.ndarray:
+        return self.reach * ((np.arange(ACTIONS) - 5) / 5)
+
+    @property
+    def control(self) -> Control:
+        return Control("epsilon-cut", -self.reach, self.reach, 0.0, "share by which the relaxation shrinks")
+
+    def first(self, base: Array) -> Array:
+        return base
+
+    def next(self, eps: Array, action: Array, base: Array) -> Array:
+        xp = namespace(eps)
+        return xp.minimum(xp.clip(eps * (1.0 - action[:, None]), min=self.delta), base)
+
+
+DECODERS: Registry[Decoder] = Registry(
+    "decoder",
+    {
+        "geometric": GeometricDecoder(),
+        "aa": LinearDecoder(reach=1.0, label="aa"),  # the aggressive ablation
+        "ca": LinearDecoder(reach=0.1, label="ca"),  # the conservative one
+    },
+)
+
+
+class Allowance(NamedTuple):
+    """What the rule keeps of its runs."""
+
+    eps: Array  # [B, C] under which candidates are compared
+    base: Array  # [B, C] violation of each constraint at first, at least delta
+    void: Array  # [B] runs in which every candidate has failed so far
+    complete: bool  # whether there are none of these
+
+
+@dataclass(frozen=True)
+class SteeredEpsilon(Rule):
+    """Within the allowance by objective, beyond it by what exceeds it (paper eq. 2 and the text after it).
+
+    The allowance stays until the control sets it anew.
+    """
+
+    decoder: Decoder = field(default_factory=GeometricDecoder)
+    knows = ("eps", "delta")
+
+    @property
+    def controls(self) -> tuple[Control, ...]:  # type: ignore[override]
+        return (self.decoder.control,)
+
+    def start(self, pop: Population, progress: Progress, u: Array) -> Allowance:
+        base = initial_scale(pop.ev, self.decoder.delta)
+        void = namespace(base).all(pop.ev.failed, axis=-1)
+        return Allowance(self.decoder.first(base), base, void, pop.ev.intact or not bool(namespace(base).any(void)))
+
+    def adapt(self, state: Allowance, pop: Population, progress: Progress, u: Array) -> Allowance:
+        """A run whose candidates had all failed is measured against its first population that did not."""
+        if state.complete:
+            return state
+        xp, late = namespace(state.base), state.void[:, None]
+        base = xp.where(late, initial_scale(pop.ev, self.decoder.delta), state.base)
+        void = state.void & xp.all(pop.ev.failed, axis=-1)
+        return Allowance(xp.where(late, self.decoder.first(base), state.eps), base, void, not bool(xp.any(void)))
+
+    def steered(self, state: Allowance, values: Mapping[str, Array]) -> Allowance:
+        """The allowance that a value [B] of the control asks for."""
+        refuse_unknown(self, self.controls, values)
+        eps, base, void, complete = state
+        for action in values.values():
+            eps = self.decoder.next(eps, action, base)
+        return Allowance(eps, base, void, complete)
+
+    def values(self, ev: Evaluation, state: Allowance) -> Key:
+        return Key(relaxed_violation(ev.c, state.eps), ev.f)
+
+    def known(self, state: Allowance) -> dict[str, Array | float]:
+        return {"eps": state.eps, "delta": self.decoder.delta}
+
+    def trace(self, state: Allowance) -> dict[str, Array]:
+        """The allowance that the next generation is compared under."""
+        return {"eps": state.eps}

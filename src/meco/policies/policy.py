@@ -1,0 +1,251 @@
+"""Policies: what to do in a state. Small values that turn features into controls.
+
+Most choose a row of the control set's grid and say which in act(); one that sets its controls outright
+overrides decide() instead. Nothing else is needed for a policy of a new kind; KINDS lists those that have files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from meco.core.arrays import Array, Constants, bounded, namespace, to_numpy
+from meco.core.registry import Registry
+from meco.errors import InvalidInput, UnknownName
+from meco.policies.controls import CONTROLS, ControlSet, set_of
+from meco.policies.features import FEATURES
+from meco.policies.network import PAPER, NetworkShape, Weights, q_values, stack
+
+__all__ = [
+    "KINDS",
+    "Choosing",
+    "ConstantControls",
+    "ConstantPolicy",
+    "Correcting",
+    "EpsilonGreedy",
+    "Greedy",
+    "Masked",
+    "Policy",
+    "RandomPolicy",
+    "Weights",
+    "q_values",
+    "side_by_side",
+]
+
+CONSTRAINT_FEATURES = (7, 8, 9, 10)  # s7..s10, which the state ablation hides
+
+
+class Policy:
+    """Decides for every run: features s [B, F] and chance u [B, 2] in, a value [B] for each control out."""
+
+    metadata: Mapping[str, Any] = {}  # what is known of its training
+
+    @property
+    def features(self) -> str | None:
+        """The feature set it was made for; None: any."""
+        return self.metadata.get("features")
+
+    @property
+    def controls(self) -> str | None:
+        """The control set it was made for; None: any."""
+        decoder = self.metadata.get("decoder")  # the paper's policies may name it instead
+        return self.metadata.get("controls", None if decoder is None else set_of(decoder))
+
+    def check(self, controls: ControlSet) -> None:
+        """Refuse controls that this policy cannot set."""
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        """A value [B] for each control by name."""
+        return controls.chosen(self.act(s, u))
+
+    def act(self, s: Array, u: Array) -> Array:
+        """Which combination of the controls' grid each run takes: [B] integers."""
+        raise InvalidInput(f"{type(self).__name__} sets its controls outright: ask decide(), not act()")
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPolicy(Policy):
+    """A policy with a network. Stacked weights [B, ...] give each run its own."""
+
+    weights: Weights
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _placed: Constants = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        numbers = {k: to_numpy(v) for k, v in self.weights._asdict().items()}
+        object.__setattr__(self, "_placed", Constants(Weights, **numbers))
+
+    def outputs(self, s: Array, output: str = "linear") -> Array:
+        """What the network says: [B, A]."""
+        return q_values(self._placed.on(s), s, output)
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        """Outputs of a network for these controls."""
+        return len(controls.grid)
+
+
+class Greedy(NetworkPolicy):
+    """The action of largest value."""
+
+    def act(self, s: Array, u: Array) -> Array:
+        values = self.outputs(s)  # a sigmoid would not change the order
+        return values.argmax(axis=-1) if isinstance(values, np.ndarray) else namespace(s).argmax(values, axis=-1)
+
+
+class Correcting(NetworkPolicy):
+    """One output for each control: what to add to the value that the engine's own rule would set.
+
+    The last features are those values, in the order of the controls; an output of 0 leaves them.
+    """
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        return len(controls.controls)
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        each = controls.controls
+        change, own = namespace(s).tanh(self.outputs(s)), s[:, -len(each) :]
+        return {c.name: bounded(own[:, k] + (c.high - c.low) * change[:, k], c.low, c.high) for k, c in enumerate(each)}
+
+
+class Choosing(NetworkPolicy):
+    """The combination of controls of largest value, or what the engine's own rule would set, the last output.
+
+    The last features are what the rule would set, in the order of the controls.
+    """
+
+    @staticmethod
+    def width(controls: ControlSet) -> int:
+        return len(controls.grid) + 1
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        xp, values, size = namespace(s), self.outputs(s), len(controls.grid)
+        own = s[:, -len(controls.controls) :]
+        better = xp.max(values[:, :size], axis=-1) > values[:, size]
+        chosen = controls.chosen(xp.argmax(values[:, :size], axis=-1))
+        return {name: xp.where(better, chosen[name], own[:, k]) for k, name in enumerate(controls.names)}
+
+
+@dataclass(frozen=True, eq=False)
+class EpsilonGreedy(Policy):
+    """Greedy, but with probability rate an action at random."""
+
+    weights: Weights
+    rate: float = 0.1
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    _greedy: Greedy = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_greedy", Greedy(self.weights))
+
+    def act(self, s: Array, u: Array) -> Array:
+        return explore(self._greedy.act(s, u), u, self.rate, self.weights.b2.shape[-1])
+
+
+@dataclass(frozen=True)
+class RandomPolicy(Policy):
+    """Every combination of controls equally often."""
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        return controls.chosen(any_index(u[:, 1], len(controls.grid)))
+
+    def act(self, s: Array, u: Array) -> Array:
+        return any_index(u[:, 1], PAPER.outputs)
+
+
+@dataclass(frozen=True)
+class ConstantPolicy(Policy):
+    """Always the same action, by its index."""
+
+    index: int
+
+    def __post_init__(self) -> None:
+        if self.index not in range(PAPER.outputs):
+            raise InvalidInput(f"an action index is a whole number from 0 to {PAPER.outputs - 1}; got {self.index!r}")
+
+    def act(self, s: Array, u: Array) -> Array:
+        xp = namespace(s)
+        return xp.full((s.shape[0],), self.index, dtype=xp.int64, device=s.device)
+
+
+@dataclass(frozen=True)
+class ConstantControls(Policy):
+    """The same value for a control in every state: {"theta": 0.5, "share": 0}; what is not named keeps its default."""
+
+    values: Mapping[str, float]
+
+    def check(self, controls: ControlSet) -> None:
+        known = {c.name: c for c in controls.controls}
+        for name, value in self.values.items():
+            if name not in known:
+                raise UnknownName("control", name, known)
+            low, high = known[name].low, known[name].high
+            if not low <= value <= high:
+                raise InvalidInput(f"{name} must lie in [{low:g}, {high:g}]; got {value!r}")
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        return {name: controls.constant(value, s) for name, value in self.values.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Masked(Policy):
+    """A policy that sees some features as 0: s7..s10 in the paper's state ablation."""
+
+    policy: Policy
+    hidden: tuple[int, ...] = CONSTRAINT_FEATURES  # numbered as in the paper, from 1
+    _seen: Constants = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        count = len(FEATURES[self.policy.features or "population-10"].names)
+        wrong = [i for i in self.hidden if i not in range(1, count + 1)]
+        if wrong:
+            raise InvalidInput(f"features are numbered from 1 to {count}; got {wrong[0]!r}")
+        seen = [0.0 if i in self.hidden else 1.0 for i in range(1, count + 1)]
+        object.__setattr__(self, "_seen", Constants(seen=np.array(seen)))
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:  # type: ignore[override]
+        return self.policy.metadata
+
+    def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        return self.policy.decide(s * self._seen.on(s)["seen"], u, controls)
+
+    def act(self, s: Array, u: Array) -> Array:
+        return self.policy.act(s * self._seen.on(s)["seen"], u)
+
+
+KINDS: Registry[type[NetworkPolicy]] = Registry(
+    "kind of policy", {"greedy": Greedy, "correcting": Correcting, "choosing": Choosing}
+)
+
+
+def network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
+    """The shape that a policy's features, controls and kind ask for."""
+    features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
+    return NetworkShape(len(features.names), hidden, KINDS[metadata["kind"]].width(controls))
+
+
+def any_index(u: Array, count: int) -> Array:
+    """An index below count from a uniform number: [B]."""
+    xp = namespace(u)
+    return xp.astype(u * count, xp.int64)
+
+
+def explore(index: Array, u: Array, rate: Array | float, count: int) -> Array:
+    """The chosen index, or with probability rate (one, or [B]) any below count; u [B, 2]."""
+    return namespace(u).where(u[:, 0] < rate, any_index(u[:, 1], count), index)
+
+
+def side_by_side(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
+    """One network per run as a single policy; they must be of one kind and decode their actions alike."""
+    each = list(policies)
+    kinds = {(p.features, p.controls, p.metadata.get("delta")) for p in each}
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"policies side by side must share features, controls and delta; got {sorted(map(str, kinds))}"
+        )
+    return type(each[0])(stack(p.weights for p in each), each[0].metadata)

@@ -1,0 +1,154 @@
+"""One policy in one file: its network, the features and controls it names, the record of its training."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import meco
+from meco.core.arrays import to_numpy
+from meco.errors import DamagedFile, InvalidInput
+from meco.files.atomic import write_bytes
+from meco.files.safetensors import read_tensors, write_tensors
+from meco.policies.controls import CONTROLS, DECODED, set_of
+from meco.policies.features import FEATURES
+from meco.policies.network import OUTPUTS, PAPER, NetworkShape, Weights
+from meco.policies.paper.steered_rule import DECODERS
+from meco.policies.policy import KINDS, NetworkPolicy, network_shape
+
+SUFFIX = ".safetensors"
+SEAL = "record_digest"
+DEFAULTS = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
+
+
+def read_policy(path: Path) -> NetworkPolicy:
+    """The policy in a file, with its metadata.
+
+    Raises DamagedFile for a file that is not whole, or was made for other features or controls.
+    """
+    facts = path.stat()
+    found = _checked(path, facts.st_size, facts.st_mtime_ns)
+    return replace(found, metadata=dict(found.metadata))
+
+
+@lru_cache(maxsize=16)
+def _checked(path: Path, size: int, changed: int) -> NetworkPolicy:
+    """What read_policy gives, read and checked once while the file stays as it is."""
+    tensors, texts = read_tensors(path)
+    metadata = check_metadata(texts, str(path))
+    weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
+    if metadata["digest"] != digest(weights):
+        raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
+    if metadata.pop(SEAL, None) != seal(json.loads(texts["policy"])):
+        raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
+    return KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
+
+
+def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
+    """Write one network and what is known of its training; the file appears whole or not at all.
+
+    metadata: features, controls (or the decoder of the paper's control) and kind, the paper's
+    unless given, and the record of the training: suite, dim, seed, commit, command, log_digest.
+    Anything else that JSON can hold is kept.
+    """
+    numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
+    told = {key: value for key, value in (metadata or {}).items() if key != SEAL}
+    record = {**DEFAULTS, **told, "digest": digest(numbers)}
+    record.setdefault("controls", set_of(record.get("decoder", "geometric")))
+    features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
+    record |= {
+        "feature_version": features.version,
+        "clip": features.bound,
+        "grid": [list(row) for row in controls.grid],
+    }
+    if controls.name in DECODED:
+        decoder = DECODED[controls.name]
+        record = {"delta": DECODERS[decoder].delta, **record, "decoder": decoder}
+    record["library_version"] = meco.__version__
+    record.pop("name", None)  # the file's name is its name
+    record[SEAL] = seal(record)
+    try:
+        texts = {"format": "meco-policy", "policy": json.dumps(record, allow_nan=False)}
+        checked = check_metadata(texts, "the record")
+        check_weights(numbers._asdict(), "the network", network_shape(checked, hidden_units(numbers._asdict())))
+    except (TypeError, ValueError) as error:  # DamagedFile is a ValueError
+        raise InvalidInput(f"cannot save {os.fspath(path)}: {error}") from error
+    target = Path(path)
+    write_bytes(target, write_tensors(numbers._asdict(), texts))
+
+
+def seal(record: Mapping[str, Any]) -> str:
+    """A hash of what a record says: the weights have their digest, and this notices a change of anything else."""
+    told = {key: value for key, value in record.items() if key not in (SEAL, "digest")}
+    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def digest(weights: Weights) -> str:
+    """sha256 of the numbers of a network."""
+    return hashlib.sha256(b"".join(np.ascontiguousarray(w, "<f8").tobytes() for w in weights)).hexdigest()
+
+
+def hidden_units(tensors: Mapping[str, np.ndarray]) -> int:
+    """Units of the hidden layer, the paper's where the file does not say."""
+    return len(tensors["b1"]) if "b1" in tensors and tensors["b1"].ndim == 1 else PAPER.hidden
+
+
+def check_weights(tensors: Mapping[str, np.ndarray], source: str, shape: NetworkShape = PAPER) -> Weights:
+    """The tensors as one network, if names and shapes are right and every number is finite."""
+    if set(tensors) != set(Weights._fields):
+        wanted, got = ", ".join(Weights._fields), ", ".join(sorted(tensors))
+        raise DamagedFile(f"{source} must hold the tensors {wanted}; got {got or 'none'}")
+    for name, sizes in shape.layers._asdict().items():
+        if tensors[name].shape != sizes:
+            raise DamagedFile(f"{source}: {name} must have shape {sizes}; got {tensors[name].shape}")
+        if not np.isfinite(tensors[name]).all():
+            raise DamagedFile(f"{source}: {name} holds values that are not finite")
+    return Weights(**tensors)
+
+
+def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
+    """What the file says of itself, if this version of the library can act on it."""
+    try:
+        record = json.loads(texts["policy"])
+    except (KeyError, ValueError, RecursionError) as error:
+        raise DamagedFile(f"{source} is not a policy of this library: it has no readable record") from error
+    if not isinstance(record, dict):
+        raise DamagedFile(f"{source} is damaged: its record is no JSON object")
+
+    def expect(name: str, right: bool, wanted: str) -> None:
+        if not right:
+            raise DamagedFile(f"{source}: {name} must be {wanted}; got {record.get(name)!r}")
+
+    def one_of(name: str, known: Any) -> None:
+        expect(name, isinstance(record.get(name), str) and record[name] in known, f"one of {', '.join(known)}")
+
+    one_of("features", FEATURES)
+    one_of("controls", CONTROLS)
+    one_of("kind", KINDS)
+    one_of("q_output", OUTPUTS)
+    _check_sets(record, source, expect)
+    expect("digest", isinstance(record.get("digest"), str), "a text")
+    return record
+
+
+def _check_sets(record: dict[str, Any], source: str, expect: Any) -> None:
+    """Features and controls must mean here what they meant when the policy was made."""
+    features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
+    version, delta = record.get("feature_version"), record.get("delta")
+    if version != features.version:
+        raise DamagedFile(
+            f"{source} was made for {features.name!r} features of version {version!r}; "
+            f"this library computes version {features.version}"
+        )
+    expect("clip", record.get("clip") == features.bound, f"{features.bound}")
+    expect("grid", record.get("grid") == list(map(list, controls.grid)), f"the grid of {controls.name!r}")
+    if controls.name in DECODED:
+        expect("delta", isinstance(delta, (int, float)) and 0.0 < delta < float("inf"), "a positive number")

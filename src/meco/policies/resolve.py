@@ -1,0 +1,66 @@
+"""The one place where a policy is found: by name, by file, as an object, as constants, or one for each run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput
+from meco.policies.network import PAPER, NetworkShape, draw_weights, stack
+from meco.policies.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, side_by_side
+from meco.policies.store import load_policy
+
+UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
+
+PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
+
+
+def find_policy(
+    given: PolicyLike | Iterable[PolicyLike],
+    seeds: Sequence[int],
+    shape: NetworkShape = PAPER,
+    kind: type[NetworkPolicy] = Greedy,
+) -> Policy:
+    """The policy of the runs with these seeds.
+
+    given is a name of policy_names(), a file, "untrained", "random", constants such as
+    {"theta": 0.5, "share": 0}, a policy object, or one network for each run. shape and
+    kind are those of a network without training.
+    """
+    if isinstance(given, Policy):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return _named(given, seeds, shape, kind)
+    if isinstance(given, Mapping):
+        return constants(given)
+    if not isinstance(given, Iterable):
+        raise InvalidInput(f"policy must be a name, a file or a policy; got {given!r}")
+    each = [p if isinstance(p, Policy) else load_policy(p) for p in given]  # type: ignore[arg-type]
+    kinds = {type(p) for p in each}
+    if len(each) != len(seeds) or len(kinds) != 1 or not issubclass(kinds.pop(), NetworkPolicy):
+        raise InvalidInput(f"{len(seeds)} runs need one policy, or {len(seeds)} networks of one kind; got {len(each)}")
+    return side_by_side(each)  # type: ignore[arg-type]
+
+
+def _named(
+    given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape, kind: type[NetworkPolicy]
+) -> Policy:
+    if given == "random":
+        return RandomPolicy()
+    return untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
+
+
+def untrained(seeds: Iterable[int], shape: NetworkShape = PAPER, kind: type[NetworkPolicy] = Greedy) -> NetworkPolicy:
+    """A network with random weights for each run, drawn from its seed."""
+    return kind(stack(draw_weights(np.random.default_rng([seed, UNTRAINED]), shape) for seed in seeds))
+
+
+def constants(given: Mapping[str, Any]) -> ConstantControls:
+    """Controls that keep their value, by name."""
+    try:
+        return ConstantControls({str(name): float(value) for name, value in given.items()})
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"constant controls are numbers by name, such as {{'theta': 0.3}}; got {given!r}") from error

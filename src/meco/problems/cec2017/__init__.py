@@ -1,0 +1,1 @@
+"""CEC2017 constrained problems."""

@@ -1,0 +1,1 @@
+"""Sixteen UAV missions."""

@@ -1,0 +1,184 @@
+"""A search that is asked for a point whenever a worker is free, and told of answers as they come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from meco.core.capabilities import Asynchronous, offered
+from meco.core.engine import Engine
+from meco.core.evaluation import Evaluation
+from meco.core.evaluator import Evaluator
+from meco.core.memory import Record
+from meco.errors import InvalidInput
+from meco.methods import METHODS, methods_that_offer
+from meco.run.folder.search_state import restored
+from meco.run.function_source import Told, Values
+from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
+from meco.run.request import Request
+from meco.run.search import make_search
+
+
+def refuse_generations(method: str) -> None:
+    """Say that a method cannot be asked for one point at a time, where it cannot."""
+    if Asynchronous not in METHODS[method].offers:
+        raise InvalidInput(
+            f"asynchronous=True needs one of {methods_that_offer(Asynchronous)}; {method} proposes whole generations: "
+            "leave it out"
+        )
+
+
+class AsyncSearch:
+    """Points are numbered when proposed, and learnt from when answered.
+
+    It begins anew (with what is known), or goes on from the record of a search that was told what the log holds.
+    """
+
+    saved = (None, 0, 0)  # of an Optimizer: it is told again all that it was told
+
+    def __init__(
+        self,
+        request: Request,
+        log: EvaluationLog,
+        known: Known | None = None,
+        record: Record | None = None,
+        nit: int = 0,
+    ) -> None:
+        self.request, self.log = request, log
+        call = Told(self._values)
+        self.loop = make_search(request, log, call, known) if record is None else restored(request, log, record, call)
+        asynchronous = offered(self.loop.engine, Asynchronous)
+        assert asynchronous is not None
+        self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell, lambda points: None)
+        self.first = len(self.proposals.waiting)
+        self.tickets: dict[int, Any] = {}  # what each outstanding number was proposed for
+        self.early: list[tuple[np.ndarray, int | None]] = []  # answered before the engine has begun; None: known
+        self.free: deque[int] = deque()  # numbers that were planned once, and can be given again
+        self.nit = nit
+        self._numbers: list[int] = []
+
+    @property
+    def engine(self) -> Engine:
+        """What searches."""
+        return self.loop.engine
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What evaluates its candidates."""
+        return self.loop.evaluator
+
+    def _values(self, x: np.ndarray) -> Values:
+        return self.log.values(self._numbers)
+
+    @property
+    def done(self) -> bool:
+        """Whether the budget is spent and everything was answered."""
+        return self.left <= 0 and not self.tickets
+
+    @property
+    def left(self) -> int:
+        """Points that may still be proposed."""
+        return self.evaluator.budget - self.log.planned + len(self.free)
+
+    def propose(self) -> tuple[int, np.ndarray] | None:
+        """Number and point [D] of the next call; None where the budget is spent."""
+        while self.left > 0:
+            if not self.proposals.begun and not self.proposals.waiting:
+                self.begin()
+            ticket = self.proposals.ask()
+            if not self._is_known(ticket.x):
+                number = self._next_number()
+                self.tickets[number] = ticket
+                return number, self.evaluator.box.to_box(ticket.x[None, None, :])[0, 0]
+            self._learn(ticket, None)
+        return None
+
+    def _next_number(self) -> int:
+        return self.free.popleft() if self.free else self.log.plan(1)[0]
+
+    def _is_known(self, x: np.ndarray) -> bool:
+        """Whether a value of this point [D] is known beforehand, and is not that of a point learnt from already."""
+        known: Any = self.evaluator.known
+        learnt = [point for point, number in self.early if number is None]
+        points = np.stack([*learnt, x])
+        return len(points) - 1 not in known.unknown(points[None])
+
+    def hear(self, number: int) -> None:
+        """Learn from the answer of that number, which the log has."""
+        self._learn(self.tickets.pop(number), number)
+
+    def again(self, number: int) -> int:
+        """Another number for one more call of that number's point."""
+        instead = self._next_number()
+        self.tickets[instead] = self.tickets.pop(number)
+        return instead
+
+    def replay(self, entries: Sequence[Entry]) -> None:
+        """Take answers of an earlier session, in the order in which they came; the last may be repeated calls."""
+        searched = self.evaluator.budget - len(self.log)
+        for k, entry in enumerate(entries):
+            self.log.take(entry, new=False)
+            if k >= searched:
+                continue
+            x = self.evaluator.box.pin(entry.x[None])[0]
+            while self._is_known(x):  # it was learnt from before the point was called
+                self._learn(self.proposals.ticket(x), None)
+            self._learn(self.proposals.ticket(x), entry.number)
+        self.renumber({*self.log.entries, *self.log.waiting})
+        taken = {unit.tobytes() for unit, _ in self.early}
+        self.proposals.drop_waiting(taken)
+        self.log.settle()
+
+    def renumber(self, taken: set[int]) -> None:
+        """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
+        self.log.planned = max(taken, default=-1) + 1
+        self.free = deque(n for n in range(self.log.planned) if n not in taken)
+
+    def reuse_numbers(self) -> None:
+        """Give numbers again that were planned and not answered: a new search knows nothing of what was proposed."""
+        self.free = deque(n for n in range(self.log.planned) if n not in self.log.entries)
+
+    def resume(self, number: int, unit: np.ndarray) -> None:
+        """Count a point [D] as proposed under this number, as it was by an earlier session."""
+        self.tickets[number] = self.proposals.give_out(unit)
+
+    def begin(self) -> None:
+        """Tell the engine what has been answered so far, if models can be made of it and the constraints are known."""
+        good = sum(self._is_good(number) for _, number in self.early)
+        enough = min(self.request.dim + 2, self.first) if len(self.early) < 2 * self.first else 1
+        if good < enough:
+            return
+        self.log.settle()
+        if self.log.layout is not None:
+            unit = np.stack([point for point, _ in self.early])[None]
+            self.loop.tell(unit, self._evaluated(unit, [number for _, number in self.early]))
+            self.early = []
+            self._note()
+
+    def _is_good(self, number: int | None) -> bool:
+        """Whether an answer is usable; that of a known point is."""
+        if number is None:
+            return True
+        entry = self.log.entries[number] if number in self.log.entries else self.log.waiting[number][0]
+        return entry.good
+
+    def _learn(self, ticket: Any, number: int | None) -> None:
+        self.proposals.withdraw(ticket)
+        if not self.proposals.begun:
+            self.early.append((ticket.x, number))
+            return
+        unit = ticket.x[None, None, :]
+        self.proposals.answer(ticket, unit, self._evaluated(unit, [number]))
+        self._note()
+
+    def _evaluated(self, unit: np.ndarray, numbers: list[int | None]) -> Evaluation:
+        """Answers [1, n] of points: the log's by number, or what was known beforehand."""
+        self._numbers = [number for number in numbers if number is not None]
+        return self.evaluator.evaluate(unit)
+
+    def _note(self) -> None:
+        self.loop.note()
+        self.nit += 1

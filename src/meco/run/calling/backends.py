@@ -1,0 +1,167 @@
+"""Where calls are made when not in this process: in workers of our own, in an executor, or through a map."""
+
+from __future__ import annotations
+
+import operator
+import os
+import pickle
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import BrokenExecutor, CancelledError, ProcessPoolExecutor
+from functools import partial
+from itertools import islice
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from meco.errors import InvalidInput
+from meco.run.calling.answers import Answer, Call, Fault, failed
+from meco.run.calling.caller import Backend, CallJob, Found, Serial, Stopping, StopRun, seconds
+from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
+
+GRACE = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
+
+
+def choose_backend(workers: Any, call: Call, timeout: float | None, most: int = sys.maxsize) -> Backend:
+    """The backend that `workers` asks for: an int, an executor (given at most so many points at once), or a map."""
+    timeout = None if timeout is None else seconds(timeout, "eval_timeout", positive=True)
+    if hasattr(workers, "submit"):
+        return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)), timeout, most)
+    if callable(workers):
+        return Mapped(workers, _packed(call, timeout, _pickles(workers)))
+    try:
+        count = 0 if isinstance(workers, bool) else operator.index(workers)
+    except TypeError as error:
+        raise InvalidInput(
+            f"workers must be a number of processes (-1: all cores), an executor or a map; got {workers!r:.60}"
+        ) from error
+    count = (os.cpu_count() or 1) if count == -1 else count
+    if count < 1:
+        raise InvalidInput(f"workers must be 1 or more, or -1 for all cores; got {workers}")
+    own = timeout is not None or getattr(call.fun, "isolated", False)  # what must be killable has a process of its own
+    return WorkerPool(call, count, timeout) if count > 1 or own else Serial(call)
+
+
+def _packed(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
+    timed = call if timeout is None else TimedCall(call, timeout)
+    return Parcel(timed) if pickles else timed  # other libraries know best how to send a function
+
+
+def _pickles(mapper: Any) -> bool:
+    """Whether a map is that of a process pool of the standard library."""
+    owner = getattr(mapper, "__self__", None)
+    kinds = [f"{c.__module__}.{c.__name__}" for c in type(owner).__mro__]
+    return isinstance(owner, ProcessPoolExecutor) or (
+        "multiprocessing.pool.Pool" in kinds and "multiprocessing.pool.ThreadPool" not in kinds
+    )
+
+
+class Mapped:
+    """A map-like function, such as pool.map. Each result says of which job it is, so that none lands on another."""
+
+    chunks, streams = 1, False
+
+    def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
+        self.mapper, self.call = mapper, call
+
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+        stopping.check()
+        open_jobs = dict(enumerate(jobs))
+        if not open_jobs:
+            return
+        count = len(open_jobs)
+        for found in self.mapper(partial(_apply, self.call), list(open_jobs.items())):
+            job = open_jobs.pop(found[0], None) if isinstance(found, tuple) and len(found) == 3 else None
+            if job is None or len(found[1]) != len(job.points):
+                raise StopRun("workers", "the map returned something that is no result of a call, or one twice")
+            yield found
+            stopping.check()
+        if open_jobs:
+            raise StopRun("workers", f"the map returned {count - len(open_jobs)} of {count} results")
+
+    def close(self) -> None:
+        pass
+
+
+def _apply(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> Found:
+    return numbered[0], *call(*numbered[1])
+
+
+class Executor:
+    """A concurrent.futures executor, or anything with submit() whose futures call back when done.
+
+    The executor stays the caller's: it is not shut down, and what runs when the run stops
+    is left to finish. With eval_timeout at least one future must end within it: where none
+    does, those still open are lost, and cost one evaluation each. most is how many futures there are at once.
+    """
+
+    chunks, streams = 1, True
+
+    def __init__(
+        self, executor: Any, call: Callable[..., Any], timeout: float | None = None, most: int = sys.maxsize
+    ) -> None:
+        self.executor, self.call, self.most = executor, call, most
+        self.patience = None if timeout is None else timeout + GRACE
+
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+        done: SimpleQueue[int] = SimpleQueue()
+        futures: dict[int, Any] = {}
+        given: dict[int, CallJob] = {}
+        waiting = enumerate(jobs)
+        try:
+            while True:
+                for index, job in islice(waiting, self.most - len(futures)):
+                    futures[index], given[index] = self._submit(job), job
+                    futures[index].add_done_callback(lambda future, index=index: done.put(index))
+                if not futures:
+                    return
+                ended = self._next(done, futures, stopping)
+                if ended is None:
+                    for lost in list(futures):
+                        futures.pop(lost).cancel()
+                        yield lost, *_lost(given.pop(lost), "the executor lost it")
+                elif ended in futures:
+                    yield ended, *self._answers(futures.pop(ended), given.pop(ended))
+        finally:
+            for future in futures.values():
+                future.cancel()
+
+    def _next(self, done: SimpleQueue[int], futures: dict[int, Any], stopping: Stopping) -> int | None:
+        """The next finished future, or None when all are lost; waited for in short steps so that a signal is heard."""
+        until = None if self.patience is None else time.monotonic() + self.patience
+        while True:
+            stopping.check()
+            try:
+                return done.get(timeout=stopping.patience(until))
+            except Empty:
+                silent = next((i for i, future in futures.items() if future.done()), None)  # it never called back
+                if silent is not None or (until is not None and time.monotonic() >= until):
+                    return silent
+
+    def _submit(self, job: CallJob) -> Any:
+        try:
+            return self.executor.submit(self.call, *job)
+        except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
+            raise StopRun("workers", f"the executor takes no more work: {error}") from error
+
+    def _answers(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
+        """The call itself never raises: what does come up is the executor's own trouble."""
+        try:
+            answers, spent = future.result()
+            return (answers, spent) if len(answers) == len(job.points) else _lost(job, "it gave another call's answer")
+        except BrokenExecutor as error:
+            raise StopRun("workers", f"the executor broke: {error}") from error
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise InvalidInput(
+                f"fun cannot be sent to the workers of {type(self.executor).__name__} ({error}); define it at the top "
+                "level of a module, or pass workers=N or a ThreadPoolExecutor"
+            ) from error
+        except (Exception, CancelledError) as error:
+            return _lost(job, f"{type(error).__name__}: {error}")
+
+    def close(self) -> None:
+        pass
+
+
+def _lost(job: CallJob, reason: str) -> tuple[list[Answer], float]:
+    return [failed(Fault.WORKER_LOST, reason)] * len(job.points), 0.0

@@ -1,0 +1,339 @@
+"""The only place that has the user's function called: batches, in order, with second tries, until a stop."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from numbers import Real
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from meco.core.evaluator import BudgetSpent
+from meco.errors import InvalidInput, UnknownName
+from meco.run.calling.answers import WORDS, Answer, Call, EvaluationFailed, Fault
+from meco.run.log.evaluation_log import SILENT, Entry, EvaluationLog, Events
+from meco.run.scipy_compat import read_callback
+
+ON_ERROR = (None, "penalize", "retry", "raise")
+STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
+RETRIES = 2  # further calls that a failed point may get
+ALIKE = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
+STOPS = ("feasible", "converged")
+REASONS = {
+    "running": "the run goes on",
+    "budget": "the budget is spent",
+    "max_time": "max_time is over",
+    "target": "the target was reached",
+    "feasible": "a feasible point was found",
+    "converged": "the search has converged at a feasible point",
+    "callback": "the callback asked to stop",
+    "interrupt": "the run was interrupted",
+    "workers": "the workers are gone",
+    "finished": "the method ended by itself",
+    "error": "an error ended the run",
+}
+
+
+class StopRun(BudgetSpent):
+    """Ends a run from inside an evaluation; engines let it pass as they do a spent budget."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(detail or REASONS[reason])
+        self.reason, self.detail = reason, detail
+
+
+def _number(value: Any) -> float:
+    """A real number, infinite where it is too large for one; nan for anything else."""
+    try:
+        return float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def seconds(value: Any, name: str, positive: bool = False) -> float:
+    """A length of time; infinity is one."""
+    number = _number(value) if not isinstance(value, bool) else math.nan
+    if not (number > 0 or (number == 0 and not positive)):
+        kind = "a positive number of seconds" if positive else "a number of seconds, 0 or more"
+        raise InvalidInput(f"{name} must be {kind}; got {value!r:.60}")
+    return number
+
+
+class Stopping:
+    """The conditions that end one run before its budget is spent, and which of them fired."""
+
+    def __init__(
+        self,
+        max_time: float | None = None,
+        target: float | None = None,
+        stop: str | None = None,
+        callback: Callable[[Any], Any] | None = None,
+    ) -> None:
+        if target is not None and math.isnan(_number(target)):
+            raise InvalidInput(f"target must be a number; got {target!r:.60}")
+        if not (stop is None or (isinstance(stop, str) and stop in STOPS)):
+            raise UnknownName("stop condition", stop, STOPS)
+        self.deadline = None if max_time is None else time.monotonic() + seconds(max_time, "max_time")
+        self.errstate = np.geterr()  # the caller's own, for the callback
+        self.target, self.stop, self.callback = target, stop, read_callback(callback)
+        self._interrupted: Callable[[], bool] = lambda: False  # whether a signal came
+        self.reason: str | None = None
+        self.detail = ""
+
+    def listen(self, interrupted: Callable[[], bool]) -> None:
+        """Ask this, from now on, whether a signal came."""
+        self._interrupted = interrupted
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal came."""
+        return self._interrupted()
+
+    def check(self) -> None:
+        """End the run when its time is over, or a signal came."""
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        if late or self.interrupted:
+            self.end("max_time" if late else "interrupt")
+            raise StopRun(self.reason or "interrupt")
+
+    def check_clock(self) -> None:
+        """End the run when its time is over; a signal lets what is at hand be finished."""
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            self.check()
+
+    def patience(self, until: float | None = None) -> float:
+        """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
+        ends = [moment for moment in (self.deadline, until) if moment is not None]
+        return max(0.0, min([STEP, *(end - time.monotonic() for end in ends)]))
+
+    def end(self, reason: str, detail: str = "") -> None:
+        """Remember why the run ends; the first reason stays."""
+        if self.reason is None:
+            self.reason, self.detail = reason, detail
+
+    def settle(self) -> None:
+        """The search is over: no answer ends what is still called."""
+        self.target, self.stop = None, None
+
+    @property
+    def watches_answers(self) -> bool:
+        """Whether a single answer can end the run."""
+        return self.target is not None or self.stop == "feasible"
+
+    def wish(self, f: float, feasible: bool) -> str | None:
+        """The condition by which this evaluation ends the run."""
+        if feasible and self.target is not None and f <= self.target:
+            return "target"
+        return "feasible" if feasible and self.stop == "feasible" else None
+
+    def answered(self, f: float, feasible: bool) -> bool:
+        """Whether this evaluation, or something before it, ends the run."""
+        reason = self.wish(f, feasible)
+        if reason is not None:
+            self.end(reason)
+        return self.reason is not None
+
+    def after_generation(self, result: Callable[[], Any], converged: Callable[[], Any] = lambda: None) -> bool:
+        """Ask the clock, the search and the callback; the result is made only for a callback."""
+        with suppress(StopRun):
+            self.check()
+        if self.stop == "converged" and np.all(converged()):
+            self.end("converged")
+        if self.callback is not None and self.reason is None:
+            found = result()
+            try:
+                with np.errstate(**self.errstate):
+                    wish = self.callback(found)
+                if isinstance(wish, (bool, np.bool_)) and wish:
+                    self.end("callback")
+            except StopIteration:  # SciPy's way to say it
+                self.end("callback")
+        return self.reason is not None
+
+
+class CallJob(NamedTuple):
+    """Points to evaluate in one call, and the number of the first."""
+
+    number: int
+    points: np.ndarray  # [m, D]
+
+
+Found = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
+
+
+class Backend(Protocol):
+    """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes.
+
+    A job is taken from an iterator when somebody is free to run it; streams says whether one at a time can be.
+    """
+
+    chunks: int
+    streams: bool
+
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]: ...
+
+    def close(self) -> None: ...
+
+
+class Serial:
+    """One call after the other, in this process."""
+
+    chunks, streams = 1, True
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+        for index, job in enumerate(jobs):
+            stopping.check()
+            yield index, *self.call(*job)
+
+    def close(self) -> None:
+        pass
+
+
+class Caller:
+    """Turns points [n, D] into f [n], g [n, p], h [n, q]; a failed point holds nan.
+
+    Which calls are made, in which order of numbers, depends on the points and the answers
+    alone, never on the number of workers.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        log: EvaluationLog,
+        stopping: Stopping,
+        budget: int,
+        on_error: str | None = None,
+        tolerances: Callable[[], tuple[Any, Any]] = lambda: (0.0, 1e-4),
+        vectorized: bool = False,
+        events: Events = SILENT,
+        begun: int = 0,
+        batch: int = 0,
+    ) -> None:
+        if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
+            raise UnknownName("on_error", on_error, ON_ERROR[1:])
+        self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
+        self.on_error, self.tolerances, self.vectorized, self.events = on_error, tolerances, vectorized, events
+        self.begun = begun  # calls; a resumed run is past the first ones
+        self.batch = batch  # of the next calls
+        self.retried = 0  # calls beyond the first of each point that nobody has counted yet
+        self.told = False  # whether a mismatch was reported
+        self.strict = False  # whether a point with every g <= 0 was seen
+        self.first: dict[int, Answer] = {}  # of the first calls, while all of them raise
+        self.watched = 0  # every call below this number has been shown to the stopping conditions
+
+    def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Call each point once, and failed ones again where asked for while the budget lasts.
+
+        What an interrupted run already knows is not called.
+        """
+        final: dict[int, int] = {}  # index of the point -> number of its last call
+        todo, attempt = list(range(len(points))), 0
+        while todo:
+            numbers = self._plan(len(todo), attempt)
+            try:
+                chunks = self._chunks([k for k, n in zip(todo, numbers) if not self.log.replay(n, points[k])])
+                at = dict(zip(todo, numbers))
+                jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
+                self._watch(numbers.stop)
+                for index, answers, seconds in self.backend.run(jobs, self.stopping):
+                    self.notice(self.begun + index, answers[0])
+                    for k, answer in zip(chunks[index], answers):
+                        self.events.clocked(at[k], seconds / len(answers))
+                        self.take(at[k], attempt, points[k], answer)
+                    self._watch(numbers.stop)
+                    self.events.tick()
+                self.begun += len(jobs)
+            except StopRun as stop:
+                self.stopping.end(stop.reason, stop.detail)
+                raise
+            finally:
+                self.log.settle()
+            self._report_mismatch()
+            self._watch(numbers.stop)
+            final |= at
+            attempt += 1
+            todo = self._to_retry(final, attempt)
+        self.batch += 1
+        self.log.review()
+        return self.log.values(final[k] for k in range(len(points)))
+
+    def _plan(self, count: int, attempt: int) -> range:
+        """Numbers for the next calls."""
+        assert self.log.planned + count <= self.budget, "more calls than the budget allows"
+        self.retried += count if attempt else 0
+        return self.log.plan(count)
+
+    def _to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
+        """Points whose last call failed, and that get another one."""
+        if self.on_error != "retry" or attempt > RETRIES:
+            return []
+        failed = [k for k in sorted(final) if not self.log.entries[final[k]].good]
+        return failed[: self.budget - self.log.planned]
+
+    def notice(self, call: int, answer: Answer) -> None:
+        """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
+        if self.on_error is not None or call >= ALIKE:
+            return
+        self.first[call] = answer
+        kinds = {(a.fault, a.reason, a.where) for a in self.first.values()}
+        if len(self.first) == ALIKE and len(kinds) == 1 and answer.fault is Fault.RAISED:
+            reason = answer.reason.encode("utf-8", "backslashreplace").decode()
+            raise EvaluationFailed(
+                f"the first {ALIKE} calls of fun all raised {reason}"
+                + (f", {answer.where}" if answer.where else "")
+                + '; on_error="penalize" goes on regardless'
+            ) from (None if answer.cause is None else answer.cause.error)
+
+    def _chunks(self, todo: list[int]) -> list[list[int]]:
+        """Points that share a call: one each, or all of them in as many calls as there are workers."""
+        if not self.vectorized:
+            return [[k] for k in todo]
+        parts = np.array_split(np.array(todo, dtype=int), max(1, min(self.backend.chunks, len(todo))))
+        return [part.tolist() for part in parts if part.size]
+
+    def take(self, number: int, attempt: int, x: np.ndarray, answer: Answer) -> None:
+        """Enter an answer; a failed one is raised where asked."""
+        entry = Entry.of(number, self.batch, attempt, x, answer)
+        if not entry.good and self.on_error == "raise":
+            raise _failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
+        self.log.take(entry, answer.reason)
+        self._report_mismatch()
+
+    def _report_mismatch(self) -> None:
+        """Tell once that an answer has other constraints than most."""
+        if self.log.faults[Fault.MISMATCH] and not self.told:
+            self.told = True
+            odd = next(e for e in self.log.entries.values() if e.fault is Fault.MISMATCH)
+            reason = self.log.first_reason.get(Fault.MISMATCH, "as before the interruption")
+            if self.on_error == "raise":
+                raise _failure(odd, reason)
+            self.events.warn(f"evaluation {odd.number} counts as failed: {reason}")
+
+    def _watch(self, until: int) -> None:
+        """Show answers to the stopping conditions in order of number, whoever finished first."""
+        while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
+            if self.stopping.answered(*self.shown(self.log.entries[self.watched])):
+                raise StopRun(self.stopping.reason or "target")
+
+    def shown(self, entry: Entry) -> tuple[float, bool]:
+        """f of the next answer, and whether it counts as feasible: once a point has every g <= 0, only such do."""
+        self.watched += 1
+        ineq, eq = self.tolerances()
+        self.strict = self.strict or entry.feasible(0.0, eq)
+        return entry.f, entry.feasible(0.0 if self.strict else ineq, eq)
+
+    def would_end(self) -> bool:
+        """Whether one of the answers in the log ends the run; they count as watched."""
+        answers = (self.log.entries[n] for n in range(self.watched, len(self.log)))
+        return self.stopping.watches_answers and any(self.stopping.wish(*self.shown(entry)) for entry in answers)
+
+
+def _failure(entry: Entry, reason: str) -> EvaluationFailed:
+    place = np.array2string(entry.x, threshold=8)
+    return EvaluationFailed(f"evaluation {entry.number} at x={place} {WORDS[entry.fault]}: {reason}")

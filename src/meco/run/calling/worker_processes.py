@@ -1,0 +1,249 @@
+"""Worker processes that can be killed: one evaluation that hangs or crashes costs one evaluation.
+
+Ours and not pebble's: NumPy alone must be enough at the door, the function is forked and need not be pickled, and a
+timeout ends the whole process group, what the function itself started included. A pool of pebble kills its
+worker alone, and takes functions that can be pickled.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from multiprocessing.connection import Connection, wait
+from multiprocessing.util import Finalize
+from typing import Any
+
+import numpy as np
+
+from meco.errors import InvalidInput
+from meco.run.calling.answers import Answer, Fault, failed
+from meco.run.calling.caller import CallJob, Stopping
+
+WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
+NAME = "meco-worker"
+
+
+def start_method() -> str:
+    """fork where it is safe: any function can then be used, without pickling and without a main guard."""
+    return "fork" if sys.platform.startswith("linux") else "spawn"
+
+
+class Worker:
+    """One child process, the head of its own process group, that answers jobs one at a time."""
+
+    def __init__(self, call: Any) -> None:
+        context = multiprocessing.get_context(start_method())
+        self.pipe, theirs = context.Pipe()
+        forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
+        self.process = context.Process(  # type: ignore[attr-defined]
+            target=_serve, args=(theirs, call, os.getpid(), forked), name=NAME
+        )
+        self.process.start()
+        theirs.close()
+        self.index = -1  # of the job at hand
+        self.size = 0
+        self.until: float | None = None
+
+    def send(self, index: int, job: CallJob, timeout: float | None) -> None:
+        """Hand over a job; raises OSError when the worker is gone."""
+        self.pipe.send((index, job))
+        self.index, self.size = index, len(job.points)
+        self.until = None if timeout is None else time.monotonic() + timeout
+
+    def receive(self) -> tuple[list[Answer], float] | None:
+        """The answers, or None when the worker died over them, or what came is not its answer to this job."""
+        try:
+            index, process, answers, seconds = self.pipe.recv() if self.pipe.poll() else (-1, -1, [], 0.0)
+        except Exception:  # the end of the pipe, or bytes that are no answer
+            return None
+        right = (index, process, len(answers)) == (self.index, self.process.pid, self.size)
+        return (answers, seconds) if right else None
+
+    def kill(self) -> None:
+        """End the process and whatever it started."""
+        with suppress(OSError, AttributeError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+    def dismiss(self) -> None:
+        """Let an idle process end by itself."""
+        with suppress(OSError):
+            self.pipe.send(None)
+        self.process.join(timeout=1.0)
+        self.kill()
+
+
+def _serve(pipe: Connection, call: Any, parent: int, other: Connection | None) -> None:
+    """The life of a worker: jobs in, answers out, until told to end or the parent dies."""
+    if other is not None:
+        other.close()
+    me = os.getpid()
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # signals of the terminal go to the parent, which decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    while True:
+        try:
+            job = pipe.recv()
+            if job is None:
+                return
+            answer = (job[0], me, *call(*job[1]))
+            if os.getpid() != me:  # the function forked and both came back: one answer is enough
+                os._exit(0)
+            pipe.send(answer)
+        except (EOFError, OSError):
+            return
+
+
+def _watch(parent: int) -> None:
+    """End this process and its children when the parent is gone."""
+    while True:
+        time.sleep(WATCH)
+        alive = os.getppid() == parent if os.name == "posix" else multiprocessing.parent_process().is_alive()  # type: ignore[union-attr]
+        if not alive:
+            if hasattr(os, "killpg"):
+                os.killpg(0, signal.SIGKILL)
+            os._exit(1)
+
+
+def _end_workers() -> None:
+    """No worker keeps this process from ending, whatever interrupted its way out."""
+    for process in multiprocessing.active_children():
+        if process.name == NAME:
+            with suppress(OSError, AttributeError):
+                os.killpg(process.pid, signal.SIGKILL)  # type: ignore[arg-type]
+            process.kill()
+
+
+Finalize(None, _end_workers, exitpriority=100)  # before multiprocessing waits for its children
+
+
+class WorkerPool:
+    """`count` workers that take jobs in order; a job past `timeout` seconds ends its worker."""
+
+    streams = True
+
+    def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
+        self.call = call if start_method() == "fork" else Parcel(call)
+        self.count, self.timeout = count, timeout
+        self.chunks = count
+        self.idle: list[Worker] = []
+
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[tuple[int, list[Answer], float]]:
+        """(index of job, answers, seconds) as they come, until a stop; a signal lets calls at hand be finished."""
+        waiting, busy, more = enumerate(jobs), list[Worker](), True
+        try:
+            while more or busy:
+                if not busy:
+                    stopping.check()
+                while more and len(busy) < self.count and not stopping.interrupted:
+                    job = next(waiting, None)  # made only now, where jobs are made one by one
+                    more = job is not None
+                    busy += [] if job is None else [self._assign(*job)]
+                if not busy:
+                    continue
+                self._sleep(busy, stopping)
+                for worker in list(busy):
+                    found = self._collect(worker)
+                    if found is not None:
+                        busy.remove(worker)
+                        yield worker.index, *found
+        finally:
+            for worker in busy:
+                worker.kill()
+
+    def _assign(self, index: int, job: CallJob) -> Worker:
+        """A worker at work; one that died while idle is replaced."""
+        while True:
+            worker = self.idle.pop() if self.idle else Worker(self.call)
+            try:
+                worker.send(index, job, self.timeout)
+                return worker
+            except OSError:
+                worker.kill()
+
+    def _sleep(self, busy: list[Worker], stopping: Stopping) -> None:
+        """Wait until a worker has something to say, dies, or runs out of time."""
+        ends = [w.until for w in busy if w.until is not None]
+        wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.patience(min(ends, default=None)))
+        stopping.check_clock()
+
+    def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
+        """What a worker has to say by now; None while it is still at work."""
+        if worker.pipe.poll() or not worker.process.is_alive():
+            found = worker.receive()
+            if found is not None:
+                self.idle.append(worker)
+                return found
+            worker.kill()
+            code = worker.process.exitcode
+            return [failed(Fault.WORKER_LOST, f"the worker process ended with code {code}")] * worker.size, 0.0
+        if worker.until is not None and time.monotonic() >= worker.until:
+            worker.kill()
+            return [failed(Fault.TIMEOUT, f"no answer within {self.timeout:g} s")] * worker.size, float(
+                self.timeout or 0
+            )
+        return None
+
+    def close(self) -> None:
+        """End the workers."""
+        while self.idle:
+            self.idle.pop().dismiss()
+
+
+class TimedCall:
+    """A call that runs in a killable process of its own, for workers that cannot be killed."""
+
+    def __init__(self, call: Any, timeout: float) -> None:
+        self.call, self.timeout = call, timeout
+
+    def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        pool = WorkerPool(self.call, 1, self.timeout)
+        try:
+            ((_, answers, seconds),) = pool.run([CallJob(number, points)], Stopping())
+            return answers, seconds
+        finally:
+            pool.close()
+
+
+class Parcel:
+    """A call packed for another process by cloudpickle where that is installed, else by pickle."""
+
+    def __init__(self, call: Callable[..., Any]) -> None:
+        try:
+            import cloudpickle as packer
+        except ImportError:
+            packer = pickle
+        try:
+            self.content: bytes = packer.dumps(call)
+            pickle.loads(self.content)
+        except Exception as error:
+            more = "" if packer is not pickle else ", install cloudpickle"
+            raise InvalidInput(
+                f"fun cannot be sent to worker processes ({type(error).__name__}: {error}); define it at the top level "
+                f"of a module without open files or locks{more}, or pass a ThreadPoolExecutor as workers"
+            ) from error
+
+    def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        try:
+            call = unpacked(self.content)
+        except Exception as error:
+            return [failed(Fault.RAISED, f"the worker cannot load fun: {error}")] * len(points), 0.0
+        return call(number, points)
+
+
+@lru_cache(maxsize=8)
+def unpacked(content: bytes) -> Callable[..., Any]:
+    """The call in a parcel, unpacked once in each process."""
+    return pickle.loads(content)

@@ -1,0 +1,176 @@
+"""Constraints as people write them: SciPy's objects, its old dicts, plain functions. SciPy is not imported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.errors import InvalidInput
+from meco.run.calling.answers import labelled, numbers
+
+
+@dataclass(frozen=True, eq=False)
+class LimitedValues:
+    """lower <= values(x) <= upper, where equal limits mean an equality."""
+
+    values: Callable[[np.ndarray], Any]
+    lower: np.ndarray = field(default_factory=lambda: np.array(-np.inf))
+    upper: np.ndarray = field(default_factory=lambda: np.array(0.0))
+    label: str = ""  # of constraints whose place among all others the search must know
+    hard: bool = False  # whether it must be kept at every evaluation: SciPy's keep_feasible
+
+    def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""
+        found = self.values(x)
+        if x.ndim == 1:
+            c = numbers(found)
+        else:
+            c = np.asarray(found, dtype=np.float64)
+            c = c[:, None] if c.ndim == 1 else c
+            if c.shape[0] != x.shape[0]:
+                raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
+        low, high, equal, above, below = self.sides(c.shape[-1])
+        g = np.concatenate([c[..., above] - high[above], low[below] - c[..., below]], axis=-1)
+        return g, c[..., equal] - low[equal]
+
+    def sides(self, count: int) -> tuple[np.ndarray, ...]:
+        """Limits of `count` values, and which of them are equalities, have an upper limit, have a lower one."""
+        low, high = np.broadcast_to(self.lower, (count,)), np.broadcast_to(self.upper, (count,))
+        equal = low == high
+        return low, high, equal, np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
+
+
+@dataclass(frozen=True, eq=False)
+class LinearConstraint:
+    """lb <= A x <= ub, as SciPy's object of this name, for those without SciPy.
+
+    The model methods use the rows of A as they are. With keep_feasible no point outside of them is evaluated.
+    """
+
+    A: Any
+    lb: Any = -np.inf
+    ub: Any = np.inf
+    keep_feasible: bool = False
+
+
+class Row(NamedTuple):
+    """A linear constraint slope x + offset <= 0, or = 0, by the name of its value."""
+
+    name: str
+    slope: np.ndarray  # [D]
+    offset: float
+    equal: bool
+    hard: bool
+
+
+def linear_rows(constraints: Sequence[Any]) -> list[Row]:
+    """The rows of all linear constraints, in the order and with the names of their values."""
+    found = []
+    for item in constraints:
+        if not isinstance(item.values, MatrixProduct):
+            continue
+        matrix = item.values.matrix
+        low, high, equal, above, below = item.sides(len(matrix))
+        g = np.concatenate([matrix[above], -matrix[below]]), np.concatenate([-high[above], low[below]])
+        for kind, (slopes, offsets) in (("g", g), ("h", (matrix[equal], -low[equal]))):
+            names = labelled(item.label, len(offsets), kind)
+            found += [Row(n, a, float(b), kind == "h", item.hard) for n, a, b in zip(names, slopes, offsets)]
+    return found
+
+
+@dataclass(frozen=True)
+class MatrixProduct:
+    """Rows of A times x; x may be one point or rows of points."""
+
+    matrix: np.ndarray
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        return x @ self.matrix.T
+
+
+@dataclass(frozen=True)
+class BoundArguments:
+    """A function with fixed further arguments, its sign turned where asked."""
+
+    fun: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    negated: bool = False
+
+    def __call__(self, x: np.ndarray) -> Any:
+        value = self.fun(x, *self.args)
+        if not self.negated:
+            return value
+        return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
+
+
+def read_constraints(constraints: Any, lower: np.ndarray, upper: np.ndarray) -> tuple[LimitedValues, ...]:
+    """All constraints as functions x -> (g, h), in the order given; lower and upper [D] bound x."""
+    if constraints is None:
+        return ()
+    if not isinstance(constraints, (list, tuple)):
+        constraints = (constraints,)
+    return tuple(_read(item, f"constraints[{i}]", lower, upper) for i, item in enumerate(constraints))
+
+
+def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> LimitedValues:
+    dim = lower.size
+    if hasattr(item, "lb") and hasattr(item, "ub"):
+        low, high = _sides(item, where)
+        hard = bool(np.any(getattr(item, "keep_feasible", False)))
+        if hasattr(item, "A"):
+            matrix = item.A.toarray() if hasattr(item.A, "toarray") else item.A
+            matrix = np.atleast_2d(np.array(matrix, dtype=np.float64))
+            if matrix.shape[1] != dim or not np.isfinite(matrix).all():
+                raise InvalidInput(f"{where}: A must be finite with {dim} columns; got shape {matrix.shape}")
+            _check_reachable(matrix, low, high, lower, upper, where)
+            return LimitedValues(MatrixProduct(matrix), low, high, where, hard)
+        if callable(getattr(item, "fun", None)):
+            return LimitedValues(item.fun, low, high, where if hard else "", hard)
+        _check_reachable(np.eye(dim), low, high, lower, upper, where)
+        return LimitedValues(MatrixProduct(np.eye(dim)), low, high, where, hard)  # bounds on x, given as a constraint
+    if isinstance(item, Mapping):
+        return _read_dict(item, where)
+    if callable(item):
+        return LimitedValues(item)
+    raise InvalidInput(
+        f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
+        f"or a function whose values must be <= 0; got {item!r:.60}"
+    )
+
+
+def _check_reachable(
+    matrix: np.ndarray, low: np.ndarray, high: np.ndarray, lower: np.ndarray, upper: np.ndarray, where: str
+) -> None:
+    """Refuse limits of A x that no point of the box keeps."""
+    least = np.minimum(matrix * lower, matrix * upper).sum(axis=1)
+    most = np.maximum(matrix * lower, matrix * upper).sum(axis=1)
+    slack = 1e-9 * np.maximum(1.0, np.abs(matrix) @ np.maximum(np.abs(lower), np.abs(upper)))
+    for row in np.flatnonzero((least - slack > high) | (most + slack < low)):
+        raise InvalidInput(
+            f"{where}: row {row} of A x lies between {least[row]:.6g} and {most[row]:.6g} within the bounds, so it can "
+            "never keep its limits"
+        )
+
+
+def _read_dict(item: Mapping[str, Any], where: str) -> LimitedValues:
+    """{"type": "ineq", "fun": c} means c(x) >= 0, "eq" means c(x) = 0."""
+    kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
+    if kind not in ("ineq", "eq") or not callable(fun):
+        raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
+    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    if kind == "eq":
+        return LimitedValues(BoundArguments(fun, args), np.array(0.0), np.array(0.0))
+    return LimitedValues(BoundArguments(fun, args, negated=True))
+
+
+def _sides(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        low, high = np.array(item.lb, dtype=np.float64), np.array(item.ub, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{where}: lb and ub must be numbers; got {item.lb!r:.60} and {item.ub!r:.60}") from error
+    if np.isnan(low).any() or np.isnan(high).any() or (low > high).any():
+        raise InvalidInput(f"{where}: every lower limit must be at most its upper limit; got lb={low}, ub={high}")
+    return np.atleast_1d(low), np.atleast_1d(high)

@@ -1,0 +1,49 @@
+"""Every evaluation of a result as a table: a row for each call, a column for each variable, f and each constraint."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meco.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from meco.run.result import MinimizeResult
+
+
+def columns(result: MinimizeResult) -> dict[str, np.ndarray]:
+    """The columns by name; values of failed calls are nan."""
+    every = result.evaluations
+    x = {f"x{i + 1}": column for i, column in enumerate(every.x.T)}
+    names = list(result.constr) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]
+    values = dict(zip(names, np.concatenate([every.g, every.h], axis=1).T))
+    marks = {name: getattr(every, name) for name in ("feasible", "failed", "given")}
+    return x | {"f": every.f} | values | marks
+
+
+def write_csv(result: MinimizeResult, path: Any = None) -> str | None:
+    """The table as CSV with a header, to a file or as text; numbers to the last bit."""
+    table = columns(result)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table)
+    for row in zip(*(column.tolist() for column in table.values())):
+        writer.writerow([int(v) if isinstance(v, bool) else repr(v) for v in row])
+    if path is None:
+        return text.getvalue()
+    Path(path).write_text(text.getvalue(), encoding="utf-8")
+    return None
+
+
+def as_frame(result: MinimizeResult) -> Any:
+    """The table as a pandas DataFrame."""
+    try:
+        pandas = importlib.import_module("pandas")
+    except ImportError as error:
+        raise MissingExtra("to_frame() needs pandas: pip install pandas (to_csv() needs nothing)") from error
+    return pandas.DataFrame(columns(result))

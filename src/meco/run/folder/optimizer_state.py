@@ -1,0 +1,82 @@
+"""The state of an Optimizer as others may hand it in: its columns checked, and its seal."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.errors import DamagedFile, MecoError
+from meco.files.schema import Maybe, check, parse_json
+from meco.run.log.evaluation_log import Known
+
+STATE_FORMAT = 1
+COLUMNS = ("x", "f", "g", "h")
+INPUTS = {
+    "lower": [float], "upper": [float], "budget": int, "method": str, "seed": int, "options": {str: object},
+    "x0": Maybe([[float]]), "integrality": Maybe([bool]), "evaluated": Maybe({"count": int}),
+    "constraint_names": [str], "ineq_tol": object, "eq_tol": object, "n_ineq": int, "n_eq": int,
+    "log": Maybe([bool]), "asynchronous": Maybe(bool),
+}  # fmt: skip
+REPEATED = (  # inputs that are JSON as they are
+    "budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol", "log", "asynchronous",
+)  # fmt: skip
+
+
+class ToldPoints(NamedTuple):
+    """Calls by number [n], and in which order they were told; of outstanding points there are no values."""
+
+    number: np.ndarray
+    x: np.ndarray  # [n, D]
+    f: np.ndarray = np.zeros(0)
+    g: np.ndarray = np.zeros(0)
+    h: np.ndarray = np.zeros(0)
+    order: np.ndarray = np.zeros(0, dtype=np.int64)
+
+
+def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, ToldPoints, Any]:
+    """Inputs, what was told, what is outstanding and what was known beforehand, each of them checked."""
+    try:
+        inputs = parse_json(str(state["inputs"]), "the state's inputs")
+        check(inputs, {"format": int}, "the state's inputs")
+        if inputs["format"] != STATE_FORMAT:
+            raise DamagedFile(f"the state has format {inputs['format']}; this version reads {STATE_FORMAT}")
+        check(inputs, INPUTS, "the state's inputs")
+        if str(state["sha256"]) != seal(state):
+            raise DamagedFile("the state was changed or damaged: it is not what state() gave")
+        values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
+        number, order, waiting = (np.array(state[key]) for key in ("number", "order", "open_number"))
+        outstanding = ToldPoints(waiting, np.array(state["open_x"], dtype=np.float64))
+        known = tuple(np.array(state[f"known_{key}"]) for key in Known._fields) if inputs.get("evaluated") else None
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        said = error if isinstance(error, MecoError) else repr(error)
+        raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
+    count, dim = len(number) if number.ndim == 1 else -1, len(inputs["lower"])
+    shapes = [(count, dim), (count,), (count, inputs["n_ineq"]), (count, inputs["n_eq"])]
+    fits = [v.shape for v in values] == shapes and len(inputs["upper"]) == dim and _rising(number) and _rising(waiting)
+    if not fits or sorted(order.tolist()) != number.tolist() or outstanding.x.shape != (len(waiting), dim):
+        raise DamagedFile("this is not the state of an Optimizer: its columns do not fit together")
+    every = [*number.tolist(), *waiting.tolist()]
+    if len(set(every)) != len(every) or max(every, default=-1) >= inputs["budget"]:
+        raise DamagedFile("the state's answers and outstanding points do not fit together")
+    x, f, g, h = values
+    return inputs, ToldPoints(number, x, f, g, h, order), outstanding, known
+
+
+def _rising(numbers: np.ndarray) -> bool:
+    """Whether these are whole numbers from 0 on, each above the one before."""
+    return (
+        numbers.ndim == 1 and numbers.dtype.kind in "iu" and bool((np.diff(numbers) > 0).all() and (numbers >= 0).all())
+    )
+
+
+def seal(state: Mapping[str, Any]) -> str:
+    """A hash of everything that a state holds."""
+    total = hashlib.sha256()
+    for key in sorted(k for k in state if k != "sha256"):
+        value = str(state[key]) if key == "inputs" else np.ascontiguousarray(state[key], dtype="<f8")
+        content = value.encode() if isinstance(value, str) else f"{value.shape}".encode() + value.tobytes()
+        total.update(f"{key} {len(content)} ".encode() + content)
+    return total.hexdigest()

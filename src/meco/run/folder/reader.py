@@ -1,0 +1,115 @@
+"""A run folder as it is read: what run.json says and what the log holds, touching nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import meco
+from meco.errors import DamagedFile, InvalidInput
+from meco.files.atomic import write_json
+from meco.files.schema import Maybe, check, read_json
+from meco.run.log.evaluation_log import Entry, EvaluationLog, LayoutChanged, tell_batch
+from meco.run.log.log_file import FORMAT, read_log
+
+SEAL = "sha256"  # the field of run.json that makes any change of the others noticed
+FACTS = {
+    "format": int,
+    "versions": {"meco": str},
+    "inputs": {
+        "lower": [float],
+        "upper": [float],
+        "budget": int,
+        "method": str,
+        "seed": int,
+        "options": {str: object},
+        "x0": Maybe([[float]]),
+        "integrality": Maybe([bool]),
+        "evaluated": Maybe({"count": int, "sha256": str}),
+        "constraint_names": [str],
+        "ineq_tol": object,
+        "eq_tol": object,
+        "on_error": Maybe(str),
+        "log": Maybe([bool]),
+        "repeats": Maybe(int),
+        "keep_feasible": Maybe(object),
+        "asynchronous": Maybe(bool),
+    },
+    "source": Maybe(
+        {
+            "kind": str,
+            "folder": str,
+            "options": {"vectorized": bool, "workers": Maybe(int), "eval_timeout": Maybe(float)},
+            "evaluated": Maybe(str),
+        }
+    ),
+    "threads": Maybe(int),
+    "other_threads": Maybe([int]),  # with which the run went on
+}
+
+
+def write_facts(path: Path, facts: dict[str, Any], fsync: bool = False) -> None:
+    """Write run.json under its seal."""
+    write_json(path / "run.json", {**facts, SEAL: _seal(facts)}, fsync)
+
+
+def read_facts(path: Path) -> dict[str, Any] | None:
+    """What run.json says, or None where there is none."""
+    file = path / "run.json"
+    try:
+        if not file.exists():
+            return None
+    except OSError as error:  # no name that a file could have
+        raise InvalidInput(f"{str(path)!r:.60} is no folder: {error.strerror}") from error
+    facts = read_json(file)
+    check(facts, {"format": int, "versions": {"meco": str}}, str(file))
+    if facts["format"] != FORMAT:
+        raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
+    check(facts, FACTS, str(file))
+    if facts.pop(SEAL, None) != _seal(facts):
+        raise DamagedFile(f"{file} was changed or damaged: it is not what the run wrote")
+    if len(facts["inputs"]["lower"]) != len(facts["inputs"]["upper"]) or facts["inputs"]["budget"] < 1:
+        raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
+    return facts
+
+
+def _seal(facts: dict[str, Any]) -> str:
+    text = json.dumps({k: v for k, v in facts.items() if k != SEAL}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def place_of(path: Path) -> str:
+    """What tells this folder on this machine from a copy of it elsewhere, which may be somebody else's."""
+    there = path.resolve()
+    return hashlib.sha256(f"{platform.node()} {there} {there.stat().st_ino}".encode("utf-8", "replace")).hexdigest()
+
+
+def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], EvaluationLog, int]:
+    """Facts, every call and the count of damaged places of a folder, without touching it."""
+    path = Path(folder)
+    facts = read_facts(path)
+    if facts is None:
+        raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
+    found = read_log(path / "evals.bin", facts)
+    log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["constraint_names"]) or None)
+    for batch in _batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
+        with suppress(LayoutChanged, InvalidInput):  # either ends a search, not its record
+            tell_batch(log, batch)
+    if found.damaged and not log.reviewed:  # of the first nine, some are lost
+        log.reconsider()
+    return facts, log, found.damaged
+
+
+def _batches(entries: Iterable[Entry], asynchronous: bool) -> Iterator[Iterable[Entry]]:
+    """Answers that a run was told together: those of a batch of calls, or each by itself, in the order recorded."""
+    if asynchronous:
+        return ([entry] for entry in entries)
+    by_number = sorted(entries, key=lambda entry: entry.number)
+    return (batch for _, batch in groupby(by_number, key=lambda entry: entry.batch))

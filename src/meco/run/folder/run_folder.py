@@ -1,0 +1,275 @@
+"""A run folder: inputs, the log of every call, the search's state, and the result, so that nothing is lost.
+
+run.json         inputs, versions, seed, threads of linear algebra
+evals.bin        the log (see log_file.py); all that a resumed run needs besides run.json
+times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
+failures.jsonl   number and reason of each failed call
+state.bin        where the search stood after a generation (see search_state.py): what came before is not repeated
+trace.jsonl      what the method did, now and then (see trace_file.py): to be looked at
+result.json      the result of the last session
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import meco
+from meco.errors import CannotWrite, DamagedFile, InvalidInput, MecoError
+from meco.files.atomic import DRAFT, write_bytes, write_json
+from meco.files.lock import Lock
+from meco.files.plain import check_plain, read_plain
+from meco.files.safetensors import LARGEST_FILE
+from meco.run.calling.blas_threads import blas_threads
+from meco.run.folder.reader import place_of, read_facts, write_facts
+from meco.run.folder.trace_file import TraceFile
+from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.log.log_file import FORMAT, LogFile, read_log, write_log
+from meco.run.result import versions
+
+CLOCK = struct.Struct("<Qdd")
+FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
+OURS = {"lock", "run.json" + DRAFT}  # what a run that was killed while it began may leave
+SELDOM = 50  # a state is written when this many times what the last one cost has passed
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where to keep a run. fsync waits for the disk each generation, against a failing machine."""
+
+    folder: str | os.PathLike[str]
+    fsync: bool = False
+
+
+class RunFolder:
+    """The open folder of one run; use RunFolder.open()."""
+
+    def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
+        self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
+        self.notes: list[str] = []
+        self._written = Writing(self)
+        self.broken = False  # whether something could not be written: then nothing more is
+        self.past = self._take_over()
+        self.order = [entry.number for entry in self.past]  # as they stand in the log
+        self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
+        self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
+        self._times: list[tuple[int, float, float]] = []  # rows of times.bin to be written
+        self._due = 0.0  # when the next state is to be written
+
+    @classmethod
+    def open(
+        cls, checkpoint: Any, inputs: dict[str, Any], resume: bool, source: dict[str, Any] | None = None
+    ) -> RunFolder:
+        """A new folder, or the folder of an interrupted run with the same inputs."""
+        mark = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
+        path = _folder(mark.folder)
+        with written(path):
+            path.mkdir(parents=True, exist_ok=True)
+            if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
+                raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
+            check_plain(path, (*FILES, *(name + DRAFT for name in FILES)))
+            lock = Lock(path / "lock")
+            return cls._open(path, mark, inputs, resume, source, lock)
+
+    @classmethod
+    def _open(
+        cls, path: Path, mark: Checkpoint, inputs: dict[str, Any], resume: bool, source: Any, lock: Lock
+    ) -> RunFolder:
+        """The folder behind its lock, which does not outlive a failure."""
+        try:
+            facts = read_facts(path)
+            if facts is None:
+                facts = {
+                    "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                    "inputs": inputs, "source": source, "place": place_of(path), "threads": blas_threads(),
+                }  # fmt: skip
+                write_facts(path, facts, mark.fsync)
+            elif not resume:
+                raise InvalidInput(
+                    f"{path} holds a run already; pass resume=True to continue it, or name another folder"
+                )
+            else:
+                _check_same(path, facts, inputs)
+            return cls(path, facts, lock, mark.fsync)
+        except BaseException:
+            lock.release()
+            raise
+
+    def _take_over(self) -> list[Entry]:
+        """What an interrupted run left in the log, which is then open for more."""
+        place = self.path / "evals.bin"
+        found = read_log(place, self.facts)
+        if found.damaged:
+            self.notes.append(
+                f"the log {place} was damaged: what was in {found.damaged} places of it is dropped, "
+                f"{len(found.entries)} are intact"
+            )
+            write_log(place, found.entries, self.fsync)
+            found = read_log(place)
+        self.log_file = LogFile(place, found.names, self.fsync)
+        return found.entries
+
+    def other_threads(self) -> str:
+        """What to say where the run has not always had the same number of threads of linear algebra; else nothing.
+
+        The folder remembers it: whoever goes on with the first number does not make the points in between those of it.
+        """
+        before, now, others = self.facts.get("threads"), blas_threads(), self.facts.get("other_threads") or []
+        changed = None not in (before, now) and before != now
+        if before is None or not (changed or others):
+            return ""
+        if changed and now not in others and len(self.past) < self.facts["inputs"]["budget"]:
+            self.facts["other_threads"] = [*others, now]
+            with self._writing():
+                write_facts(self.path, self.facts, self.fsync)
+        with_others = f"goes on with {now}" if changed else f"went on with {', '.join(map(str, others))}"
+        return (
+            f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and {with_others}: "
+            "its points may differ from those of an uninterrupted run in their last bits"
+            + (f" (OPENBLAS_NUM_THREADS={before} keeps them)" if changed and not others else "")
+        )
+
+    def keep(self, entry: Entry) -> None:
+        """Write down a new answer."""
+        with self._writing():
+            self.log_file.append(entry)
+        self.order.append(entry.number)
+
+    def failed(self, entry: Entry, reason: str) -> None:
+        """Write down why an answer cannot be used."""
+        line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
+        place = self.path / "failures.jsonl"
+        with self._writing(), open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    def clocked(self, number: int, seconds: float) -> None:
+        """Note how long a call took."""
+        self._times.append((number, time.time(), seconds))
+
+    def _flush_clock(self) -> None:
+        times, self._times = self._times, []
+        self._clock.write(b"".join([CLOCK.pack(*row) for row in times]))
+        self._clock.flush()
+
+    def traced(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
+        """Note now and then what the method did."""
+        with self._writing():
+            self._trace.note(nfev, trace)
+
+    def generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
+        """Make sure that everything so far is on disk, and now and then note where the search stands."""
+        with self._writing():
+            self.log_file.flush()
+            self._flush_clock()
+        begun = time.monotonic()
+        if begun < self._due and not last:
+            return
+        content = state()
+        if content is not None:
+            with self._writing():
+                write_bytes(self.path / "state.bin", content)
+        now = time.monotonic()
+        self._due = now + SELDOM * (now - begun)
+
+    def saved_state(self) -> bytes:
+        """What generation() wrote last, or nothing."""
+        try:
+            return read_plain(self.path / "state.bin", LARGEST_FILE)
+        except (OSError, DamagedFile):
+            return b""
+
+    def finish(self, log: EvaluationLog, result: dict[str, Any]) -> None:
+        """Write the result; the log gets its final order, which no number of workers or kills changes."""
+        with self._writing():
+            self.log_file.flush()
+            told_in_order = self.facts["inputs"].get("asynchronous")  # then the order is part of what happened
+            if log.caught_up and not told_in_order and self.order != sorted(self.order):
+                entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
+                self.order = sorted(entries)
+                self.log_file.rewrite(entries[n] for n in self.order)
+            write_json(self.path / "result.json", result, self.fsync)
+
+    def _writing(self) -> Writing:
+        """Around everything that is written."""
+        return self._written
+
+    def close(self) -> None:
+        """Let go of the files and of the folder, in every case."""
+        try:
+            with suppress(OSError) if self.broken else self._writing():
+                self.log_file.close(flush=not self.broken)
+        finally:
+            with suppress(OSError, ValueError):  # times are a convenience, and may be closed
+                self._flush_clock()
+            with suppress(OSError):
+                self._clock.close()
+            self.lock.release()
+
+
+class Writing:
+    """After a failure nothing more is written: what the log holds is then the beginning of the run."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, OSError):
+            self.folder.broken = True
+            with written(self.folder.path):
+                raise error
+
+
+@contextmanager
+def written(path: Path) -> Iterator[None]:
+    """An error of the file system in our words, with the folder's name."""
+    try:
+        yield
+    except MecoError:
+        raise
+    except OSError as error:
+        raise CannotWrite(
+            f"cannot write to the run folder {path}: {error.strerror or error}; what was written before is whole: "
+            "make room or choose another folder, and resume"
+        ) from error
+
+
+def _folder(given: Any) -> Path:
+    """The folder that is meant, wherever the function may go."""
+    try:
+        return Path(given).absolute()
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"checkpoint must be the path of a folder; got {given!r:.60}") from error
+
+
+def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:
+    """Refuse a folder that this run cannot continue bit for bit, and say what can be done with it."""
+    made = known["versions"]["meco"]
+    if made.split(".")[:2] != meco.__version__.split(".")[:2]:
+        raise InvalidInput(
+            f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for "
+            "bit: start a new run with evaluated=<that folder>"
+        )
+    for key in sorted({*known["inputs"], *inputs}):
+        before, now = known["inputs"].get(key), inputs.get(key)
+        if before != now:
+            raise InvalidInput(
+                f"the run in {path} is of another problem or set-up: its {key} is {before!r:.60}, here it is "
+                f"{now!r:.60}; use the same inputs, another folder, or evaluated=<that folder>"
+            )
+
+
+def recorded(checkpoint: Any) -> dict[str, Any]:
+    """Inputs and options of the run in a folder, for what a resuming caller leaves out."""
+    folder = checkpoint.folder if isinstance(checkpoint, Checkpoint) else checkpoint
+    facts = read_facts(_folder(folder))
+    return {} if facts is None else {**facts["inputs"], **facts["inputs"]["options"]}

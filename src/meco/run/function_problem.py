@@ -1,0 +1,79 @@
+"""A plain function as a Problem, for comparisons: it answers as it would answer minimize(), at one point at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from meco.core.problem import Problem
+from meco.errors import InvalidInput
+from meco.run.calling.answers import Answer, Call, Fault
+from meco.run.request import read_bounds
+from meco.run.tolerances import DEFAULTS
+
+TRIES = 20  # points at which a first answer is looked for
+
+
+def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any = None) -> Problem:
+    """fun as minimize() takes it: f, (f, g), (f, g, h) or a dict of them; what it raises is a failed evaluation.
+
+    A first answer, at the centre or at points drawn around it, tells how many constraints there are and their names.
+    """
+    lower, upper = read_bounds(bounds)
+    call = Call(fun)
+    first = _first_answer(name, call, lower, upper)
+    names = (*_called(first.g_names, first.g.size, "g"), *_called(first.h_names, first.h.size, "h"))
+
+    def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rows = np.asarray(x, dtype=np.float64).reshape(-1, lower.size)
+        found = [_values(call(0, row[None])[0][0], first) for row in rows]
+        f, g, h = (np.array(column).reshape(*x.shape[:-1], -1) for column in zip(*found))
+        return f[..., 0], g, h
+
+    return Problem(
+        name, lower, upper, first.g.size, first.h.size, formula, title=_title(fun, name), integrality=integrality,
+        constraint_names=names, ineq_tol=DEFAULTS["ineq_tol"], eq_tol=DEFAULTS["eq_tol"],
+    )  # fmt: skip
+
+
+def _first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarray) -> Answer:
+    drawn = np.random.default_rng(0).random((TRIES - 1, lower.size))
+    for unit in np.concatenate([np.full((1, lower.size), 0.5), drawn]):
+        answer = call(0, (lower + unit * (upper - lower))[None])[0][0]
+        if answer.fault is Fault.NONE:
+            return answer
+    raise InvalidInput(f"{name} gave no usable answer at {TRIES} points between its bounds; the last: {answer.reason}")
+
+
+def _values(answer: Answer, like: Answer) -> tuple[float, np.ndarray, np.ndarray]:
+    """f, g and h in the order of the first answer; nan for a failed call or one with other constraints."""
+    nothing = np.nan, np.full(like.g.size, np.nan), np.full(like.h.size, np.nan)
+    if answer.fault is not Fault.NONE:
+        return nothing
+    try:
+        return (
+            answer.f,
+            _ordered(answer.g, answer.g_names, like.g_names),
+            _ordered(answer.h, answer.h_names, like.h_names),
+        )
+    except KeyError:
+        return nothing
+
+
+def _ordered(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
+    if len(names) != len(wanted):
+        raise KeyError("another number of constraints")
+    if names == wanted or not any(names):
+        return values
+    place = dict(zip(names, values))
+    return np.array([place[name] for name in wanted])
+
+
+def _called(names: tuple[str, ...], count: int, letter: str) -> list[str]:
+    return [name or f"{letter}{i}" for i, name in enumerate(names or ("",) * count, 1)]
+
+
+def _title(fun: Callable[..., Any], name: str) -> str:
+    return (fun.__doc__ or name).strip().partition("\n")[0]

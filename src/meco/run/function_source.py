@@ -1,0 +1,121 @@
+"""A user's function as the evaluator sees it: a source of values whose constraints its first answers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from meco.core.box import Box
+from meco.core.source import Beside
+from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.request import Request
+
+SCOUT = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
+
+Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
+
+
+class Calls(Protocol):
+    """Turns points [n, D] into values, and counts calls that were made again."""
+
+    retried: int
+
+    def __call__(self, points: np.ndarray) -> Values: ...
+
+
+class Told:
+    """Values that somebody else looks up, where no function is called."""
+
+    retried = 0
+
+    def __init__(self, values: Callable[[np.ndarray], Values]) -> None:
+        self._values = values
+
+    def __call__(self, points: np.ndarray) -> Values:
+        return self._values(points)
+
+
+def box_of(request: Request) -> Box:
+    """The box of a request, for one run."""
+    integer = None if request.integrality is None else np.reshape(request.integrality, (1, 1, -1))
+    return Box(request.lower[None, None], request.upper[None, None], integer, request.scale())
+
+
+class Constraints:
+    """What the answers so far tell of the constraints."""
+
+    def __init__(self, request: Request, log: EvaluationLog) -> None:
+        self._request, self._log = request, log
+
+    def counts(self) -> tuple[int, int]:
+        """Numbers of inequalities and equalities, known from the first answers on."""
+        assert self._log.layout is not None or self._log.planned, "asked for counts before the first evaluation"
+        return self._log.counts
+
+    def tolerances(self) -> tuple[np.ndarray, np.ndarray]:
+        """As the user gave them: [1, 1, 1], or [1, 1, p] and [1, 1, q] by the constraints that there are."""
+        ineq, eq = self._request.tolerances(self._log)
+        return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
+
+
+class FunctionSource:
+    """One run on a function. inside moves points [n, D] of the unit cube to where they may lie at first."""
+
+    runs, xp, device, finite, recordable = 1, np, None, False, False
+    names = ("fun",)
+
+    def __init__(
+        self,
+        request: Request,
+        log: EvaluationLog,
+        call: Calls,
+        box: Box,
+        inside: Callable[[np.ndarray], np.ndarray] = lambda unit: unit,
+    ) -> None:
+        self.box, self.strictest = box, [request.strictest]
+        constraints = Constraints(request, log)
+        self.counts, self.tolerances = constraints.counts, constraints.tolerances
+        self._request, self._log, self._call, self._inside = request, log, call, inside
+        self._budget = request.budget - request.repeats
+        self._scouting = np.random.default_rng([request.seed, SCOUT])
+        self._scouted: list[tuple[np.ndarray, Values]] = []
+
+    def calling(self, call: Calls) -> FunctionSource:
+        """The same source, with another function behind it."""
+        return FunctionSource(self._request, self._log, call, self.box, self._inside)
+
+    def values(self, x: np.ndarray) -> Values:
+        """What the function says of points [1, n, D], in the width of its constraints."""
+        with np.errstate(all="ignore"):
+            f, g, h = self._call(x[0])
+        if self._log.layout is None and self._scout(len(f)):
+            g, h = (np.full((len(f), n), np.nan) for n in self._log.counts)
+        return f[None], g[None], h[None]
+
+    def values_of(self, run: int, x: np.ndarray) -> Values:
+        """The same: there is one run."""
+        return self.values(x)
+
+    def _scout(self, size: int) -> bool:
+        """Look elsewhere when all of the first candidates failed: whether an answer came within the budget.
+
+        An engine can only be told once it is known how many constraints there are.
+        """
+        log = self._log
+        while log.layout is None and log.planned < self._budget:
+            unit = self._scouting.random((min(size, self._budget - log.planned), self.box.dim))
+            x = self.box.to_box(self._inside(unit)[None])
+            with np.errstate(all="ignore"):
+                f, g, h = self._call(x[0])
+            self._scouted.append((x, (f[None], g[None], h[None])))
+        return log.layout is not None
+
+    def take_beside(self) -> Beside | None:
+        """Points that were scouted and calls that were made again, since the last time."""
+        points, retried = self._scouted, self._call.retried
+        if not points and not retried:
+            return None
+        self._scouted, self._call.retried = [], 0
+        return Beside(retried + sum(x.shape[1] for x, _ in points), points)

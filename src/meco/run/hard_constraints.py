@@ -1,0 +1,120 @@
+"""Constraints of which something is known beforehand: linear rows, and those that must never be violated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meco.core.capabilities import LinearRows
+from meco.core.known_limits import KnownLimits
+from meco.errors import InvalidInput
+from meco.methods import METHODS, methods_that_offer
+from meco.run.constraints import LimitedValues, Row, linear_rows
+from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.tolerances import UnknownConstraint
+
+if TYPE_CHECKING:
+    from meco.run.request import Request
+
+ROUNDING = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
+
+
+def read_kept(given: Any) -> bool | tuple[str, ...]:
+    """keep_feasible= as True, False or names."""
+    if given is None or isinstance(given, (bool, np.bool_)):
+        return bool(given)
+    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(n, str) for n in given):
+        raise InvalidInput(f"keep_feasible must be True (every inequality) or a list of names; got {given!r:.60}")
+    return tuple(given)
+
+
+def with_limits(request: Request, constraints: tuple[LimitedValues, ...], keep: bool | tuple[str, ...]) -> Request:
+    """The request with what its separate constraints and keep_feasible say, checked."""
+    rows = linear_rows(constraints)
+    if request.logarithmic is not None:  # such a row is not linear in what the search moves
+        rows = [row for row in rows if not np.any(row.slope[request.logarithmic])]
+    labels = tuple(c.label for c in constraints if c.hard)
+    rows = [
+        row._replace(hard=row.hard or keep is True or (isinstance(keep, tuple) and row.name in keep)) for row in rows
+    ]
+    request = replace(request, rows=tuple(rows), keep=keep, hard=labels)
+    if not (keep or labels):
+        return request
+    if LinearRows not in METHODS[request.method].offers:
+        raise InvalidInput(
+            f"keep_feasible needs one of {methods_that_offer(LinearRows)}; {request.method} knows nothing of what it "
+            "will violate"
+        )
+    for row in rows:
+        for i, x in enumerate([] if request.x0 is None else request.x0):
+            _check_start(row, x, i)
+    if careful(request) and request.x0 is None and request.known is None:
+        raise InvalidInput(
+            "constraints that must never be violated need a point to start from that keeps them: give x0="
+        )
+    return request
+
+
+def _check_start(row: Row, x: np.ndarray, number: int) -> None:
+    value, terms = row.slope @ x + row.offset, np.abs(row.slope) @ np.abs(x) + abs(row.offset)
+    over = abs(value) if row.equal else value
+    if row.hard and over > ROUNDING * terms:
+        raise InvalidInput(f"x0: point {number} violates {row.name} by {over:.6g}, which must never be violated")
+
+
+def careful(request: Request) -> bool:
+    """Whether some of what must be kept is not a linear row, so that only models can tell."""
+    named = () if isinstance(request.keep, bool) else request.keep
+    rows = [row.name for row in request.rows]
+    known = all(any(name.startswith(f"{label} ") for name in rows) for label in request.hard)
+    return request.keep is True or not known or not set(named) <= set(rows)
+
+
+def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, np.ndarray]) -> KnownLimits:
+    """The rows in the unit cube, whose corner and width are unit; places and names come from the log."""
+    corner, width = unit
+    slope = np.array([row.slope for row in request.rows]).reshape(-1, corner.size)
+    offset = np.array([row.offset for row in request.rows])
+    names = [row.name for row in request.rows]
+
+    def places() -> np.ndarray:
+        found = _told(log)
+        return np.array([found.index(name) if name in found else -1 for name in names], dtype=int)
+
+    return KnownLimits(
+        slope * width,
+        offset + slope @ corner,
+        np.array([row.equal for row in request.rows], dtype=bool),
+        np.array([row.hard for row in request.rows], dtype=bool),
+        places,
+        lambda: _never(request, log),
+        careful(request),
+    )
+
+
+def _told(log: EvaluationLog) -> list[str]:
+    """The names that came with the answers, "" where none did."""
+    layout, (p, q) = log.layout, log.counts
+    if layout is None:
+        return [""] * (p + q)
+    return [*(layout.g_names or ("",) * p), *(layout.h_names or ("",) * q)]
+
+
+def _never(request: Request, log: EvaluationLog) -> np.ndarray:
+    """Constraints [C] that must be kept at every evaluation."""
+    shown, told, p = log.names(request.names), _told(log), log.counts[0]
+    named = () if isinstance(request.keep, bool) else request.keep
+    for name in named:
+        if name not in shown and name not in told:
+            raise UnknownConstraint("constraint (in keep_feasible)", name, shown)
+    rows = {row.name for row in request.rows}
+    found = []
+    for i, (name, own) in enumerate(zip(shown, told)):
+        wanted = name in named or own in named or own.startswith(tuple(f"{label} " for label in request.hard))
+        if wanted and i >= p and own not in rows:
+            raise InvalidInput(f"keep_feasible: {name} is an equality, which no search can keep at every evaluation")
+        found.append(i < p and (wanted or request.keep is True))
+    return np.array(found, dtype=bool)

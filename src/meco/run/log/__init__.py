@@ -1,0 +1,1 @@
+"""Every call of a run, in memory and on disk."""

@@ -1,0 +1,308 @@
+"""Every call of a run, in memory: the one record that results, replays and the log on disk are made from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from meco.core.evaluation import Evaluation, Evaluations
+from meco.core.results import EvaluationTable, stacked
+from meco.errors import InvalidInput
+from meco.run.calling.answers import NOTHING, Answer, Fault
+from meco.run.log.layout_vote import LAYOUT_VOTES, Layout, LayoutVote
+
+
+class Entry(NamedTuple):
+    """One call: its number, the batch and attempt it belongs to, the point, and the answer with its own layout."""
+
+    number: int
+    batch: int
+    attempt: int
+    fault: Fault
+    x: np.ndarray  # [D]
+    f: float
+    g: np.ndarray = NOTHING  # [p]; [0] where there are no numbers
+    h: np.ndarray = NOTHING
+    g_names: tuple[str, ...] = ()
+    h_names: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
+        """The entry of an answer to one call."""
+        return cls(number, batch, attempt, answer.fault, x, *answer[:5])
+
+    @property
+    def good(self) -> bool:
+        """Whether the call gave a usable answer."""
+        return self.fault is Fault.NONE
+
+    def feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
+        """Whether the answer keeps every constraint within the tolerances."""
+        return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
+
+
+class Known(NamedTuple):
+    """Points whose values were known beforehand, as columns."""
+
+    x: np.ndarray  # [n, D]
+    f: np.ndarray  # [n]
+    g: np.ndarray  # [n, p]
+    h: np.ndarray  # [n, q]
+
+    def evaluation(self, ineq_tol: Any, eq_tol: Any) -> Evaluation:
+        """The same values as the search sees them: [1, n], ..."""
+        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)
+
+
+@dataclass(frozen=True)
+class Events:
+    """Who hears what a run does; nobody unless given."""
+
+    kept: Callable[[Entry], None] = lambda entry: None  # every new answer, as it came
+    failed: Callable[[Entry, str], None] = lambda entry, reason: None  # those that cannot be used, and why
+    clocked: Callable[[int, float], None] = lambda number, seconds: None  # how long a call took
+    tick: Callable[[], None] = lambda: None  # answers came in
+    warn: Callable[[str], None] = lambda text: None  # what the user should be told at once
+
+
+SILENT = Events()
+
+
+class LayoutChanged(Exception):
+    """Fewer answers had to decide what the constraints are than say otherwise now."""
+
+
+class EvaluationLog:
+    """Calls by number. Numbers are given out when calls are planned, so they do not depend on who finishes first.
+
+    Answers wait until it is known what the constraints are (layout_vote.py); one that contradicts that is a failed
+    evaluation. past holds what an interrupted run had been told.
+    """
+
+    def __init__(
+        self,
+        budget: int = LAYOUT_VOTES,
+        total: int | None = None,
+        past: dict[int, Entry] | None = None,
+        near: np.ndarray | None = None,
+        events: Events = SILENT,
+    ) -> None:
+        self._vote = LayoutVote(budget, total)
+        self.layout: Layout | None = None
+        self.declared = False  # whether the counts were given, and not learnt
+        self._events = events
+        self.past: dict[int, Entry] = {} if past is None else past
+        self.near = near  # [D] how far apart points may lie that count as the same
+        self.entries: dict[int, Entry] = {}
+        self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
+        self.planned = 0
+        self.faults: Counter[Fault] = Counter()
+        self.first_reason: dict[Fault, str] = {}
+        self._table: EvaluationTable | None = None
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Inequalities and equalities; none while nothing is known of them."""
+        return (0, 0) if self.layout is None else self.layout.counts
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether the constraints were compared with all of the first answers."""
+        return self._vote.confirmed
+
+    @property
+    def caught_up(self) -> bool:
+        """Whether everything of an interrupted run has been given back."""
+        return not self.past
+
+    def declare(self, n_ineq: int, n_eq: int) -> None:
+        """Give the number of constraints beforehand; their names are still to come."""
+        self.layout, self.declared = Layout(n_ineq, n_eq), True
+
+    def fork(self, told: Iterable[Entry]) -> EvaluationLog:
+        """Another log of the same run, which has been told these answers of the past and not the others yet."""
+        told = list(told)
+        rest = {number: entry for number, entry in self.past.items() if number not in {e.number for e in told}}
+        log = EvaluationLog(self._vote.size, self._vote.total, rest, self.near)
+        if self.declared:
+            log.declare(*self.counts)
+        for _, batch in groupby(told, key=lambda entry: entry.batch):
+            tell_batch(log, batch)
+        log._events = self._events  # silent until here: all of this was heard before
+        return log
+
+    def plan(self, count: int) -> range:
+        """Numbers for the next calls."""
+        self.planned += count
+        return range(self.planned - count, self.planned)
+
+    def replay(self, number: int, x: np.ndarray) -> bool:
+        """Whether the interrupted run was told an answer under this number, which then counts again."""
+        entry = self.past.pop(number, None)
+        if entry is None:
+            return False
+        same = entry.x.tobytes() == x.tobytes() or (self.near is not None and (abs(entry.x - x) <= self.near).all())
+        if not same:
+            raise InvalidInput(
+                f"the run's log does not fit: evaluation {number} was made at another point than this search asks for "
+                "(other inputs, or another version of a library or number of its threads); start a new run with "
+                "evaluated=<the run's folder>"
+            )
+        self.take(entry, new=False)
+        return True
+
+    def take(self, entry: Entry, reason: str = "", new: bool = True) -> None:
+        """Enter an answer, or let it wait until it is known what the constraints are."""
+        if new:
+            self._events.kept(entry)
+        if entry.good:
+            self._vote.note(entry)
+        if self.layout is None:
+            self.waiting[entry.number] = entry, reason, new
+        else:
+            self._enter(*self._matched(entry, reason), new)
+        if self._vote.advance(lambda number: number in self.waiting or number in self.entries):
+            self.settle()
+
+    def settle(self) -> None:
+        """Enter everything that waits: the vote is complete, the search must be told, or the run is over."""
+        if self.layout is None:
+            self.layout = self._vote.early_layout(self.waiting)
+        for _, (entry, reason, new) in sorted(self.waiting.items()):
+            self._enter(*self._matched(entry, reason), new)
+        self.waiting.clear()
+
+    def review(self) -> None:
+        """What was decided or given before must not stand against all votes, nor the votes against most answers.
+
+        Called between two batches of calls, so that it does not depend on who finished first.
+        """
+        vote = self._vote
+        found = vote.layout(self.counts, self.entries.values()) if vote.complete else None
+        if found is None:
+            return
+        those = "answers" if vote.confirmed else f"of the first {vote.size} answers"
+        said = f"{found.n_ineq} inequalities and {found.n_eq} equalities in most {those} of fun"
+        if vote.total not in (None, sum(found.counts)):
+            raise InvalidInput(f"constraint_names has {vote.total} names, but there are {said}")
+        if self.counts != found.counts and self.declared:
+            raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
+        vote.confirm()
+        if self.counts != found.counts:
+            self._agree_on(found)
+            raise LayoutChanged
+
+    def reconsider(self) -> None:
+        """Agree on what most answers say, however few decided before: where some of the first nine are lost."""
+        found = self._vote.overruled(self.counts, self.entries.values())
+        if found is not None:
+            self._agree_on(found)
+
+    def _agree_on(self, layout: Layout) -> None:
+        """Enter every well-formed answer once more, as this layout sees it."""
+        answers = {n: entry for n, entry in self.entries.items() if entry.good}
+        answers |= self._vote.take_mismatched()
+        self.layout, self._table = layout, None
+        self.faults[Fault.MISMATCH] = 0
+        for _, entry in sorted(answers.items()):
+            self._enter(*self._matched(entry, ""), new=True)
+
+    def _enter(self, entry: Entry, reason: str, new: bool) -> None:
+        self.entries[entry.number] = entry
+        if not entry.good:
+            self.faults[entry.fault] += 1
+            if new:
+                self.first_reason.setdefault(entry.fault, reason)
+                self._events.failed(entry, reason)
+
+    def _matched(self, entry: Entry, reason: str) -> tuple[Entry, str]:
+        """The entry with constraints in the agreed order, or marked as one that contradicts."""
+        sized = self.layout is not None and self.layout.counts == (entry.g.size, entry.h.size)
+        if not entry.good:
+            return (entry if sized else _blank(entry, entry.fault)), reason
+        assert self.layout is not None
+        if not sized:
+            p, q = self.layout.counts
+            self._vote.note_mismatch(entry)
+            said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
+            return _blank(entry, Fault.MISMATCH), said
+        if self.declared and not (self.layout.g_names or self.layout.h_names):
+            self.layout = Layout(*self.layout.counts, entry.g_names, entry.h_names)
+        names = self.layout.g_names, self.layout.h_names
+        if (entry.g_names, entry.h_names) == names:
+            return entry, reason
+        try:
+            g = _reordered(entry.g, entry.g_names, names[0])
+            h = _reordered(entry.h, entry.h_names, names[1])
+        except KeyError as missing:
+            self._vote.note_mismatch(entry)
+            return _blank(entry, Fault.MISMATCH), f"it gave no constraint named {missing}"
+        return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1]), reason
+
+    def values(self, numbers: Iterable[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f [n], g [n, p], h [n, q] as the search sees them: nan where a call failed."""
+        entries = [self.entries[n] for n in numbers]
+        f = np.array([e.f if e.good else np.nan for e in entries], dtype=np.float64)
+        g, h = (
+            stacked([values if e.good else NOTHING for e, values in zip(entries, column)], width)
+            for column, width in zip(([e.g for e in entries], [e.h for e in entries]), self.counts)
+        )
+        return f, g, h
+
+    def usable(self) -> Known:
+        """Every answer that another search can be told."""
+        good = [n for n, entry in self.entries.items() if entry.good]
+        return Known(np.array([self.entries[n].x for n in good]), *self.values(good))
+
+    def names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
+        """A name for each constraint, inequalities first."""
+        (p, q), given = self.counts, tuple(given)
+        if len(given) == p + q and given:
+            return given
+        g_names, h_names = ((), ()) if self.layout is None else self.layout[2:]
+        return (
+            *(name or f"g{i}" for i, name in enumerate(g_names or ("",) * p, 1)),
+            *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
+        )
+
+    def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, as_told: bool = False) -> Evaluations:
+        """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
+        table, form = self._table, (self.counts, as_told)
+        if table is None or (table.counts, table.as_told) != form or not _same(table.tolerances, (ineq_tol, eq_tol)):
+            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, as_told)
+        return table.update(self.entries)
+
+
+def tell_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
+    """Enter the answers of one batch of calls in the steps in which its run was told them, and review as it did."""
+    for _, wave in groupby(entries, key=lambda entry: entry.attempt):
+        for entry in wave:
+            log.take(entry, new=False)
+            log.planned = entry.number + 1
+        log.settle()
+    log.review()
+
+
+def _same(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
+
+
+def _blank(entry: Entry, fault: Fault) -> Entry:
+    """The same call without its numbers."""
+    return Entry(*entry[:3], fault, entry.x, np.nan)
+
+
+def _reordered(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
+    """Values in the agreed order of names; unnamed ones keep their places."""
+    if names == wanted or not any(names) or not any(wanted):
+        return values
+    place = {name: i for i, name in enumerate(names) if name}
+    return np.array([values[place[name]] if name else values[i] for i, name in enumerate(wanted)])

@@ -1,0 +1,113 @@
+"""How many constraints a function has, by the vote of its answers: it may fail at first, or answer otherwise later."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from meco.run.log.evaluation_log import Entry
+
+LAYOUT_VOTES = 9  # well-formed answers whose majority decides what the constraints are
+
+
+class Layout(NamedTuple):
+    """How many constraints there are, and what the function calls them ("" where it does not)."""
+
+    n_ineq: int
+    n_eq: int
+    g_names: tuple[str, ...] = ()
+    h_names: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Inequalities and equalities."""
+        return self.n_ineq, self.n_eq
+
+
+class LayoutVote:
+    """The majority of the first well-formed answers, by number; fewer vote where the search must be told earlier.
+
+    The vote follows from the answers alone, so a resumed run comes to the same layout. Later answers overrule it
+    once more different ones contradict than agree.
+    """
+
+    def __init__(self, budget: int, total: int | None) -> None:
+        self.size, self.total = min(budget, LAYOUT_VOTES), total  # constraints in all, where they were named beforehand
+        self.confirmed = False  # whether the layout was compared with all votes
+        self._first: dict[int, Entry] = {}  # well-formed answers as they came, until that
+        self._votes: list[Entry] = []
+        self._next_number = 0  # every number below this one was counted
+        self._mismatched: dict[int, Entry] = {}  # well-formed answers that contradict the layout, as they came
+        self._answers: dict[tuple[int, int], set[Any]] = {}  # once there are such: different answers by their counts
+
+    def note(self, entry: Entry) -> None:
+        """Take a well-formed answer, as it came."""
+        if not self.confirmed:
+            self._first[entry.number] = entry
+        if self._answers:
+            self._count_answer(entry)
+
+    def advance(self, is_known: Callable[[int], bool]) -> bool:
+        """Count votes in order of number while their calls are known: whether that made the vote complete."""
+        before = self.complete
+        while not self.complete and is_known(self._next_number):
+            if self._next_number in self._first:
+                self._votes.append(self._first[self._next_number])
+            self._next_number += 1
+        return self.complete and not before
+
+    @property
+    def complete(self) -> bool:
+        """Whether all votes are in."""
+        return len(self._votes) >= self.size
+
+    def early_layout(self, waiting: Iterable[int]) -> Layout | None:
+        """What the votes so far say, with answers that wait beyond a gap."""
+        late = [self._first[n] for n in sorted(waiting) if n >= self._next_number and n in self._first]
+        return self._majority([*self._votes, *late][: self.size])
+
+    def layout(self, counts: tuple[int, int], entries: Iterable[Entry]) -> Layout | None:
+        """What the constraints should be by now, given those agreed on; None where there is nothing new to say."""
+        return self.overruled(counts, entries) if self.confirmed else self._majority(self._votes)
+
+    def confirm(self) -> None:
+        """Let the layout stand until it is overruled."""
+        self._first, self.confirmed = {}, True
+
+    def _majority(self, votes: list[Entry]) -> Layout | None:
+        """What most answers say; of equally many, those with more constraints, then the earlier."""
+        votes = [e for e in votes if e.g.size + e.h.size == self.total] or votes
+        if not votes:
+            return None
+        sizes = Counter((e.g.size, e.h.size) for e in votes)
+        counts = max(sizes, key=lambda size: (sizes[size], sum(size)))
+        names = Counter((e.g_names, e.h_names) for e in votes if (e.g.size, e.h.size) == counts)
+        return Layout(*counts, *max(names, key=lambda pair: names[pair]))
+
+    def note_mismatch(self, entry: Entry) -> None:
+        """Take a well-formed answer that contradicts the layout."""
+        self._mismatched[entry.number] = entry
+
+    def take_mismatched(self) -> dict[int, Entry]:
+        """The answers that contradict, by number; the layout is about to change."""
+        found, self._mismatched = self._mismatched, {}
+        return found
+
+    def overruled(self, counts: tuple[int, int], entries: Iterable[Entry]) -> Layout | None:
+        """What more answers say than agree; None as a rule. A penalty that is always the same counts once."""
+        if not self._mismatched:
+            return None
+        if not self._answers:
+            for entry in (*filter(lambda e: e.good, entries), *self._mismatched.values()):
+                self._count_answer(entry)
+        votes = {size: len(said) for size, said in self._answers.items() if self.total in (None, sum(size))}
+        most = max(votes, key=lambda size: (votes[size], sum(size)), default=counts)
+        if votes.get(most, 0) <= votes.get(counts, 0):
+            return None
+        return self._majority([e for e in self._mismatched.values() if (e.g.size, e.h.size) == most])
+
+    def _count_answer(self, entry: Entry) -> None:
+        said = (entry.f, entry.g.tobytes(), entry.h.tobytes())
+        self._answers.setdefault((entry.g.size, entry.h.size), set()).add(said)

@@ -1,0 +1,254 @@
+"""One run of minimize(): the search, its stops, its folder and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meco.core.capabilities import Convergence, offered
+from meco.core.engine import Engine
+from meco.core.evaluator import Evaluator
+from meco.core.signals import interrupting, noted
+from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
+from meco.run.log.answer_digest import AnswerDigest
+from meco.run.log.evaluation_log import EvaluationLog, Events, LayoutChanged
+from meco.run.repeats import call_again
+from meco.run.request import Request
+from meco.run.result import MinimizeResult, make_result
+from meco.run.search import make_search
+
+if TYPE_CHECKING:
+    from meco.run.folder.run_folder import RunFolder
+
+SAME_POINT = 1e-6  # of a variable's range, within which another number of threads proposes the same point
+
+
+class Session:
+    """A run in progress: generations of candidates, each evaluated as a whole.
+
+    With a folder it goes on where an interrupted run was, and writes down now and then where it is.
+    """
+
+    @np.errstate(all="ignore")
+    def __init__(
+        self,
+        request: Request,
+        backend: Backend,
+        stopping: Stopping,
+        *,
+        on_error: str | None = None,
+        vectorized: bool = False,
+        folder: RunFolder | None = None,
+        report: Callable[[Session], None] | None = None,
+        warn: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.request, self.stopping, self.folder, self.report = request, stopping, folder, report
+        self.backend, self.on_error, self.vectorized = backend, on_error, vectorized
+        self.nit = 0
+        self.restarted = False  # whether the search was begun again with other constraints
+        self.notes: list[str] = list(request.notes)
+        self._answers = AnswerDigest()
+        self._complete = -1  # calls planned when the last generation was complete
+        self._events = Events(tick=self._tick, warn=warn)
+        near = None
+        if folder is not None:
+            self._events = Events(folder.keep, folder.failed, folder.clocked, self._tick, warn)
+            self.notes += folder.notes
+            if warning := folder.other_threads():
+                warn(warning)
+                self.notes.append(warning)
+                near = SAME_POINT * (request.upper - request.lower)
+        self.log = EvaluationLog(request.budget, len(request.names) or None, self._past(), near, self._events)
+        if request.known is not None:
+            self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
+        self._begin()
+
+    def _past(self) -> dict[int, Any]:
+        """What an interrupted run was told, by number."""
+        return {} if self.folder is None else {entry.number: entry for entry in self.folder.past}
+
+    def _begin(self) -> None:
+        """Go on where the folder says that the search was, or begin it."""
+        if self.folder is not None:
+            from meco.run.folder.resume import resumed
+
+            if found := resumed(self, self.folder.saved_state()):
+                self.log, self.caller, self.loop, self.nit = found
+                self._complete = self.log.planned
+                return
+        self.caller = self.make_caller(self.log)
+        self.loop = make_search(self.request, self.log, self.caller)
+
+    def make_caller(self, log: EvaluationLog, batch: int = 0) -> Caller:
+        """What has the function called, for a log of this run."""
+        return Caller(
+            self.backend,
+            log,
+            self.stopping,
+            self.request.budget,
+            self.on_error,
+            lambda: self.request.tolerances(log),
+            self.vectorized,
+            self._events,
+            begun=0 if self.folder is None else len(self.folder.past),
+            batch=batch,
+        )
+
+    @property
+    def engine(self) -> Engine:
+        """What searches."""
+        return self.loop.engine
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What evaluates its candidates."""
+        return self.loop.evaluator
+
+    @property
+    def between(self) -> bool:
+        """Whether a generation is complete and the next not begun."""
+        return self.log.planned == self._complete
+
+    @np.errstate(all="ignore")  # ours, whatever the caller set: the function and the callback keep theirs
+    def run(self) -> MinimizeResult:
+        """Search until something ends it; always a result, but for errors, which carry it."""
+        with self._interruptible():
+            try:
+                with closing(self):
+                    with self._ending():
+                        if not self._known_enough():
+                            self.search()
+                    if self.request.repeats:
+                        with self._ending():
+                            call_again(self)
+                    return self._finished()
+            except BaseException as error:  # of the search, or of the folder that could not be closed
+                self._hand_over(error)
+                raise
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Note why the calls of a block ended."""
+        try:
+            yield
+        except StopRun as stop:
+            self.stopping.end(stop.reason, stop.detail)
+        except KeyboardInterrupt:
+            self._complete = -1  # the streams may have moved on: where the search is is not known
+            self.stopping.end("interrupt")
+        finally:
+            getattr(self.report, "close", lambda: None)()  # clears its line
+
+    def close(self) -> None:
+        """Let go of workers and files, while signals are still heard here."""
+        try:
+            self.backend.close()
+        finally:
+            if self.folder is not None:
+                self.folder.close()
+
+    def _hand_over(self, error: BaseException) -> None:
+        """Attach the result so far to an error, unless that is what failed."""
+        self.stopping.end("error", f"{type(error).__name__} ended the run")
+        with suppress(Exception):
+            error.result = self.result()  # type: ignore[attr-defined]
+
+    def _finished(self) -> MinimizeResult:
+        """The result at the end, which the folder keeps too."""
+        self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
+        result = self.result()
+        if self.folder is not None:
+            if self.between:
+                self.folder.generation(self.state, last=True)
+            self.folder.finish(self.log, result.summary())
+        return result
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
+        say = "meco: stopping after the evaluation at hand; again to abandon it"
+        with noted(interrupting(), say, waiting=lambda: self.stopping.reason is None) as heard:
+            self.stopping.listen(heard)
+            yield
+
+    def search(self) -> None:
+        """Iterate; where the constraints turn out to be others, begin again with what is known by then."""
+        try:
+            self.loop.run(self._after_generation)
+        except LayoutChanged:
+            self.restarted = True
+            self.loop = make_search(self.request, self.log, self.caller, self.log.usable())
+            self.evaluator.count(self.log.planned)
+            if not self._known_enough():
+                self.search()
+
+    def _known_enough(self) -> bool:
+        """Whether a point known beforehand already is what the run should stop at."""
+        if self.request.known is None or not self.stopping.watches_answers:
+            return False
+        ev = self.request.known.evaluation(*self.request.tolerances(self.log))
+        return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
+
+    def _tick(self) -> None:
+        if self.report is not None:
+            self.report(self)
+
+    def _after_generation(self) -> bool:
+        self.nit += 1
+        self._complete = self.log.planned
+        self._write_down()
+        if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
+            return False
+        self._tick()
+        return self._stops()
+
+    def _write_down(self) -> None:
+        """Let the folder keep what is new."""
+        if self.folder is not None:
+            if self.nit:  # first: what comes before the state is not repeated
+                self.folder.traced(len(self.log), self.engine.trace)
+            self.folder.generation(self.state)
+
+    def _stops(self) -> bool:
+        convergence = offered(self.engine, Convergence) if self.nit else None
+        reached = (lambda: False) if convergence is None else convergence.reached
+        return self.stopping.after_generation(self.result, reached)
+
+    def state(self) -> bytes | None:
+        """Where the search is, for the folder; nothing while the constraints are not settled, or it cannot be saved."""
+        from meco.run.folder.resume import state_of
+
+        log = self.log
+        if self.restarted or not log.reviewed or len(log) != log.planned:
+            return None
+        return state_of(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
+
+    def result(self, as_told: bool = False) -> MinimizeResult:
+        """The result so far."""
+        history = self.evaluator.history
+        seen = history.feasible_best.held is not None and self.nit > 0
+        trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if seen else {}
+        return make_result(
+            self.request,
+            self.log,
+            self.stopping.reason or "running",
+            detail=self.stopping.detail,
+            nit=self.nit,
+            trace=trace,
+            notes=[*self.notes, *history.notes, *self._untried()],
+            loop=self.loop,
+            as_told=as_told,
+        )
+
+    def _untried(self) -> list[str]:
+        """Starting points for which there was no room."""
+        if self.request.x0 is None or self.stopping.reason is None:
+            return []
+        tried = {entry.x.tobytes() for entry in self.log.entries.values()}
+        known = set() if self.request.known is None else {row.tobytes() for row in self.request.known.x}
+        missing = sum(row.tobytes() not in tried | known for row in self.request.x0)
+        said = f"{missing} of the {len(self.request.x0)} starting points were not tried (population or budget)"
+        return [said] if missing else []

@@ -1,0 +1,1 @@
+"""The default method, whole: quadratic models in a relaxed trust region, offspring beside them, a policy above."""

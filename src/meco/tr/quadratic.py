@@ -1,0 +1,176 @@
+"""Quadratic models that change least: the newest values are met, what was known of curvature is kept.
+
+Minimum Frobenius norm updating (Powell 2004, 2006), for all functions of a run at once: of all quadratics that meet
+the values at m points, the one whose Hessian is nearest to the previous model's. With fewer values than unknowns the
+dual form is one m by m system for all functions,
+
+    K w = y - gamma p,    K_ij = (u_i . u_j)^2 / 2 + tau u_i . u_j + eta (1 + tau) [i = j],            (1)
+    dH = sum_i w_i u_i u_i',   dg = tau sum_i w_i u_i,                                                 (2)
+
+where tau makes the gradient nearly free and eta keeps K invertible where points coincide. K is also the covariance of
+a Gaussian process over quadratics, so errors (leave-one-out) and variances (geometry) come without another fit, and
+so does the share of the previous model that is still worth keeping: with p its values at the points,
+
+    gamma = p'K^-1 y / p'K^-1 p, between 0 and 1,                                                       (3)
+
+is what the new values make most likely of a multiple of it. Curvature that was met far away, where functions of high
+order are steep, would otherwise stay in all directions that no new point tells of.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, Factored, bounded, identities, inverse, namespace, total
+from meco.tr.critical import Critical
+
+TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
+ETA = 1e-6  # share of the diagonal that is added to it
+LIKELY = 0.5  # gamma above which values are more likely with the previous model than without any
+
+
+class Quadratic(NamedTuple):
+    """Models of F functions of each run around its centre: gradient [B, F, D], hessian [B, F, D, D]."""
+
+    gradient: Array
+    hessian: Array
+
+    @classmethod
+    def flat(cls, shape: tuple[int, int, int], like: Array) -> Quadratic:
+        """Models of which nothing is known; shape is (B, F, D)."""
+        xp, made = namespace(like), {"dtype": like.dtype, "device": like.device}
+        return cls(xp.zeros(shape, **made), xp.zeros((*shape, shape[-1]), **made))
+
+    def shifted(self, step: Array) -> Quadratic:
+        """The same functions around a centre that moved by step [B, D]."""
+        return Quadratic(self.slope(step), self.hessian)
+
+    def stretched(self, unit: Array) -> Quadratic:
+        """The same functions in coordinates whose unit is unit [B] of the present ones."""
+        return Quadratic(self.gradient * unit[:, None, None], self.hessian * (unit * unit)[:, None, None, None])
+
+    def times(self, share: Array) -> Quadratic:
+        """Shares [B, F] of the functions."""
+        return Quadratic(self.gradient * share[..., None], self.hessian * share[..., None, None])
+
+    def slope(self, step: Array) -> Array:
+        """Gradients at a step [B, D] from the centre: [B, F, D]."""
+        return self.gradient + (self.hessian @ step[:, None, :, None])[..., 0]
+
+    def change(self, step: Array) -> Array:
+        """What the functions change by at a step [B, D] from the centre: [B, F]."""
+        return self.change_by(step, self.slope(step))
+
+    def change_by(self, step: Array, slope: Array) -> Array:
+        """The same where the slope [B, F, D] at the step is known."""
+        return (0.5 * (self.gradient + slope) @ step[:, :, None])[..., 0]
+
+    def changes(self, u: Array) -> Array:
+        """The same at several points u [B, m, D]: [B, m, F]."""
+        return (self.bent(u) + self.gradient @ u.mT).mT
+
+    def bent(self, u: Array) -> Array:
+        """The part of it that curvature makes: [B, F, m]."""
+        return 0.5 * total((u[:, None, :, :] @ self.hessian) * u[:, None, :, :])
+
+    def where(self, keep: Array, other: Quadratic) -> Quadratic:
+        """These models where keep [B] holds, the other's elsewhere."""
+        xp = namespace(keep)
+        return Quadratic(
+            xp.where(keep[:, None, None], self.gradient, other.gradient),
+            xp.where(keep[:, None, None, None], self.hessian, other.hessian),
+        )
+
+    @property
+    def finite(self) -> Array:
+        """Runs all of whose numbers are finite: [B]."""
+        return namespace(self.gradient).isfinite(total(self.gradient, (1, 2)) + total(self.hessian, (1, 2, 3)))
+
+
+class Fit(NamedTuple):
+    """What a fit leaves beside the models: points u [B, m, D], values y and w [B, m, F], K, what it kept [B, F]."""
+
+    u: Array
+    y: Array
+    kernel: Factored  # K [B, m, m]
+    w: Array
+    kept: Array
+
+    def of(self, runs: np.ndarray) -> Fit:
+        """The same of some of the runs, in NumPy."""
+        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs])
+
+
+def covariance(u: Array, v: Array) -> Array:
+    """What values at u [B, m, D] and v [B, n, D] have in common, eq. (1) without its ridge: [B, m, n]."""
+    product = u @ v.mT
+    return product * (0.5 * product + TAU)
+
+
+def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None = None) -> tuple[Quadratic, Fit]:
+    """The models nearest to what is worth keeping of the prior that meet y [B, m, F], changes from the centre, at u.
+
+    A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
+    Functions that are not among the curved ones, where these are named, get linear models.
+    """
+    kernel = Factored(covariance(u, u) + identities(1, u.shape[1], u, ETA * (1.0 + TAU)))
+    if curved is not None:
+        few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
+        bent = curved.spread(few.bent(u)).mT
+        w, kept = _weights(kernel, y, u @ prior.gradient.mT + bent)
+        wt = w.mT
+        hessian = curved.spread(few.times(curved.taken(kept)).hessian + _outer(curved.taken(wt), u))
+    else:
+        w, kept = _weights(kernel, y, prior.changes(u))
+        wt = w.mT
+        hessian = prior.times(kept).hessian + _outer(wt, u)
+    return Quadratic(prior.gradient * kept[..., None] + TAU * (wt @ u), hessian), Fit(u, y, kernel, w, kept)
+
+
+def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
+    """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, F], and what is kept of these [B, F].
+
+    The first function, f, keeps all of its model while gamma is above a half, where the values are more likely with
+    the model than without any: f is met to the last digit in a region that hardly moves any more, constraints are met
+    anew wherever the search goes.
+    """
+    xp, count = namespace(y), y.shape[-1]
+    solved = kernel.solved(xp.concat([y - p, p], axis=-1))
+    rest, own = solved[..., :count], solved[..., count:]
+    whole = total(p * own, 1)
+    share = 1.0 + total(p * rest, 1) / xp.where(whole > 0.0, whole, 1.0)  # eq. (3): y is p and the rest
+    share = xp.where(xp.isfinite(share) & (whole > 0.0), bounded(share, 0.0, 1.0), 1.0)
+    f = share[:, :1]
+    share = xp.concat([xp.where(f > LIKELY, 1.0, f), share[:, 1:]], axis=-1)
+    return rest + (1.0 - share)[:, None, :] * own, share
+
+
+def _outer(w: Array, u: Array) -> Array:
+    """sum_i w_i u_i u_i' of eq. (2): [B, F, m], [B, m, D] -> [B, F, D, D]."""
+    return u.mT[:, None, :, :] @ (w[..., None] * u[:, None, :, :])
+
+
+def variance(fit: Fit, v: Array) -> Array:
+    """How little the models know at v [B, n, D]: the process' variance given the fitted points, [B, n]."""
+    square = total(v * v)
+    cross = covariance(fit.u, v)  # [B, m, n]
+    explained = total(cross * fit.kernel.solved(cross), 1)
+    return square * (0.5 * square + TAU) - explained
+
+
+def explained_share(fit: Fit) -> Array:
+    """Leave-one-out R^2 of each function: 1 - sum e_i^2 / sum (y_i - mean)^2, e_i = w_i / (K^-1)_ii; [B, F].
+
+    What is kept of the previous model is that of all values, the one left out among them.
+    """
+    xp, y = namespace(fit.y), fit.y
+    diagonal = xp.linalg.diagonal(inverse(fit.kernel.matrix))
+    error = fit.w / diagonal[..., None]
+    taken = xp.any(fit.u != 0.0, axis=-1)[..., None]  # else the centre, or a place that is not taken
+    centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]
+    mean = xp.sum(y, axis=1) / (xp.sum(xp.astype(taken, y.dtype), axis=1) + centre)
+    spread = xp.where(taken, y - mean[:, None, :], 0.0)
+    whole = xp.sum(spread * spread, axis=1) + centre * mean * mean
+    return 1.0 - xp.sum(error * error, axis=1) / xp.where(whole > 0.0, whole, 1.0)

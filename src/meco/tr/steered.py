@@ -1,0 +1,39 @@
+"""MeCO-TR: the model engine with an evolution strategy beside it, steered by a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from meco.core.engine import Task
+from meco.engines.es.maes import native_size
+from meco.policies.controller import Controlled
+from meco.policies.controls import CONTROLS
+from meco.policies.features import FEATURES
+from meco.policies.network import NetworkShape
+from meco.policies.policy import Correcting, Policy
+from meco.policies.resolve import PolicyLike, find_policy
+from meco.tr.engine_es import TrustRegionES
+
+DEFAULT_SEARCH_POLICY = "meco-tr"
+SEARCH_FEATURES, SEARCH_CONTROLS = "model-search", "theta-and-share"
+DECISIONS = 50  # over the budget
+UNITS = 8  # hidden ones of a network, unless it says otherwise
+
+
+def model_search(
+    task: Task, policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_SEARCH_POLICY, **options: Any
+) -> Controlled:
+    """MeCO-TR: TR-ES whose relaxation and share of offspring a policy sets, given as find_policy() takes it."""
+    return steered_search(find_policy(policy, task.rng.seeds, correcting_shape(), Correcting), task, **options)
+
+
+def steered_search(policy: Policy, task: Task, **options: Any) -> Controlled:
+    """TR-ES with a policy: a decision every fiftieth of the budget, but not more often than its strategy learns."""
+    engine, controls = TrustRegionES(task, **options), policy.controls or SEARCH_CONTROLS
+    return Controlled(engine, policy, SEARCH_FEATURES, controls, DECISIONS, min_interval=native_size(task.dim))
+
+
+def correcting_shape(hidden: int = UNITS) -> NetworkShape:
+    """Of a network that corrects the engine's own rule."""
+    return NetworkShape(len(FEATURES[SEARCH_FEATURES].names), hidden, Correcting.width(CONTROLS[SEARCH_CONTROLS]))

@@ -1,0 +1,196 @@
+"""One step: where the models, inside the region and under relaxed constraints, expect the least.
+
+The Byrd-Omojokun relaxation (Omojokun 1989) with its share theta as a control: linearised constraints may keep
+
+    g_i <= theta max(g_i(c), 0) - margin s_i,   |h_j| <= theta |h_j(c)|,                                (1)
+
+of the violation at the centre c. theta = 0 asks for full feasibility at once, theta = 1 only for not getting worse.
+The margin, a share of what g_i changes by across the region, makes the search end on the feasible side: it shrinks
+with the region. A second pass linearises at the first answer, where constraints curve, and is kept if the models'
+merit falls.
+
+Everything is divided by what f and each constraint change by across the region, so nothing has a unit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from meco.core.arrays import Array, blank, namespace, rows, surely, total
+from meco.tr.critical import Critical
+from meco.tr.curvature import convex
+from meco.tr.merit import ABOVE, MERIT, Weights, scale_weights
+from meco.tr.program import Rows, solve_program
+from meco.tr.quadratic import Quadratic
+
+PASSES = 2  # a third would need the slopes where the step stayed: those at hand are of where it might have moved
+MARGIN = 0.1
+PRICE = 30.0  # of breaking a row, at least: in units where rows and the gradient have length one
+DEAREST = 1e6
+SHORTEST = 0.1  # row of a second pass, in units of the first one's
+LEAST_SLOPE = 0.05  # change of f that counts, in shares of what its curvature makes
+ROUNDING = 1e-14  # share of a value below which its changes are noise
+
+
+class Place(NamedTuple):
+    """Where a step starts: models in units of the radius, values [B, 1 + C] at the centre, and the box of steps [B, D].
+
+    fence [B, D] and reach [B]: the direction of a failed evaluation, and how far a step may go that way.
+    """
+
+    models: Quadratic
+    value: Array
+    span: Array  # [B, 1 + C] largest change among the fitted points
+    low: Array
+    high: Array
+    fence: Array
+    reach: Array
+    n_ineq: int
+    critical: Critical | None = None  # functions that the step depends on; None: all
+
+    def values(self, s: Array) -> Array:
+        """What the models expect of a step s [B, D]: [B, 1 + C]."""
+        return self.value + self.models.change(s)
+
+
+class Scales(NamedTuple):
+    """What f [B] and the constraints [B, C] change by across the region."""
+
+    f: Array
+    c: Array
+
+
+class Step(NamedTuple):
+    """A step s [B, D] in radii, what the models expect there [B, 1 + C], multipliers [B, C] and the merit's weights.
+
+    by is what the functions change by across the region.
+    """
+
+    s: Array
+    value: Array
+    multipliers: Array
+    weights: Weights
+    by: Scales
+
+
+def scales(place: Place) -> Scales:
+    """Changes across the region to first order, kept above rounding."""
+    xp, gradient = namespace(place.value), place.models.gradient
+    noise = ROUNDING * (place.span + xp.abs(place.value)) + 1e-300
+    f = total(xp.abs(gradient[:, 0, :])) / math.sqrt(gradient.shape[-1])
+    bent = place.models.hessian[:, 0, ...]
+    least = LEAST_SLOPE * xp.sqrt(total(bent * bent, (-2, -1)))
+    f = xp.where(f > least, f, least)  # at a minimum of f its curvature is all there is
+    c = xp.sqrt(total(gradient[:, 1:, :] * gradient[:, 1:, :]))
+    return Scales(f + noise[:, 0], c + noise[:, 1:])
+
+
+def relaxed(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, Array]:
+    """What the constraints, value [B, C], may come down to, eq. (1), in units of by [B, C]: lowest, highest [B, C]."""
+    xp = namespace(value)
+    left = theta[:, None] * xp.abs(value) / by
+    g, h = left[:, :n_ineq], left[:, n_ineq:]
+    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - MARGIN
+    return xp.concat([blank(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
+
+
+def withheld(multipliers: Array, change: Array, n_ineq: int) -> Array:
+    """What the margins keep from f to first order: margin sum_i |lambda_i| s_i over the inequalities, [B]."""
+    xp = namespace(change)
+    return MARGIN * total(xp.abs(multipliers[:, :n_ineq]) * change[:, :n_ineq])
+
+
+def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
+    """Merit of values y [B, 1 + C] of one point of each run: [B]."""
+    return MERIT.total(y[:, :1], violations(y, n_ineq)[:, None, :], weights)[:, 0]
+
+
+def violations(y: Array, n_ineq: int) -> Array:
+    """(max(g, 0), |h|) of values y [B, 1 + C]: [B, C]."""
+    xp, g = namespace(y), y[:, 1 : 1 + n_ineq]
+    return xp.concat([xp.where(g > 0.0, g, 0.0), xp.abs(y[:, 1 + n_ineq :])], axis=1)
+
+
+def relaxed_step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
+    """The step of the models in the region, with theta [B] of the violation allowed to stay."""
+    few = place.critical
+    if few is None:
+        return _step(place, theta, multipliers, weights)
+    xp = namespace(theta)
+    tolerance = xp.zeros_like(weights.w) + weights.tolerance
+    columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
+    models = Quadratic(few.taken(place.models.gradient), few.taken(place.models.hessian))
+    part = place._replace(
+        models=models, value=few.taken(place.value), span=few.taken(place.span), n_ineq=few.n_ineq, critical=None
+    )
+    step = _step(part, theta, columns[0], Weights(*columns[1:]))
+    return Step(
+        step.s,
+        place.values(step.s),
+        few.replaced(step.multipliers, xp.zeros_like(multipliers)),
+        weights._replace(w=few.replaced(step.weights.w, weights.w)),
+        scales(place),
+    )
+
+
+def _step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
+    xp, by = namespace(theta), scales(place)
+    weights = weights.raised(scale_weights(by.f, by.c, place.value[:, 1:]))
+    low, high = relaxed(place.value[:, 1:], theta, place.n_ineq, by.c)
+    s, value = blank(place.low), place.value
+    slopes, bent, before = place.models.slope(s), None, multipliers
+    for turn in range(PASSES):
+        lines, length = _lines(place, s, value, slopes, by, low, high, weights)
+        slope = slopes[:, 0, :] / by.f[:, None]
+        if bent is None or not surely(multipliers == before):  # else the Lagrangian is the same
+            bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
+        unit = by.f[:, None] / (by.c * length)  # of a multiplier
+        known = xp.concat([multipliers / unit, blank(slope[:, :1])], axis=1)
+        d, dual = solve_program(bent, slope, lines, place.low - s, place.high - s, known)
+        found = dual[:, :-1] * unit
+        before, multipliers = multipliers, 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
+        weights = weights.raised(ABOVE * xp.abs(multipliers))
+        moved = s + d
+        slopes = place.models.slope(moved)
+        expected = place.value + place.models.change_by(moved, slopes)
+        if turn == 0:  # the first answer is evaluated even if the models expect it to be worse
+            s, value = moved, expected
+        else:
+            better = (merit(expected, place.n_ineq, weights) < merit(value, place.n_ineq, weights))[:, None]
+            s, value = xp.where(better, moved, s), xp.where(better, expected, value)
+    return Step(s, value, multipliers, weights, by)
+
+
+def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
+    """Hessian of f + lambda . c in units of f's change: [B, D, D]."""
+    xp, hessian = namespace(f), models.hessian
+    runs, functions, dim, _ = hessian.shape
+    flat = xp.reshape(hessian, (runs, functions, dim * dim))
+    factors = xp.concat([1.0 / f[:, None], multipliers], axis=1)
+    return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
+
+
+def _lines(
+    place: Place, s: Array, value: Array, slopes: Array, by: Scales, low: Array, high: Array, weights: Weights
+) -> tuple[Rows, Array]:
+    """Constraints linearised at s, with length about one, and the fence as a last row; and their lengths [B, C].
+
+    value [B, 1 + C] and slopes [B, 1 + C, D] are those at s.
+    """
+    xp = namespace(s)
+    matrix = slopes[:, 1:, :] / by.c[..., None]
+    length = xp.sqrt(total(matrix * matrix))
+    length = xp.where(length > SHORTEST, length, SHORTEST)
+    price = weights.w * by.c * length / by.f[:, None]
+    price = xp.where(price > PRICE, xp.where(price < DEAREST, price, DEAREST), PRICE)
+    gone = total(place.fence * s)[:, None]
+    last = 1.0 + blank(gone)
+    lines = Rows(
+        xp.concat([matrix / length[..., None], place.fence[:, None, :]], axis=1),
+        xp.concat([value[:, 1:] / by.c / length, gone], axis=1),
+        xp.concat([low / length, -xp.inf * last], axis=1),
+        xp.concat([high / length, place.reach[:, None]], axis=1),
+        xp.concat([price, PRICE * last], axis=1),
+    )
+    return lines, length
