@@ -212,7 +212,7 @@ def test_the_evaluator_evaluates_a_batch_in_one_call_each():
     problems = [*make_batch("bowl-fails", range(3), 5), *make_batch("edges-wave", range(3), 5)]
     mixed = [problems[i] for i in (0, 3, 1, 4, 2, 5)]
     evaluator = Evaluator.on(mixed, budget=100, runs=6)
-    assert len(evaluator._groups) == 2
+    assert len(evaluator.source._groups) == 2
     unit = np.random.default_rng(0).random((6, 9, 5))
     ev = evaluator.evaluate(unit)
     for b, problem in enumerate(mixed):
