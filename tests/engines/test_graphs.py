@@ -34,16 +34,14 @@ torch = pytest.importorskip("torch")
 from recorded_on_cpu import Recording, recording  # noqa: E402 - needs torch
 
 PROBLEMS = [name for name in ("C01", "C06", "C19") for _ in range(2)]
-PROGRESS_FREE = [
+REPLAYED = [
     StaticPenalty(),
     BalancedPenalty(),
     FeasibilityFirst(),
     FixedEpsilon(),
     FixedEpsilon(per_constraint=True),
 ]
-on_cuda = pytest.mark.skipif(
-    not torch.cuda.is_available(), reason="CUDA MISSING: replayed iterations NOT tested on a GPU"
-)
+on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA MISSING: replays NOT tested on a GPU")
 
 
 @pytest.fixture
@@ -117,9 +115,7 @@ def assert_same(one, other):
     assert_array_equal(engine.task.rng.uniform(3).cpu(), its.task.rng.uniform(3).cpu())
 
 
-@pytest.mark.parametrize(
-    ("rule", "budget"), [*((rule, 240) for rule in PROGRESS_FREE), (StaticPenalty(), 250)], ids=repr
-)
+@pytest.mark.parametrize(("rule", "budget"), [*((rule, 240) for rule in REPLAYED), (StaticPenalty(), 250)], ids=repr)
 @pytest.mark.parametrize("build", [MaEs, Shade])  # 240: the last generation is whole; 250: it is cut
 def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budget):
     def made(task):
@@ -259,7 +255,7 @@ class Untouchable:
         raise AssertionError(f"the progress was asked for its {name}")
 
 
-@pytest.mark.parametrize("rule", [*PROGRESS_FREE, *RULES.values()], ids=repr)
+@pytest.mark.parametrize("rule", [*REPLAYED, *RULES.values()], ids=repr)
 def test_a_rule_that_ignores_the_progress_never_looks_at_it(rule):
     engine, _ = searched(lambda task: MaEs(task, rule=rule), 40)
     state, population, u = engine.state, engine.population, engine.u_rule
@@ -363,7 +359,7 @@ def counted_replays():
 
 
 @on_cuda
-@pytest.mark.parametrize("rule", PROGRESS_FREE, ids=repr)
+@pytest.mark.parametrize("rule", REPLAYED, ids=repr)
 @pytest.mark.parametrize("build", [MaEs, Shade])
 @pytest.mark.parametrize("budget", [240, 250])
 def test_a_search_replayed_on_a_gpu_is_the_search_as_written(build, rule, budget):
