@@ -58,9 +58,7 @@ _learned = partial(
 _de = partial(Method, family="DE", population=fifty, offers=RULE_ENGINE)
 _es = partial(Method, family="ES", population=fifty, notices=("each",))
 _pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), notices=tuple(UNITS))
-_region = partial(
-    Method, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1
-)
+_region = partial(Method, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1)
 _model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True, notices=("all", "each"))
 
 METHODS: Registry[Method] = Registry(

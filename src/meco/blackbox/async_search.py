@@ -49,14 +49,10 @@ class AsyncSearch:
     ) -> None:
         self.request, self.log = request, log
         call = Told(self._values)
-        self.loop = (
-            make_search(request, log, call, known) if record is None else restored(request, log, record, call)
-        )
+        self.loop = make_search(request, log, call, known) if record is None else restored(request, log, record, call)
         asynchronous = offered(self.loop.engine, Asynchronous)
         assert asynchronous is not None
-        self.proposals: Any = asynchronous.start(
-            request.options.get("batch", 1), self.loop.tell, lambda points: None
-        )
+        self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell, lambda points: None)
         self.first = len(self.proposals.waiting)
         self.tickets: dict[int, Any] = {}  # what each outstanding number was proposed for
         self.early: list[tuple[np.ndarray, int | None]] = []  # answered before the engine has begun; None: known

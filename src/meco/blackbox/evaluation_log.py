@@ -327,9 +327,7 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    def columns(
-        self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, as_told: bool = False
-    ) -> Evaluations:
+    def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, as_told: bool = False) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
         table, form = self._table, (self.counts, as_told)
         if table is None or (table.counts, table.as_told) != form or not _same(table.tolerances, (ineq_tol, eq_tol)):
