@@ -1,8 +1,8 @@
-"""Complete runs of TR-ES per second on an accelerator, turns recorded as CUDA graphs or made one by one.
+"""Complete runs of TR-ES per second on an accelerator, iterations replayed as CUDA graphs or made one by one.
 
     python benchmarks/device_turns.py [--dim 10] [--runs 16384] [--plain] [--profile]
 
-Generated problems ("bowl-linear", six constraints), 50 D evaluations; the first turns, which record, are left out.
+Generated problems ("bowl-linear", six constraints), 50 D evaluations; the first iterations, which record, are left out.
 """
 
 from __future__ import annotations
@@ -12,21 +12,27 @@ import time
 
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.core.streams import DeviceStreams
-from meco.device.cuda_graphs import Turns
+from meco.core.loop import Loop
+from meco.device.cuda_graphs import recorder
 from meco.problems.generated import make_batch
 from meco.tr.engine_es import TrustRegionES
 
 DIFFERENT = 256  # problems; the others repeat them with other random numbers
-WARM = 33  # turns
+WARM = 33  # iterations
 
 
-def begun(dim: int, runs: int, device: str) -> tuple[Turns, Evaluator]:
-    """A search on the device, before its first turn."""
+def begun(dim: int, runs: int, device: str, replayed: bool) -> Loop:
+    """A search on the device, before its first iteration."""
     rng = DeviceStreams(1, runs, device)
     problems = make_batch("bowl-linear", [run % DIFFERENT for run in range(runs)], dim)
     evaluator = Evaluator.on(problems, 50 * dim, runs, rng.xp, device)
-    return Turns(TrustRegionES(Task.of(evaluator, rng)), evaluator), evaluator  # type: ignore[arg-type]
+    engine = TrustRegionES(Task.of(evaluator, rng))  # type: ignore[arg-type]
+    return Loop(engine, evaluator, recorder(rng) if replayed else None, traced=False)
+
+
+def advance(loop: Loop, iterations: int) -> None:
+    for _ in range(iterations):
+        loop.step()
 
 
 def main() -> None:
@@ -37,27 +43,26 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=16384)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--plain", action="store_true", help="no recording")
-    parser.add_argument("--profile", action="store_true", help="where the time of five plain turns goes")
+    parser.add_argument("--profile", action="store_true", help="where the time of five plain iterations goes")
     args = parser.parse_args()
-    turns, evaluator = begun(args.dim, args.runs, args.device)
-    turns.records = turns.records and not (args.plain or args.profile)
-    turns.advance(WARM)
+    loop = begun(args.dim, args.runs, args.device, replayed=not (args.plain or args.profile))
+    advance(loop, WARM)
     torch.cuda.synchronize()
     if args.profile:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
-            turns.advance(5)
+            advance(loop, 5)
             torch.cuda.synchronize()
         print(seen.key_averages().table(sort_by="cuda_time_total", row_limit=30, max_name_column_width=60))
         return
     count, start = 0, time.perf_counter()
-    while evaluator.left > 0:
-        turns.advance(1)
+    while loop.evaluator.left > 0:
+        loop.step()
         count += 1
     torch.cuda.synchronize()
     each = (time.perf_counter() - start) / count
     print(
-        f"TR-ES, D = {args.dim}, {args.runs} in flight, {torch.cuda.get_device_name()}: {1e3 * each:.1f} ms a turn, "
-        f"{args.runs / (each * 50 * args.dim):.0f} complete runs/s, "
+        f"TR-ES, D = {args.dim}, {args.runs} in flight, {torch.cuda.get_device_name()}: "
+        f"{1e3 * each:.1f} ms an iteration, {args.runs / (each * 50 * args.dim):.0f} complete runs/s, "
         f"{torch.cuda.max_memory_allocated() / args.runs / 1e6:.2f} MB per run"
     )
 

@@ -24,7 +24,7 @@ from meco.core.problem import Problem
 from meco.errors import MissingData
 from meco.problems.realworld import NAMES, get
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "problems"))
 from gripper_scalar import objective
 
 POPULATION = 50

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from engine_classes import ENGINE_CLASSES
-from meco import METHODS
+from meco import METHODS, Method
+from meco.core.capabilities import Convergence, SavedState
 from meco.core.engine import Engine
 from meco.core.rule import Population
 from meco.errors import InvalidInput, MissingData, MissingExtra
@@ -16,8 +17,8 @@ BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one
 
 
-OF_A_RECORD = "is_what_its_record_says"  # the one promise that is the name's and not the engine's
-WALKED = [(method, check) for method in METHODS for check in CHECKS if method in ENGINE_CLASSES or check == OF_A_RECORD]
+OF_A_RECORD = ("is_what_its_record_says", "offers_what_its_record_says")  # promises of the name, not of the engine
+WALKED = [(method, check) for method in METHODS for check in CHECKS if method in ENGINE_CLASSES or check in OF_A_RECORD]
 
 
 @pytest.mark.parametrize(("method", "check"), WALKED)
@@ -65,3 +66,40 @@ def test_a_method_that_breaks_a_promise_is_told_which():
         check_method(Clock)
     with pytest.raises(InvalidInput, match="derive it from"):
         check_method(dict)
+
+
+class Remembering(Uniform):
+    """Random search around its best point, of which it tells a part."""
+
+    remembers = ("generation", "best")
+
+    def __init__(self, task):
+        super().__init__(task)
+        self.best = self.unsaid = None
+
+    def ask(self):
+        u = super().ask()
+        return u if self.best is None else np.clip(self.best[:, None] + 0.2 * (u - self.unsaid), 0.0, 1.0)
+
+    def tell(self, x, ev):
+        super().tell(x, ev)
+        self.best, self.unsaid = x[:, 0], np.mean(ev.f) % 1.0
+
+    def capabilities(self):
+        return (SavedState(self),)
+
+
+def test_a_record_that_does_not_fit_its_engine_is_told_so():
+    with pytest.raises(AssertionError, match="names Convergence, which the engine does not offer"):
+        check_method(Method(Uniform, "random search", offers=(Convergence,), lockstep=False))
+    with pytest.raises(AssertionError, match=r"offers SavedState, which Method\.offers does not name"):
+        check_method(Remembering)
+
+
+def test_a_search_that_forgets_something_does_not_go_on_bit_for_bit():
+    class Whole(Remembering):
+        remembers = ("generation", "best", "unsaid")
+
+    check_method(Method(Whole, "random search", offers=(SavedState,), lockstep=False))
+    with pytest.raises(AssertionError, match="goes on from its saved state bit for bit: no"):
+        check_method(Method(Remembering, "random search", offers=(SavedState,), lockstep=False))

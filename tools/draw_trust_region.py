@@ -14,8 +14,7 @@ import numpy as np
 
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.core.problem import Problem
-from meco.core.streams import Streams
+from meco.core.loop import Loop
 from meco.figures.contours import contour
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Band, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes
@@ -75,15 +74,15 @@ class Shot:
 
 
 def search() -> list[Shot]:
-    """Every turn of one run after its star."""
+    """Every iteration of one run after its star."""
     evaluator = Evaluator.on(PROBLEM, BUDGET)
     engine = TrustRegion(Task.of(evaluator, Streams([1]), np.array([[0.3, 0.3]])), theta=THETA)
-    points, shots = np.zeros((0, 2)), []
+    loop, points, shots = Loop(engine, evaluator), np.zeros((0, 2)), []
     while evaluator.left:
-        asked = engine.ask()
+        asked = loop.ask()
         if engine.generation:
             shots.append(Shot(engine, points, asked[0, 0]))
-        engine.tell(asked, evaluator.evaluate(asked))
+        loop.complete(asked)
         points = np.concatenate([points, asked[0]])
     return shots
 

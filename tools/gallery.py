@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from meco.problems.uav.suite.mission import load_mission
+from meco.problems.uav.suite.suite import NAMES
 
 import meco
 from meco.bench.report import curves, figures, heatmaps
@@ -22,8 +24,6 @@ from meco.bench.run.store import read_results
 from meco.figures.figure import Figure
 from meco.figures.mission import missions_figure
 from meco.figures.panel import Axis, Panel, Tile
-from meco.problems.uav.mission import load_mission
-from meco.problems.uav.suite import NAMES
 from tools.draw_trust_region import step_figure
 
 ROOT = Path(__file__).parent.parent

@@ -19,22 +19,24 @@ import random
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.api import minimize
+from meco.core.batching import ProblemBatch
+from meco.core.capabilities import SavedState, offered
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
-from meco.core.problem import Problem
-from meco.core.results import RunResult
-from meco.core.streams import Streams
+from meco.core.loop import Loop
+from meco.core.memory import captured, flattened, put_back
 from meco.errors import MecoError
 from meco.methods import METHODS, build_engine, solve
 
 KINDS = {"none": (0, 0), "twelve": (12, 0), "equal": (0, 2), "mixed": (2, 1)}  # numbers of g and of h
+SAVED_AFTER = (1, 3, 12)  # generations
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,11 @@ class Subject:
         """Runs of it."""
         return solve(self.method, problem, budget or self.budget, list(seeds), **self.options)
 
-    def engine(self, problem: Problem) -> Engine:
-        """Its engine, before anything was evaluated."""
-        task = Task.of(Evaluator.on(problem, self.budget), Streams([1]))
-        return build_engine(METHODS.resolve(self.method), task, **self.options)
+    def loop(self, problem: Problem, budget: int | None = None) -> Loop:
+        """A run of it, before anything was evaluated."""
+        evaluator = Evaluator.on(problem, budget or self.budget)
+        engine = build_engine(METHODS.resolve(self.method), Task.of(evaluator, Streams([1])), **self.options)
+        return Loop(engine, evaluator)
 
 
 class Recorded:
@@ -215,7 +218,7 @@ def takes_any_size_and_constraints(subject: Subject) -> None:
 def is_what_its_record_says(subject: Subject) -> None:
     """It can be asked if the record says so, and looks at as many points first as the record says."""
     record, problem = METHODS[subject.method], Recorded().problem
-    engine = subject.engine(problem)
+    engine = subject.loop(problem).engine
     try:
         first = engine.ask()
     except MecoError:
@@ -228,6 +231,58 @@ def is_what_its_record_says(subject: Subject) -> None:
     if record.population is not None and "pop_size" not in subject.options:
         wanted = record.population(problem.dim, subject.budget)
         assert size == wanted, f"{size} candidates where the record says {wanted}"
+
+
+def offers_what_its_record_says(subject: Subject) -> None:
+    """Its engine has the capabilities that the record names, and no others."""
+    engine = subject.loop(Recorded().problem).engine
+    made, named = ({kind.__name__ for kind in kinds} for kinds in (_kinds(engine), METHODS[subject.method].offers))
+    assert made >= named, f"the record names {', '.join(sorted(named - made))}, which the engine does not offer"
+    assert made <= named, f"the engine offers {', '.join(sorted(made - named))}, which Method.offers does not name"
+
+
+def _kinds(engine: Engine) -> list[type]:
+    return [type(each) for each in engine.capabilities()]
+
+
+def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
+    """A search that offers SavedState, put back into one that has made a generation, evaluates the same points."""
+    if SavedState not in METHODS[subject.method].offers:
+        return
+    first = subject.loop(Recorded().problem).engine.ask().shape[1]
+    budget, saved = max(subject.budget, 4 * first), 0
+    for generations in SAVED_AFTER:
+        through, again = Recorded(), Recorded()
+        loop, made = subject.loop(through.problem, budget), 0
+        while not loop.evaluator.over and (made < generations or _memory(loop) is None):
+            loop.step()
+            made += 1
+        if loop.evaluator.over:
+            break
+        record, until, saved = flattened(captured(_memory(loop))), len(through.asked), saved + 1
+        loop.run()
+        other = subject.loop(replace(again.problem, formula=_zeros), budget)
+        other.step()
+        put_back(_memory(other), record)
+        other = Loop(other.engine, other.evaluator.on_source(ProblemBatch(again.problem)))
+        other.run()
+        assert_array_equal(again.asked, through.asked[until:], f"saved after {made} generations")
+        assert_array_equal(other.evaluator.nfev, loop.evaluator.nfev)
+    assert saved, f"{budget} evaluations end before it can be saved"
+
+
+def _memory(loop: Loop) -> dict[str, Any] | None:
+    """Everything that the next generation builds on; None while the engine cannot be saved."""
+    saved = offered(loop.engine, SavedState)
+    if saved is None:
+        return None
+    return {"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng}
+
+
+def _zeros(x: np.ndarray) -> tuple[Any, Any, Any]:
+    """Values of "mixed" that say nothing."""
+    zero = np.zeros(x.shape[:-1])
+    return zero, [zero, zero], [zero]
 
 
 def searches_alike_through_both_doors(subject: Subject) -> None:
@@ -257,6 +312,8 @@ CHECKS: dict[str, Callable[[Subject], None]] = {
         survives_a_formula_that_always_fails,
         takes_any_size_and_constraints,
         is_what_its_record_says,
+        offers_what_its_record_says,
+        goes_on_from_its_saved_state_bit_for_bit,
         searches_alike_through_both_doors,
     )
 }

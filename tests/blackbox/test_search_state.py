@@ -12,16 +12,16 @@ from numpy.testing import assert_array_equal
 
 import meco
 from interruption import broken_off
-from meco.run import continuing, runfolder
-from meco.run.log.log_file import read_log
-from meco.run.folder.optimizer_state import seal
-from meco.run.folder.search_state import AnswerDigest, unpacked
-from meco.engines.de.shade import Shade
 from meco.core.engine import Engine
 from meco.core.memory import DoesNotFit, captured, flattened, put_back
+from meco.core.streams import Streams
+from meco.engines.de.shade import Shade
 from meco.engines.rbf import look
 from meco.methods import DEFAULT, build_engine
-from meco.core.streams import Streams
+from meco.run import continuing, runfolder
+from meco.run.folder.optimizer_state import seal
+from meco.run.folder.search_state import AnswerDigest, unpacked
+from meco.run.log.log_file import read_log
 
 BOX = [(-5.0, 5.0)] * 3
 SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "C2oDE", "COLSHADE", "MDE-CGO"]  # a class each

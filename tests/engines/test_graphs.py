@@ -1,4 +1,4 @@
-"""A search whose turns are replayed is the search that is written down, bit for bit."""
+"""A search whose iterations are replayed is the search that is written down, bit for bit."""
 
 import subprocess
 import sys
@@ -11,14 +11,14 @@ from numpy.testing import assert_array_equal
 
 import meco
 from meco.core.arrays import fusing
+from meco.core.capabilities import Replay, offered
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.rule import Progress
-from meco.core.streams import DeviceStreams, Streams
-from meco.device.cuda_graphs import Turns
-from meco.engines import ENGINES, graphs
+from meco.device import graphs
+from meco.device.cuda_graphs import GraphReplay, recorder
+from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
 from meco.problems.generated import GENERATED, make_batch
@@ -32,24 +32,29 @@ torch = pytest.importorskip("torch")
 from recorded_on_cpu import Recording, recording  # noqa: E402 - needs torch
 
 PROBLEMS = [name for name in ("C01", "C06", "C19") for _ in range(2)]
-TIMELESS = [StaticPenalty(), BalancedPenalty(), FeasibilityFirst(), FixedEpsilon(), FixedEpsilon(per_constraint=True)]
-on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA MISSING: replayed turns NOT tested on a GPU")
+REPLAYED = [
+    StaticPenalty(),
+    BalancedPenalty(),
+    FeasibilityFirst(),
+    FixedEpsilon(),
+    FixedEpsilon(per_constraint=True),
+]
+on_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="CUDA MISSING: replays NOT tested on a GPU")
 
 
 @pytest.fixture
 def recorded(monkeypatch):
-    """Turns on the CPU are recorded; the recordings that were made."""
+    """Iterations on the CPU are recorded; the recordings that were made."""
     made = []
 
     def graph():
         made.append(Recording())
         return made[-1]
 
-    for module in ("meco.device.cuda_graphs", "meco.core.engine"):
-        monkeypatch.setattr(f"{module}.draws_by_itself", lambda rng: isinstance(rng, DeviceStreams))
+    monkeypatch.setattr(graphs, "draws_by_itself", lambda rng: isinstance(rng, DeviceStreams))
     monkeypatch.setattr(torch.backends.cuda, "preferred_linalg_library", lambda name: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
-    monkeypatch.setattr("meco.device.cuda_graphs.recording", recording)
+    monkeypatch.setattr(graphs, "recording", recording)
     return made
 
 
@@ -59,31 +64,32 @@ def searched(build, budget, device="cpu", names=PROBLEMS, dim=5, x0=None):
     rng = DeviceStreams(1, len(problems), device)
     evaluator = Evaluator.on(problems, budget, len(problems), rng.xp, device)
     engine = build(Task.of(evaluator, rng, x0))
-    Loop(engine, evaluator).run()
+    Loop(engine, evaluator, recorder(rng)).run()
     return engine, evaluator
 
 
 def plainly(build, *args, **kwargs):
-    """The same, every turn as it is written."""
+    """The same, every iteration as it is written."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Turns, "replayed", lambda self: False)
+        patch.setattr(GraphReplay, "replay", lambda self: False)
         return searched(build, *args, **kwargs)
 
 
 def from_places(build, *args, **kwargs):
-    """The same, every turn as it is written, on arrays that lie as they do for recordings.
+    """The same, every iteration as it is written, on arrays that lie as they do for recordings.
 
     Linear algebra adds in another order where arrays lie otherwise, and models notice the last bits.
     """
 
     def settled(self):
-        if self.engine.generation and self.evaluator.has_for_all(self.engine.turn_size):
-            self.engine.make_ready()
+        replay = self._replay
+        if replay.engine.generation and self._evaluator.has_for_all(replay.batch_size):
+            replay.preallocate()
             self._settle()
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Turns, "replayed", settled)
+        patch.setattr(GraphReplay, "replay", settled)
         return searched(build, *args, **kwargs)
 
 
@@ -107,7 +113,7 @@ def assert_same(one, other):
     assert_array_equal(engine.task.rng.uniform(3).cpu(), its.task.rng.uniform(3).cpu())
 
 
-@pytest.mark.parametrize(("rule", "budget"), [*((rule, 240) for rule in TIMELESS), (StaticPenalty(), 250)], ids=repr)
+@pytest.mark.parametrize(("rule", "budget"), [*((rule, 240) for rule in REPLAYED), (StaticPenalty(), 250)], ids=repr)
 @pytest.mark.parametrize("build", [MaEs, Shade])  # 240: the last generation is whole; 250: it is cut
 def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budget):
     def made(task):
@@ -159,7 +165,7 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
     rng = DeviceStreams(1, 1, "cpu")
     evaluator = Evaluator.on(problem, 60, 1, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
-    Loop(engine, evaluator).run()
+    Loop(engine, evaluator, recorder(rng)).run()
     assert evaluator.over
     assert recorded == []
 
@@ -168,7 +174,8 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
 def test_generated_problems_are_recorded_too(recorded, family):
     rng = DeviceStreams(1, 2, "cpu")
     evaluator = Evaluator.on(make_batch(family, range(2)).problems, 60, 2, rng.xp, "cpu")
-    Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12).run(evaluator)
+    engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
+    Loop(engine, evaluator, recorder(rng)).run()
     assert evaluator.over
     assert [graph.replays for graph in recorded] == [60 // 12 - 3]
 
@@ -204,8 +211,8 @@ def test_a_search_that_stops_early_has_what_it_found_until_then(recorded):
         engine = MaEs(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
         with pytest.MonkeyPatch.context() as patch:
             if not replays:
-                patch.setattr(Turns, "replayed", lambda self: False)
-            Loop(engine, evaluator).run(lambda: engine.generation == 9)
+                patch.setattr(GraphReplay, "replay", lambda self: False)
+            Loop(engine, evaluator, recorder(rng)).run(lambda: engine.generation == 9)
         return engine, evaluator
 
     assert_same(stopped(True), stopped(False))
@@ -213,30 +220,30 @@ def test_a_search_that_stops_early_has_what_it_found_until_then(recorded):
 
 
 def test_what_a_rule_does_with_the_progress_is_never_replayed(recorded):
-    for rule in (r for r in RULES.values() if not r.timeless):
+    for rule in (r for r in RULES.values() if not r.ignores_progress):
         searched(lambda task, r=rule: MaEs(task, rule=r), 80)
     assert recorded == []
 
 
 @dataclass(frozen=True)
 class Impatient(StaticPenalty):
-    """Derived from a rule whose turns are alike."""
+    """Derived from a rule that ignores the progress."""
 
 
 class Restless(MaEs):
-    """Derived from an engine whose turns are alike."""
+    """Derived from an engine whose iterations are alike."""
 
 
 @pytest.mark.parametrize(("build", "rule"), [(MaEs, Impatient()), (Restless, StaticPenalty())])
-def test_what_is_derived_says_for_itself_that_its_turns_are_alike(recorded, build, rule):
+def test_what_is_derived_says_for_itself_that_it_can_be_replayed(recorded, build, rule):
     searched(lambda task: build(task, rule=rule), 80)
     assert recorded == []
 
 
-def test_turns_of_two_engines_are_alike():
+def test_two_engines_with_rules_can_be_replayed():
     task = Task.of(Evaluator.on(meco.get_problem("C01", 5), 100), Streams([1]))
-    kinds = {name: build(task, rule=StaticPenalty()).kind_of_turn() for name, build in ENGINES.items()}
-    assert {name for name, kind in kinds.items() if kind is not None} == {"shade", "maes"}
+    found = {name: offered(build(task, rule=StaticPenalty()), Replay) for name, build in ENGINES.items()}
+    assert {name for name, replay in found.items() if replay is not None} == {"shade", "maes"}
 
 
 class Untouchable:
@@ -246,11 +253,11 @@ class Untouchable:
         raise AssertionError(f"the progress was asked for its {name}")
 
 
-@pytest.mark.parametrize("rule", [*TIMELESS, *RULES.values()], ids=repr)
-def test_a_timeless_rule_never_looks_at_the_progress(rule):
+@pytest.mark.parametrize("rule", [*REPLAYED, *RULES.values()], ids=repr)
+def test_a_rule_that_ignores_the_progress_never_looks_at_it(rule):
     engine, _ = searched(lambda task: MaEs(task, rule=rule), 40)
     state, population, u = engine.state, engine.population, engine.u_rule
-    if rule.timeless:
+    if rule.ignores_progress:
         rule.adapt(state, population, Untouchable(), u)
     else:
         with pytest.raises(AssertionError, match="the progress was asked"):
@@ -258,14 +265,19 @@ def test_a_timeless_rule_never_looks_at_the_progress(rule):
     assert isinstance(engine.progress(), Progress)
 
 
+def graph_replay(engine, evaluator):
+    """What would replay a search."""
+    return GraphReplay(offered(engine, Replay), evaluator, lambda: None)
+
+
 def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
     engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 40)
-    turns, ev, seen = Turns(engine, evaluator), engine.population.ev, []
+    replay, ev, seen = graph_replay(engine, evaluator), engine.population.ev, []
     ev.nu, ev.feasible_share
-    same = turns._mapped(ev, seen.append)
+    same = replay._mapped(ev, seen.append)
     assert [id(t) for t in seen] == [id(t) for t in (ev.f, ev.g, ev.h, ev.failed, ev.feasible)]
     assert vars(same).keys() == {"f", "g", "h", "failed", "feasible", "intact"}
-    doubled = turns._mapped(ev, lambda t: t + t)
+    doubled = replay._mapped(ev, lambda t: t + t)
     assert isinstance(doubled, Evaluation)
     assert_array_equal(doubled.f, 2 * ev.f)
     assert "nu" in vars(ev)
@@ -274,15 +286,15 @@ def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
 def test_what_holds_no_tensor_stays_the_same_object():
     engine, evaluator = searched(lambda task: Shade(task, rule=StaticPenalty()), 200)
     before = {name: vars(engine)[name] for name in ("task", "rule", "settings", "size", "u", "trials")}
-    Turns(engine, evaluator)._each(lambda t: t.clone())
+    graph_replay(engine, evaluator)._each(lambda t: t.clone())
     assert all(vars(engine)[name] is value for name, value in before.items())
 
 
-def test_places_hold_what_the_next_turn_reads_and_nothing_of_the_batch():
-    """Problems and noted generations number thousands: a turn must not walk over them."""
+def test_places_hold_what_the_next_iteration_reads_and_nothing_of_the_batch():
+    """Problems and noted generations number thousands: an iteration must not walk over them."""
     engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 80)
     seen = []
-    Turns(engine, evaluator)._each(seen.append)
+    graph_replay(engine, evaluator)._each(seen.append)
     now, held = engine.distribution, evaluator.history.feasible_best.held
     for array in (*now, engine.z, engine.d, engine.population.x, engine.population.ev.g, *held[1:]):
         assert any(t is array for t in seen)
@@ -292,9 +304,10 @@ def test_places_hold_what_the_next_turn_reads_and_nothing_of_the_batch():
 COMPILING = """
 import torch, meco, meco.core.arrays
 from meco.core.engine import Task
-from meco.engines.{module} import {name}
-from meco.device.cuda_graphs import Turns
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.device.cuda_graphs import GraphReplay
+from meco.engines.{module} import {name}
 from meco.rules import {rule}
 from meco.core.streams import DeviceStreams
 
@@ -308,12 +321,13 @@ meco.core.arrays._compiled = noted
 rng = DeviceStreams(1, 2, "cpu")
 evaluator = Evaluator.on([meco.get_problem(name, 5) for name in ("C01", "C06")], 1000, 2, rng.xp, "cpu")
 engine = {name}(Task.of(evaluator, rng), rule={rule}())
-turns = Turns(engine, evaluator)
+loop = Loop(engine, evaluator, GraphReplay)
+replay = loop._recording
 with meco.core.arrays.fusing():
-    for turn in range(7):
-        new = engine.generation == 0 or turns._settle()
-        turns._turn()
-        evaluator.history.note(evaluator.nfev, engine.population, engine.trace(), overwritten=True)
+    for _ in range(7):
+        new = engine.generation == 0 or replay._settle()
+        replay._iterate()
+        loop.note()
         assert new or before == len(compiled), compiled[before:]
         before = len(compiled)
 assert not new
@@ -325,7 +339,7 @@ assert len(compiled) > 5
 @pytest.mark.parametrize(
     ("module", "name", "rule"), [("es.maes", "MaEs", "StaticPenalty"), ("de.shade", "Shade", "FeasibilityFirst")]
 )
-def test_all_is_compiled_before_a_turn_is_recorded(module, name, rule):
+def test_all_is_compiled_before_an_iteration_is_recorded(module, name, rule):
     """A compiler tries its kernels out, which a recording does not allow."""
     code = COMPILING.format(module=module, name=name, rule=rule)
     done = subprocess.run([sys.executable, "-W", "error::UserWarning:meco", "-c", code], capture_output=True, text=True)
@@ -343,7 +357,7 @@ def counted_replays():
 
 
 @on_cuda
-@pytest.mark.parametrize("rule", TIMELESS, ids=repr)
+@pytest.mark.parametrize("rule", REPLAYED, ids=repr)
 @pytest.mark.parametrize("build", [MaEs, Shade])
 @pytest.mark.parametrize("budget", [240, 250])
 def test_a_search_replayed_on_a_gpu_is_the_search_as_written(build, rule, budget):

@@ -319,6 +319,7 @@ def test_an_episode_runs_on_the_evolution_strategy():
 def test_an_episode_needs_numpy_alone():
     code = (
         "import sys; from meco.policies import Episode; e = Episode'tilted', [1], 150; e.reset; e.step[0.5];"
+from meco.learn import 
         "print([m for m in ('torch', 'scipy', 'array_api_compat', 'safetensors') if m in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

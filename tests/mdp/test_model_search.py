@@ -5,9 +5,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.core.capabilities import Cooperation, offered
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
-from meco.core.streams import Streams
+from meco.core.loop import Loop
 from meco.errors import InvalidInput, UnknownName
 from meco.learn.engine_digest import engine_digest
 from meco.policies import load_policy, policy_names, save_policy
@@ -114,9 +115,9 @@ def test_choosing_policies_take_a_place_of_their_grid_or_the_rule():
 def test_what_other_searches_found_goes_to_the_models():
     evaluator = Evaluator.on(meco.get_problem("ring"), 60, 1)
     search = steered_search(ZEROS, Task.of(evaluator, Streams([1])))
-    search.tell(x := search.ask(), evaluator.evaluate(x))
-    known = search.engine.seen.count
-    search.learn(x[:, :3] * 0.5, evaluator.peek(x[:, :3] * 0.5))
+    Loop(search, evaluator).step()
+    known, x = search.engine.seen.count, search.engine.seen.x[:, :3] * 0.5
+    offered(search, Cooperation).learn(x, evaluator.peek(x))
     assert search.engine.seen.count == known + 3
 
 

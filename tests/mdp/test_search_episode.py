@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.errors import InvalidInput, UnknownName
-from meco.learn.tr.quantile import Outcomes, quantile
 from meco.learn import Episode, TrustRegionEpisode
+from meco.learn.tr.quantile import Outcomes, quantile
 
 
 def played(action, **options):

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from meco.problems.cec2017.functions.functions import DEFINITIONS, NAMES
+from meco.problems.cec2017.functions.instances import rotation
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import get_problem, get_suite
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, MecoError, UnknownName
-from meco.problems.cec2017.functions import DEFINITIONS, NAMES
-from meco.problems.cec2017.instances import rotation
 
 
 def error(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -162,7 +162,7 @@ def test_a_wrong_shape_says_what_was_wanted():
 def test_instances_in_lockstep_have_the_bits_of_each_alone(name):
     problems = [get_problem(name, 10, instance) for instance in (1, 2, 2, 3)]
     evaluator = Evaluator.on(problems, 40, runs=4)
-    assert len(evaluator._groups) == 1
+    assert len(evaluator.source._groups) == 1
     unit = np.random.default_rng(5).random((4, 7, 10))
     together = evaluator.evaluate(unit)
     for b, problem in enumerate(problems):

@@ -8,6 +8,7 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
+from meco.problems.uav.suite.collision import Obstacles
 from numpy.testing import assert_allclose, assert_array_equal
 
 from for_every import for_every
@@ -18,7 +19,6 @@ from meco.errors import InvalidInput, UnknownName
 from meco.problems.generated import GENERATED, SETS, Family, make_batch
 from meco.problems.generated.constraints import CONSTRAINTS, normals
 from meco.problems.generated.objectives import OBJECTIVES
-from meco.problems.uav.collision import Obstacles
 
 SEEDS = range(40)
 SCALABLE = [name for name, family in GENERATED.items() if isinstance(family, Family)]
@@ -212,7 +212,7 @@ def test_the_evaluator_evaluates_a_batch_in_one_call_each():
     problems = [*make_batch("bowl-fails", range(3), 5), *make_batch("edges-wave", range(3), 5)]
     mixed = [problems[i] for i in (0, 3, 1, 4, 2, 5)]
     evaluator = Evaluator.on(mixed, budget=100, runs=6)
-    assert len(evaluator._groups) == 2
+    assert len(evaluator.source._groups) == 2
     unit = np.random.default_rng(0).random((6, 9, 5))
     ev = evaluator.evaluate(unit)
     for b, problem in enumerate(mixed):

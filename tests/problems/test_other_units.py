@@ -95,7 +95,7 @@ def test_runs_in_lockstep_are_judged_by_the_tolerances_of_their_own_problem():
         alone = meco.solve("SHADE-FR", problem, budget=120, seeds=[seed])[0]
         assert_array_equal(found.x, alone.x)
         assert found.feasible == alone.feasible
-    allowed = Evaluator.on(problems, 10, runs=4).tolerances()[1][:, 0, :]
+    allowed = Evaluator.on(problems, 10, runs=4).source.tolerances()[1][:, 0, :]
     assert_array_equal(allowed[1], problems[1].eq_tol)
     assert_array_equal(allowed[0], [*problems[0].eq_tol, 0.0, 0.0, 0.0, 0.0, 0.0])
 

@@ -9,6 +9,8 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
+from meco.problems.uav.suite.mission import Mission, load_mission, parse_mission
+from meco.problems.uav.suite.suite import NAMES, Parameters, flight_time, rates
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
@@ -16,8 +18,6 @@ from meco.figures.mission import missions_figure
 from meco.figures.panel import margins
 from meco.figures.svg import size
 from meco.problems.suite import get_problem
-from meco.problems.uav.mission import Mission, load_mission, parse_mission
-from meco.problems.uav.suite import NAMES, Parameters, flight_time, rates
 
 MODEL = Parameters()
 FIELD = {  # a small mission that every wrong file below spoils in one place

@@ -12,11 +12,13 @@ import quick_training  # noqa: E402
 from meco.cli import main  # noqa: E402
 from meco.core.problem import Problem  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput  # noqa: E402
-from meco.learn import Trainer  # noqa: E402
+from meco.learn import (
+    Episode,
+    Trainer,
+)
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint  # noqa: E402
 from meco.learn.paper.agents import Agents  # noqa: E402
 from meco.learn.paper.trainer import TrainingFailed  # noqa: E402
-from meco.learn import Episode  # noqa: E402
 
 quick = partial(quick_training.quick, epochs=2)
 

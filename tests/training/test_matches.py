@@ -28,8 +28,8 @@ def test_a_network_of_zeros_leaves_the_rule_of_the_engine():
 
     def make(task):
         engine = steered_search(Correcting(Weights(*(np.zeros(sizes) for sizes in SHAPE.layers))), task)
-        steer = engine.engine.steer
-        engine.engine.steer = lambda values: (seen.append((engine.engine.own_theta(), values)), steer(values))
+        steer = engine.controller.steer
+        engine.controller.steer = lambda values: (seen.append((engine.engine.own_theta(), values)), steer(values))
         return engine
 
     play(MATCHES[:1], [1], make)

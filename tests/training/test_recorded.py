@@ -8,12 +8,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import array_api_compat.torch as xp  # noqa: E402
-from meco.learn.chosen_problems import ChosenProblems, value_columns  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
 
 from meco import arrays, get_problem  # noqa: E402
 from meco.core.evaluator import Evaluator  # noqa: E402
 from meco.core.streams import Streams  # noqa: E402
+from meco.device.indexed_problems import IndexedProblems, value_columns  # noqa: E402
 from meco.device.prepared_streams import PreparedStreams  # noqa: E402
 from meco.learn import Trainer  # noqa: E402
 from meco.learn import recorded as recorded_file  # noqa: E402
@@ -28,17 +28,18 @@ DIFFERENT = ("C01", "C04", "C06", "C11", "C18", "C20")  # boxes, and from one co
 
 def test_runs_take_the_values_of_the_problems_they_are_given():
     problems = [get_problem(name, 10) for name in DIFFERENT]
-    chosen = ChosenProblems(problems, 4, 100, xp, "cpu:0")
+    source = IndexedProblems(problems, 4, xp, "cpu:0")
     unit = np.random.default_rng(1).random((4, 7, 10))
     for which in ([0, 1, 2, 3], [5, 5, 2, 4]):
-        chosen.begin(torch.tensor(which))
+        source.choose(torch.tensor(which))
+        chosen = Evaluator(source, 100)
         alone = Evaluator.on([problems[k] for k in which], 100, 4)
         ours, theirs = chosen.evaluate(torch.from_numpy(unit)), alone.evaluate(unit)
-        np.testing.assert_allclose(chosen.to_box(torch.from_numpy(unit)), alone.to_box(unit), rtol=1e-14)
+        np.testing.assert_allclose(chosen.box.to_box(torch.from_numpy(unit)), alone.box.to_box(unit), rtol=1e-14)
         np.testing.assert_allclose(ours.f, theirs.f, rtol=1e-12)
         np.testing.assert_array_equal(ours.feasible, theirs.feasible)
         np.testing.assert_allclose(ours.nu, theirs.nu, rtol=1e-12)
-        np.testing.assert_allclose(chosen.score_best.held.f, alone.score_best.held.f, rtol=1e-12)
+        np.testing.assert_allclose(chosen.history.score_best.held.f, alone.history.score_best.held.f, rtol=1e-12)
         assert chosen.nfev.tolist() == [7] * 4
 
 

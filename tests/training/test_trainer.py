@@ -10,9 +10,12 @@ torch = pytest.importorskip("torch")
 from quick_training import assert_same, quick  # noqa: E402
 
 from meco.errors import InvalidInput  # noqa: E402
-from meco.learn import Trainer, TrainingConfig  # noqa: E402
+from meco.learn import (  # noqa: E402
+    Episode,
+    Trainer,
+    TrainingConfig,
+)
 from meco.learn.paper.mixed import mixed_decoder, mixed_reward  # noqa: E402
-from meco.learn import Episode  # noqa: E402
 from meco.policies.paper.steered_rule import DECODERS  # noqa: E402
 
 

@@ -8,9 +8,11 @@ from numpy.testing import assert_array_equal
 
 import meco
 from array_libraries import every_library
+from meco.core.capabilities import Replay, offered
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.core.streams import DeviceStreams
 from meco.tr.archive import SeenPoints, as_evaluation, values_of
 from meco.tr.engine import TrustRegion
@@ -76,29 +78,28 @@ def begun(rng):
     """A search of 500 evaluations that was told its first points."""
     evaluator = Evaluator.on(meco.get_problem("C01", dim=3), 500, rng.runs, rng.xp, "cpu")
     engine = TrustRegion(Task.of(evaluator, rng))
-    x = engine.ask()
-    engine.tell(x, evaluator.evaluate(x))
-    return engine
+    Loop(engine, evaluator).step()
+    return engine, offered(engine, Replay)
 
 
 def test_a_device_that_adds_points_by_itself_is_given_room_for_them():
-    """Places are made by what the host counts: where it does not count a repeated turn, points would be lost."""
+    """Places are made by what the host counts: where it does not count a repeated iteration, points would be lost."""
     torch = pytest.importorskip("torch")
-    engine = begun(DeviceStreams(1, 2, "cpu"))
+    engine, replay = begun(DeviceStreams(1, 2, "cpu"))
     first = engine.seen.x.shape[1]
     for _ in range(200):  # as if a device had made them
-        engine.make_ready()
-        engine.count_turn()
+        replay.preallocate()
+        replay.advance_counters()
     assert isinstance(engine.seen.x, torch.Tensor)
     assert engine.seen.count == first + 200 <= engine.seen.x.shape[1]
 
 
-def test_a_turn_for_which_somebody_makes_room_is_not_repeated_from_one_for_which_nobody_does(monkeypatch):
+def test_an_iteration_for_which_somebody_makes_room_is_not_repeated_from_one_for_which_nobody_does(monkeypatch):
     pytest.importorskip("torch")
     monkeypatch.setattr("meco.tr.engine.LARGEST", 60)
-    engine, kinds = begun(DeviceStreams(1, 2, "cpu")), {}
+    (engine, replay), keys = begun(DeviceStreams(1, 2, "cpu")), {}
     for _ in range(200):
-        kinds.setdefault(engine.seen.count < 60, set()).add(engine.kind_of_turn())
-        engine.count_turn()
-    assert len(kinds[True]) == len(kinds[False]) == 2  # models are checked now and then
-    assert kinds[True].isdisjoint(kinds[False])
+        keys.setdefault(engine.seen.count < 60, set()).add(replay.graph_key())
+        replay.advance_counters()
+    assert len(keys[True]) == len(keys[False]) == 2  # models are checked now and then
+    assert keys[True].isdisjoint(keys[False])

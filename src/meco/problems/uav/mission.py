@@ -16,9 +16,9 @@ from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
 from meco.files.plain import read_plain
 from meco.files.schema import parse_json
-from meco.problems.uav import checks
-from meco.problems.uav.collision import Obstacles
-from meco.problems.uav.suite import (
+from meco.problems.uav.suite import checks
+from meco.problems.uav.suite.collision import Obstacles
+from meco.problems.uav.suite.suite import (
     DIM,
     HOVER_POINTS,
     NAMES,
@@ -179,7 +179,7 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
     name = str(source).upper()
     if name not in NAMES:
         raise UnknownName("mission", str(source), NAMES)
-    file = resources.files("meco.problems.uav").joinpath("missions", f"{name}.json")
+    file = resources.files("meco.problems.uav.suite").joinpath("missions", f"{name}.json")
     return parse_mission(file.read_bytes(), name, name)
 
 

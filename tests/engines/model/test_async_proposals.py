@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meco.engines.rbf.free_running import FreeRunning
 from numpy.testing import assert_array_equal
 
 import meco
+from meco.core.capabilities import Asynchronous, offered
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
 from meco.core.streams import Streams
 from meco.tr.engine_es import TrustRegionES
 from meco.tr.region import OFFSPRING, RESTART
@@ -28,13 +29,13 @@ def told(budget, held_back):
     """Tickets and the region after each answer; an offspring in so many is answered only after the next new start."""
     evaluator = Evaluator.on(bowl(), budget, 1)
     engine = TrustRegionES(Task.of(evaluator, Streams([1])), share=0.3)
-    x = engine.ask()
-    engine.tell(x, evaluator.evaluate(x))
-    search, late, answers = FreeRunning(engine, 4), [], 0
+    loop = Loop(engine, evaluator)
+    loop.step()
+    search, late, answers = offered(engine, Asynchronous).start(4, loop.tell, lambda points: None), [], 0
 
     def answer(ticket):
         x = ticket.x[None, None, :]
-        search.tell(ticket, x, evaluator.evaluate(x))
+        search.answer(ticket, x, evaluator.evaluate(x))
         return ticket, engine.region, engine.expectation, int(engine.seen.start[0, -1])
 
     while evaluator.left > 10:
