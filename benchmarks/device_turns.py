@@ -13,6 +13,7 @@ import time
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.streams import DeviceStreams
 from meco.device.cuda_graphs import recorder
 from meco.problems.generated import make_batch
 from meco.tr.engine_es import TrustRegionES

@@ -24,7 +24,8 @@ from scipy.optimize import Bounds, NonlinearConstraint, minimize
 import meco
 from _side_by_side import medians
 from meco.core.evaluator import Evaluator
-from meco.engines.rbf import look, proposals, step
+from meco.tr import model_fit as look
+from meco.tr import proposals, step
 
 ALONE, LOCKSTEP, LARGER = {10: 0.6, 30: 0.35, 50: 0.35}, {10: 0.1, 30: 0.1}, 100  # at most, of COBYQA
 RUNS, PER_VARIABLE = 32, 20

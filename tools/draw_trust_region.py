@@ -15,6 +15,8 @@ import numpy as np
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.problem import Problem
+from meco.core.streams import Streams
 from meco.figures.contours import contour
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Band, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes

@@ -1,7 +1,7 @@
 """What a run may be told, as small frozen records that check themselves; each has a plain value for the common case.
 
-    minimize(fun, {"width": (0, 2, "m"), "teeth": Variable(8, 40, integer=True)}, budget=200,
-             tolerances=1e-6, workers=4, stop="feasible", checkpoint="run-1")
+minimize(fun, {"width": (0, 2, "m"), "teeth": Variable(8, 40, integer=True)}, budget=200,
+         tolerances=1e-6, workers=4, stop="feasible", checkpoint="run-1")
 """
 
 from __future__ import annotations

@@ -32,6 +32,9 @@ from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.memory import captured, flattened, put_back
+from meco.core.problem import Problem
+from meco.core.results import RunResult
+from meco.core.streams import Streams
 from meco.errors import MecoError
 from meco.methods import METHODS, build_engine, solve
 

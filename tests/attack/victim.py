@@ -17,7 +17,8 @@ import warnings
 import numpy as np
 
 import meco
-from meco.run import log_file, runfolder
+from meco.run.folder import run_folder as runfolder
+from meco.run.log import log_file
 
 HIT = ("write", "open", "replace", "fsync", "ftruncate", "close", "unlink")  # file calls, of os
 

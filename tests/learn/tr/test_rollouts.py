@@ -11,8 +11,8 @@ pytest.importorskip("torch")
 from meco.cli import main
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, UnknownName
-from meco.learn import holding_search
 from meco.learn.engine_digest import engine_digest
+from meco.learn.tr import training as holding_search
 from meco.learn.tr.judging import CONSTANTS, judged
 from meco.learn.tr.matches import Match
 from meco.learn.tr.quantile import Outcomes

@@ -120,7 +120,7 @@ def test_what_must_be_kept_is_known_by_scipys_constraints_too():
         ({"keep_feasible": True}, "give x0="),
         ({"keep_feasible": "disc", "x0": [0, 0]}, "a list of names"),
         ({"keep_feasible": ["disk"], "x0": [0, 0]}, "did you mean 'disc'"),
-        ({"keep_feasible": ["disc"], "x0": [0, 0], "method": "SHADE"}, "one of TR, TR-ES, MeCO-TR; SHADE knows nothing"),
+        ({"keep_feasible": ["disc"], "x0": [0, 0], "method": "SHADE"}, "one of TR, TR-ES, MeCO-TR; SHADE knows"),
         ({"constraints": meco.LinearConstraint([[1, 0]], ub=[0], keep_feasible=True), "x0": [1, 0]}, "violates"),
         ({"constraints": [meco.LinearConstraint([[1, 1]], 3, 3, True), meco.LinearConstraint([[1, -1]], 2, 2, True)]},
          "no common point"),

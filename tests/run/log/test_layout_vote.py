@@ -14,8 +14,8 @@ from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
-from meco.run import runfolder
 from meco.run.calling.answers import Fault, read
+from meco.run.folder import run_folder as runfolder
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.log.log_file import MARK, read_log

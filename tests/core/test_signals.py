@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import meco
-from meco import signals
+from meco.core import signals
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and fork are those of POSIX")
 

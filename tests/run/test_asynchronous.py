@@ -15,7 +15,7 @@ import meco
 from interruption import broken_off
 from meco.errors import DamagedFile, InvalidInput
 from meco.methods import DEFAULT
-from meco.run import runfolder
+from meco.run.folder import run_folder as runfolder
 from meco.run.folder.optimizer_state import seal
 from meco.run.folder.reader import load_run
 from meco.run.log.log_file import read_log

@@ -14,7 +14,7 @@ from meco.core.arrays import to_numpy
 from meco.core.evaluation import Evaluation, concat
 from meco.core.rule import Population, Progress
 from meco.learn.paper.reward import REWARDS, StepSummary
-from meco.policies import state as st
+from meco.policies.paper import state as st
 from meco.rules.epsilon import DELTA
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,16 +13,19 @@ from numpy.testing import assert_array_equal
 
 import meco
 from interruption import broken_off
-from meco.core.engine import Engine
+from meco.core.capabilities import SavedState
 from meco.core.memory import DoesNotFit, captured, flattened, put_back
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
-from meco.engines.rbf import look
+from meco.method import as_method
 from meco.methods import DEFAULT, build_engine
-from meco.run import continuing, runfolder
+from meco.rules import StaticPenalty
+from meco.run.folder import resume
+from meco.run.folder import run_folder as runfolder
 from meco.run.folder.optimizer_state import seal
 from meco.run.folder.search_state import AnswerDigest, unpacked
 from meco.run.log.log_file import read_log
+from meco.tr import model_fit as look
 
 BOX = [(-5.0, 5.0)] * 3
 SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "C2oDE", "COLSHADE", "MDE-CGO"]  # a class each
@@ -55,8 +59,14 @@ def cut_off(folder, after, **options):
 def often(monkeypatch):
     """A state after every generation, and how many answers the resumed searches began with."""
     monkeypatch.setattr(runfolder, "SELDOM", 0)
-    found, go_on = [], continuing.go_on
-    monkeypatch.setattr(continuing, "go_on", lambda session, state: found.append(go_on(session, state) * state.covered))
+    found, resumed = [], resume.resumed
+
+    def watched(session, content):
+        back = resumed(session, content)
+        found.append(0 if back is None else len(back[0]))
+        return back
+
+    monkeypatch.setattr(resume, "resumed", watched)
     return found
 
 
@@ -266,17 +276,18 @@ def test_a_record_of_another_engine_is_refused():
         put_back(engine_and(1.0, pop_size=7), flattened(captured(engine_and(1.0, "MA-ES"))))
 
 
-def test_an_engine_derived_from_one_that_can_be_saved_must_say_so_itself():
+def test_only_a_method_whose_record_says_so_is_saved(tmp_path):
     class Mine(Shade):
-        pass
+        """May keep more than what it is derived from: nobody has said that it can be saved."""
 
-    class Own(Shade):
-        remembers = (*(Shade.remembers or ()), "more")
+        def __init__(self, task):
+            super().__init__(task, StaticPenalty(), pop_size=8)
 
-    assert can_be_saved(Shade.__new__(Shade))
-    assert not can_be_saved(Mine.__new__(Mine))
-    assert can_be_saved(Own.__new__(Own))
-    assert Engine.remembers is None
+    record = as_method(Mine)
+    for method, saved in ((record, False), (replace(record, offers=(SavedState,)), True)):
+        folder = tmp_path / str(saved)
+        meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, method=method, budget=40, seed=1, checkpoint=folder)
+        assert (folder / "state.bin").exists() == saved
 
 
 def test_streams_are_put_back_to_the_last_bit():

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco import arrays
+from meco.core import arrays
 from meco.core.arrays import divisor, fused, fusing, ordered_sum, running_sums
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")

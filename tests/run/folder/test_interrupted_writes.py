@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 import meco
 from meco.errors import CannotWrite
 from meco.methods import DEFAULT
-from meco.run import runfolder
+from meco.run.folder import run_folder as runfolder
 from meco.run.folder.run_folder import RunFolder
 
 BOX = [(-5.0, 5.0)] * 3

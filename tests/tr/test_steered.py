@@ -9,6 +9,7 @@ from meco.core.capabilities import Cooperation, offered
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
+from meco.core.streams import Streams
 from meco.errors import InvalidInput, UnknownName
 from meco.learn.engine_digest import engine_digest
 from meco.policies import load_policy, policy_names, save_policy

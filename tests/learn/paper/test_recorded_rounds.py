@@ -9,19 +9,20 @@ torch = pytest.importorskip("torch")
 
 import array_api_compat.torch as xp  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
+from recorded_on_cpu import Recording, recording  # noqa: E402
 
-from meco import arrays, get_problem  # noqa: E402
+from meco import get_problem  # noqa: E402
+from meco.core import arrays  # noqa: E402
 from meco.core.evaluator import Evaluator  # noqa: E402
 from meco.core.streams import Streams  # noqa: E402
 from meco.device.indexed_problems import IndexedProblems, value_columns  # noqa: E402
 from meco.device.prepared_streams import PreparedStreams  # noqa: E402
 from meco.learn import Trainer  # noqa: E402
-from meco.learn import recorded as recorded_file  # noqa: E402
 from meco.learn import trainer as trainer_file  # noqa: E402
+from meco.learn.paper import recorded_rounds as recorded_file  # noqa: E402
 from meco.learn.paper.recorded_rounds import RecordedRounds, rounds_of  # noqa: E402
 from meco.learn.paper.rounds import PlainRounds  # noqa: E402
 from meco.learn.paper.trainer import TrainingFailed  # noqa: E402
-from recorded_on_cpu import Recording, recording  # noqa: E402
 
 DIFFERENT = ("C01", "C04", "C06", "C11", "C18", "C20")  # boxes, and from one constraint to six
 

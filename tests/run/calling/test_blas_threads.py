@@ -14,9 +14,9 @@ import pytest
 import meco
 from interruption import broken_off
 from meco.errors import InvalidInput
-from meco.run import runfolder
 from meco.run.calling.answers import Fault
 from meco.run.calling.blas_threads import blas_threads
+from meco.run.folder import run_folder as runfolder
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 
 BEGUN = """

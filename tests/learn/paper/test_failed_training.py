@@ -12,10 +12,7 @@ import quick_training  # noqa: E402
 from meco.cli import main  # noqa: E402
 from meco.core.problem import Problem  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput  # noqa: E402
-from meco.learn import (
-    Episode,
-    Trainer,
-)
+from meco.learn import Episode, Trainer  # noqa: E402
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint  # noqa: E402
 from meco.learn.paper.agents import Agents  # noqa: E402
 from meco.learn.paper.trainer import TrainingFailed  # noqa: E402

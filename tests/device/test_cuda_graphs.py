@@ -16,7 +16,9 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.device import graphs
+from meco.core.rule import Progress
+from meco.core.streams import DeviceStreams, Streams
+from meco.device import cuda_graphs as graphs
 from meco.device.cuda_graphs import GraphReplay, recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade

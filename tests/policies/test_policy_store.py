@@ -19,7 +19,8 @@ from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
 from meco.files.safetensors import parse_tensors, write_tensors
-from meco.policies import policy_file, policy_store
+from meco.policies import policy_file
+from meco.policies import store as policy_store
 from meco.policies.network import Weights, draw_weights
 from meco.policies.paper.methods import trained
 from meco.policies.store import load_policy, policy_names, save_policy

@@ -22,8 +22,8 @@ from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
 from meco.errors import InvalidInput
-from meco.policies import DECODERS, ConstantPolicy, EpsilonGreedy, Greedy, Masked, RandomPolicy
 from meco.learn import Episode, ReferenceObjective
+from meco.policies import DECODERS, ConstantPolicy, EpsilonGreedy, Greedy, Masked, RandomPolicy
 from meco.policies.controller import Controller
 from meco.policies.controls import CONTROLS, set_of
 from meco.policies.features import FEATURES
@@ -318,8 +318,7 @@ def test_an_episode_runs_on_the_evolution_strategy():
 
 def test_an_episode_needs_numpy_alone():
     code = (
-        "import sys; from meco.policies import Episode; e = Episode'tilted', [1], 150; e.reset; e.step[0.5];"
-from meco.learn import 
+        "import sys; from meco.learn import Episode; e = Episode('tilted', [1], 150); e.reset(); e.step([0.5]);"
         "print([m for m in ('torch', 'scipy', 'array_api_compat', 'safetensors') if m in sys.modules])"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
