@@ -127,12 +127,15 @@ class Controlled(Engine):
             offers[Replay] = replace(offers[Replay], after=self.count)
         if Asynchronous in offers:
             start = offers[Asynchronous].start
-            offers[Asynchronous] = Asynchronous(lambda batch, tell, aside: start(batch, tell, self._count_only))
+            offers[Asynchronous] = Asynchronous(
+                lambda batch, tell, aside: start(batch, tell, partial(self._count_only, aside))
+            )
         return tuple(offers.values())
 
-    def _count_only(self, points: int) -> None:
+    def _count_only(self, aside: Callable[[int], None], points: int) -> None:
         """Note points that the engine was not told of; they are no reason to decide."""
         self.told += points
+        aside(points)
 
     def trace(self) -> dict[str, Array]:
         return {**self.controller.trace(), **self.engine.trace()}

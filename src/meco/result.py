@@ -1,0 +1,199 @@
+"""What a run hands back, from minimize() and solve() alike: one frozen record, like SciPy's OptimizeResult in its names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from meco.core.evaluation import Evaluations
+    from meco.figures.figure import Figure
+    from meco.options import Variables
+
+SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
+SHOWN_OF_RUN = ("nfail", "starts", "stop_reason", "seed")
+
+
+class ConstraintValue(NamedTuple):
+    """One constraint at x: its value, how far it is violated, and how far it may be."""
+
+    value: float
+    violation: float
+    tolerance: float
+
+
+class Point(NamedTuple):
+    """One point with its objective, its total violation nu, and whether it is feasible."""
+
+    x: np.ndarray
+    f: float
+    nu: float
+    feasible: bool
+
+
+@dataclass(frozen=True, eq=False)
+class PaperMetrics:
+    """What the paper's own figures are made of.
+
+    x_score has the least f + nu of all evaluated points. snapshot is the best survivor of any generation, feasibility
+    first; final has the least f + nu of the last population.
+    """
+
+    x_score: np.ndarray
+    snapshot: Point
+    final: Point
+    final_score: float
+
+
+@dataclass(frozen=True, eq=False)
+class RunFacts:
+    """How the run went, and what it depended on."""
+
+    method: str = ""
+    seed: int = 0
+    problem: str = ""  # of a suite
+    variables: Variables | None = None  # of a user's function
+    tolerances: tuple[Any, Any] = (0.0, 0.0)  # of inequalities and equalities
+    stop_reason: str = ""  # budget, max_time, target, feasible, converged, callback, interrupt, workers or finished
+    nfail: int = 0  # calls that failed
+    failures: Mapping[str, int] = field(default_factory=dict)  # these by kind
+    starts: int = 1  # how often the search began, where the method begins again by itself
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The best point of a run, and everything that was found on the way.
+
+    Attributes:
+        x: The best design with every g <= 0; if there is none the best within the tolerances, or the one that
+            violates least.
+        fun: Its objective, also as f.
+        success: Whether x keeps every constraint within the tolerances, also as feasible.
+        message: In words: what stopped the run, what was found, what went wrong.
+        nu: Sum of the violations at x.
+        maxcv: Largest violation at x, without tolerance.
+        score: Least f + nu of all evaluated points: the number of the paper's CEC2017 tables.
+        constraints: Name -> value, violation and tolerance of each constraint at x.
+        multipliers: Name -> Lagrange multiplier of each constraint at x: what f would fall by for each unit that the
+            constraint is allowed more, as far as the models can tell. None while the run goes on, and of methods
+            without models.
+        nfev: Calls made.
+        nit: Generations.
+        evaluations: Every evaluation, as columns; None of runs on benchmark problems.
+        trace: Per generation: nfev, f, nu, feasible, feasible_share; what the method adds, such as theta, share and
+            delta of MeCO-TR, action and eps of MeCO.
+        run: Method, seed, why it stopped, failures, versions, notes.
+        paper: Survivors, as the paper's own figures take them; None of runs on a user's function.
+        repeated: Of a result that was confirmed: calls of x, mean and spread of f, and the spread of constraints.
+    """
+
+    x: np.ndarray
+    fun: float
+    success: bool
+    message: str = ""
+    nu: float = float("nan")
+    maxcv: float = float("nan")
+    score: float = float("nan")
+    constraints: Mapping[str, ConstraintValue] = field(default_factory=dict)
+    multipliers: Mapping[str, float] | None = None
+    nfev: int = 0
+    nit: int = 0
+    evaluations: Evaluations | None = None
+    trace: Mapping[str, np.ndarray] = field(default_factory=dict)
+    run: RunFacts = field(default_factory=RunFacts)
+    paper: PaperMetrics | None = None
+    repeated: Mapping[str, Any] | None = None
+
+    @property
+    def f(self) -> float:
+        """The objective at x."""
+        return self.fun
+
+    @property
+    def feasible(self) -> bool:
+        """Whether x keeps every constraint within the tolerances."""
+        return self.success
+
+    @property
+    def status(self) -> int:
+        """0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded."""
+        return 0 if self.success else 1 if np.isfinite(self.fun) else 2
+
+    def __getitem__(self, name: str) -> Any:
+        """SciPy's other way to read a result: result["fun"]."""
+        if name.startswith("_") or not hasattr(self, name):
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __repr__(self) -> str:
+        width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
+        rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
+        return "\n".join(f"{name:>{width}}: {_text(value, width + 2)}" for name, value in rows if value != "")
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
+        from meco.figures.run import plot_result
+
+        return plot_result(self, path)
+
+    def report(self, path: str | Path) -> Path:
+        """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
+        from meco.bench.report.run_page import write_report
+
+        return write_report(self, path)
+
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """Every evaluation as CSV with a header: written to a path, or returned as text."""
+        from meco.run.csv_table import write_csv
+
+        return write_csv(self, path)
+
+    def to_frame(self) -> Any:
+        """Every evaluation as a pandas DataFrame, where pandas is installed."""
+        from meco.run.csv_table import as_frame
+
+        return as_frame(self)
+
+    def summary(self) -> dict[str, Any]:
+        """The result without its evaluations and trace, ready for JSON."""
+        found: dict[str, Any] = {name: getattr(self, name) for name in (*SHOWN, "nu", "score", "multipliers", "repeated")}
+        found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
+        facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
+        return {key: plain(value) for key, value in {**found, **facts}.items()}
+
+
+def excess(found: ConstraintValue) -> str:
+    """How far a constraint is over, and whether that is tolerated; nothing where it is not over."""
+    if found.violation <= 0:
+        return ""
+    within = f", within the tolerance of {found.tolerance:.3g}" if found.violation <= found.tolerance else ""
+    return f" over by {found.violation:.3g}{within}"
+
+
+def plain(value: Any) -> Any:
+    """The same in types that JSON knows; numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def _text(value: Any, indent: int) -> str:
+    if isinstance(value, Mapping):
+        rows = [f"{name}: {found.value:.6g}{excess(found)}" for name, found in value.items()]
+        return ("\n" + " " * indent).join(rows) or "none"
+    return str(value)

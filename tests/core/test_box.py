@@ -1,0 +1,103 @@
+"""Between the unit cube and the box: integers, scales, and points that were given exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import meco
+from meco.blackbox.scale import LogScale
+from meco.core.box import Box
+from meco.errors import InvalidInput
+
+
+def test_integer_variables_are_whole_where_they_are_evaluated():
+    asked = []
+
+    def formula(x):
+        asked.append(x)
+        return x.sum(axis=-1), [], []
+
+    whole = np.array([True, False])
+    problem = meco.Problem("whole", [-3.0, 0.0], [4.0, 1.0], 0, 0, formula, integrality=whole)
+    meco.solve("SHADE", problem, budget=600, seeds=[1], pop_size=100)
+    points = np.concatenate([x[0] for x in asked])
+    assert_array_equal(points[:, 0], np.round(points[:, 0]))
+    assert set(points[:, 0]) == set(range(-3, 5))
+
+
+def test_fractional_bounds_of_integers_are_never_evaluated():
+    asked = []
+
+    def formula(x):
+        asked.append(x)
+        return x.sum(axis=-1), [], []
+
+    whole = meco.Problem("whole", [0.4, -0.6], [2.6, 1.0], 0, 0, formula, integrality=[True, True])
+    meco.solve("SHADE", whole, budget=300, seeds=[1], pop_size=100)
+    points = np.concatenate([x[0] for x in asked])
+    assert set(points[:, 0]) == {1.0, 2.0}
+    assert set(points[:, 1]) == {0.0, 1.0}
+    with pytest.raises(InvalidInput, match="no whole number between"):
+        meco.Problem("none", [0.2], [0.8], 0, 0, formula, integrality=[True])
+
+
+def box(lower=(-3.0, 0.1), upper=(4.0, 7.3), **more):
+    return Box(np.array(lower)[None, None], np.array(upper)[None, None], **more)
+
+
+def test_corners_of_the_cube_are_the_bounds_exactly():
+    mine = box()
+    assert_array_equal(mine.to_box(np.array([[[0.0, 0.0], [1.0, 1.0]]])), [[[-3.0, 0.1], [4.0, 7.3]]])
+    assert mine.dim == 2
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    low=st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=2),
+    width=st.lists(st.floats(0, 1e6), min_size=2, max_size=2),
+    u=st.lists(st.floats(0, 1), min_size=2, max_size=2),
+)
+def test_no_point_of_the_cube_leaves_the_box(low, width, u):
+    upper = np.array(low) + width
+    x = box(low, upper).to_box(np.array(u)[None, None])
+    assert np.all((x >= low) & (x <= upper))
+
+
+def test_a_pinned_point_is_evaluated_as_exactly_itself():
+    mine, points = box(), np.random.default_rng(1).uniform([-3.0, 0.1], [4.0, 7.3], (200, 2))
+    unit = mine.to_unit(points)
+    moved = mine.to_box(unit[None])[0] != points
+    assert moved.any()  # there and back can move the last bit
+    assert_array_equal(mine.pin(points), unit)
+    assert_array_equal(mine.to_box(unit[None])[0], points)
+    assert_array_equal(mine.to_box(np.array([[[0.25, 0.5]]])), box().to_box(np.array([[[0.25, 0.5]]])))
+
+
+def test_a_pinned_zero_has_no_sign():
+    mine = box((0.0, 0.0), (1.0, 1.0))
+    unit = mine.pin(np.array([[-0.0, 0.1 + 0.2]]))
+    for zero in (0.0, -0.0):
+        assert_array_equal(mine.to_box(np.array([[[zero, unit[0, 1]]]])), [[[0.0, 0.1 + 0.2]]])
+
+
+def test_a_variable_without_width_stays_where_it_is():
+    mine = box((1.0, 2.0), (1.0, 3.0))
+    assert_array_equal(mine.to_unit(np.array([[1.0, 2.5]])), [[0.0, 0.5]])
+    assert_array_equal(mine.to_box(np.array([[[0.7, 0.5]]])), [[[1.0, 2.5]]])
+
+
+def test_a_scale_takes_its_variables_there_and_back():
+    log = LogScale(np.array([False, True]), np.array([-3.0, 0.1]), np.array([4.0, 10.0]))
+    mine = box(upper=(4.0, 10.0), scale=log)
+    assert_allclose(mine.to_box(np.array([[[0.5, 0.5]]])), [[[0.5, 1.0]]])
+    assert_allclose(mine.to_unit(np.array([[0.5, 1.0]])), [[0.5, 0.5]])
+
+
+def test_runs_keep_their_own_bounds_when_some_are_taken():
+    lower, upper = np.zeros((3, 1, 2)), np.arange(1.0, 4.0)[:, None, None] + np.zeros((3, 1, 2))
+    some = Box(lower, upper, integer=np.ones((3, 1, 2), dtype=bool)).transform(lambda each: each[[2, 0]])
+    assert_array_equal(some.to_box(np.full((2, 1, 2), 0.9)), [[[3.0, 3.0]], [[1.0, 1.0]]])

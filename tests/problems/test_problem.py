@@ -1,0 +1,20 @@
+"""A problem checks its bounds, and what its formula gives."""
+
+import numpy as np
+import pytest
+
+import meco
+from meco.errors import InvalidInput
+
+
+def test_bounds_are_checked_by_name():
+    with pytest.raises(InvalidInput, match=r"lower bound of variable 1 is above its upper bound: 3\.0 > 2\.0"):
+        meco.Problem("mine", [0.0, 3.0], [1.0, 2.0], 0, 0, lambda x: (x.sum(-1), [], []))
+    with pytest.raises(InvalidInput, match="variable 0 must be finite"):
+        meco.Problem("mine", [-np.inf, 3.0], [1.0, 4.0], 0, 0, lambda x: (x.sum(-1), [], []))
+
+
+def test_a_formula_that_gives_other_counts_than_declared_is_named():
+    wrong = meco.Problem("wrong", [0.0], [1.0], 2, 0, lambda x: (x[..., 0], [x[..., 0]], []))
+    with pytest.raises(InvalidInput, match="wrong declares 2 inequalities and 0 equalities; its formula gave 1 and 0"):
+        wrong.raw(np.zeros(1))
