@@ -12,8 +12,8 @@ from functools import partial
 
 import numpy as np
 import shapely
-from meco.problems.uav.suite.mission import Mission, load_mission
-from meco.problems.uav.suite.suite import DIM, NAMES, mission_formula
+from meco.problems.uav.mission import Mission, load_mission
+from meco.problems.uav.suite import DIM, NAMES, mission_formula
 
 from _side_by_side import medians
 

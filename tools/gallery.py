@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.suite.mission import load_mission
-from meco.problems.uav.suite.suite import NAMES
+from meco.problems.uav.mission import load_mission
+from meco.problems.uav.suite import NAMES
 
 import meco
 from meco.bench.report import curves, figures, heatmaps

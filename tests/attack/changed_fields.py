@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from in_process import call, complaint
-from meco.problems.uav.suite.mission import load_mission, parse_mission
+from meco.problems.uav.mission import load_mission, parse_mission
 
 from meco.errors import MecoError
 from meco.files.safetensors import parse_tensors, write_tensors

@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from meco.problems.cec2017.functions.functions import NAMES as CEC
-from meco.problems.uav.suite.mission import load_mission
-from meco.problems.uav.suite.suite import NAMES as MISSIONS
+from meco.problems.cec2017.functions import NAMES as CEC
+from meco.problems.uav.mission import load_mission
+from meco.problems.uav.suite import NAMES as MISSIONS
 
 import meco
 from meco.core.engine import Task

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.blackbox.scale import LogScale
+from meco.run.log_scale import LogScale
 from meco.core.box import Box
 from meco.errors import InvalidInput
 

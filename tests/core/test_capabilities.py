@@ -28,13 +28,13 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.memory import captured
 from meco.engines.de.shade import Shade
-from meco.engines.model.trust_region_es import TrustRegionES
+from meco.tr.engine_es import TrustRegionES
 from meco.errors import InvalidInput
-from meco.mdp import Controlled
-from meco.mdp.policy import ConstantControls
+from meco.policies import Controlled
+from meco.policies.policy import ConstantControls
 from meco.methods import METHODS, methods_that_offer
 from meco.rules import StaticPenalty
-from meco.streams import Streams
+from meco.core.streams import Streams
 
 
 def task(budget=60):

@@ -7,9 +7,9 @@ from recording_problem import recording
 
 import meco
 from meco.core.history import History
-from meco.problems.evaluation import Evaluation
-from meco.results import feasibility_first, objective_plus_violation
-from meco.rules.rule import Population, order
+from meco.core.evaluation import Evaluation
+from meco.core.results import feasibility_first, objective_plus_violation
+from meco.core.rule import Population, order
 
 
 @pytest.mark.parametrize("fail_every", [0, 3])

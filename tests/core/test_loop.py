@@ -14,8 +14,8 @@ from meco.core.capabilities import FreePoints, OwnLoop, Remarks, Replay, Selecti
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.rules.rule import Population
-from meco.streams import Streams
+from meco.core.rule import Population
+from meco.core.streams import Streams
 
 SOURCES = Path(meco.__file__).parent
 NO_ENGINES = {  # whose tell is another one
@@ -63,8 +63,8 @@ def tellers():
 
 def test_nobody_but_the_loop_calls_the_tell_of_an_engine():
     calls = [(file, told) for file, told in tellers() if told not in NO_ENGINES]
-    assert {file for file, _ in calls} == {"core/loop.py", "mdp/controller.py"}
-    assert [told for file, told in calls if file == "mdp/controller.py"] == ["self.engine"]  # it wraps that one
+    assert {file for file, _ in calls} == {"core/loop.py", "policies/controller.py"}
+    assert [told for file, told in calls if file == "policies/controller.py"] == ["self.engine"]  # it wraps that one
 
 
 def test_a_run_spends_the_budget_and_notes_every_iteration():

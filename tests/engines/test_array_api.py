@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meco.problems.cec2017.functions.functions import NAMES
+from meco.problems.cec2017.functions import NAMES
 from numpy.testing import assert_allclose
 
 import meco

@@ -8,7 +8,7 @@ from math import isqrt
 
 import numpy as np
 import shapely
-from meco.problems.uav.suite.mission import Mission
+from meco.problems.uav.mission import Mission
 
 
 def random_segments(mission: Mission, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

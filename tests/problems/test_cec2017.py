@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from meco.problems.cec2017.functions.functions import DEFINITIONS, NAMES
-from meco.problems.cec2017.functions.instances import rotation
+from meco.problems.cec2017.functions import DEFINITIONS, NAMES
+from meco.problems.cec2017.instances import rotation
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import get_problem, get_suite

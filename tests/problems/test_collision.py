@@ -8,9 +8,9 @@ import pytest
 import shapely
 import torch
 from geometry import chord_length, exact_union_length, flat_union, lines, random_segments, shapely_length
-from meco.problems.uav.suite.collision import Obstacles
-from meco.problems.uav.suite.mission import load_mission
-from meco.problems.uav.suite.suite import NAMES
+from meco.problems.uav.collision import Obstacles
+from meco.problems.uav.mission import load_mission
+from meco.problems.uav.suite import NAMES
 from numpy.testing import assert_allclose, assert_array_equal
 
 PER_MAP = 7000  # segments on each of sixteen maps: 112,000 in all

@@ -8,7 +8,7 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from meco.problems.uav.suite.collision import Obstacles
+from meco.problems.uav.collision import Obstacles
 from numpy.testing import assert_allclose, assert_array_equal
 
 from for_every import for_every

@@ -9,8 +9,8 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from meco.problems.uav.suite.mission import Mission, load_mission, parse_mission
-from meco.problems.uav.suite.suite import NAMES, Parameters, flight_time, rates
+from meco.problems.uav.mission import Mission, load_mission, parse_mission
+from meco.problems.uav.suite import NAMES, Parameters, flight_time, rates
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName

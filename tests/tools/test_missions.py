@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meco.problems.uav.suite.mission import load_mission
+from meco.problems.uav.mission import load_mission
 from numpy.testing import assert_array_equal
 
 generator = pytest.importorskip("tools.missions.generator", reason="only a checkout has the tools")

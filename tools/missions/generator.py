@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.suite.layouts import LAYOUTS, sensor_group
-from meco.problems.uav.suite.mission import Mission, load_mission
-from meco.problems.uav.suite.obstacles import draw_obstacles
-from meco.problems.uav.suite.suite import NAMES
+from meco.problems.uav.layouts import LAYOUTS, sensor_group
+from meco.problems.uav.mission import Mission, load_mission
+from meco.problems.uav.obstacles import draw_obstacles
+from meco.problems.uav.suite import NAMES
 
 from meco.errors import InvalidInput
 from meco.methods import solve

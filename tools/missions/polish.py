@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.suite.collision import signed_area
-from meco.problems.uav.suite.mission import Mission
-from meco.problems.uav.suite.suite import HOVER_POINTS, flight_time, path, rates
+from meco.problems.uav.collision import signed_area
+from meco.problems.uav.mission import Mission
+from meco.problems.uav.suite import HOVER_POINTS, flight_time, path, rates
 
 from meco.errors import load_extra
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from meco.problems.uav.suite.mission import Mission
-from meco.problems.uav.suite.suite import HOVER_POINTS, rates
+from meco.problems.uav.mission import Mission
+from meco.problems.uav.suite import HOVER_POINTS, rates
 
 from meco.core.problem import Problem
 from meco.errors import load_extra

@@ -108,7 +108,7 @@ def _pictures(name: str, result: MinimizeResult, folder: Path) -> list[str]:
     """The result drawn as files, and as SVG text for the page."""
     figures = {f"{name}-convergence": result.plot()}
     if name.startswith("UAV-"):
-        from meco.problems.uav.suite.mission import load_mission
+        from meco.problems.uav.mission import load_mission
 
         figures = {f"{name}-route": load_mission(name).plot(result.x)} | figures
     for title, figure in figures.items():

@@ -287,7 +287,7 @@ def _at(problem: Problem, x: np.ndarray) -> dict[str, dict[str, float]]:
 def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:
     """The map of a mission with its route, or curves."""
     if target is not None and (target.upper().startswith("UAV-") or target.lower().endswith(".json")):
-        from meco.problems.uav.suite.mission import load_mission
+        from meco.problems.uav.mission import load_mission
 
         load_mission(target).plot(x, path)
     else:

@@ -73,7 +73,7 @@ class Program(Command):
 def find_problem(target: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """A benchmark problem by name, or the mission in a JSON file."""
     if target.lower().endswith(".json"):
-        from meco.problems.uav.suite.mission import load_mission
+        from meco.problems.uav.mission import load_mission
 
         return load_mission(target).problem()
     return get_problem(target, dim, instance)

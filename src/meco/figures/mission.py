@@ -13,7 +13,7 @@ from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Badge, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes, Words
 
 if TYPE_CHECKING:
-    from meco.problems.uav.suite.mission import Mission
+    from meco.problems.uav.mission import Mission
 
 KM = 1000.0
 WIDTH, SMALL = 760, 270  # of a map by itself, and of one among many

@@ -28,9 +28,9 @@ class Family(NamedTuple):
 
 
 FAMILIES = (
-    Family("meco.problems.cec2017.functions.functions", CEC_NAMES, scalable=True, instances=True),
+    Family("meco.problems.cec2017.functions", CEC_NAMES, scalable=True, instances=True),
     Family("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
-    Family("meco.problems.uav.suite.mission", UAV_NAMES, scalable=False, instances=False),
+    Family("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
     Family("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
     Family("meco.problems.generated", first_names(scalable=True), scalable=True, instances=False),
     Family("meco.problems.generated", first_names(scalable=False), scalable=False, instances=False),

@@ -2,29 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-
-from meco.errors import InvalidInput
-
-
-def read_log(mask: Any, lower: np.ndarray, upper: np.ndarray, whole: np.ndarray | None) -> np.ndarray | None:
-    """Which variables are on a logarithmic scale [D], or None when none is."""
-    if mask is None:
-        return None
-    found = np.asarray(mask)
-    found = np.full(lower.size, bool(found)) if found.ndim == 0 and found.dtype.kind in "biu" else found
-    if found.shape != lower.shape or found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
-        raise InvalidInput(
-            f"log must be True, or {lower.size} values True (a logarithmic scale) or False; got {mask!r:.60}"
-        )
-    found = found.astype(bool)
-    for i in np.flatnonzero(found & (lower <= 0.0)):
-        raise InvalidInput(f"log: bounds of variable {i} must be above 0; got ({lower[i]}, {upper[i]})")
-    for i in np.flatnonzero(found & (np.zeros(lower.size, dtype=bool) if whole is None else whole)):
-        raise InvalidInput(f"log: variable {i} is a whole number, which has no logarithmic scale here")
-    return found if found.any() else None
 
 
 class LogScale:

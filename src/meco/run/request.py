@@ -1,73 +1,94 @@
-"""The checked order behind both doors: the box, the points at hand, the budget and the method."""
+"""The checked order behind minimize() and Optimizer: variables, points at hand, budget, method and tolerances."""
 
 from __future__ import annotations
 
 import hashlib
-import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.core.capabilities import Batching
-from meco.core.problem import check_bounds
 from meco.errors import InvalidInput
-from meco.methods import DEFAULT, METHODS
+from meco.methods import METHODS
+from meco.options import Method, Tolerances, Variable, Variables, Workers, whole_number
 from meco.run.log.evaluation_log import EvaluationLog, Evaluations, Known
-from meco.run.scipy_compat import read_names, read_seed
-from meco.run.tolerances import EQ_TOL, INEQ_TOL, Tolerance, check_names, read_tolerance, resolved, strictest
+from meco.run.scipy_compat import read_seed
+from meco.run.tolerances import check_names, resolved, strictest
 
 if TYPE_CHECKING:
     from meco.run.constraints import Row
     from meco.run.log_scale import LogScale
 
 MOST_NUMBERS = 100_000_000  # in a population
-WIDEST = 1e300  # of a box: arithmetic with wider ones overflows
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
     """What a run is asked to do; everything here is checked, and written to run.json."""
 
-    lower: np.ndarray  # [D]
-    upper: np.ndarray
+    variables: Variables
     budget: int
     method: str
     seed: int
-    integrality: np.ndarray | None = None  # [D] bool
-    options: dict[str, Any] = field(default_factory=dict)  # for the engine: pop_size, policy
+    options: dict[str, Any] = field(default_factory=dict)  # for the engine: pop_size, policy, batch
     x0: np.ndarray | None = None  # [n, D]
     known: Known | None = None
-    names: tuple[str, ...] = ()
-    ineq_tol: Tolerance = INEQ_TOL
-    eq_tol: Tolerance = EQ_TOL
+    tolerances: Tolerances = field(default_factory=Tolerances)
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
-    logarithmic: np.ndarray | None = None  # [D] bool: variables on a logarithmic scale
-    repeats: int = 0  # calls of the best point that are made again at the end
-    keep: bool | tuple[str, ...] = False  # constraints that must never be violated: True for all, or names
     hard: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
     rows: tuple[Row, ...] = ()  # linear constraints
+
+    @cached_property
+    def lower(self) -> np.ndarray:
+        """Least values of the variables: [D]."""
+        return self.variables.lower
+
+    @cached_property
+    def upper(self) -> np.ndarray:
+        """Largest values of the variables: [D]."""
+        return self.variables.upper
+
+    @cached_property
+    def integer(self) -> np.ndarray | None:
+        """Which variables are whole numbers [D]; None: there are none."""
+        mask = self.variables.column("integer")
+        return mask if mask.any() else None
+
+    @cached_property
+    def logarithmic(self) -> np.ndarray | None:
+        """Which variables are on a logarithmic scale [D]; None: there are none."""
+        mask = self.variables.column("log")
+        return mask if mask.any() else None
 
     @property
     def dim(self) -> int:
         """Number of variables."""
-        return self.lower.size
+        return len(self.variables.each)
 
-    def tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
-        """Of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
-        if isinstance(self.ineq_tol, float) and isinstance(self.eq_tol, float):
-            return self.ineq_tol, self.eq_tol
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of constraints, where they were given."""
+        return self.tolerances.names
+
+    @property
+    def keep(self) -> bool | tuple[str, ...]:
+        """Constraints that must never be violated: True for every inequality, or names."""
+        return self.tolerances.keep_feasible
+
+    def allowed(self, log: EvaluationLog) -> tuple[Any, Any]:
+        """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
         names, p = log.names(self.names), log.counts[0]
-        return resolved(self.ineq_tol, names[:p], "ineq_tol"), resolved(self.eq_tol, names[p:], "eq_tol")
+        ineq, eq = self.tolerances.ineq, self.tolerances.eq
+        return resolved(ineq, names[:p], "ineq"), resolved(eq, names[p:], "eq")
 
     @property
     def strictest(self) -> tuple[float, float]:
         """The smallest tolerance of inequalities and equalities, for methods that know only one."""
-        if isinstance(self.ineq_tol, float) and isinstance(self.eq_tol, float):
-            return self.ineq_tol, self.eq_tol
-        return strictest(self.ineq_tol, "ineq_tol"), strictest(self.eq_tol, "eq_tol")
+        return strictest(self.tolerances.ineq, "ineq"), strictest(self.tolerances.eq, "eq")
 
     def scale(self) -> LogScale | None:
         """What takes variables on a logarithmic scale to the box and back."""
@@ -80,111 +101,93 @@ class Request:
     def facts(self) -> dict[str, Any]:
         """The same in JSON, to the last bit."""
         known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest(self.known)}
+        kept = list(self.keep) if isinstance(self.keep, tuple) else self.keep
         return {
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "integrality": None if self.integrality is None else self.integrality.tolist(),
+            "variables": [
+                {"low": v.low, "high": v.high, "unit": v.unit, "integer": v.integer, "log": v.log}
+                for v in self.variables.each
+            ],
+            "variable_names": list(self.variables.names),
             "budget": self.budget,
             "method": self.method,
             "seed": self.seed,
             "options": {key: _described(value) for key, value in self.options.items()},
             "x0": None if self.x0 is None else self.x0.tolist(),
             "evaluated": known,
-            "constraint_names": list(self.names),
-            "ineq_tol": self.ineq_tol,
-            "eq_tol": self.eq_tol,
-            "log": None if self.logarithmic is None else self.logarithmic.tolist(),
-            "repeats": self.repeats or None,
-            "keep_feasible": list(self.keep) if isinstance(self.keep, tuple) else self.keep or None,
+            "tolerances": {
+                "ineq": self.tolerances.ineq,
+                "eq": self.tolerances.eq,
+                "keep_feasible": kept,
+                "names": list(self.names),
+            },
         }
+
+
+def variables_of(inputs: Mapping[str, Any]) -> Variables:
+    """The variables of a run, as facts() wrote them."""
+    return Variables(tuple(Variable(**each) for each in inputs["variables"]), tuple(inputs["variable_names"]))
+
+
+def tolerances_of(inputs: Mapping[str, Any]) -> Tolerances:
+    """The tolerances of a run, as facts() wrote them."""
+    return Tolerances(**inputs["tolerances"])
 
 
 def make_request(
     bounds: Any,
     *,
     budget: int | None = None,
-    method: str = DEFAULT,
+    method: Any,
     seed: Any = None,
-    integrality: Any = None,
     x0: Any = None,
     evaluated: Any = None,
-    constraint_names: Sequence[str] | None = None,
-    ineq_tol: Any = INEQ_TOL,
-    eq_tol: Any = EQ_TOL,
-    at_once: int = 1,
-    log: Any = None,
-    repeats: Any = None,
-    **options: Any,
+    tolerances: Any = None,
+    workers: Workers | None = None,
 ) -> Request:
     """Check everything that can be checked before an evaluation is spent.
 
-    at_once is how many points can be evaluated side by side: the batch, where a method has one and none is given.
+    The batch of a method that has one is that of the workers, unless it is given.
     """
-    lower, upper = read_bounds(bounds)
-    budget = whole_number(50 * lower.size if budget is None else budget, "budget")
-    method = METHODS.resolve(method)
-    if options.get("pop_size") is not None:
+    variables, allowed = Variables.read(bounds), Tolerances.read(tolerances)
+    lower, upper, dim = variables.lower, variables.upper, len(variables.each)
+    budget = whole_number(50 * dim if budget is None else budget, "budget")
+    asked = Method.read(method)
+    name, options = METHODS.resolve(asked.name), {k: v for k, v in asked.options.items() if v is not None}
+    if "pop_size" in options:
         options["pop_size"] = whole_number(options["pop_size"], "pop_size")
-        if options["pop_size"] * lower.size > MOST_NUMBERS:
-            raise InvalidInput(f"pop_size is too large for {lower.size} variables; got {options['pop_size']}")
-    if options.get("batch") is not None or Batching in METHODS[method].offers:
-        options["batch"] = whole_number(at_once if options.get("batch") is None else options["batch"], "batch")
-        if min(options["batch"], budget) * lower.size > MOST_NUMBERS:
-            raise InvalidInput(f"batch is too large for {lower.size} variables; got {options['batch']}")
-    whole = read_integrality(integrality, lower.size)
-    if whole is not None:
-        lower, upper = _whole_bounds(lower, upper, whole)
-    known = None if evaluated is None else read_known(evaluated, lower, upper)
-    names = () if constraint_names is None else read_names(constraint_names)
-    allowed: dict[str, Any] = {
-        "ineq_tol": read_tolerance(ineq_tol, "ineq_tol"),
-        "eq_tol": read_tolerance(eq_tol, "eq_tol"),
-    }
-    _check_names(names, known, allowed)
+        if options["pop_size"] * dim > MOST_NUMBERS:
+            raise InvalidInput(f"pop_size is too large for {dim} variables; got {options['pop_size']}")
+    batch = options.get("batch", None if workers is None else workers.batch)
+    if batch is not None or Batching in METHODS[name].offers:
+        at_once = 1 if workers is None else workers.at_once
+        options["batch"] = whole_number(at_once if batch is None else batch, "batch")
+        if min(options["batch"], budget) * dim > MOST_NUMBERS:
+            raise InvalidInput(f"batch is too large for {dim} variables; got {options['batch']}")
+    known = None if evaluated is None else read_known(evaluated, variables)
+    _check_names(allowed, known)
+    integer = variables.column("integer")
     return Request(
-        lower,
-        upper,
+        variables,
         budget,
-        method,
+        name,
         read_seed(seed),
-        whole,
-        {key: value for key, value in options.items() if value is not None},
-        None if x0 is None else read_points(x0, lower, upper, whole, "x0"),
+        options,
+        None if x0 is None else read_points(variables.as_array(x0), lower, upper, integer, "x0"),
         known,
-        names,
-        **allowed,
-        notes=_warnings(method, lower.size, budget + (0 if known is None else len(known.f))),
-        logarithmic=None if log is None else _log_scale(log, lower, upper, whole),
-        repeats=0 if repeats is None else _read_repeats(repeats, budget),
+        allowed,
+        notes=_warnings(name, dim, budget + (0 if known is None else len(known.f))),
     )
 
 
-def _log_scale(log: Any, lower: np.ndarray, upper: np.ndarray, whole: np.ndarray | None) -> np.ndarray | None:
-    from meco.run.log_scale import read_log
-
-    return read_log(log, lower, upper, whole)
-
-
-def _read_repeats(repeats: Any, budget: int) -> int:
-    """Further calls of the best point, for which the budget must leave room."""
-    count = whole_number(repeats, "repeats", least=0)
-    if 2 * count >= budget:
-        raise InvalidInput(f"repeats must be less than half of the budget of {budget}; got {count}")
-    return count
-
-
-def _check_names(names: tuple[str, ...], known: Known | None, allowed: Mapping[str, Tolerance]) -> None:
-    """Refuse names that contradict each other, the known values, or the tolerances."""
-    for name in names:
-        if names.count(name) > 1:
-            raise InvalidInput(f"constraint_names has {name!r} twice")
-    if known is not None and names and len(names) != known.g.shape[1] + known.h.shape[1]:
+def _check_names(allowed: Tolerances, known: Known | None) -> None:
+    """Refuse names that contradict the known values, or the tolerances."""
+    if known is not None and allowed.names and len(allowed.names) != known.g.shape[1] + known.h.shape[1]:
         raise InvalidInput(
-            f"constraint_names has {len(names)} names, but evaluated has {known.g.shape[1]} inequalities and "
+            f"tolerances: names has {len(allowed.names)} names, but evaluated has {known.g.shape[1]} inequalities and "
             f"{known.h.shape[1]} equalities"
         )
-    for keyword, tolerance in allowed.items() if names else ():
-        check_names(tolerance, names, keyword)
+    for keyword in ("ineq", "eq") if allowed.names else ():
+        check_names(getattr(allowed, keyword), allowed.names, keyword)
 
 
 def _warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
@@ -198,54 +201,7 @@ def _warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
     )
 
 
-def read_bounds(bounds: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds from pairs, an array [D, 2], or an object with lb and ub."""
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
-        low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
-        return _checked(low, high)
-    try:
-        pairs = np.array(bounds, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(
-            f"bounds must be one (low, high) pair of numbers per variable; got {bounds!r:.60}"
-        ) from error
-    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.shape[0] == 0:
-        turned = " (is it transposed?)" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
-        raise InvalidInput(
-            f"bounds must be one (low, high) pair per variable, shape (D, 2); got shape {pairs.shape}{turned}"
-        )
-    return _checked(pairs[:, 0], pairs[:, 1])
-
-
-def _checked(lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
-    low, high = check_bounds(lower, upper, "bounds")
-    with np.errstate(over="ignore"):
-        for i in np.flatnonzero(~(high - low < WIDEST)):
-            raise InvalidInput(f"bounds of variable {i} are too far apart: {low[i]} and {high[i]}")
-    return low, high
-
-
-def read_integrality(mask: Any, dim: int) -> np.ndarray | None:
-    """Which variables are whole numbers, [D], or None when none is."""
-    if mask is None:
-        return None
-    found = np.asarray(mask)
-    if found.ndim == 0:
-        found = np.full(dim, bool(found))
-    if found.shape != (dim,) or found.dtype.kind not in "biu" or not np.isin(found, (0, 1)).all():
-        raise InvalidInput(f"integrality must be {dim} values True (whole numbers) or False; got {mask!r:.60}")
-    return found.astype(bool) if found.any() else None
-
-
-def _whole_bounds(low: np.ndarray, high: np.ndarray, whole: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of integer variables moved inwards to whole numbers."""
-    inner_low, inner_high = np.where(whole, np.ceil(low), low), np.where(whole, np.floor(high), high)
-    for i in np.flatnonzero(inner_low > inner_high):
-        raise InvalidInput(f"integer variable {i} has no whole number between its bounds {low[i]} and {high[i]}")
-    return inner_low, inner_high
-
-
-def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, whole: np.ndarray | None, name: str) -> np.ndarray:
+def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.ndarray | None, name: str) -> np.ndarray:
     """Points [n, D] inside the box, or an error that names the first that is not."""
     try:
         found = np.array(points, dtype=np.float64)
@@ -261,13 +217,13 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, whole: np.nda
         raise InvalidInput(
             f"{name}: variable {i} of point {row} is {found[row, i]}, outside its bounds [{lower[i]}, {upper[i]}]"
         )
-    if whole is not None:
-        for row, i in np.argwhere((found != np.round(found)) & whole):
+    if integer is not None:
+        for row, i in np.argwhere((found != np.round(found)) & integer):
             raise InvalidInput(f"{name}: variable {i} of point {row} must be a whole number; got {found[row, i]}")
     return found + 0.0  # no negative zeros
 
 
-def read_known(evaluated: Any, lower: np.ndarray, upper: np.ndarray) -> Known:
+def read_known(evaluated: Any, variables: Variables) -> Known:
     """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder."""
     if isinstance(evaluated, (str, os.PathLike)):
         from meco.run.folder.reader import load_run
@@ -288,7 +244,7 @@ def read_known(evaluated: Any, lower: np.ndarray, upper: np.ndarray) -> Known:
             "evaluated must be (X, F), (X, F, G), (X, F, G, H), a dict with x, f, g, h, a result's evaluations, "
             f"or the folder of a run; got {evaluated!r:.60}"
         )
-    x = read_points(parts[0], lower, upper, None, "evaluated points")
+    x = read_points(variables.as_array(parts[0]), variables.lower, variables.upper, None, "evaluated points")
     try:
         f, g, h = (_column(part, len(x)) for part in parts[1:])
     except (TypeError, ValueError) as error:
@@ -309,17 +265,6 @@ def _column(values: Any, count: int) -> np.ndarray:
     if found.ndim != 2 or found.shape[0] != count:
         raise ValueError(f"{count} points need {count} rows of values; got shape {found.shape}")
     return found
-
-
-def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """A whole number that is not too small, however it was written."""
-    try:
-        number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
-    except TypeError as error:
-        raise InvalidInput(f"{name} must be a whole number; got {value!r}") from error
-    if number < least:
-        raise InvalidInput(f"{name} must be at least {least}; got {number}")
-    return number
 
 
 def _digest(known: Known) -> str:

@@ -15,7 +15,7 @@ from meco.figures.table import Cell, Column, Table, number
 
 def trajectory_figure(results: RunArrays) -> Figure:
     """The best run of each method on each mission, feasibility first."""
-    from meco.problems.uav.suite.mission import load_mission
+    from meco.problems.uav.mission import load_mission
 
     panels, rows = [], []
     for p, case in enumerate(results.cases):

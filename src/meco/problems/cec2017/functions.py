@@ -16,7 +16,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, columns, fused, namespace, running_sums
 from meco.core.problem import Problem, round_half_away
 from meco.errors import InvalidInput
-from meco.problems.cec2017.functions.instances import Instance, make_instance
+from meco.problems.cec2017.instances import Instance, make_instance
 
 NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
 EVEN_ONLY = ("C08", "C09")  # they pair odd with even coordinates

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.uav.suite.collision import signed_area
-from meco.problems.uav.suite.suite import Parameters
+from meco.problems.uav.collision import signed_area
+from meco.problems.uav.suite import Parameters
 
 if TYPE_CHECKING:
-    from meco.problems.uav.suite.mission import Mission
+    from meco.problems.uav.mission import Mission
 
 ROWS = {  # what one row of a field holds
     "area": "[width, height]",

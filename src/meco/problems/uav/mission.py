@@ -17,8 +17,8 @@ from meco.errors import InvalidInput, UnknownName
 from meco.files.plain import read_plain
 from meco.files.schema import parse_json
 from meco.problems.uav.suite import checks
-from meco.problems.uav.suite.collision import Obstacles
-from meco.problems.uav.suite.suite import (
+from meco.problems.uav.collision import Obstacles
+from meco.problems.uav.suite import (
     DIM,
     HOVER_POINTS,
     NAMES,

@@ -14,7 +14,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import Formula
-from meco.problems.uav.suite.collision import Obstacles
+from meco.problems.uav.collision import Obstacles
 
 HOVER_POINTS = 6  # I
 DIM = 3 * HOVER_POINTS
