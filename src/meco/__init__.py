@@ -5,43 +5,77 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
-__version__ = "0.2.0"
+if _TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
+    from meco.adapters.scipy import scipy_method as scipy_method
+    from meco.api import minimize as minimize
+    from meco.bench.report.run_page import write_report as write_report
+    from meco.core.evaluation import Evaluation as Evaluation
+    from meco.core.evaluator import Evaluator as Evaluator
+    from meco.core.problem import Problem as Problem
+    from meco.core.problem import problem as problem
+    from meco.method import MethodRecord as MethodRecord
+    from meco.methods import METHODS as METHODS
+    from meco.methods import solve as solve
+    from meco.optimizer import Optimizer as Optimizer
+    from meco.options import Checkpoint as Checkpoint
+    from meco.options import Method as Method
+    from meco.options import Stop as Stop
+    from meco.options import Tolerances as Tolerances
+    from meco.options import Variable as Variable
+    from meco.options import Variables as Variables
+    from meco.options import Workers as Workers
+    from meco.policies.store import load_policy as load_policy
+    from meco.problems.suite import get_problem as get_problem
+    from meco.problems.suite import get_suite as get_suite
+    from meco.result import Result as Result
+    from meco.run.calling.command import Command as Command
+    from meco.run.confirm import confirm as confirm
+    from meco.run.constraints import LinearConstraint as LinearConstraint
+    from meco.run.progress import Progress as Progress
+
+__version__ = "0.3.0.dev0"
 
 _HOMES = {
-    "Problem": "meco.core.problem",
-    "problem": "meco.core.problem",
-    "get_problem": "meco.problems.suite",
-    "get_suite": "meco.problems.suite",
-    "Evaluation": "meco.core.evaluation",
-    "Evaluator": "meco.core.evaluator",
-    "METHODS": "meco.methods",
-    "Method": "meco.method",
-    "solve": "meco.methods",
-    "RunResult": "meco.core.results",
-    "minimize": "meco.api",
-    "Optimizer": "meco.api",
-    "LinearConstraint": "meco.run.constraints",
-    "Checkpoint": "meco.run.folder.run_folder",
-    "Command": "meco.run.calling.command",
-    "write_report": "meco.bench.report.run_page",
-    "load_policy": "meco.policies.store",
-    "scipy_method": "meco.adapters.scipy",
+    "minimize": "api",
+    "Optimizer": "optimizer",
+    "solve": "methods",
+    "Result": "result",
+    "Variable": "options",
+    "Variables": "options",
+    "Tolerances": "options",
+    "Workers": "options",
+    "Stop": "options",
+    "Checkpoint": "options",
+    "Method": "options",
+    "LinearConstraint": "run.constraints",
+    "Command": "run.calling.command",
+    "Progress": "run.progress",
+    "confirm": "run.confirm",
+    "Problem": "core.problem",
+    "problem": "core.problem",
+    "get_problem": "problems.suite",
+    "get_suite": "problems.suite",
+    "Evaluation": "core.evaluation",
+    "Evaluator": "core.evaluator",
+    "METHODS": "methods",
+    "MethodRecord": "method",
+    "load_policy": "policies.store",
+    "write_report": "bench.report.run_page",
+    "scipy_method": "adapters.scipy",
 }
-_PARTS = ("problems", "rules", "engines", "mdp", "training", "experiments")
 
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _PARTS:
-        return importlib.import_module(f"meco.{name}")
+        return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'meco' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES, *_PARTS])
+    return sorted(__all__)

@@ -1,68 +1,45 @@
-"""The two doors: minimize() calls your function, Optimizer lets you call it yourself."""
+"""minimize(): a black box in a box, under constraints, with a fixed number of evaluations."""
 
 from __future__ import annotations
 
-import inspect
-import operator
-import os
-import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Any
 
 from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS, methods_that_offer
-from meco.optimizer import Optimizer
+from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
+from meco.result import Result
 from meco.run.calling.answers import Call
 from meco.run.calling.caller import Backend, Serial, Stopping
-from meco.run.folder.run_folder import Checkpoint, RunFolder, recorded
-from meco.run.request import Request, make_request
-from meco.run.result import MinimizeResult
-from meco.run.scipy_compat import given_seed, refuse_unknown
+from meco.run.folder.run_folder import RunFolder, recorded
+from meco.run.request import Request, make_request, tolerances_of
+from meco.run.scipy_compat import explain_keywords
 from meco.run.session import Session
-from meco.run.tolerances import EQ_TOL, INEQ_TOL
-
-BATCH = 8  # points at once for an executor or a map, whose size is not known
-
-__all__ = ["Checkpoint", "MinimizeResult", "Optimizer", "minimize"]
 
 
+@explain_keywords
 def minimize(
     fun: Callable[..., Any],
     bounds: Any,
     constraints: Any = (),
     *,
+    budget: int | None = None,
+    method: str | Method | Callable[..., Any] = DEFAULT,
     x0: Any = None,
     evaluated: Any = None,
-    budget: int | None = None,
-    method: str = DEFAULT,
-    policy: Any = None,
-    pop_size: int | None = None,
-    batch: int | None = None,
-    asynchronous: bool = False,
-    integrality: Any = None,
-    eq_tol: Any = EQ_TOL,
-    ineq_tol: Any = INEQ_TOL,
-    constraint_names: Sequence[str] | None = None,
-    keep_feasible: Any = False,
-    log: Any = None,
-    repeats: int | None = None,
     seed: Any = None,
-    vectorized: bool = False,
+    tolerances: float | dict[str, float] | Tolerances | None = None,
     workers: Any = 1,
-    eval_timeout: float | None = None,
+    stop: str | float | Stop | None = None,
     on_error: str | None = None,
-    max_time: float | None = None,
-    target: float | None = None,
-    stop: str | None = None,
-    callback: Callable[[MinimizeResult], Any] | None = None,
-    progress: bool | None = None,
+    callback: Callable[[Result], Any] | None = None,
     checkpoint: Any = None,
-    resume: bool = False,
-    **unknown: Any,
-) -> MinimizeResult:
+    cheap: None = None,
+    noise: None = None,
+) -> Result:
     """Minimise a black box in a box, under constraints, with a fixed number of evaluations.
 
     fun(x) gets one point and returns f, (f, g), (f, g, h) or {"f": .., "g": .., "h": ..}, where
@@ -71,46 +48,29 @@ def minimize(
     comparison, teaches the search nothing, and does not stop the run.
 
     Args:
-        fun: The function; with vectorized=True it gets rows of points.
-        bounds: Pairs, an array [D, 2], or a scipy Bounds.
+        fun: The function of a point [D], or of a dict where the variables have names.
+        bounds: One (low, high) pair per variable or a Variable, an array [D, 2], a scipy Bounds, or a dict
+            name -> (low, high), (low, high, "unit") or Variable(low, high, unit, integer, log).
         constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0;
             evaluated in the same call as fun.
+        budget: Calls of fun at most, failures and retries included; 50 D unless given.
+        method: Any of METHODS, or Method("MeCO-TR", policy=..), Method("SHADE", pop_size=30) with options.
         x0: Points to try first.
         evaluated: Points whose values are known, which cost nothing: (X, F, G, H), a result's evaluations,
             or a run folder.
-        budget: Calls of fun at most, failures and retries included; 50 D unless given.
-        method: Any of METHODS.
-        policy: Of a learned method: a name, a file, an object, or constants such as {"theta": 0.3, "share": 0}.
-        pop_size: Candidates of a generation, of methods that have a population.
-        batch: Points that TR, TR-ES and MeCO-TR propose at once: as many as there are workers (8 for an executor
-            or a map) unless given. The points depend on it and on the seed.
-        asynchronous: Whether every free worker gets a point of TR, TR-ES or MeCO-TR at once, and none waits for
-            another. What the run does then depends on who finishes first; it resumes from every recorded answer, not
-            bit for bit.
-        integrality: True for variables that are whole numbers.
-        eq_tol: Feasible means |h| <= eq_tol: a number, a list in the order of the constraints, or a dict by name.
-        ineq_tol: The same for g <= ineq_tol. Points with every g <= 0 go before points within the tolerance.
-        constraint_names: Names for messages and tables, inequalities first.
-        keep_feasible: Constraints that must never be violated during the search: True for every inequality, or a list
-            of names; SciPy's constraints may say it themselves. No point outside linear ones is evaluated; of
-            others only the models can tell, and x0 must keep them.
-        log: True for variables on a logarithmic scale, whose bounds are above 0.
-        repeats: For noisy functions: so many of the last calls go to the best points again, and fun is a mean.
         seed: A whole number, or a NumPy generator to draw one from; drawn and recorded unless given.
-        vectorized: fun gets rows of points [S, D] and returns f [S], g [S, p], h [S, q].
-        workers: Processes (-1: all cores), an executor, or a map; given the batch, the evaluations do not
-            depend on it.
-        eval_timeout: Seconds after which a call is killed; the call then runs in a worker process.
+        tolerances: How far constraints may be off: a number, a dict by name, or Tolerances(ineq, eq, keep_feasible,
+            names). Points with every g <= 0 go before points within the tolerance.
+        workers: Processes (-1: all cores), an executor, a map, or Workers(n, batch, asynchronous, timeout, vectorized).
+            Given the batch, the evaluations do not depend on n.
+        stop: "feasible" (at the first feasible point), "converged" (where the search would start again from
+            elsewhere), a number of seconds, or Stop(target, max_time, feasible, converged).
         on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
             ten first calls that raise one error from one line end the run with that error.
-        max_time: Seconds after which the run ends.
-        target: A feasible f that ends the run.
-        stop: "feasible" ends the run at the first feasible point, "converged" where TR, TR-ES or MeCO-TR would
-            start again from elsewhere.
         callback: Gets the result so far after each generation, and ends the run by returning True.
-        progress: Whether to tell on standard error how far the run is.
-        checkpoint: A folder that keeps every evaluation.
-        resume: Whether to go on with what the folder holds. What is left at its default is then what the run recorded.
+        checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
+        cheap: Reserved for constraints that cost nothing.
+        noise: Reserved for what is known of noise.
 
     Ctrl-C ends the run after the evaluation at hand and returns the best point so far.
 
@@ -120,92 +80,86 @@ def minimize(
         >>> result.feasible
         True
     """
-    if unknown:
-        seed = given_seed(seed, unknown)
-        refuse_unknown(minimize, unknown)
+    _refuse_reserved(cheap=cheap, noise=noise)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
-    asked = {
-        "budget": budget, "seed": seed, "method": method, "policy": policy, "pop_size": pop_size, "batch": batch,
-        "eq_tol": eq_tol, "ineq_tol": ineq_tol, "on_error": on_error, "keep_feasible": keep_feasible, "log": log,
-        "repeats": repeats, "asynchronous": bool(asynchronous),
-    }  # fmt: skip
-    if resume:
-        if checkpoint is None:
-            raise InvalidInput("resume=True needs checkpoint=<folder of the run>")
-        before = recorded(checkpoint)
-        asked |= {key: before[key] for key in asked if key in before and _left_open(key, asked[key])}
-    on_error, keep_feasible, asynchronous = (asked.pop(key) for key in ("on_error", "keep_feasible", "asynchronous"))
-    request = make_request(
-        bounds, integrality=integrality, x0=x0, evaluated=evaluated, constraint_names=constraint_names,
-        at_once=_at_once(workers), **asked,
-    )  # fmt: skip
+    crew, ends, kept = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
+    asked: dict[str, Any] = {"budget": budget, "seed": seed, "method": method, "tolerances": tolerances}
+    if kept is not None and kept.resume:
+        crew, on_error = _as_recorded(kept, asked, crew, on_error)
+    request = make_request(bounds, x0=x0, evaluated=evaluated, workers=crew, **asked)
     for note in request.notes:
-        warnings.warn(note, stacklevel=2)
-    separate = _constraints(constraints, request)
-    if separate or keep_feasible:
-        from meco.run.hard_constraints import read_kept, with_limits
-
-        request = with_limits(request, separate, read_kept(keep_feasible))
-    call = Call(fun, separate, bool(vectorized))
-    stopping = Stopping(max_time, target, stop, callback)
-    if stop == "converged" and Convergence not in METHODS[request.method].offers:
+        warnings.warn(note, stacklevel=3)
+    request, call = _with_constraints(request, fun, constraints, crew)
+    if ends.converged and Convergence not in METHODS[request.method].offers:
         raise InvalidInput(
             f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
         )
-    with closing(_backend(workers, call, eval_timeout, request)) as backend, ExitStack() as files:
+    stopping = Stopping(ends, callback)
+    with closing(_backend(crew, call, request)) as backend, ExitStack() as files:
         folder = None
-        if checkpoint is not None:
-            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error}
-            inputs |= {"asynchronous": True} if asynchronous else {}
-            folder = RunFolder.open(checkpoint, inputs, resume, getattr(fun, "source", None))
-            files.enter_context(closing(folder))
-        session = (_async_session(request, backend) if asynchronous else Session)(
+        if kept is not None:
+            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error, "asynchronous": crew.asynchronous}
+            folder = files.enter_context(closing(RunFolder.open(kept, inputs, getattr(fun, "source", None))))
+        session = (_async_session(request, backend) if crew.asynchronous else Session)(
             request,
             backend,
             stopping,
             on_error=on_error,
-            vectorized=call.vectorized,
+            vectorized=crew.vectorized,
             folder=folder,
-            report=_reporter(progress),
-            warn=lambda text: warnings.warn(text, stacklevel=2),
+            warn=lambda text: warnings.warn(text, stacklevel=3),
         )
         return session.run()
 
 
-def _left_open(key: str, value: Any) -> bool:
-    """Whether a keyword has its default, and a resumed run may fill it in."""
-    default = inspect.signature(minimize).parameters[key].default
-    return value is default or (isinstance(value, (str, float)) and value == default)
+def _refuse_reserved(**places: Any) -> None:
+    """Say of a keyword whose work is not done yet that it is not."""
+    for name, value in places.items():
+        if value is not None:
+            raise InvalidInput(f"{name}= is not built yet; leave it out")
 
 
-def _at_once(workers: Any) -> int:
-    """How many points can be evaluated side by side; what is wrong with workers is said elsewhere."""
-    if hasattr(workers, "submit") or callable(workers):
-        return BATCH
-    try:
-        count = operator.index(workers)
-    except TypeError:
-        count = 1
-    return max(1, (os.cpu_count() or 1) if count == -1 else count)
+def _as_recorded(kept: Checkpoint, asked: dict[str, Any], crew: Workers, on_error: Any) -> tuple[Workers, Any]:
+    """Fill in what a resumed run recorded, wherever the caller left the default."""
+    before = recorded(kept.folder)
+    if not before:
+        return crew, on_error
+    for key in ("budget", "seed"):
+        asked[key] = before[key] if asked[key] is None else asked[key]
+    if asked["tolerances"] is None:
+        asked["tolerances"] = tolerances_of(before)
+    options = dict(before["options"])
+    batch = options.pop("batch", None)
+    if isinstance(asked["method"], str) and asked["method"] in (DEFAULT, before["method"]):
+        asked["method"] = Method(before["method"], **options)
+    asynchronous = crew.asynchronous or bool(before.get("asynchronous"))
+    crew = Workers(crew.n, batch if crew.batch is None else crew.batch, asynchronous, crew.timeout, crew.vectorized)
+    return crew, before.get("on_error") if on_error is None else on_error
 
 
-def _constraints(given: Any, request: Request) -> tuple[Any, ...]:
-    """Separate constraints as functions of x, where there are any."""
-    if given is None or (isinstance(given, (list, tuple)) and not given):
-        return ()
-    from meco.run.constraints import read_constraints
+def _with_constraints(request: Request, fun: Any, given: Any, crew: Workers) -> tuple[Request, Call]:
+    """The request with what its separate constraints say, and the call of function and constraints."""
+    separate: tuple[Any, ...] = ()
+    if given is not None and not (isinstance(given, (list, tuple)) and not given):
+        from meco.run.constraints import read_constraints
 
-    return read_constraints(given, request.lower, request.upper)
+        separate = read_constraints(given, request.lower, request.upper)
+    if separate or request.keep:
+        from meco.run.hard_constraints import with_limits
+
+        request = with_limits(request, separate)
+    named = request.variables if request.variables.names else None
+    return request, Call(fun, separate, crew.vectorized, named)
 
 
-def _backend(workers: Any, call: Call, eval_timeout: float | None, request: Request) -> Backend:
-    """Where the function is called: here, or wherever workers and eval_timeout say."""
-    if type(workers) is int and workers == 1 and eval_timeout is None and not getattr(call.fun, "isolated", False):
+def _backend(crew: Workers, call: Call, request: Request) -> Backend:
+    """Where the function is called: here, or wherever the workers are."""
+    if crew.n == 1 and crew.timeout is None and not getattr(call.fun, "isolated", False):
         return Serial(call)
     from meco.run.calling.backends import choose_backend
 
-    return choose_backend(workers, call, eval_timeout, request.options.get("batch", sys.maxsize))
+    return choose_backend(crew, call, request.options.get("batch"))
 
 
 def _async_session(request: Request, backend: Backend) -> type[Session]:
@@ -217,15 +171,6 @@ def _async_session(request: Request, backend: Backend) -> type[Session]:
     if not backend.streams:
         raise InvalidInput("asynchronous=True needs a number of workers or an executor: a map takes points together")
     return AsyncSession
-
-
-def _reporter(progress: Any) -> Callable[[Session], None] | None:
-    """What tells how far the run is, where that is wanted."""
-    if not progress:
-        return None
-    from meco.run.progress import reporter
-
-    return reporter(progress)
 
 
 def _name(fun: Any) -> str:

@@ -21,7 +21,7 @@ Size = Callable[[int, int], int]  # (dim, budget) -> how many
 
 
 @dataclass(frozen=True)
-class Method:
+class MethodRecord:
     """How to build a search, and its facts; whoever needs a fact reads it here."""
 
     build: Callable[..., Engine]  # (task, **options) -> engine
@@ -53,16 +53,16 @@ class Method:
         return tuple(p.name for p in given if p.kind is not p.VAR_POSITIONAL)
 
 
-def as_method(given: Any) -> Method:
+def as_method(given: Any) -> MethodRecord:
     """A record as it is; an engine, or a function (task, **options) -> engine, with the facts it shows."""
-    if isinstance(given, Method):
+    if isinstance(given, MethodRecord):
         return given
     if not callable(given):
-        raise InvalidInput(f"a method must be a name, a meco.Method or an engine; got {given!r:.60}")
+        raise InvalidInput(f"a method must be a name, a meco.MethodRecord or an engine; got {given!r:.60}")
     if isinstance(given, type) and not issubclass(given, Engine):
         raise InvalidInput(f"{given.__name__} is no engine: derive it from meco.core.engine.Engine")
     about = (inspect.getdoc(given) or "").partition("\n")[0]
-    return Method(given, about, lockstep=False, seconds=1.0)  # one run at a time is right for any engine
+    return MethodRecord(given, about, lockstep=False, seconds=1.0)  # one run at a time is right for any engine
 
 
 def fifty(dim: int, budget: int) -> int:

@@ -30,16 +30,16 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.registry import Registry, later
-from meco.core.results import RunResult
 from meco.core.streams import Streams
 from meco.device.cuda_graphs import recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.files.modules import names_a_file
-from meco.method import UNITS, Method, as_method, by_dimension, fifty
+from meco.method import UNITS, MethodRecord, as_method, by_dimension, fifty
 from meco.problems.foreign import from_pymoo, is_pymoo
 from meco.problems.suite import get_problem
+from meco.result import Result
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
 
@@ -50,18 +50,27 @@ MODEL_ENGINE = (
     Steering, SavedState, Convergence, Multipliers, LinearRows, Batching, Cooperation, Asynchronous, Replay,
 )  # fmt: skip
 _shade = partial(
-    Method, family="SHADE", population=fifty, options=SHADE_OPTIONS, notices=("each",), offers=(*RULE_ENGINE, Replay)
+    MethodRecord,
+    family="SHADE",
+    population=fifty,
+    options=SHADE_OPTIONS,
+    notices=("each",),
+    offers=(*RULE_ENGINE, Replay),
 )
 _learned = partial(
     _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
 )
-_de = partial(Method, family="DE", population=fifty, offers=RULE_ENGINE)
-_es = partial(Method, family="ES", population=fifty, notices=("each",))
+_de = partial(MethodRecord, family="DE", population=fifty, offers=RULE_ENGINE)
+_es = partial(MethodRecord, family="ES", population=fifty, notices=("each",))
 _pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), notices=tuple(UNITS))
-_region = partial(Method, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1)
-_model = partial(Method, family="model", lockstep=False, extra="peers", models_functions=True, notices=("all", "each"))
+_region = partial(
+    MethodRecord, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1
+)
+_model = partial(
+    MethodRecord, family="model", lockstep=False, extra="peers", models_functions=True, notices=("all", "each")
+)
 
-METHODS: Registry[Method] = Registry(
+METHODS: Registry[MethodRecord] = Registry(
     "method",
     {
         "MeCO": _learned(
@@ -111,7 +120,7 @@ METHODS: Registry[Method] = Registry(
             later("engines.rbf.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
             options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=200.0, offers=(Remarks,),
         ),
-        "NSGA-III": Method(
+        "NSGA-III": MethodRecord(
             later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
             lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=0.35,
             offers=(Remarks,),
@@ -155,7 +164,7 @@ METHODS: Registry[Method] = Registry(
 
 
 def solve(
-    method: str | Method | Callable[..., Engine],
+    method: str | MethodRecord | Callable[..., Engine],
     problem: Problem | str | Sequence[Problem | str],
     budget: int | None = None,
     seeds: Iterable[int] = range(10),
@@ -164,10 +173,10 @@ def solve(
     device: Any = None,
     watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
-) -> list[RunResult]:
+) -> list[Result]:
     """Run a method on a problem, one run for each seed.
 
-    method is a name of METHODS, "file.py:Name", a meco.Method or an engine of your own. problem is
+    method is a name of METHODS, "file.py:Name", a meco.MethodRecord or an engine of your own. problem is
     a meco.Problem, a name of one, or a problem of pymoo.
     budget is the number of evaluations of each run (50 D unless given). A list of problems
     of equal D gives each run its own. Options go to the engine, e.g. pop_size=30. watch is
@@ -185,7 +194,7 @@ def solve(
     budget = 50 * each[0].dim if budget is None else _whole_numbers("budget", [budget])[0]
     if xp is not np and not record.lockstep:
         raise InvalidInput(f"{name} runs on NumPy alone; leave xp and device out")
-    found: dict[int, RunResult] = {}
+    found: dict[int, Result] = {}
     for rows in _together(record, each):
         streams = draw if len(rows) == draw.runs else Streams([draw.seeds[i] for i in rows], xp, device)
         some = run_batch(name, [each[i] for i in rows], budget, streams, watch, **_of_rows(options, rows, draw.runs))
@@ -193,7 +202,7 @@ def solve(
     return [found[i] for i in range(draw.runs)]
 
 
-def _together(record: Method, problems: Sequence[Problem]) -> list[list[int]]:
+def _together(record: MethodRecord, problems: Sequence[Problem]) -> list[list[int]]:
     """Which runs go in lockstep: all, those of equal p and q where functions are modelled, or none."""
     if not record.lockstep:
         return [[i] for i in range(len(problems))]
@@ -249,7 +258,7 @@ def run_batch(
     draw: Streams,
     watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
-) -> Sequence[RunResult]:
+) -> Sequence[Result]:
     """Runs in lockstep, one for each stream."""
     with np.errstate(all="ignore"):  # ours, whatever the caller set
         evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device)

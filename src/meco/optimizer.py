@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -14,10 +14,12 @@ from meco.core.capabilities import Cooperation, offered
 from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.methods import DEFAULT
+from meco.options import Method, Tolerances, Workers, whole_number
+from meco.result import Result
 from meco.run.async_search import AsyncSearch, refuse_generations
 from meco.run.calling.answers import Answer, Fault, checked
 from meco.run.calling.answers import failed as failure
-from meco.run.folder.optimizer_state import REPEATED, STATE_FORMAT, ToldPoints, read_state, seal
+from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state, seal
 from meco.run.folder.search_state import (
     SearchState,
     as_record,
@@ -30,11 +32,10 @@ from meco.run.folder.search_state import (
 from meco.run.function_source import Told
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
-from meco.run.request import Request, make_request, whole_number
-from meco.run.result import MinimizeResult, make_result
-from meco.run.scipy_compat import given_seed, refuse_unknown
+from meco.run.request import Request, make_request, tolerances_of, variables_of
+from meco.run.result import make_result
+from meco.run.scipy_compat import explain_keywords
 from meco.run.search import make_search
-from meco.run.tolerances import EQ_TOL, INEQ_TOL
 
 
 class Optimizer:
@@ -50,6 +51,7 @@ class Optimizer:
         True
     """
 
+    @explain_keywords
     @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
         self,
@@ -58,31 +60,26 @@ class Optimizer:
         n_eq: int = 0,
         *,
         budget: int | None = None,
-        method: str = DEFAULT,
-        policy: Any = None,
-        pop_size: int | None = None,
-        batch: int | None = None,
-        asynchronous: bool = False,
-        seed: Any = None,
+        method: str | Method | Callable[..., Any] = DEFAULT,
         x0: Any = None,
         evaluated: Any = None,
-        integrality: Any = None,
-        eq_tol: Any = EQ_TOL,
-        ineq_tol: Any = INEQ_TOL,
-        constraint_names: Any = None,
-        log: Any = None,
-        **unknown: Any,
+        seed: Any = None,
+        tolerances: float | dict[str, float] | Tolerances | None = None,
+        workers: int | Workers = 1,
     ) -> None:
-        if unknown:
-            seed = given_seed(seed, unknown)
-            refuse_unknown(Optimizer.__init__, unknown)
+        crew = Workers.read(workers)
         self.request = make_request(
-            bounds, budget=budget, method=method, seed=seed, integrality=integrality, x0=x0, evaluated=evaluated,
-            constraint_names=constraint_names, ineq_tol=ineq_tol, eq_tol=eq_tol, policy=policy, pop_size=pop_size,
-            batch=batch, log=log,
-        )  # fmt: skip
+            bounds,
+            budget=budget,
+            method=method,
+            seed=seed,
+            x0=x0,
+            evaluated=evaluated,
+            tolerances=tolerances,
+            workers=crew,
+        )
         for note in self.request.notes:
-            warnings.warn(note, stacklevel=2)
+            warnings.warn(note, stacklevel=3)
         counts = (whole_number(n_ineq, "n_ineq", least=0), whole_number(n_eq, "n_eq", least=0))
         known = self.request.known
         if known is not None and (known.g.shape[1], known.h.shape[1]) != counts:
@@ -91,7 +88,7 @@ class Optimizer:
             )
         self.log = EvaluationLog(self.request.budget)
         self.log.declare(*counts)
-        self.asynchronous = bool(asynchronous)
+        self.asynchronous = crew.asynchronous
         if self.asynchronous:
             refuse_generations(self.request.method)
         self._given: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
@@ -160,7 +157,7 @@ class Optimizer:
         cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
         if cooperation is not None and self.nit:
             known = Known(x, f, g, h)
-            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.tolerances(self.log)))
+            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.allowed(self.log)))
 
     def diversify(self, u: float) -> None:
         """Differ, by u in [0, 1), from other searches that know the same points; for methods that can."""
@@ -190,7 +187,7 @@ class Optimizer:
         return numbers
 
     @property
-    def result(self) -> MinimizeResult:
+    def result(self) -> Result:
         """The best point so far, also of an unfinished generation."""
         history = self._search.loop.evaluator.history
         trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if self.nit else {}
@@ -232,12 +229,20 @@ class Optimizer:
         """
         inputs, told, outstanding, known = read_state(state)
         options: dict[str, Any] = inputs["options"] | ({} if policy is None else {"policy": policy})
-        options |= {key: inputs.get(key) for key in REPEATED}
+        batch = options.pop("batch", None)
         try:
             search = cls(
-                list(zip(inputs["lower"], inputs["upper"])), inputs["n_ineq"], inputs["n_eq"], evaluated=known,
-                constraint_names=inputs["constraint_names"] or None, **options,
-            )  # fmt: skip
+                variables_of(inputs),
+                inputs["n_ineq"],
+                inputs["n_eq"],
+                budget=inputs["budget"],
+                method=Method(inputs["method"], **options),
+                x0=inputs["x0"],
+                evaluated=known,
+                seed=inputs["seed"],
+                tolerances=tolerances_of(inputs),
+                workers=Workers(batch=batch, asynchronous=inputs["asynchronous"]),
+            )
             if search.asynchronous:
                 search._resume_points(told, outstanding)
             else:

@@ -99,6 +99,14 @@ class Variables:
             )
         return cls(tuple(_variable(each, i) for i, each in enumerate(given)))
 
+    @classmethod
+    def of(cls, lower: Any, upper: Any, integer: Any = None, log: Any = None) -> Variables:
+        """Without names or units: least and largest values [D], and masks [D] of integer and of log variables."""
+        low, high = np.atleast_1d(lower), np.atleast_1d(upper)
+        masks = [np.zeros(low.size, dtype=bool) if mask is None else np.asarray(mask, bool) for mask in (integer, log)]
+        rows = zip(low.tolist(), high.tolist(), *(mask.tolist() for mask in masks))
+        return cls(tuple(Variable(a, b, integer=i, log=j) for a, b, i, j in rows))
+
     def column(self, name: str) -> np.ndarray:
         """One fact of every variable: [D]."""
         return np.array([getattr(variable, name) for variable in self.each])
@@ -171,10 +179,10 @@ class Tolerances:
     tables, inequalities first.
     """
 
-    ineq: Tolerance = INEQ_TOL
-    eq: Tolerance = EQ_TOL
-    keep_feasible: bool | tuple[str, ...] = False
-    names: tuple[str, ...] = ()
+    ineq: Tolerance | np.ndarray = INEQ_TOL
+    eq: Tolerance | np.ndarray = EQ_TOL
+    keep_feasible: bool | Sequence[str] = False
+    names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ineq", _tolerance(self.ineq, "ineq"))

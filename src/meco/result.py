@@ -1,4 +1,4 @@
-"""What a run hands back, from minimize() and solve() alike: one frozen record, like SciPy's OptimizeResult in its names."""
+"""What a run hands back, from minimize() and solve() alike: one frozen record with the names of SciPy's."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ class RunFacts:
     variables: Variables | None = None  # of a user's function
     tolerances: tuple[Any, Any] = (0.0, 0.0)  # of inequalities and equalities
     stop_reason: str = ""  # budget, max_time, target, feasible, converged, callback, interrupt, workers or finished
+    budget: int = 0
     nfail: int = 0  # calls that failed
     failures: Mapping[str, int] = field(default_factory=dict)  # these by kind
     starts: int = 1  # how often the search began, where the method begins again by itself
@@ -139,9 +140,12 @@ class Result:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
-        from meco.figures.run import plot_result
+        from meco.figures.run import run_figure
 
-        return plot_result(self, path)
+        figure = run_figure(self)
+        if path is not None:
+            figure.save(path)
+        return figure
 
     def report(self, path: str | Path) -> Path:
         """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
@@ -163,7 +167,8 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """The result without its evaluations and trace, ready for JSON."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in (*SHOWN, "nu", "score", "multipliers", "repeated")}
+        names = (*SHOWN, "nu", "score", "multipliers", "repeated")
+        found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
         return {key: plain(value) for key, value in {**found, **facts}.items()}

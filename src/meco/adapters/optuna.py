@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from meco.adapters.optuna_trials import Axis, as_point, constraints_of
-from meco.api import Optimizer
 from meco.errors import load_extra
 from meco.methods import DEFAULT
+from meco.optimizer import Optimizer
+from meco.options import Variables
 from meco.run.log.evaluation_log import Known
 
 load_extra("optuna", "optuna", "meco.adapters.optuna")
@@ -125,9 +126,14 @@ class MecoSampler(BaseSampler):
             x0 = np.where(whole, np.round(x0), x0)
         known = tuple(np.concatenate(part) for part in zip(*good.values())) if good else None
         optimizer = Optimizer(
-            box, len(constraints), budget=self.budget, method=self.method, x0=x0, evaluated=known,
-            integrality=whole, seed=int(self._random.integers(2**31)),
-        )  # fmt: skip
+            Variables.of(box[:, 0], box[:, 1], whole),
+            len(constraints),
+            budget=self.budget,
+            method=self.method,
+            x0=x0,
+            evaluated=known,
+            seed=int(self._random.integers(2**31)),
+        )
         if others:
             optimizer.diversify(float(self._random.random()))
         self._searches.append(Search(optimizer, set(ended)))

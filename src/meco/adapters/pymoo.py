@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from meco.api import Optimizer
 from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
+from meco.optimizer import Optimizer
+from meco.options import Method, Tolerances, Variables, Workers
 from meco.problems.foreign import as_pymoo, box_of, from_pymoo
 
 load_extra("pymoo", "peers", "meco.adapters.pymoo")
@@ -47,11 +48,19 @@ class MeCO(Algorithm):
         budget = self.budget or (int(planned) if planned is not None and np.isfinite(planned) else None)
         x0, evaluated = _first(self.sampling)
         tolerances = Population.new(X=np.zeros((1, 1)))[0].config
+        batch = self.search_options.pop("batch", None)
         self.search = Optimizer(
-            list(zip(lower, upper)), problem.n_ieq_constr, problem.n_eq_constr,
-            budget=budget, method=self.method, seed=self.seed, integrality=whole, x0=x0, evaluated=evaluated,
-            ineq_tol=tolerances["cv_ieq"]["eps"], eq_tol=tolerances["cv_eq"]["eps"], **self.search_options,
-        )  # fmt: skip
+            Variables.of(lower, upper, whole),
+            problem.n_ieq_constr,
+            problem.n_eq_constr,
+            budget=budget,
+            method=Method(self.method, **self.search_options),
+            seed=self.seed,
+            x0=x0,
+            evaluated=evaluated,
+            tolerances=Tolerances(tolerances["cv_ieq"]["eps"], tolerances["cv_eq"]["eps"]),
+            workers=Workers(batch=batch),
+        )
 
     def _initialize_infill(self) -> Population:
         return self._infill()

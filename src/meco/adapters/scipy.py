@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from meco.api import MinimizeResult, minimize
+from meco.api import minimize
 from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
+from meco.options import Variables
+from meco.result import Result
+from meco.run.progress import Progress
 
 load_extra("scipy.optimize", "peers", "meco.scipy_method")
 from scipy.optimize import OptimizeResult  # noqa: E402
@@ -21,8 +24,10 @@ from scipy.optimize import OptimizeResult  # noqa: E402
 LEAST, EACH = 500, 100  # evaluations: at least, and for each variable
 
 
-class Result(MinimizeResult, OptimizeResult):
-    """SciPy's result with all that constraints and failures add; shown as ours."""
+def as_scipy(result: Result) -> OptimizeResult:
+    """The same in SciPy's record; what it has no name for stands in its `meco`."""
+    names = ("x", "fun", "success", "status", "message", "nfev", "nit", "maxcv")
+    return OptimizeResult(**{name: getattr(result, name) for name in names}, meco=result)
 
 
 def scipy_method(
@@ -42,7 +47,7 @@ def scipy_method(
     hessp: Any = None,
     tol: Any = None,
     **options: Any,
-) -> Result:
+) -> OptimizeResult:
     """What scipy.optimize.minimize calls; all keywords after callback come from its options=.
 
     The search is global inside the bounds, which must be finite, and begins at x0. budget (or maxfev) is
@@ -55,14 +60,20 @@ def scipy_method(
         budget = max(LEAST, EACH * x0.size) if maxfev is None else maxfev
     given = args if isinstance(args, tuple) else (args,)
     start = np.clip(x0, pairs[:, 0], pairs[:, 1])
-    if options.get("integrality") is not None:
-        start = np.where(options["integrality"], np.round(start), start)
+    whole = options.pop("integrality", None)
+    if whole is not None:
+        start = np.where(whole, np.round(start), start)
     found = minimize(
-        lambda x: fun(x, *given), pairs, constraints,
-        x0=start, budget=budget, method=method, progress=bool(disp),
-        callback=None if callback is None else _callback(callback), **options,
-    )  # fmt: skip
-    return Result(found)
+        lambda x: fun(x, *given),
+        Variables.of(pairs[:, 0], pairs[:, 1], whole),
+        constraints,
+        x0=start,
+        budget=budget,
+        method=method,
+        callback=_callback(callback) if callback is not None else Progress() if disp else None,
+        **options,
+    )
+    return as_scipy(found)
 
 
 def finite_bounds(bounds: Any, dim: int) -> np.ndarray:
@@ -88,7 +99,7 @@ def _callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
 
     def called(found: Any) -> bool:
         try:
-            answer = callback(intermediate_result=Result(found)) if named else callback(np.copy(found.x))
+            answer = callback(intermediate_result=as_scipy(found)) if named else callback(np.copy(found.x))
         except StopIteration:
             return True
         return answer is True

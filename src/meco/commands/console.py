@@ -10,7 +10,7 @@ from meco.errors import InvalidInput
 from meco.figures.figure import check_kind
 from meco.files.plain import read_plain
 from meco.files.schema import LARGEST_FILE, parse_json
-from meco.run.result import MinimizeResult, excess
+from meco.result import ConstraintValue, Result, excess
 
 MOST_VARIABLES = 1_000_000
 
@@ -79,18 +79,20 @@ def check_picture(path: str | None) -> None:
         raise InvalidInput(f"--plot: there is no folder {str(Path(path).absolute().parent)!r:.80}")
 
 
-def describe(result: MinimizeResult, variables: Sequence[str] = ()) -> str:
+def describe(result: Result, variables: Sequence[str] = ()) -> str:
     """A result in words and columns."""
-    return f"{result.message}\n\n{describe_point(result.x, result.fun, result.constr, variables)}"
+    return f"{result.message}\n\n{describe_point(result.x, result.fun, result.constraints, variables)}"
 
 
-def describe_point(x: Any, fun: float, constr: Mapping[str, Mapping[str, float]], variables: Sequence[str] = ()) -> str:
+def describe_point(
+    x: Any, fun: float, constraints: Mapping[str, ConstraintValue], variables: Sequence[str] = ()
+) -> str:
     """A point, its objective and its constraints in columns."""
     names = list(variables) if len(variables) == len(x) else [f"x{i + 1}" for i in range(len(x))]
-    wide = max(map(len, [*names, *constr, "f"]))
+    wide = max(map(len, [*names, *constraints, "f"]))
     lines = [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, x)]
     lines += ["", f"  {'f':<{wide}}  {fun:.10g}"]
-    for name, found in constr.items():
+    for name, found in constraints.items():
         over = excess(found)
-        lines.append(f"  {name:<{wide}}  {found['value']:.6g}{over and '  ' + over}")
+        lines.append(f"  {name:<{wide}}  {found.value:.6g}{over and '  ' + over}")
     return "\n".join(lines)

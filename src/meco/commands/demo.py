@@ -16,7 +16,9 @@ from meco.commands.sources import Benchmark, find_problem
 from meco.core.problem import Problem
 from meco.core.signals import terminated_like_interrupted
 from meco.methods import DEFAULT
-from meco.run.result import MinimizeResult
+from meco.options import Tolerances, Variables, Workers
+from meco.result import Result
+from meco.run.progress import Progress
 
 STORIES = (
     ("RC19", 400, "The cheapest welded beam that carries its load. The best possible cost is known."),
@@ -50,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         result, seconds = _solved(problem, args.method, spent, args, not args.quiet)
         text = f"{describe(result, problem.variables)}\n\n{_headline(problem, result, seconds)}"
         print(text)
-        stopped = result.stop_reason == "interrupt"
+        stopped = result.run.stop_reason == "interrupt"
         if rivals and not stopped:
             table = _table(problem, result, seconds, [_solved(problem, rival, result.nfev, args) for rival in rivals])
             print(table)
@@ -69,42 +71,47 @@ def run(args: argparse.Namespace) -> int:
 
 def _solved(
     problem: Problem, method: str, budget: int, args: argparse.Namespace, progress: bool = False
-) -> tuple[MinimizeResult, float]:
+) -> tuple[Result, float]:
     """One run, and its seconds."""
     from meco.api import minimize
 
     begun = time.perf_counter()
     with terminated_like_interrupted():
         result = minimize(
-            Benchmark(problem, {}), list(zip(problem.lower, problem.upper)), budget=budget, method=method,
-            seed=args.seed, vectorized=True, integrality=problem.integrality, eq_tol=problem.eq_tol,
-            constraint_names=problem.constraint_names, progress=progress,
-        )  # fmt: skip
+            Benchmark(problem, {}),
+            Variables.of(problem.lower, problem.upper, problem.integrality),
+            budget=budget,
+            method=method,
+            seed=args.seed,
+            tolerances=Tolerances(eq=problem.eq_tol, names=problem.constraint_names),
+            workers=Workers(vectorized=True),
+            callback=Progress() if progress else None,
+        )
     return result, time.perf_counter() - begun
 
 
-def _headline(problem: Problem, result: MinimizeResult, seconds: float) -> str:
+def _headline(problem: Problem, result: Result, seconds: float) -> str:
     """What was reached beside what is known, in one line."""
     kept = "every constraint kept" if result.feasible else "not feasible"
     known = ""
     if problem.best_known is not None and result.feasible:
         above = 100 * (result.fun / problem.best_known - 1)
         known = f", {above:.2g} % above the best known {problem.best_known:.6g}"
-    return f"  {result.method}: f = {result.fun:.6g}{known}; {kept}; {result.nfev} evaluations in {seconds:.1f} s"
+    return f"  {result.run.method}: f = {result.fun:.6g}{known}; {kept}; {result.nfev} evaluations in {seconds:.1f} s"
 
 
-def _table(problem: Problem, ours: MinimizeResult, seconds: float, others: list[tuple[MinimizeResult, float]]) -> str:
+def _table(problem: Problem, ours: Result, seconds: float, others: list[tuple[Result, float]]) -> str:
     """Solvers on the same budget, one line each."""
     lines = [f"\n  {'same budget':<12} {'f':>12}  {'feasible':<22} {'seconds':>7}"]
     for result, spent in [(ours, seconds), *others]:
         kept = "yes" if result.feasible else f"no, over by {result.maxcv:.3g}"
-        lines.append(f"  {result.method:<12} {result.fun:>12.6g}  {kept:<22} {spent:>7.1f}")
+        lines.append(f"  {result.run.method:<12} {result.fun:>12.6g}  {kept:<22} {spent:>7.1f}")
     if problem.best_known is not None:
         lines.append(f"  {'best known':<12} {problem.best_known:>12.6g}")
     return "\n".join(lines)
 
 
-def _pictures(name: str, result: MinimizeResult, folder: Path) -> list[str]:
+def _pictures(name: str, result: Result, folder: Path) -> list[str]:
     """The result drawn as files, and as SVG text for the page."""
     figures = {f"{name}-convergence": result.plot()}
     if name.startswith("UAV-"):

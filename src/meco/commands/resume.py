@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from meco.commands.solve import finish
+from meco.commands.solve import finish, stop_of, workers_of
 from meco.commands.sources import open_source
 from meco.core.signals import terminated_like_interrupted
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
+from meco.options import Checkpoint, Method
 from meco.run.folder.reader import place_of, read_facts
-from meco.run.folder.run_folder import Checkpoint
+from meco.run.progress import Progress
+from meco.run.request import tolerances_of, variables_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +46,8 @@ def run(args: argparse.Namespace) -> int:
     source, inputs = facts.get("source"), facts["inputs"]
     if source is None:
         raise InvalidInput(
-            f"the run in {folder} was started from Python; continue it there with minimize(..., resume=True)"
+            f"the run in {folder} was started from Python; continue it there with "
+            "minimize(..., checkpoint=Checkpoint(folder, resume=True))"
         )
     if not set(inputs["options"]) <= OPTIONS:
         raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(OPTIONS))}")
@@ -58,15 +61,25 @@ def run(args: argparse.Namespace) -> int:
     options = dict(source["options"])
     if args.workers is not None:
         options["workers"] = args.workers
-    same = ("budget", "method", "seed", "x0", "integrality", "eq_tol", "ineq_tol", "on_error", "log", "repeats")
+    method = dict(inputs["options"])
+    batch = method.pop("batch", None)
     try:
         with terminated_like_interrupted():
             result = minimize(
-                fun, list(zip(inputs["lower"], inputs["upper"])), evaluated=source.get("evaluated"),
-                constraint_names=inputs["constraint_names"] or None, max_time=args.max_time, target=args.target_value,
-                stop=args.stop, progress=not args.quiet, checkpoint=Checkpoint(folder, args.fsync), resume=True,
-                **{key: inputs.get(key) for key in same}, **inputs["options"], **options,
-            )  # fmt: skip
+                fun,
+                variables_of(inputs),
+                budget=inputs["budget"],
+                method=Method(inputs["method"], **method),
+                x0=inputs["x0"],
+                evaluated=source.get("evaluated"),
+                seed=inputs["seed"],
+                tolerances=tolerances_of(inputs),
+                workers=workers_of(options, batch, bool(inputs.get("asynchronous"))),
+                stop=stop_of(args),
+                on_error=inputs["on_error"],
+                callback=None if args.quiet else Progress(),
+                checkpoint=Checkpoint(folder, resume=True, fsync=args.fsync),
+            )
             return finish(result, args)
     finally:
         fun.close()

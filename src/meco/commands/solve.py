@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,13 @@ from meco.commands.sources import Benchmark, FileFunction, Program, find_problem
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.core.progress_line import ProgressLine, clock
-from meco.core.results import RunResult
 from meco.core.signals import noted, terminated_like_interrupted
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, solve
-from meco.run.folder.run_folder import Checkpoint
-from meco.run.request import read_bounds
+from meco.options import Checkpoint, Method, Stop, Tolerances, Variables, Workers
+from meco.result import ConstraintValue, Result
+from meco.run.confirm import confirm
+from meco.run.progress import Progress
 
 INFEASIBLE = 2  # exit code of a run that found no feasible point
 MOST_RUNS = 100_000
@@ -58,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--eval-timeout", type=float, help="seconds after which an evaluation is killed")
     how.add_argument("--on-error", choices=("penalize", "retry", "raise"))
-    how.add_argument("--repeats", type=int, help="last calls that go to the best points again, for noisy functions")
+    how.add_argument("--confirm", type=int, help="further calls of the best points at the end, for noisy functions")
     how.add_argument("--vectorized", action="store_true", help="the function takes rows of points")
     how.add_argument("--eq-tol", help='"1e-4", "1e-4,1e-2" in the order of the constraints, or "name=1e-4"')
     how.add_argument("--ineq-tol", help="the same for inequalities")
@@ -90,7 +92,7 @@ def _solve(args: argparse.Namespace) -> int:
     problem = find_problem(args.target, args.dim, _instance(args.instance))
     door = (
         "checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol", "log", "keep",
-        "repeats", "report",
+        "confirm", "report",
     )  # fmt: skip
     if any(getattr(args, name) is not None for name in door):
         if args.runs != 1:
@@ -125,51 +127,83 @@ def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | Non
     """One run by minimize(), with everything it offers."""
     from meco.api import minimize
 
-    bounds = parse_bounds(args.bounds, args.dim) if problem is None else fun.bounds
-    bounds = fun.bounds if bounds is None else bounds
-    if bounds is None:
-        raise InvalidInput('--bounds is needed: one "low,high" pair per variable (or `bounds` in the Python file)')
-    dim = len(read_bounds(bounds)[0])
-    options = call_options(args) if problem is None else {"vectorized": True}
+    variables = _variables(args, fun, problem)
+    options = call_options(args) if problem is None else {"vectorized": True, "workers": None, "timeout": None}
     fun.source |= {"options": options, "evaluated": args.evaluated, "folder": str(Path.cwd())}
-    checkpoint = None if args.checkpoint is None else Checkpoint(args.checkpoint, args.fsync)
-    facts: dict[str, Any] = {
-        "integrality": getattr(problem, "integrality", _mask(args.integer, dim, "--integer")),
-        "log": _mask(args.log, dim, "--log"),
-        "keep_feasible": args.keep.split(",") if args.keep else False,
-        "repeats": args.repeats,
-        "asynchronous": args.asynchronous,
-        "constraint_names": args.names.split(",") if args.names else getattr(problem, "constraint_names", ()),
-    } | _tolerances(args, problem)
     try:
         result = minimize(
-            fun, bounds, x0=parse_numbers(args.x0, "--x0"), evaluated=args.evaluated, budget=args.budget,
-            method=args.method, policy=args.policy, pop_size=args.pop_size, batch=args.batch, seed=args.seed,
-            on_error=args.on_error, max_time=args.max_time, target=args.target_value, stop=args.stop,
-            progress=not args.quiet, checkpoint=checkpoint, **options, **facts,
-        )  # fmt: skip
+            fun,
+            variables,
+            budget=args.budget,
+            method=Method(args.method, policy=args.policy, pop_size=args.pop_size),
+            x0=parse_numbers(args.x0, "--x0"),
+            evaluated=args.evaluated,
+            seed=args.seed,
+            tolerances=_tolerances(args, problem),
+            workers=workers_of(options, args.batch, args.asynchronous),
+            stop=stop_of(args),
+            on_error=args.on_error,
+            callback=None if args.quiet else Progress(),
+            checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
+        )
+        if args.confirm:
+            result = confirm(result, fun, args.confirm)
         return finish(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()
 
 
-def _tolerances(args: argparse.Namespace, problem: Problem | None) -> dict[str, Any]:
+def _variables(args: argparse.Namespace, fun: Any, problem: Problem | None) -> Variables:
+    """The box of a benchmark problem; else that of --bounds or of the file, with --integer and --log."""
+    if problem is not None:
+        return Variables.of(problem.lower, problem.upper, problem.integrality, _mask(args.log, problem.dim, "--log"))
+    bounds = parse_bounds(args.bounds, args.dim)
+    bounds = fun.bounds if bounds is None else bounds
+    if bounds is None:
+        raise InvalidInput('--bounds is needed: one "low,high" pair per variable (or `bounds` in the Python file)')
+    given = Variables.read(bounds)
+    each = given.each
+    integer, log = (_mask(getattr(args, key), len(each), f"--{key}") for key in ("integer", "log"))
+    if integer is not None:
+        each = tuple(replace(variable, integer=bool(on)) for variable, on in zip(each, integer))
+    if log is not None:
+        each = tuple(replace(variable, log=bool(on)) for variable, on in zip(each, log))
+    return Variables(each, given.names)
+
+
+def _tolerances(args: argparse.Namespace, problem: Problem | None) -> Tolerances:
     """Those that were given; else a benchmark problem's own, or the door's."""
-    own = {} if problem is None else {"eq_tol": problem.eq_tol, "ineq_tol": problem.ineq_tol}
-    given = {key: parse_tolerance(getattr(args, key), f"--{key.replace('_', '-')}") for key in ("eq_tol", "ineq_tol")}
-    return own | {key: value for key, value in given.items() if value is not None}
+    own = {} if problem is None else {"eq": problem.eq_tol, "ineq": problem.ineq_tol}
+    given = {key: parse_tolerance(getattr(args, f"{key}_tol"), f"--{key}-tol") for key in ("eq", "ineq")}
+    names = args.names.split(",") if args.names else getattr(problem, "constraint_names", ())
+    return Tolerances(
+        **(own | {key: value for key, value in given.items() if value is not None}),
+        keep_feasible=args.keep.split(",") if args.keep else False,
+        names=names,
+    )
+
+
+def workers_of(options: dict[str, Any], batch: int | None = None, asynchronous: bool = False) -> Workers:
+    """Who calls the function, from the options of a call."""
+    n = 1 if options["workers"] is None else options["workers"]
+    return Workers(n, batch, asynchronous, options["timeout"], options["vectorized"])
+
+
+def stop_of(args: argparse.Namespace) -> Stop:
+    """What ends the run, from --target, --max-time and --stop."""
+    return Stop(args.target_value, args.max_time, args.stop == "feasible", args.stop == "converged")
 
 
 def call_options(args: argparse.Namespace) -> dict[str, Any]:
     """How the function is called; a resumed run calls it the same way."""
-    return {"vectorized": args.vectorized, "workers": args.workers, "eval_timeout": args.eval_timeout}
+    return {"vectorized": args.vectorized, "workers": args.workers, "timeout": args.eval_timeout}
 
 
 def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
     """Show the result of one run, and draw it where asked; the exit code says whether it is feasible."""
     print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
-    if kept and result.stop_reason not in ("budget", "finished"):
+    if kept and result.run.stop_reason not in ("budget", "finished"):
         print(f"meco: `meco resume {kept}` goes on from here", file=sys.stderr)
     if args.plot:
         _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
@@ -240,22 +274,23 @@ class Watch:
         self.line.clear()
 
 
-def _record(r: RunResult) -> dict[str, Any]:
+def _record(r: Result) -> dict[str, Any]:
+    run = r.run
     return {
-        "problem": r.problem, "method": r.method, "seed": r.seed, "x": r.x.tolist(), "f": r.f, "nu": r.nu,
-        "feasible": r.feasible, "score": r.score, "nfev": r.nfev, "nfail": r.nfail, "notes": list(r.notes),
+        "problem": run.problem, "method": run.method, "seed": run.seed, "x": r.x.tolist(), "f": r.f, "nu": r.nu,
+        "feasible": r.feasible, "score": r.score, "nfev": r.nfev, "nfail": run.nfail, "notes": list(run.notes),
     }  # fmt: skip
 
 
-def _best(results: list[RunResult]) -> RunResult:
+def _best(results: list[Result]) -> Result:
     return min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
 
 
-def _report(problem: Problem, results: list[RunResult]) -> str:
+def _report(problem: Problem, results: list[Result]) -> str:
     """A line for each run, the best point in full, and what is known."""
     lines = [f"{problem.name}: {problem.title}", f"{'seed':>6}  {'f':>14}  {'violation':>10}  feasible"]
     for r in results:
-        lines.append(f"{r.seed:>6}  {r.f:>14.6e}  {r.nu:>10.3e}  {'yes' if r.feasible else 'no':>8}")
+        lines.append(f"{r.run.seed:>6}  {r.f:>14.6e}  {r.nu:>10.3e}  {'yes' if r.feasible else 'no':>8}")
     best = _best(results)
     good = [r.f for r in results if r.feasible]
     found = f"{len(good)} of {len(results)} runs feasible"
@@ -264,14 +299,14 @@ def _report(problem: Problem, results: list[RunResult]) -> str:
     known = "" if problem.best_known is None else f"; best known {problem.best_known:.10g}"
     mean = np.mean([r.score for r in results])
     return "\n".join([
-        *lines, "", f"best point (seed {best.seed}{'' if best.feasible else ', the least violation'}):",
+        *lines, "", f"best point (seed {best.run.seed}{'' if best.feasible else ', the least violation'}):",
         describe_point(best.x, best.f, _at(problem, best.x), problem.variables), "",
         f"{found}{known}; {results[0].nfev} evaluations each",
         f"by the paper's metric, the least f + nu of any point: {mean:.6e} in the mean",
     ])  # fmt: skip
 
 
-def _at(problem: Problem, x: np.ndarray) -> dict[str, dict[str, float]]:
+def _at(problem: Problem, x: np.ndarray) -> dict[str, ConstraintValue]:
     """Value, violation and tolerance of each constraint at a point."""
     _, g, h = problem.raw(x)
     names = problem.constraint_names or [
@@ -281,7 +316,7 @@ def _at(problem: Problem, x: np.ndarray) -> dict[str, dict[str, float]]:
     allowed = [np.broadcast_to(tol, v.shape).tolist() for tol, v in ((problem.ineq_tol, g), (problem.eq_tol, h))]
     rows = [(v, max(v, 0.0), tol) for v, tol in zip(g.tolist(), allowed[0])]
     rows += [(v, abs(v), tol) for v, tol in zip(h.tolist(), allowed[1])]
-    return {name: dict(zip(("value", "violation", "tolerance"), row)) for name, row in zip(names, rows)}
+    return {name: ConstraintValue(*row) for name, row in zip(names, rows)}
 
 
 def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:
@@ -295,7 +330,7 @@ def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> No
     print(f"picture: {path}", file=sys.stderr)
 
 
-def _curves(results: list[RunResult], path: str) -> None:
+def _curves(results: list[Result], path: str) -> None:
     """f + nu of each run over its evaluations."""
     from meco.figures.run import scores_figure
 

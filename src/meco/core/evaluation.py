@@ -127,7 +127,7 @@ def absent(like: Evaluation, count: int) -> Evaluation:
 
 
 class Best(NamedTuple):
-    """The point that a run answers with, its values, and what repeated calls of it say."""
+    """The point that a run answers with, and its values."""
 
     x: np.ndarray
     f: float
@@ -135,7 +135,6 @@ class Best(NamedTuple):
     h: np.ndarray
     feasible: bool
     usable: bool
-    repeated: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,6 +175,17 @@ class Evaluations:
 
     def __len__(self) -> int:
         return len(self.f)
+
+    def with_answer(self, x: np.ndarray, f: float, g: np.ndarray, h: np.ndarray, *tolerances: Any) -> Evaluations:
+        """These and one more call; of other constraints than before it has failed."""
+        fits = (g.size, h.size) == (self.g.shape[1], self.h.shape[1])
+        g, h = (v if fits else np.full(w.shape[1], np.nan) for v, w in ((g, self.g), (h, self.h)))
+        ev = Evaluation.of(np.array([[f if fits else np.nan]]), g[None, None], h[None, None], *tolerances)
+        failed = bool(ev.failed[0, 0])
+        row = (x, f, g, h, failed, bool(ev.feasible[0, 0]), False, 0, int(failed))
+        columns = [getattr(self, name) for name in list(self.__dataclass_fields__)[:9]]
+        made: list[Any] = [np.concatenate([c, np.array([v], dtype=c.dtype)]) for c, v in zip(columns, row)]
+        return Evaluations(*made)
 
     def evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
         """The same values as the search sees them: [1, n], ..."""

@@ -183,7 +183,7 @@ class Evaluator:
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
         bests, trace = history.bests(self.box.to_box), history.collect_trace()
         return RunResults(
-            method, list(seeds), self.source.names, *bests, self.nfev, failed, tuple(history.notes), trace
+            method, list(seeds), self.source.names, *bests, self.nfev, failed, self.budget, tuple(history.notes), trace
         )
 
     def on_source(self, source: Source) -> Evaluator:

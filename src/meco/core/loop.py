@@ -50,26 +50,25 @@ class Loop:
             self._recording = record(replay, evaluator, self._iterate)
 
     def run(self, stop: Callable[[], Any] | None = None) -> None:
-        """Iterate until the budget is spent or stop() says so."""
+        """Iterate until the budget is spent or stop() says so, from recordings where there are any."""
         own = offered(self.engine, OwnLoop)
         if own is not None:
             own.run(self.evaluator, stop)
-        while not self.evaluator.over and own is None:
-            self.step()
+        while own is None and not self.evaluator.over:
+            left = self.evaluator.left
+            if self._recording is None or not self._recording.replay():
+                x = self.ask()
+                self._told.tell(x, self._evaluate(x))
+            self._after(left - self.evaluator.left)
+            self.note()
             if stop is not None and stop():
                 break
-        remarks = offered(self.engine, Remarks)
-        if remarks is not None:
-            self.evaluator.history.notes += remarks.said()
+        remarks, notes = offered(self.engine, Remarks), self.evaluator.history.notes
+        notes += [] if remarks is None else [said for said in remarks.said() if said not in notes]
 
     def step(self) -> None:
-        """One iteration, from a recording where there is one."""
-        left = self.evaluator.left
-        if self._recording is None or not self._recording.replay():
-            x = self.ask()
-            self._told.tell(x, self._evaluate(x))
-        self._after(left - self.evaluator.left)
-        self.note()
+        """One iteration."""
+        self.run(stop=lambda: True)
 
     def _iterate(self) -> None:
         x = self._told.ask()

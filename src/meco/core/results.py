@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice
-from threading import Lock
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, GrowingRows, blank, fused, namespace, rows, surely, to_numpy
-from meco.core.evaluation import Best, Evaluation, Evaluations
+from meco.core.arrays import Array, blank, fused, namespace, rows, surely, to_numpy
+from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, not_worse
-
-LOOKING = Lock()  # held while columns are made, or answers begin to wait for them
+from meco.result import PaperMetrics, Point, Result, RunFacts
 
 
 def feasibility_first(ev: Evaluation) -> Key:
@@ -105,44 +101,7 @@ def _better(won: Array, found: Held, held: Held) -> Held:
 
 
 @dataclass(frozen=True, eq=False)
-class RunResult:
-    """The best points of one run.
-
-    Over all evaluated points: x, f, nu, feasible (feasibility first) and x_score, score
-    (least f + nu). Over surviving populations, as the paper's own figures are: snapshot_*
-    (feasibility first, best so far) and final_* (least f + nu, last population).
-    """
-
-    x: np.ndarray
-    f: float
-    nu: float
-    feasible: bool
-    x_score: np.ndarray
-    score: float
-    snapshot_x: np.ndarray
-    snapshot_f: float
-    snapshot_nu: float
-    snapshot_feasible: bool
-    final_x: np.ndarray
-    final_score: float
-    nfev: int
-    seed: int
-    method: str = ""
-    problem: str = ""
-    nfail: int = 0
-    notes: tuple[str, ...] = ()
-    trace: Mapping[str, np.ndarray] = field(default_factory=dict)  # a row per generation
-
-    def __repr__(self) -> str:
-        state = "feasible" if self.feasible else f"infeasible, nu={self.nu:.6g}"
-        return (
-            f"RunResult({self.method} on {self.problem}, seed {self.seed}: f={self.f:.6g} ({state}), "
-            f"score={self.score:.6g}, nfev={self.nfev})"
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class RunResults(Sequence[RunResult]):
+class RunResults(Sequence[Result]):
     """The records of runs in lockstep, each made when it is looked at: thousands of runs cost nothing before."""
 
     method: str
@@ -154,6 +113,7 @@ class RunResults(Sequence[RunResult]):
     final: Held
     nfev: np.ndarray
     nfail: np.ndarray
+    budget: int
     notes: tuple[str, ...]
     trace: Mapping[str, np.ndarray]  # [generations, B, ...] each
 
@@ -165,150 +125,27 @@ class RunResults(Sequence[RunResult]):
             return [self[b] for b in range(*run.indices(len(self)))]
         b = range(len(self))[run]
         found, score, snapshot, final = self.found, self.score, self.snapshot, self.final
-        return RunResult(
-            x=found.x[b, 0],
-            f=float(found.f[b, 0]),
-            nu=float(found.nu[b, 0]),
-            feasible=bool(found.feasible[b, 0]),
-            x_score=score.x[b, 0],
-            score=float(score.key.minor[b, 0]),
-            snapshot_x=snapshot.x[b, 0],
-            snapshot_f=float(snapshot.f[b, 0]),
-            snapshot_nu=float(snapshot.nu[b, 0]),
-            snapshot_feasible=bool(snapshot.feasible[b, 0]),
-            final_x=final.x[b, 0],
-            final_score=float(final.key.minor[b, 0]),
-            nfev=int(self.nfev[b]),
-            seed=int(self.seeds[b]),
+        facts = RunFacts(
             method=self.method,
+            seed=int(self.seeds[b]),
             problem=self.problems[b],
             nfail=int(self.nfail[b]),
+            budget=self.budget,
             notes=self.notes,
+        )
+        return Result(
+            x=found.x[b, 0],
+            fun=float(found.f[b, 0]),
+            success=bool(found.feasible[b, 0]),
+            nu=float(found.nu[b, 0]),
+            score=float(score.key.minor[b, 0]),
+            nfev=int(self.nfev[b]),
+            nit=len(self.trace["nfev"]) if "nfev" in self.trace else 0,
             trace={k: v[:, b] for k, v in self.trace.items()},
+            run=facts,
+            paper=PaperMetrics(score.x[b, 0], _point(snapshot, b), _point(final, b), float(final.key.minor[b, 0])),
         )
 
 
-class EvaluationTable:
-    """Evaluations so far, known ones first, then by number or as they came; of each the columns are made once.
-
-    Once the best has every g <= 0 only a feasible answer of lesser f can beat it: answers are then asked for that
-    alone, and wait for their columns until somebody looks at one. That may be in another thread of the user's.
-    """
-
-    def __init__(
-        self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, as_told: bool = False
-    ) -> None:
-        self.counts, self.tolerances, self.as_told = counts, (ineq_tol, eq_tol), as_told
-        self.given = self.count = 0  # rows that were known beforehand, and all rows
-        self.leader, self._strict = -1, False  # the best row, and whether it has every g <= 0
-        self.best: Best | None = None
-        self._waiting: list[Any] = []  # answers without columns
-        self._x, self._f = GrowingRows(dim), GrowingRows()
-        self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
-        self._flags = GrowingRows(3, dtype=bool)  # failed, feasible, given
-        self._codes = GrowingRows(2, dtype=np.int64)  # attempt, fault
-        if known is not None and len(known.f):
-            x, f, g, h = known
-            self.given = self.count = len(f)
-            self._add(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), given=True)
-            self._compete(0)
-
-    def update(self, entries: dict[int, Any]) -> Evaluations:
-        """The columns with everything that was entered since; a batch that is under way may have gaps."""
-        made = self.count - self.given
-        if self.as_told:
-            return self._taken([entries[n] for n in newest(entries, len(entries) - made)])
-        fresh = []
-        while made in entries:
-            fresh.append(entries[made])
-            made += 1
-        columns = self._taken(fresh)
-        if len(entries) == made:
-            return columns
-        return self._with([entries[n] for n in sorted(n for n in entries if n >= made)])
-
-    def _with(self, late: list[Any]) -> Evaluations:
-        """The columns with calls beyond a gap, which are not kept: what fills the gap comes before them."""
-        other = EvaluationTable(self._x.all.shape[1], self.counts, None, *self.tolerances)
-        self._columns(self.count)
-        for mine, theirs in zip(self._parts(), other._parts()):
-            theirs.extend(mine.all)
-        other.count, other.leader, other.best, other._strict = self.count, self.leader, self.best, self._strict
-        return other._taken(late)
-
-    def _parts(self) -> tuple[GrowingRows, ...]:
-        return self._x, self._f, self._g, self._h, self._flags, self._codes
-
-    def _taken(self, entries: Sequence[Any]) -> Evaluations:
-        """The columns with these answers too, the best of which stands against the best before."""
-        first, self.count = self.count, self.count + len(entries)
-        with LOOKING:
-            self._waiting += entries
-        if self.best is not None and self._strict:
-            less = [i for i, e in enumerate(entries) if e.f < self.best.f and e.good]
-            g, h = (
-                stacked(c, n) for c, n in zip(([entries[i].g for i in less], [entries[i].h for i in less]), self.counts)
-            )
-            kept = (g <= 0.0).all(axis=1) & (np.abs(h) <= self.tolerances[1]).all(axis=1)
-            for i in np.flatnonzero(kept).tolist() if less else ():
-                e = entries[less[i]]
-                if e.f < self.best.f:
-                    self.leader, self.best = first + less[i], Best(e.x, e.f, e.g, e.h, True, True)
-        elif entries:
-            self._columns(self.count)
-            self._compete(first)
-        return Evaluations.later(partial(self._columns, self.count), self.leader, self.best)
-
-    def _columns(self, count: int) -> tuple[np.ndarray, ...]:
-        """The first so many rows of each column."""
-        with LOOKING:
-            waiting, self._waiting = self._waiting, []
-            self._extend(waiting)
-            *values, flags, codes = (part.all[:count] for part in self._parts())
-        return (*values, *flags.T, *codes.T)
-
-    def _extend(self, entries: Sequence[Any]) -> None:
-        if entries:
-            g, h = (stacked(c, n) for c, n in zip(zip(*((e.g, e.h) for e in entries)), self.counts))
-            codes = np.zeros((len(entries), 2), dtype=np.int64)
-            for i, entry in enumerate(entries):
-                if entry.attempt or entry.fault:  # seldom
-                    codes[i] = entry.attempt, entry.fault
-            x = stacked([e.x for e in entries], entries[0].x.size)
-            self._add(x, np.array([e.f for e in entries]), g, h, codes, given=False)
-
-    def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, given: bool) -> None:
-        ev = Evaluation.of(f[None], g[None], h[None], *self.tolerances)
-        unusable = codes[:, 1] != 0
-        flags = [ev.failed[0] | unusable, ev.feasible[0] & ~unusable, np.full(len(f), given)]
-        for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
-            kept.extend(more)
-
-    def _compete(self, first: int) -> None:
-        """Let the rows from the first on stand against the best before; points with every g <= 0 come before others."""
-        rivals = np.arange(first, self.count)
-        if self.leader >= 0:
-            rivals = np.concatenate([[self.leader], rivals])
-        f, g, h = (part.all[rivals][None] for part in (self._f, self._g, self._h))
-        strict = Evaluation.of(f, g, h, 0.0, self.tolerances[1])
-        self._strict = bool(strict.feasible.any())
-        ev = strict if self._strict else Evaluation.of(f, g, h, *self.tolerances)
-        self.leader = at = int(rivals[int(best(feasibility_first(ev))[0])])
-        failed, feasible, _ = self._flags.all[at].tolist()
-        self.best = Best(
-            self._x.all[at], float(self._f.all[at]), self._g.all[at], self._h.all[at], feasible, not failed
-        )
-
-
-def newest(entries: dict[int, Any], count: int) -> list[int]:
-    """The numbers that were entered last, in the order in which they were."""
-    return [*islice(reversed(entries), count)][::-1]
-
-
-def stacked(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
-    """Rows [n, width]; one of another width is nan."""
-    if not width:
-        return np.empty((len(rows), 0))
-    blank = np.full(width, np.nan)
-    whole = bytearray().join([(r if r.size == width else blank).tobytes() for r in rows])  # quicker than np.array
-    return np.frombuffer(whole).reshape(len(rows), width)
+def _point(held: Held, b: int) -> Point:
+    return Point(held.x[b, 0], float(held.f[b, 0]), float(held.nu[b, 0]), bool(held.feasible[b, 0]))

@@ -129,7 +129,7 @@ class Rule(ABC):
 
     controls: tuple[Control, ...] = ()  # what steered() takes
     knows: tuple[str, ...] = ()  # the names that known() gives
-    ignores_progress: bool = False  # whether adapt() never looks at how far the run is; each class says so for itself
+    ignores_progress: bool = False  # whether adapt() never looks at how far the run is
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Any:
         """State after the first population."""

@@ -24,7 +24,7 @@ class RuleEngine(Engine):
     common = ("generation", "population", "state", "u_rule")  # what each of them remembers, and may be more
     remembers: tuple[str, ...] | None = None  # attributes that the next ask builds on; None: it cannot be saved now
     transient: tuple[str, ...] = ()  # attributes that every ask makes anew, and nobody reads after the tell
-    replayable: bool = False  # whether generations differ in arrays alone; each class says so for itself
+    replayable: bool = False  # whether generations differ in arrays alone, where the rule ignores the progress
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
         if pop_size < self.fewest:
@@ -63,7 +63,7 @@ class RuleEngine(Engine):
         ]
         if self.remembers is not None:
             found.append(SavedState(self))
-        if _says_itself(self, "replayable") and _says_itself(self.rule, "ignores_progress"):
+        if self.replayable and self.rule.ignores_progress:
             found.append(Replay(self, self._graph_key, self._count_generation, self.size, lambda: (self,)))
         return tuple(found)
 
@@ -83,8 +83,3 @@ class RuleEngine(Engine):
 
     def trace(self) -> dict[str, Array]:
         return self.rule.trace(self.state)
-
-
-def _says_itself(thing: object, fact: str) -> bool:
-    """Whether its own class states the fact: one derived from it may have added what makes it false."""
-    return bool(vars(type(thing)).get(fact, False))

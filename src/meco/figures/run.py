@@ -27,16 +27,20 @@ def run_figure(result: Any) -> Figure:
         words = Words(0.5 * max(1, result.nfev), 0.5, "no feasible point was found")
         nowhere = Axis("f", (0.0, 1.0), names=((0.0, " "),))
         panels.insert(0, Panel("Best feasible f", [words], _over(result), nowhere, SIZE))
-    about = f"{result.method}, seed {result.seed}, {result.nfev} evaluations"
+    about = f"{result.run.method}, seed {result.run.seed}, {result.nfev} evaluations"
     return Figure("run", about, [replace(panels[0], note=about), *panels[1:]])
 
 
 def scores_figure(results: Sequence[Any]) -> Figure:
     """f + nu of each run of solve() over its evaluations."""
     first = results[0]
-    lines = [Line(r.trace["nfev"], r.trace["score"], k % SLOTS, f"seed {r.seed}", 1.4) for k, r in enumerate(results)]
+    lines = [
+        Line(r.trace["nfev"], r.trace["score"], k % SLOTS, f"seed {r.run.seed}", 1.4) for k, r in enumerate(results)
+    ]
     positive = all((line.y > 0.0).all() for line in lines)
-    panel = Panel(f"{first.method} on {first.problem}", lines, Axis("evaluations"), Axis("f + ν", log=positive), SIZE)
+    panel = Panel(
+        f"{first.run.method} on {first.run.problem}", lines, Axis("evaluations"), Axis("f + ν", log=positive), SIZE
+    )
     return Figure("scores", "f + ν", [panel])
 
 
@@ -97,7 +101,7 @@ def convergence(result: Any) -> Figure | None:
 
 def violation(result: Any) -> Figure | None:
     """The least violation so far, in sum and of each constraint; None where there is nothing to show."""
-    every, names = result.evaluations, list(result.constr)
+    every, names = result.evaluations, list(result.constraints)
     c = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
     if not c.size or every.failed.all():
         return None

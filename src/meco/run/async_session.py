@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from meco.core.memory import DoesNotFit
-from meco.core.results import newest
 from meco.errors import MecoError
+from meco.result import Result
 from meco.run.async_search import AsyncSearch
 from meco.run.calling.answers import Fault
 from meco.run.calling.caller import RETRIES, CallJob, StopRun
@@ -19,7 +19,7 @@ from meco.run.folder.resume import saved_search, state_of
 from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import Entry, LayoutChanged
-from meco.run.result import MinimizeResult
+from meco.run.log.evaluation_table import newest
 from meco.run.session import Session
 
 RESUMED = (
@@ -73,7 +73,6 @@ class AsyncSession(Session):
                     if any(self.stopping.answered(*self.caller.shown(self.log.entries[n])) for n in fresh):
                         return
                     self._write_down()
-                    self._tick()
                     if self._stops():
                         return
         except LayoutChanged:
@@ -102,7 +101,6 @@ class AsyncSession(Session):
                 caller.begun += 1
                 self._events.clocked(number, seconds)
                 caller.take(number, attempt, x, answer)
-                self._tick()
                 if answer.fault is Fault.NONE or self.on_error != "retry" or attempt == RETRIES or self.points.left < 1:
                     yield number
                     continue
@@ -126,7 +124,7 @@ class AsyncSession(Session):
             return None
         return state_of(self, len(folder.order), _digest(self.log.entries, folder.order))
 
-    def result(self, as_told: bool = True) -> MinimizeResult:
+    def result(self, as_told: bool = True) -> Result:
         """The result so far. By number there would be gaps, around which every table is made anew: at the end alone."""
         return super().result(as_told=self.stopping.reason is None)
 

@@ -10,23 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.errors import MissingExtra
+from meco.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
-    from meco.run.result import MinimizeResult
+    from meco.result import Result
 
 
-def columns(result: MinimizeResult) -> dict[str, np.ndarray]:
+def columns(result: Result) -> dict[str, np.ndarray]:
     """The columns by name; values of failed calls are nan."""
     every = result.evaluations
+    if every is None:
+        raise InvalidInput("runs on benchmark problems keep no table of their evaluations")
     x = {f"x{i + 1}": column for i, column in enumerate(every.x.T)}
-    names = list(result.constr) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]
+    names = list(result.constraints) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]
     values = dict(zip(names, np.concatenate([every.g, every.h], axis=1).T))
     marks = {name: getattr(every, name) for name in ("feasible", "failed", "given")}
     return x | {"f": every.f} | values | marks
 
 
-def write_csv(result: MinimizeResult, path: Any = None) -> str | None:
+def write_csv(result: Result, path: Any = None) -> str | None:
     """The table as CSV with a header, to a file or as text; numbers to the last bit."""
     table = columns(result)
     text = io.StringIO()
@@ -40,7 +42,7 @@ def write_csv(result: MinimizeResult, path: Any = None) -> str | None:
     return None
 
 
-def as_frame(result: MinimizeResult) -> Any:
+def as_frame(result: Result) -> Any:
     """The table as a pandas DataFrame."""
     try:
         pandas = importlib.import_module("pandas")

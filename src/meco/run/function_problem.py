@@ -9,9 +9,8 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput
+from meco.options import EQ_TOL, INEQ_TOL, Variables
 from meco.run.calling.answers import Answer, Call, Fault
-from meco.run.request import read_bounds
-from meco.run.tolerances import DEFAULTS
 
 TRIES = 20  # points at which a first answer is looked for
 
@@ -21,7 +20,8 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
 
     A first answer, at the centre or at points drawn around it, tells how many constraints there are and their names.
     """
-    lower, upper = read_bounds(bounds)
+    variables = Variables.read(bounds)
+    lower, upper = variables.column("low"), variables.column("high")
     call = Call(fun)
     first = _first_answer(name, call, lower, upper)
     names = (*_called(first.g_names, first.g.size, "g"), *_called(first.h_names, first.h.size, "h"))
@@ -34,7 +34,7 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
 
     return Problem(
         name, lower, upper, first.g.size, first.h.size, formula, title=_title(fun, name), integrality=integrality,
-        constraint_names=names, ineq_tol=DEFAULTS["ineq_tol"], eq_tol=DEFAULTS["eq_tol"],
+        constraint_names=names, ineq_tol=INEQ_TOL, eq_tol=EQ_TOL,
     )  # fmt: skip
 
 

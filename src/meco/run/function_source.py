@@ -39,7 +39,7 @@ class Told:
 
 def box_of(request: Request) -> Box:
     """The box of a request, for one run."""
-    integer = None if request.integrality is None else np.reshape(request.integrality, (1, 1, -1))
+    integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
     return Box(request.lower[None, None], request.upper[None, None], integer, request.scale())
 
 
@@ -56,7 +56,7 @@ class Constraints:
 
     def tolerances(self) -> tuple[np.ndarray, np.ndarray]:
         """As the user gave them: [1, 1, 1], or [1, 1, p] and [1, 1, q] by the constraints that there are."""
-        ineq, eq = self._request.tolerances(self._log)
+        ineq, eq = self._request.allowed(self._log)
         return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
 
 
@@ -78,7 +78,7 @@ class FunctionSource:
         constraints = Constraints(request, log)
         self.counts, self.tolerances = constraints.counts, constraints.tolerances
         self._request, self._log, self._call, self._inside = request, log, call, inside
-        self._budget = request.budget - request.repeats
+        self._budget = request.budget
         self._scouting = np.random.default_rng([request.seed, SCOUT])
         self._scouted: list[tuple[np.ndarray, Values]] = []
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,25 +21,16 @@ if TYPE_CHECKING:
 ROUNDING = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
 
 
-def read_kept(given: Any) -> bool | tuple[str, ...]:
-    """keep_feasible= as True, False or names."""
-    if given is None or isinstance(given, (bool, np.bool_)):
-        return bool(given)
-    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(n, str) for n in given):
-        raise InvalidInput(f"keep_feasible must be True (every inequality) or a list of names; got {given!r:.60}")
-    return tuple(given)
-
-
-def with_limits(request: Request, constraints: tuple[LimitedValues, ...], keep: bool | tuple[str, ...]) -> Request:
+def with_limits(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
     """The request with what its separate constraints and keep_feasible say, checked."""
-    rows = linear_rows(constraints)
+    rows, keep = linear_rows(constraints), request.keep
     if request.logarithmic is not None:  # such a row is not linear in what the search moves
         rows = [row for row in rows if not np.any(row.slope[request.logarithmic])]
     labels = tuple(c.label for c in constraints if c.hard)
     rows = [
         row._replace(hard=row.hard or keep is True or (isinstance(keep, tuple) and row.name in keep)) for row in rows
     ]
-    request = replace(request, rows=tuple(rows), keep=keep, hard=labels)
+    request = replace(request, rows=tuple(rows), hard=labels)
     if not (keep or labels):
         return request
     if LinearRows not in METHODS[request.method].offers:

@@ -1,25 +1,41 @@
-"""The state of a run while it goes on: a live table on a terminal, plain lines elsewhere."""
+"""How far a run is, while it goes on: a live table on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from meco.core.progress_line import clock
-
-if TYPE_CHECKING:
-    from meco.run.session import Session
+from meco.result import Result
 
 
-def reporter(progress: Any) -> Callable[[Session], None] | None:
-    """What tells the user how far a run is, or None for silence; a function of the session may be given."""
-    if not progress:
-        return None
-    if callable(progress):
-        return progress
-    return LiveTable() if sys.stderr.isatty() and _has_rich() else Lines()
+class Progress:
+    """A callback that tells on standard error how far the run is: minimize(..., callback=meco.Progress())."""
+
+    def __init__(self) -> None:
+        self._begun, self._last, self._written = time.monotonic(), -1.0, ""
+        self._table = _LiveTable() if sys.stderr.isatty() and _has_rich() else None
+        self._every = 1.0 if self._table is None else 0.1  # seconds
+
+    def __call__(self, result: Result) -> None:
+        now = time.monotonic()
+        if now - self._last < self._every and result.nfev < result.run.budget:
+            return
+        self._last = now
+        row = situation(result, now - self._begun)
+        line = "  ".join(f"{key} {value}" for key, value in row.items())
+        if line != self._written:
+            self._written = line
+            if self._table is None:
+                print(line, file=sys.stderr, flush=True)
+            else:
+                self._table.show(row)
+
+    def close(self) -> None:
+        """Let go of the terminal; called when the run ends."""
+        if self._table is not None:
+            self._table.close()
 
 
 def _has_rich() -> bool:
@@ -30,70 +46,34 @@ def _has_rich() -> bool:
     return True
 
 
-class Lines:
-    """A line now and then, on standard error."""
-
-    every = 1.0  # seconds
+class _LiveTable:
+    """One row that is written anew in place."""
 
     def __init__(self) -> None:
-        self.begun, self.last, self.written = time.monotonic(), -1.0, ""
-
-    def __call__(self, session: Session) -> None:
-        now = time.monotonic()
-        if now - self.last < self.every and session.evaluator.left > 0:
-            return
-        self.last = now
-        row = situation(session, now - self.begun)
-        line = "  ".join(f"{key} {value}" for key, value in row.items())
-        if line != self.written:
-            self.written = line
-            self.show(row, line)
-
-    def show(self, row: dict[str, str], line: str) -> None:
-        """Write the line."""
-        print(line, file=sys.stderr, flush=True)
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
-
-class LiveTable(Lines):
-    """The same as a table that stays in place, drawn by rich."""
-
-    every = 0.1
-
-    def __init__(self) -> None:
-        super().__init__()
         from rich.console import Console
         from rich.live import Live
 
-        self.live = Live(console=Console(stderr=True), auto_refresh=False)  # no thread: workers may be forked
-        self.live.start()
+        self._live: Any = Live(console=Console(stderr=True), auto_refresh=False)  # no thread: workers may be forked
+        self._live.start()
 
-    def show(self, row: dict[str, str], line: str) -> None:
+    def show(self, row: dict[str, str]) -> None:
         from rich.table import Table
 
         grid = Table(*row, box=None, header_style="bold", padding=(0, 2))
         grid.add_row(*row.values())
-        self.live.update(grid, refresh=True)
+        self._live.update(grid, refresh=True)
 
     def close(self) -> None:
-        self.live.stop()
+        self._live.stop()
 
 
-def situation(session: Session, elapsed: float) -> dict[str, str]:
+def situation(result: Result, elapsed: float) -> dict[str, str]:
     """Best feasible value, violation, evaluations and time left, in words."""
-    held = session.evaluator.history.feasible_best.held
-    spent, budget = len(session.log), session.request.budget
-    feasible = held is not None and bool(held.feasible[0, 0])
-    left = elapsed * (budget - spent) / max(spent, 1)
-    deadline = session.stopping.deadline
-    if deadline is not None:
-        left = min(left, max(0.0, deadline - time.monotonic()))
+    spent, budget = result.nfev, result.run.budget
     return {
-        "best feasible": f"{float(held.f[0, 0]):.6g}" if held is not None and feasible else "none yet",
-        "violation": f"{float(held.nu[0, 0]):.3g}" if held is not None else "-",
+        "best feasible": f"{result.fun:.6g}" if result.feasible else "none yet",
+        "violation": f"{result.nu:.3g}" if result.status < 2 else "-",
         "evaluations left": f"{budget - spent} of {budget}",
-        "failed": str(sum(session.log.faults.values())),
-        "time left": clock(left),
+        "failed": str(result.run.nfail),
+        "time left": clock(elapsed * (budget - spent) / max(spent, 1)),
     }

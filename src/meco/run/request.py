@@ -72,12 +72,13 @@ class Request:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of constraints, where they were given."""
-        return self.tolerances.names
+        return tuple(self.tolerances.names)
 
     @property
     def keep(self) -> bool | tuple[str, ...]:
         """Constraints that must never be violated: True for every inequality, or names."""
-        return self.tolerances.keep_feasible
+        kept = self.tolerances.keep_feasible
+        return kept if isinstance(kept, bool) else tuple(kept)
 
     def allowed(self, log: EvaluationLog) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""

@@ -5,36 +5,36 @@ from __future__ import annotations
 import inspect
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
 
 _CALLS = "budget= is the number of calls of fun, which no method ever passes"
-_END = "a run ends when its budget is spent; target=, max_time=, stop= or a callback end it earlier"
+_END = "a run ends when its budget is spent; stop=Stop(target=.., max_time=..) or a callback end it earlier"
+_METHOD = 'options of a method are given with it: method=Method("SHADE", pop_size=30)'
+_VARIABLE = "what a variable is stands in bounds: Variable(low, high, unit=.., integer=.., log=..)"
+_TOLERANCES = "tolerances=Tolerances(ineq=.., eq=.., keep_feasible=.., names=..)"
+_WORKERS = "workers=Workers(n, batch=.., asynchronous=.., timeout=.., vectorized=..)"
+_PROGRESS = "callback=meco.show_progress tells how far the run is"
 ADVICE = {
     "args": "give fun its further arguments beforehand: functools.partial(fun, ...) or lambda x: fun(x, *args)",
-    "maxiter": _CALLS,
-    "maxfev": _CALLS,
-    "maxfun": _CALLS,
-    "max_nfev": _CALLS,
-    "n_calls": _CALLS,
-    "n_trials": _CALLS,
-    "options": "there is no dict of options: budget=, pop_size=, target=, max_time= and the others are keywords",
-    "tol": _END,
-    "atol": _END,
-    "ftol": _END,
-    "xtol": _END,
-    "popsize": "pop_size= is the number of candidates of a generation, for methods that have one",
-    "disp": "progress=True tells how far the run is",
-    "verbose": "progress=True tells how far the run is",
-    "jac": "derivatives are neither needed nor used",
-    "hess": "derivatives are neither needed nor used",
-    "random_state": "seed= takes a whole number or a NumPy generator",
-    "n_jobs": "workers= is the number of processes that evaluate, an executor or a map",
-    "variables": "bounds= has one (low, high) pair per variable",
+    **dict.fromkeys(("maxiter", "maxfev", "maxfun", "max_nfev", "n_calls", "n_trials"), _CALLS),
+    "options": "there is no dict of options: budget=, stop=, workers= and the others are keywords; " + _METHOD,
+    **dict.fromkeys(("tol", "atol", "ftol", "xtol"), _END),
+    **dict.fromkeys(("target", "max_time"), "stop=Stop(target=.., max_time=..), or stop=60 for a minute"),
+    **dict.fromkeys(("pop_size", "popsize", "policy", "theta", "share", "rule"), _METHOD),
+    **dict.fromkeys(("integrality", "integer", "log", "variables", "units"), _VARIABLE),
+    **dict.fromkeys(("eq_tol", "ineq_tol", "constraint_names", "names", "keep_feasible"), _TOLERANCES),
+    **dict.fromkeys(("batch", "asynchronous", "eval_timeout", "timeout", "vectorized", "n_jobs"), _WORKERS),
+    **dict.fromkeys(("disp", "verbose", "progress"), _PROGRESS),
+    **dict.fromkeys(("jac", "hess"), "derivatives are neither needed nor used"),
+    **dict.fromkeys(("random_state", "rng"), "seed= takes a whole number or a NumPy generator"),
+    "resume": "checkpoint=Checkpoint(folder, resume=True) goes on with a run",
+    "repeats": "meco.confirm(result, fun, calls=20) calls the best points again",
 }
 
 
@@ -47,21 +47,23 @@ class UnknownKeyword(UnknownName, TypeError):
             self.args = (f"{door} has no keyword {name!r}: {ADVICE[name]}",)
 
 
-def refuse_unknown(door: Callable[..., Any], unknown: Mapping[str, Any]) -> None:
-    """Name the first keyword that this door does not know."""
-    for name in unknown:
-        known = [key for key in inspect.signature(door).parameters if key not in ("self", "unknown")]
-        raise UnknownKeyword(f"{door.__qualname__.removesuffix('.__init__')}", name, known)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def given_seed(seed: Any, unknown: dict[str, Any]) -> Any:
-    """The seed, or what was given as SciPy's rng=, which is taken out of the unknown keywords."""
-    rng = unknown.pop("rng", None)
-    if rng is None:
-        return seed
-    if seed is not None:
-        raise InvalidInput("seed= and rng= mean the same; give one of them")
-    return rng
+def explain_keywords(door: Callable[P, R]) -> Callable[P, R]:
+    """The same function, but that an unknown keyword gets a sentence: what does its work here, or the nearest name."""
+    known = [name for name in inspect.signature(door).parameters if name != "self"]
+    label = door.__qualname__.removesuffix(".__init__")
+
+    @wraps(door)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in known:
+                raise UnknownKeyword(label, name, known)
+        return door(*args, **kwargs)
+
+    return checked
 
 
 def read_seed(seed: Any) -> int:
@@ -103,10 +105,3 @@ def read_callback(callback: Any) -> Callable[[Any], Any] | None:
             f"callback(*, intermediate_result); got one that takes ({', '.join(p.name for p in parameters)})"
         )
     return callback
-
-
-def read_names(given: Any) -> tuple[str, ...]:
-    """Names of constraints, in order."""
-    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise InvalidInput(f"constraint_names must be a list of names; got {given!r:.60}")
-    return tuple(map(str, np.ravel(given) if isinstance(given, np.ndarray) else given))

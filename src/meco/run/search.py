@@ -28,13 +28,13 @@ def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known |
     box, known, constraints = box_of(request), KnownPoints(), Constraints(request, log)
     first = [] if request.x0 is None else list(box.pin(request.x0))
     for points in (k for k in (request.known, more) if k is not None):
-        unit, ev = known.add(points, box), points.evaluation(*request.tolerances(log))
+        unit, ev = known.add(points, box), points.evaluation(*request.allowed(log))
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in first}.values())
     ineq_tol, eq_tol = request.strictest
     task = Task(
         request.dim,
-        request.budget - request.repeats,  # these are made when the search is over
+        request.budget,
         Streams([request.seed]),
         box.lower,
         box.upper,

@@ -12,12 +12,12 @@ from meco.core.capabilities import Convergence, offered
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
 from meco.core.signals import interrupting, noted
+from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import EvaluationLog, Events, LayoutChanged
-from meco.run.repeats import call_again
 from meco.run.request import Request
-from meco.run.result import MinimizeResult, make_result
+from meco.run.result import make_result
 from meco.run.search import make_search
 
 if TYPE_CHECKING:
@@ -42,20 +42,19 @@ class Session:
         on_error: str | None = None,
         vectorized: bool = False,
         folder: RunFolder | None = None,
-        report: Callable[[Session], None] | None = None,
         warn: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.request, self.stopping, self.folder, self.report = request, stopping, folder, report
+        self.request, self.stopping, self.folder = request, stopping, folder
         self.backend, self.on_error, self.vectorized = backend, on_error, vectorized
         self.nit = 0
         self.restarted = False  # whether the search was begun again with other constraints
         self.notes: list[str] = list(request.notes)
         self._answers = AnswerDigest()
         self._complete = -1  # calls planned when the last generation was complete
-        self._events = Events(tick=self._tick, warn=warn)
+        self._events = Events(warn=warn)
         near = None
         if folder is not None:
-            self._events = Events(folder.keep, folder.failed, folder.clocked, self._tick, warn)
+            self._events = Events(folder.keep, folder.failed, folder.clocked, warn)
             self.notes += folder.notes
             if warning := folder.other_threads():
                 warn(warning)
@@ -90,7 +89,7 @@ class Session:
             self.stopping,
             self.request.budget,
             self.on_error,
-            lambda: self.request.tolerances(log),
+            lambda: self.request.allowed(log),
             self.vectorized,
             self._events,
             begun=0 if self.folder is None else len(self.folder.past),
@@ -113,7 +112,7 @@ class Session:
         return self.log.planned == self._complete
 
     @np.errstate(all="ignore")  # ours, whatever the caller set: the function and the callback keep theirs
-    def run(self) -> MinimizeResult:
+    def run(self) -> Result:
         """Search until something ends it; always a result, but for errors, which carry it."""
         with self._interruptible():
             try:
@@ -121,9 +120,6 @@ class Session:
                     with self._ending():
                         if not self._known_enough():
                             self.search()
-                    if self.request.repeats:
-                        with self._ending():
-                            call_again(self)
                     return self._finished()
             except BaseException as error:  # of the search, or of the folder that could not be closed
                 self._hand_over(error)
@@ -140,7 +136,7 @@ class Session:
             self._complete = -1  # the streams may have moved on: where the search is is not known
             self.stopping.end("interrupt")
         finally:
-            getattr(self.report, "close", lambda: None)()  # clears its line
+            self.stopping.close()
 
     def close(self) -> None:
         """Let go of workers and files, while signals are still heard here."""
@@ -156,7 +152,7 @@ class Session:
         with suppress(Exception):
             error.result = self.result()  # type: ignore[attr-defined]
 
-    def _finished(self) -> MinimizeResult:
+    def _finished(self) -> Result:
         """The result at the end, which the folder keeps too."""
         self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
         result = self.result()
@@ -189,12 +185,8 @@ class Session:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
-        ev = self.request.known.evaluation(*self.request.tolerances(self.log))
+        ev = self.request.known.evaluation(*self.request.allowed(self.log))
         return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
-
-    def _tick(self) -> None:
-        if self.report is not None:
-            self.report(self)
 
     def _after_generation(self) -> bool:
         self.nit += 1
@@ -202,7 +194,6 @@ class Session:
         self._write_down()
         if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
             return False
-        self._tick()
         return self._stops()
 
     def _write_down(self) -> None:
@@ -226,7 +217,7 @@ class Session:
             return None
         return state_of(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
 
-    def result(self, as_told: bool = False) -> MinimizeResult:
+    def result(self, as_told: bool = False) -> Result:
         """The result so far."""
         history = self.evaluator.history
         seen = history.feasible_best.held is not None and self.nit > 0

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
-from meco.options import EQ_TOL, INEQ_TOL, Tolerance
+from meco.options import EQ_TOL, INEQ_TOL
 from meco.run.log.evaluation_log import EvaluationLog
 
 DEFAULTS = {"ineq": INEQ_TOL, "eq": EQ_TOL}
 
 
-def resolved(tolerance: Tolerance, names: Sequence[str], keyword: str) -> float | np.ndarray:
+def resolved(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.ndarray:
     """The tolerance of each constraint of these names, [p], or the number that holds for all of them."""
     if isinstance(tolerance, (int, float)):
         return tolerance
@@ -23,7 +23,8 @@ def resolved(tolerance: Tolerance, names: Sequence[str], keyword: str) -> float 
     if isinstance(tolerance, list):
         if len(tolerance) != len(names):
             raise InvalidInput(
-                f"tolerances: {keyword} has {len(tolerance)} values, but the constraints are {len(names)}: {', '.join(names)}"
+                f"tolerances: {keyword} has {len(tolerance)} values, but there are {len(names)} constraints: "
+                f"{', '.join(names)}"
             )
         return np.array(tolerance)
     check_names(tolerance, names, keyword)
@@ -37,7 +38,7 @@ def recorded(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
     return resolved(given["ineq"], names[:p], "ineq"), resolved(given["eq"], names[p:], "eq")
 
 
-def check_names(tolerance: Tolerance, names: Sequence[str], keyword: str) -> None:
+def check_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:
     """Refuse a dict that names a constraint which is not there."""
     for name in tolerance if isinstance(tolerance, dict) else ():
         if name not in names:
@@ -48,7 +49,7 @@ class UnknownConstraint(UnknownName, InvalidInput):
     """A tolerance for a constraint that does not exist."""
 
 
-def strictest(tolerance: Tolerance, keyword: str) -> float:
+def strictest(tolerance: Any, keyword: str) -> float:
     """The smallest tolerance, for methods that know only one."""
     if isinstance(tolerance, (int, float)):
         return tolerance

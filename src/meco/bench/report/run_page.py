@@ -34,18 +34,18 @@ def compose_run(result: Any) -> str:
     pictures = [f for f in (convergence(result), violation(result), controls(result), _across(result)) if f is not None]
     parts = {"found": "What was found", "search": "How the search went", "made": "How this was made"}
     links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())
-    tables = [_design(result), *([_limits(result)] if result.constr else [])]
-    failed = "" if not result.nfail else f" {result.nfail} of {result.nfev} evaluations failed."
+    tables = [_design(result), *([_limits(result)] if result.constraints else [])]
+    failed = "" if not result.run.nfail else f" {result.run.nfail} of {result.nfev} evaluations failed."
     body = (
         f'<section id="found"><h2>{parts["found"]}</h2><p><strong>{escape(result.message)}</strong></p>'
         f"{''.join(map(table_html, tables))}</section>"
         f'<section id="search"><h2>{parts["search"]}</h2><p>{int(every.feasible.sum())} of {len(every)} points are '
-        f"feasible.{failed} {_starts(result.starts)}</p>{''.join(map(figure_html, pictures))}</section>"
+        f"feasible.{failed} {_starts(result.run.starts)}</p>{''.join(map(figure_html, pictures))}</section>"
         f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_provenance(result))}</section>'
     )
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
-    about = f"{escape(result.method)}, seed {result.seed}, {result.nfev} evaluations, page of {made} UTC"
+    about = f"{escape(result.run.method)}, seed {result.run.seed}, {result.nfev} evaluations, page of {made} UTC"
     return framed(f"One run: {state}", about, "Parts", links, body)
 
 
@@ -56,11 +56,16 @@ def _starts(count: int) -> str:
 # -- tables ----------------------------------------------------------------------------------
 
 
+def _bounds(result: Any) -> np.ndarray:
+    """Least and largest value of each variable: [D, 2]."""
+    return np.stack([result.run.variables.lower, result.run.variables.upper], axis=1)
+
+
 def _design(result: Any) -> Table:
     """The best point, and which of its variables are at a bound."""
     columns = [Column("Variable", head=True), Column("value"), Column("least"), Column("most"), Column("", left=True)]
     rows = []
-    for i, (value, (low, high)) in enumerate(zip(result.x, result.bounds)):
+    for i, (value, (low, high)) in enumerate(zip(result.x, _bounds(result))):
         room = CLOSE * (high - low)
         where = "at its least" if value <= low + room else "at its most" if value >= high - room else ""
         shown = [Cell(f"{v:.8g}", float(v)) for v in (value, low, high)]
@@ -73,8 +78,8 @@ def _limits(result: Any) -> Table:
     """Each constraint at the best point, with its multiplier where there is one."""
     heads = ["value", "violation", "tolerance", *(["multiplier"] if result.multipliers else [])]
     rows = []
-    for name, found in result.constr.items():
-        values = [found["value"], found["violation"], found["tolerance"]]
+    for name, found in result.constraints.items():
+        values = list(found)
         values += [result.multipliers[name]] if result.multipliers else []
         shown = [Cell(number(v, 4), v) for v in values]
         rows.append([Cell(name, name), *shown, Cell(_state(found, values[3:]))])
@@ -86,16 +91,23 @@ def _limits(result: Any) -> Table:
 
 
 def _state(found: Any, multiplier: list[float]) -> str:
-    if found["violation"] > found["tolerance"]:
+    if found.violation > found.tolerance:
         return "violated"
     return "decides f" if multiplier and abs(multiplier[0]) > 0.0 else "kept"
 
 
 def _provenance(result: Any) -> Table:
     columns = [Column("", head=True), Column("", left=True)]
-    facts = {"method": result.method, "seed": str(result.seed), "stopped by": result.stop_reason, **result.versions}
+    facts = {
+        "method": result.run.method,
+        "seed": str(result.run.seed),
+        "stopped by": result.run.stop_reason,
+        **result.run.versions,
+    }
     rows = [[Cell(key), Cell(str(value))] for key, value in facts.items()]
-    return Table("facts", "Facts", columns, rows, " ".join(f"{note[0].upper()}{note[1:]}." for note in result.notes))
+    return Table(
+        "facts", "Facts", columns, rows, " ".join(f"{note[0].upper()}{note[1:]}." for note in result.run.notes)
+    )
 
 
 # -- the picture of points --------------------------------------------------------------------------------
@@ -103,7 +115,7 @@ def _provenance(result: Any) -> Table:
 
 def _across(result: Any) -> Figure | None:
     """The best points over the variables, each from its least to its most."""
-    every, (low, high) = result.evaluations, np.array(result.bounds).T
+    every, (low, high) = result.evaluations, _bounds(result).T
     if every.failed.all() or len(result.x) < 2:
         return None
     ranked = [i for i in order(feasibility_first(every.evaluation()))[0] if not every.failed[i]][:BEST]

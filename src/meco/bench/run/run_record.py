@@ -10,8 +10,8 @@ import numpy as np
 
 from meco.bench.run.curve import sample_curve
 from meco.core.problem import Problem
-from meco.core.results import RunResult
 from meco.errors import DamagedFile
+from meco.result import Result
 
 MOST_ACTIONS = 100  # generations whose actions are kept, besides the first
 WIDE = 30  # designs with more variables are kept in single precision
@@ -45,17 +45,19 @@ class RunRecord:
         return not self.feasible, self.f if self.feasible else self.nu
 
     @classmethod
-    def of(cls, run: RunResult, problem: Problem, budget: int, seconds: float) -> RunRecord:
+    def of(cls, run: Result, problem: Problem, budget: int, seconds: float) -> RunRecord:
         """The record of a finished run."""
-        trace = run.trace
+        trace, paper = run.trace, run.paper
+        assert paper is not None, "runs on problems of suites have it"
+        survivor = paper.snapshot
         feasible = np.flatnonzero(trace["feasible"]) if "feasible" in trace else np.array([], dtype=int)
         kind = np.float32 if problem.dim > WIDE else np.float64
         return cls(
-            run.seed, run.f, run.nu, run.feasible, run.score,
-            run.snapshot_f, run.snapshot_nu, run.snapshot_feasible, run.final_score,
+            run.run.seed, run.f, run.nu, run.feasible, run.score,
+            survivor.f, survivor.nu, survivor.feasible, paper.final_score,
             float(trace["score"][0]) if "score" in trace else run.score,
             int(trace["nfev"][feasible[0]]) if feasible.size else None,
-            run.nfev, run.nfail, "; ".join(run.notes),
+            run.nfev, run.run.nfail, "; ".join(run.run.notes),
             np.asarray(run.x, dtype=kind).astype(f"<{np.dtype(kind).str[1:]}").tobytes(),
             sample_curve(trace, (run.score, run.f, run.nu), budget), sample_actions(trace, run.nfev), seconds,
         )  # fmt: skip

@@ -12,7 +12,6 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
-from meco.core.results import RunResult
 from meco.core.rule import Population
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
@@ -25,6 +24,7 @@ from meco.policies.features import FEATURES, Seen
 from meco.policies.paper.state import PopulationSummary, Reference
 from meco.policies.paper.steered_rule import Decoder, GeometricDecoder, SteeredEpsilon
 from meco.problems.suite import get_problem
+from meco.result import Result
 
 
 class Episode:
@@ -181,7 +181,7 @@ class Episode:
         assert held is not None
         return held.key.minor[:, 0]
 
-    def results(self, method: str = "MeCO") -> list[RunResult]:
+    def results(self, method: str = "MeCO") -> list[Result]:
         """What the runs found so far, one record each."""
         return list(self._evaluator.results(method, self.seeds))
 

@@ -145,8 +145,8 @@ def own_quantiles(final: Outcomes, match: np.ndarray, references: dict[int, Outc
 def score_gains(final: Outcomes, matches: Sequence[Match]) -> np.ndarray:
     """By how much runs [B] lowered f + nu, as a share of what it is in the middle of the box, in [-1, 1].
 
-    Much like the paper's training gain (score_gain in learn/paper/reward.py), but of the point that a run ends with, which
-    is the best feasibility first, and from the middle on, which every search here evaluates first.
+    Much like the paper's training gain (score_gain in learn/paper/reward.py), but of the point that a run ends with,
+    which is the best feasibility first, and from the middle on, which every search here evaluates first.
     """
     first = {match: _score_of_the_middle(match) for match in set(matches)}
     start = np.array([first[match] for match in matches])

@@ -16,7 +16,7 @@ from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
 from meco.files.plain import read_plain
 from meco.files.schema import parse_json
-from meco.problems.uav.suite import checks
+from meco.problems.uav import checks
 from meco.problems.uav.collision import Obstacles
 from meco.problems.uav.suite import (
     DIM,

@@ -10,12 +10,15 @@ from enum import IntEnum
 from numbers import Real
 from time import perf_counter
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from meco.core.arrays import to_numpy
 from meco.errors import MecoError
+
+if TYPE_CHECKING:
+    from meco.options import Variables
 
 NOTHING = np.zeros(0)
 
@@ -225,9 +228,13 @@ class Call:
     """
 
     def __init__(
-        self, fun: Callable[..., Any], constraints: tuple[Constraint, ...] = (), vectorized: bool = False
+        self,
+        fun: Callable[..., Any],
+        constraints: tuple[Constraint, ...] = (),
+        vectorized: bool = False,
+        named: Variables | None = None,
     ) -> None:
-        self.fun, self.constraints, self.vectorized = fun, constraints, vectorized
+        self.fun, self.constraints, self.vectorized, self.named = fun, constraints, vectorized, named
         self.numbered = bool(getattr(fun, "numbered", False))
         self.errstate = np.geterr()  # the caller's own, whatever the library sets around it
 
@@ -235,7 +242,8 @@ class Call:
         start, me = perf_counter(), os.getpid()
         try:
             with np.errstate(**self.errstate):
-                given = points.copy() if self.vectorized else points[0].copy()
+                given: Any = points.copy() if self.vectorized else points[0].copy()
+                given = given if self.named is None else self.named.as_dict(given)
                 value = self.fun(given, number) if self.numbered else self.fun(given)
                 answers = self._rows(value, points) if self.vectorized else [self._one(value, points[0])]
         except (Exception, SystemExit) as error:  # a crash of the simulation is a failed evaluation

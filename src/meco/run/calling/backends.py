@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-import os
 import pickle
 import sys
 import time
@@ -15,31 +13,24 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from meco.errors import InvalidInput
+from meco.options import Workers
 from meco.run.calling.answers import Answer, Call, Fault, failed
-from meco.run.calling.caller import Backend, CallJob, Found, Serial, Stopping, StopRun, seconds
+from meco.run.calling.caller import Backend, CallJob, Found, Serial, Stopping, StopRun
 from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
 
 GRACE = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
 
 
-def choose_backend(workers: Any, call: Call, timeout: float | None, most: int = sys.maxsize) -> Backend:
-    """The backend that `workers` asks for: an int, an executor (given at most so many points at once), or a map."""
-    timeout = None if timeout is None else seconds(timeout, "eval_timeout", positive=True)
-    if hasattr(workers, "submit"):
-        return Executor(workers, _packed(call, timeout, isinstance(workers, ProcessPoolExecutor)), timeout, most)
-    if callable(workers):
-        return Mapped(workers, _packed(call, timeout, _pickles(workers)))
-    try:
-        count = 0 if isinstance(workers, bool) else operator.index(workers)
-    except TypeError as error:
-        raise InvalidInput(
-            f"workers must be a number of processes (-1: all cores), an executor or a map; got {workers!r:.60}"
-        ) from error
-    count = (os.cpu_count() or 1) if count == -1 else count
-    if count < 1:
-        raise InvalidInput(f"workers must be 1 or more, or -1 for all cores; got {workers}")
+def choose_backend(workers: Workers, call: Call, most: int | None = None) -> Backend:
+    """The backend that the workers ask for: processes, an executor (given at most so many points at once), or a map."""
+    n, timeout = workers.n, workers.timeout
+    if hasattr(n, "submit"):
+        packed = _packed(call, timeout, isinstance(n, ProcessPoolExecutor))
+        return Executor(n, packed, timeout, sys.maxsize if most is None else most)
+    if callable(n):
+        return Mapped(n, _packed(call, timeout, _pickles(n)))
     own = timeout is not None or getattr(call.fun, "isolated", False)  # what must be killable has a process of its own
-    return WorkerPool(call, count, timeout) if count > 1 or own else Serial(call)
+    return WorkerPool(call, n, timeout) if n > 1 or own else Serial(call)
 
 
 def _packed(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from numbers import Real
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from meco.core.evaluator import BudgetSpent
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import UnknownName
+from meco.options import Stop
 from meco.run.calling.answers import WORDS, Answer, Call, EvaluationFailed, Fault
 from meco.run.log.evaluation_log import SILENT, Entry, EvaluationLog, Events
 from meco.run.scipy_compat import read_callback
@@ -21,7 +20,6 @@ ON_ERROR = (None, "penalize", "retry", "raise")
 STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
 RETRIES = 2  # further calls that a failed point may get
 ALIKE = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
-STOPS = ("feasible", "converged")
 REASONS = {
     "running": "the run goes on",
     "budget": "the budget is spent",
@@ -45,40 +43,14 @@ class StopRun(BudgetSpent):
         self.reason, self.detail = reason, detail
 
 
-def _number(value: Any) -> float:
-    """A real number, infinite where it is too large for one; nan for anything else."""
-    try:
-        return float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def seconds(value: Any, name: str, positive: bool = False) -> float:
-    """A length of time; infinity is one."""
-    number = _number(value) if not isinstance(value, bool) else math.nan
-    if not (number > 0 or (number == 0 and not positive)):
-        kind = "a positive number of seconds" if positive else "a number of seconds, 0 or more"
-        raise InvalidInput(f"{name} must be {kind}; got {value!r:.60}")
-    return number
-
-
 class Stopping:
     """The conditions that end one run before its budget is spent, and which of them fired."""
 
-    def __init__(
-        self,
-        max_time: float | None = None,
-        target: float | None = None,
-        stop: str | None = None,
-        callback: Callable[[Any], Any] | None = None,
-    ) -> None:
-        if target is not None and math.isnan(_number(target)):
-            raise InvalidInput(f"target must be a number; got {target!r:.60}")
-        if not (stop is None or (isinstance(stop, str) and stop in STOPS)):
-            raise UnknownName("stop condition", stop, STOPS)
-        self.deadline = None if max_time is None else time.monotonic() + seconds(max_time, "max_time")
+    def __init__(self, stop: Stop, callback: Callable[[Any], Any] | None = None) -> None:
+        self.deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
         self.errstate = np.geterr()  # the caller's own, for the callback
-        self.target, self.stop, self.callback = target, stop, read_callback(callback)
+        self.stop, self._given, self.callback = stop, callback, read_callback(callback)
+        self._settled = False  # whether answers end nothing any more
         self._interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
         self.detail = ""
@@ -114,20 +86,26 @@ class Stopping:
         if self.reason is None:
             self.reason, self.detail = reason, detail
 
+    def close(self) -> None:
+        """Let a callback that has something to close do so: its line on a terminal."""
+        getattr(self._given, "close", lambda: None)()
+
     def settle(self) -> None:
         """The search is over: no answer ends what is still called."""
-        self.target, self.stop = None, None
+        self._settled = True
 
     @property
     def watches_answers(self) -> bool:
         """Whether a single answer can end the run."""
-        return self.target is not None or self.stop == "feasible"
+        return not self._settled and (self.stop.target is not None or self.stop.feasible)
 
     def wish(self, f: float, feasible: bool) -> str | None:
         """The condition by which this evaluation ends the run."""
-        if feasible and self.target is not None and f <= self.target:
+        if self._settled or not feasible:
+            return None
+        if self.stop.target is not None and f <= self.stop.target:
             return "target"
-        return "feasible" if feasible and self.stop == "feasible" else None
+        return "feasible" if self.stop.feasible else None
 
     def answered(self, f: float, feasible: bool) -> bool:
         """Whether this evaluation, or something before it, ends the run."""
@@ -140,7 +118,7 @@ class Stopping:
         """Ask the clock, the search and the callback; the result is made only for a callback."""
         with suppress(StopRun):
             self.check()
-        if self.stop == "converged" and np.all(converged()):
+        if self.stop.converged and np.all(converged()):
             self.end("converged")
         if self.callback is not None and self.reason is None:
             found = result()
@@ -247,7 +225,6 @@ class Caller:
                         self.events.clocked(at[k], seconds / len(answers))
                         self.take(at[k], attempt, points[k], answer)
                     self._watch(numbers.stop)
-                    self.events.tick()
                 self.begun += len(jobs)
             except StopRun as stop:
                 self.stopping.end(stop.reason, stop.detail)

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from meco.errors import InvalidInput
+from meco.options import Stop
 from meco.run.calling.answers import Answer, Fault, failed
 from meco.run.calling.caller import CallJob, Stopping
 
@@ -211,7 +212,7 @@ class TimedCall:
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
         pool = WorkerPool(self.call, 1, self.timeout)
         try:
-            ((_, answers, seconds),) = pool.run([CallJob(number, points)], Stopping())
+            ((_, answers, seconds),) = pool.run([CallJob(number, points)], Stopping(Stop()))
             return answers, seconds
         finally:
             pool.close()

@@ -10,19 +10,22 @@ import numpy as np
 
 from meco.errors import DamagedFile, MecoError
 from meco.files.schema import Maybe, check, parse_json
+from meco.run.folder.reader import FACTS
 from meco.run.log.evaluation_log import Known
 
 STATE_FORMAT = 1
 COLUMNS = ("x", "f", "g", "h")
 INPUTS = {
-    "lower": [float], "upper": [float], "budget": int, "method": str, "seed": int, "options": {str: object},
-    "x0": Maybe([[float]]), "integrality": Maybe([bool]), "evaluated": Maybe({"count": int}),
-    "constraint_names": [str], "ineq_tol": object, "eq_tol": object, "n_ineq": int, "n_eq": int,
-    "log": Maybe([bool]), "asynchronous": Maybe(bool),
-}  # fmt: skip
-REPEATED = (  # inputs that are JSON as they are
-    "budget", "method", "seed", "x0", "integrality", "ineq_tol", "eq_tol", "log", "asynchronous",
-)  # fmt: skip
+    **{
+        key: FACTS["inputs"][key]
+        for key in ("variables", "variable_names", "budget", "method", "seed", "options", "x0")
+    },
+    "evaluated": Maybe({"count": int}),
+    "tolerances": FACTS["inputs"]["tolerances"],
+    "n_ineq": int,
+    "n_eq": int,
+    "asynchronous": bool,
+}
 
 
 class ToldPoints(NamedTuple):
@@ -53,9 +56,9 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         said = error if isinstance(error, MecoError) else repr(error)
         raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
-    count, dim = len(number) if number.ndim == 1 else -1, len(inputs["lower"])
+    count, dim = len(number) if number.ndim == 1 else -1, len(inputs["variables"])
     shapes = [(count, dim), (count,), (count, inputs["n_ineq"]), (count, inputs["n_eq"])]
-    fits = [v.shape for v in values] == shapes and len(inputs["upper"]) == dim and _rising(number) and _rising(waiting)
+    fits = [v.shape for v in values] == shapes and _rising(number) and _rising(waiting)
     if not fits or sorted(order.tolist()) != number.tolist() or outstanding.x.shape != (len(waiting), dim):
         raise DamagedFile("this is not the state of an Optimizer: its columns do not fit together")
     every = [*number.tolist(), *waiting.tolist()]

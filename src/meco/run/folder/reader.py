@@ -20,33 +20,27 @@ from meco.run.log.evaluation_log import Entry, EvaluationLog, LayoutChanged, tel
 from meco.run.log.log_file import FORMAT, read_log
 
 SEAL = "sha256"  # the field of run.json that makes any change of the others noticed
-FACTS = {
+FACTS: dict[str, Any] = {
     "format": int,
     "versions": {"meco": str},
     "inputs": {
-        "lower": [float],
-        "upper": [float],
+        "variables": [{"low": float, "high": float, "unit": Maybe(str), "integer": bool, "log": bool}],
+        "variable_names": [str],
         "budget": int,
         "method": str,
         "seed": int,
         "options": {str: object},
         "x0": Maybe([[float]]),
-        "integrality": Maybe([bool]),
         "evaluated": Maybe({"count": int, "sha256": str}),
-        "constraint_names": [str],
-        "ineq_tol": object,
-        "eq_tol": object,
+        "tolerances": {"ineq": object, "eq": object, "keep_feasible": object, "names": [str]},
         "on_error": Maybe(str),
-        "log": Maybe([bool]),
-        "repeats": Maybe(int),
-        "keep_feasible": Maybe(object),
         "asynchronous": Maybe(bool),
     },
     "source": Maybe(
         {
             "kind": str,
             "folder": str,
-            "options": {"vectorized": bool, "workers": Maybe(int), "eval_timeout": Maybe(float)},
+            "options": {"vectorized": bool, "workers": Maybe(int), "timeout": Maybe(float)},
             "evaluated": Maybe(str),
         }
     ),
@@ -75,7 +69,7 @@ def read_facts(path: Path) -> dict[str, Any] | None:
     check(facts, FACTS, str(file))
     if facts.pop(SEAL, None) != _seal(facts):
         raise DamagedFile(f"{file} was changed or damaged: it is not what the run wrote")
-    if len(facts["inputs"]["lower"]) != len(facts["inputs"]["upper"]) or facts["inputs"]["budget"] < 1:
+    if not facts["inputs"]["variables"] or facts["inputs"]["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
     return facts
 
@@ -98,7 +92,7 @@ def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], Evaluation
     if facts is None:
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
     found = read_log(path / "evals.bin", facts)
-    log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["constraint_names"]) or None)
+    log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["tolerances"]["names"]) or None)
     for batch in _batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
         with suppress(LayoutChanged, InvalidInput):  # either ends a search, not its record
             tell_batch(log, batch)

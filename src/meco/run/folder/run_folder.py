@@ -12,12 +12,10 @@ result.json      the result of the last session
 from __future__ import annotations
 
 import json
-import os
 import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from meco.files.atomic import DRAFT, write_bytes, write_json
 from meco.files.lock import Lock
 from meco.files.plain import check_plain, read_plain
 from meco.files.safetensors import LARGEST_FILE
+from meco.options import Checkpoint
 from meco.run.calling.blas_threads import blas_threads
 from meco.run.folder.reader import place_of, read_facts, write_facts
 from meco.run.folder.trace_file import TraceFile
@@ -38,14 +37,6 @@ CLOCK = struct.Struct("<Qdd")
 FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
 OURS = {"lock", "run.json" + DRAFT}  # what a run that was killed while it began may leave
 SELDOM = 50  # a state is written when this many times what the last one cost has passed
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where to keep a run. fsync waits for the disk each generation, against a failing machine."""
-
-    folder: str | os.PathLike[str]
-    fsync: bool = False
 
 
 class RunFolder:
@@ -64,24 +55,19 @@ class RunFolder:
         self._due = 0.0  # when the next state is to be written
 
     @classmethod
-    def open(
-        cls, checkpoint: Any, inputs: dict[str, Any], resume: bool, source: dict[str, Any] | None = None
-    ) -> RunFolder:
+    def open(cls, kept: Checkpoint, inputs: dict[str, Any], source: dict[str, Any] | None = None) -> RunFolder:
         """A new folder, or the folder of an interrupted run with the same inputs."""
-        mark = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(checkpoint)
-        path = _folder(mark.folder)
+        path = _folder(kept.folder)
         with written(path):
             path.mkdir(parents=True, exist_ok=True)
             if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
             check_plain(path, (*FILES, *(name + DRAFT for name in FILES)))
             lock = Lock(path / "lock")
-            return cls._open(path, mark, inputs, resume, source, lock)
+            return cls._open(path, kept, inputs, source, lock)
 
     @classmethod
-    def _open(
-        cls, path: Path, mark: Checkpoint, inputs: dict[str, Any], resume: bool, source: Any, lock: Lock
-    ) -> RunFolder:
+    def _open(cls, path: Path, kept: Checkpoint, inputs: dict[str, Any], source: Any, lock: Lock) -> RunFolder:
         """The folder behind its lock, which does not outlive a failure."""
         try:
             facts = read_facts(path)
@@ -90,14 +76,14 @@ class RunFolder:
                     "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
                     "inputs": inputs, "source": source, "place": place_of(path), "threads": blas_threads(),
                 }  # fmt: skip
-                write_facts(path, facts, mark.fsync)
-            elif not resume:
+                write_facts(path, facts, kept.fsync)
+            elif not kept.resume:
                 raise InvalidInput(
-                    f"{path} holds a run already; pass resume=True to continue it, or name another folder"
+                    f"{path} holds a run already; Checkpoint(folder, resume=True) continues it, or name another folder"
                 )
             else:
                 _check_same(path, facts, inputs)
-            return cls(path, facts, lock, mark.fsync)
+            return cls(path, facts, lock, kept.fsync)
         except BaseException:
             lock.release()
             raise
@@ -268,8 +254,7 @@ def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> No
             )
 
 
-def recorded(checkpoint: Any) -> dict[str, Any]:
-    """Inputs and options of the run in a folder, for what a resuming caller leaves out."""
-    folder = checkpoint.folder if isinstance(checkpoint, Checkpoint) else checkpoint
+def recorded(folder: Any) -> dict[str, Any]:
+    """Inputs of the run in a folder, for what a resuming caller leaves out; {} where there is no run."""
     facts = read_facts(_folder(folder))
-    return {} if facts is None else {**facts["inputs"], **facts["inputs"]["options"]}
+    return {} if facts is None else facts["inputs"]

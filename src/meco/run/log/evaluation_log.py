@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.core.evaluation import Evaluation, Evaluations
-from meco.core.results import EvaluationTable, stacked
 from meco.errors import InvalidInput
 from meco.run.calling.answers import NOTHING, Answer, Fault
+from meco.run.log.evaluation_table import EvaluationTable, stacked
 from meco.run.log.layout_vote import LAYOUT_VOTES, Layout, LayoutVote
 
 
@@ -66,7 +66,6 @@ class Events:
     kept: Callable[[Entry], None] = lambda entry: None  # every new answer, as it came
     failed: Callable[[Entry, str], None] = lambda entry, reason: None  # those that cannot be used, and why
     clocked: Callable[[int, float], None] = lambda number, seconds: None  # how long a call took
-    tick: Callable[[], None] = lambda: None  # answers came in
     warn: Callable[[str], None] = lambda text: None  # what the user should be told at once
 
 

@@ -91,7 +91,7 @@ def _decoded(content: bytes, names: list[Names], facts: dict[str, Any] | None) -
     g_names, h_names = known if named or dim < 0 else (("",) * p, ("",) * q)
     if dim < 0 or (len(g_names), len(h_names)) != (p, q):
         return None
-    if facts is not None and not (number < facts["inputs"]["budget"] and dim == len(facts["inputs"]["lower"])):
+    if facts is not None and not (number < facts["inputs"]["budget"] and dim == len(facts["inputs"]["variables"])):
         return None
     x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
     return Entry(number, batch, attempt, kind, x, f, g, h, g_names, h_names)

@@ -1,26 +1,27 @@
-"""A noisy function: the best point is called again, so that luck does not decide.
+"""confirm(): the best points of a noisy function are called again, so that luck does not decide.
 
-The least of many noisy values lies below what the function is worth there. The last calls of a run therefore go, one
-after the other, to whatever point is best by the mean of its calls so far, of few points; the answer is the best by its
-mean of those that were called most.
+The least of many noisy values lies below what the function is worth there. Further calls therefore go, one after the
+other, to whatever point is best by the mean of its calls so far, of few points; the answer is the best by its mean of
+those that were called most.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.evaluation import Evaluation, Evaluations
+from meco.core.evaluation import Best, Evaluation, Evaluations
 from meco.core.results import feasibility_first
 from meco.core.rule import best
-from meco.run.log.evaluation_log import LayoutChanged
+from meco.errors import InvalidInput
+from meco.options import whole_number
+from meco.result import Result
+from meco.run.calling.answers import Call
+from meco.run.result import constraint_values
 
-if TYPE_CHECKING:
-    from meco.run.session import Session
-
-WANTED = (None, "target", "feasible", "converged", "callback")  # ends of a search after which there is time for it
 SHARED = 4  # calls for each point that is called again, on average at least
 
 
@@ -68,23 +69,6 @@ def next_point(every: Evaluations, allowed: tuple[Any, Any], repeats: int) -> np
     return None if at is None else found.x[at]
 
 
-def call_again(session: Session) -> None:
-    """The last calls of a run whose search is over; what they answer ends nothing."""
-    request, log = session.request, session.log
-    if session.stopping.reason not in WANTED:
-        return
-    session.stopping.settle()
-    for _ in range(request.repeats):
-        if log.planned >= request.budget:  # retries count, and an asynchronous run is resumed with what it repeated
-            return
-        allowed = request.tolerances(log)
-        x = next_point(log.columns(request.dim, request.known, *allowed), allowed, request.repeats)
-        if x is None:
-            return
-        with suppress(LayoutChanged):  # the next point is chosen anew in any case
-            session.caller(x[None])
-
-
 class Settled(NamedTuple):
     """The point that repeated calls settled on, its means, their spreads and how many calls there were."""
 
@@ -108,3 +92,54 @@ def settled(every: Evaluations, allowed: tuple[Any, Any]) -> Settled | None:
     ev = Evaluation.of(f[None, None], g[None, None], h[None, None], *allowed)
     spread = tuple(s[at] for s in found.spread)
     return Settled(found.x[at], float(f), g, h, bool(ev.feasible[0, 0]), int(found.calls[at]), spread)
+
+
+def confirm(result: Result, fun: Callable[..., Any], calls: int = 20) -> Result:
+    """Call the best points of a finished run again, and give its result by means over all calls.
+
+    fun is the run's function, without separate constraints. The new result has `repeated`: how often x was called, the
+    mean and the spread (standard deviation) of f, and the spread of each constraint; nfev counts these calls too.
+
+    Examples:
+        >>> import meco
+        >>> fun = lambda x: x @ x
+        >>> result = meco.confirm(meco.minimize(fun, [(-2, 2)] * 2, budget=40, seed=1), fun, calls=8)
+        >>> result.repeated["calls"] > 1
+        True
+    """
+    run, every = result.run, result.evaluations
+    if every is None or run.variables is None:
+        raise InvalidInput("confirm() takes a result of minimize() or of an Optimizer")
+    call = Call(fun, named=run.variables if run.variables.names else None)
+    for number in range(whole_number(calls, "calls")):
+        x = next_point(every, run.tolerances, calls)
+        if x is None:
+            break
+        (answer,), _ = call(result.nfev + number, x[None])
+        every = every.with_answer(x, answer.f, answer.g, answer.h, *run.tolerances)
+    found = settled(every, run.tolerances)
+    if found is None:
+        return replace(result, nfev=result.nfev + calls, evaluations=every)
+    spread, *others = found.spread
+    best_point = Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True)
+    constraints = constraint_values(list(result.constraints), best_point, *run.tolerances)
+    violations = [each.violation for each in constraints.values()]
+    said = f"{result.message} Confirmed by {found.calls} calls: f = {found.f:.10g}, standard deviation {spread:.3g}."
+    return replace(
+        result,
+        x=best_point.x,
+        fun=found.f,
+        success=found.feasible,
+        message=said,
+        nu=sum(violations),
+        maxcv=max(violations, default=0.0),
+        constraints=constraints,
+        nfev=result.nfev + calls,
+        evaluations=every,
+        repeated={
+            "calls": found.calls,
+            "mean": found.f,
+            "spread": float(spread),
+            "constraint_spread": np.concatenate(others),
+        },
+    )
