@@ -136,7 +136,7 @@ class Result:
     def __repr__(self) -> str:
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
-        return "\n".join(f"{name:>{width}}: {_text(value, width + 2)}" for name, value in rows if value != "")
+        return "\n".join(f"{name:>{width}}: {_text(value, width + 2)}" for name, value in rows if str(value))
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
