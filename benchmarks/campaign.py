@@ -13,16 +13,16 @@ import tempfile
 import time
 
 from meco.bench.plan.paper import PAPER
-from meco.bench.run.executors import start_workers
+from meco.bench.run.executors import start_executor
+from meco.bench.run.result_store import Store
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store
 
 
 def seconds(runs: int, workers: int) -> tuple[float, str]:
     """Time and digest of one campaign from nothing."""
     experiment = PAPER["table1"].adjusted(runs, quick=True)
     with tempfile.TemporaryDirectory() as folder:
-        crew = start_workers("processes", workers)
+        crew = start_executor("processes", workers)
         start = time.perf_counter()
         with Store.campaign(folder) as store:
             run_campaign([experiment], store, crew, quiet=True)

@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 import shapely
-from meco.problems.uav.mission import Mission, load_mission
-from meco.problems.uav.suite import DIM, NAMES, mission_formula
 
 from _side_by_side import medians
+from meco.problems.uav.flight_model import DIM, NAMES, mission_formula
+from meco.problems.uav.mission import Mission, load_mission
 
 POPULATION = 200
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from meco import __version__
 from meco.bench.plan.experiment import POLICIES, Experiment, Run
 from meco.bench.plan.paper import PAPER
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED
+from meco.bench.run.campaign_folder import PACKED
+from meco.bench.run.result_store import read_results, write_packed
 from meco.bench.run.run_record import RunRecord
-from meco.bench.run.store import read_results, write_packed
+from meco.bench.run.store_contents import StoreContents
 from meco.methods import METHODS
 
 WITHOUT_FILE = ("random", "untrained")  # policies that have no digest

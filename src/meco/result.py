@@ -140,7 +140,7 @@ class Result:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
-        from meco.figures.run import run_figure
+        from meco.figures.run_figure import run_figure
 
         figure = run_figure(self)
         if path is not None:

@@ -18,7 +18,7 @@ import numpy as np
 from changed_fields import FUNCTION, _store
 from in_process import call, complaint
 
-from meco.bench.run.folder import PACKED
+from meco.bench.run.campaign_folder import PACKED
 from meco.run.folder.reader import write_facts
 from meco.run.log.log_file import FRAME, HEAD, HEADER, MARK
 

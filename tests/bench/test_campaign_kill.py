@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.run.executors import Workers
-from meco.bench.run.folder import STORE
+from meco.bench.run.campaign_folder import STORE
+from meco.bench.run.executors import RunExecutor
+from meco.bench.run.result_store import Store
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store
 from meco.errors import MecoError
 
 SCRIPT = """
 import os, sys, time
 from meco.bench.run import groups, runner
-from meco.bench.run.executors import start_workers
+from meco.bench.run.executors import start_executor
 from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.run.store import Store
+from meco.bench.run.result_store import Store
 
 
 def slowly(task):
@@ -35,7 +35,7 @@ if __name__ == "__main__":
     groups.LOCKSTEP_RUNS, runner.perform = 2, slowly
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
-    workers = start_workers(sys.argv[1], 2)
+    workers = start_executor(sys.argv[1], 2)
     try:
         with Store.campaign(sys.argv[2]) as store:
             print(runner.run_campaign([small], store, workers, quiet=True).done, store.contents().digest, flush=True)
@@ -49,7 +49,7 @@ def undisturbed(tmp_path_factory):
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
     with Store.campaign(tmp_path_factory.mktemp("whole")) as store:
-        run_campaign([small], store, Workers(), quiet=True)
+        run_campaign([small], store, RunExecutor(), quiet=True)
         return store.contents().digest
 
 

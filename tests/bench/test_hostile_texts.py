@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from meco.bench.plan.experiment import Contender, Experiment, Run
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED, STORE
-from meco.bench.run.store import Store, read_results, write_packed
+from meco.bench.run.campaign_folder import PACKED, STORE
+from meco.bench.run.result_store import Store, read_results, write_packed
+from meco.bench.run.store_contents import StoreContents
 from meco.cli import main
 from page_skeleton import Skeleton
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.report.report import write_report
+from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.run import packed
-from meco.bench.run.executors import Workers
-from meco.bench.run.folder import PACKED, STORE
+from meco.bench.run.campaign_folder import PACKED, STORE
+from meco.bench.run.executors import RunExecutor
+from meco.bench.run.result_store import VALUES, Store, read_results, write_packed
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import VALUES, Store, read_results, write_packed
 from meco.cli import main
 from meco.errors import DamagedFile, InvalidInput
 
@@ -32,7 +32,7 @@ REPOSITORY = Path(__file__).parents[2] / "results"
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     with Store.campaign(out) as store:
-        run_campaign([SMALL], store, Workers(), quiet=True)
+        run_campaign([SMALL], store, RunExecutor(), quiet=True)
         store.fail([next(iter(store.done()))._replace(seed=99)], "no luck")
     return out
 
@@ -98,7 +98,7 @@ def test_of_many_runs_those_at_even_ranks_keep_their_curves(folder, tmp_path, mo
 
 def test_the_page_is_the_same_from_the_store_and_from_the_packed_one(folder, alone):
     pytest.importorskip("scipy")
-    assert page_text(write_report(folder)) == page_text(write_report(alone))
+    assert page_text(write_campaign_report(folder)) == page_text(write_campaign_report(alone))
     for table in (folder / "tables").iterdir():
         assert (alone / "tables" / table.name).read_bytes() == table.read_bytes()
 
@@ -112,7 +112,7 @@ def test_a_campaign_in_a_folder_with_the_packed_store_alone_runs_only_what_is_mi
     with Store.campaign(alone) as store:
         more = replace(SMALL, runs=4)
         assert store.count() == 27
-        summary = run_campaign([more], store, Workers(), quiet=True)
+        summary = run_campaign([more], store, RunExecutor(), quiet=True)
         assert (summary.done, store.count()) == (36, 36)
         assert store.sessions()[max(store.sessions())]["runs"] == 9
     assert len(read_results(alone).runs) == 36  # the store counts from now on

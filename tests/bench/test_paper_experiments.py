@@ -15,10 +15,10 @@ from meco.bench.plan.experiment import Contender, Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
-from meco.bench.report.report import EACH, TOGETHER, known_experiments
+from meco.bench.report.campaign_report import EACH, TOGETHER, known_experiments
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import group, perform
-from meco.bench.run.store import Store, read_results
+from meco.bench.run.result_store import Store, read_results
 from meco.cli import main
 from meco.methods import METHODS, solve
 from meco.problems.suite import get_problem
@@ -303,7 +303,7 @@ def test_no_run_of_the_paper_starts_from_the_numbers_that_made_the_instance():
 
 def test_a_campaign_on_suites_loads_nothing_of_how_the_functions_of_users_are_called():
     code = (
-        "import sys, meco.commands.campaign, meco.bench.plan.comparison, meco.bench.report.report\n"
+        "import sys, meco.commands.campaign, meco.bench.plan.comparison, meco.bench.report.campaign_report\n"
         "print([name for name in sys.modules if name.startswith('meco.run')])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -11,12 +11,12 @@ import pytest
 
 from meco.bench.plan.experiment import Contender, Experiment
 from meco.bench.run import runner as runner_module
-from meco.bench.run.executors import Unreachable, Workers, start_workers
+from meco.bench.run.campaign_progress import CampaignProgress
+from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
 from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.bench.run.progress import CampaignProgress
+from meco.bench.run.result_store import Store
 from meco.bench.run.run_record import read_actions
 from meco.bench.run.runner import CampaignStopped, run_campaign, stopping_signals
-from meco.bench.run.store import Store
 from meco.core.progress_line import clock
 from meco.errors import InvalidInput, MecoError, UnknownName
 
@@ -28,7 +28,7 @@ SMALL = Experiment(
 
 def campaign(folder, experiment=SMALL, executor="serial", workers=2):
     """Run an experiment and return the store's digest."""
-    crew = start_workers(executor, workers)
+    crew = start_executor(executor, workers)
     try:
         with Store.campaign(folder) as store:
             summary = run_campaign([experiment], store, crew, quiet=True)
@@ -199,8 +199,8 @@ def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):
     assert [(run.case.problem, run.seed) for run in summary.failures] == [("C04", 44)]
 
 
-class Dying(Workers):
-    """Workers of which some die with their task."""
+class Dying(RunExecutor):
+    """RunExecutor of which some die with their task."""
 
     lost = (ConnectionResetError,)
 
@@ -250,7 +250,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
     monkeypatch.setattr(runner_module, "perform", stopping)
     with Store.campaign(tmp_path) as store, stopping_signals():
         with pytest.raises(CampaignStopped):
-            run_campaign([SMALL], store, Workers(), quiet=True)
+            run_campaign([SMALL], store, RunExecutor(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out
     monkeypatch.setattr(runner_module, "perform", perform)
     with Store.open(tmp_path) as store:
@@ -272,7 +272,7 @@ def test_workers_that_cannot_be_had_are_a_clear_error(spec, workers, error, word
         pytest.importorskip("distributed")
         monkeypatch.setattr("meco.bench.run.executors.REACH_SECONDS", 1)
     with pytest.raises(error, match=words) as caught:
-        start_workers(spec, workers)
+        start_executor(spec, workers)
     assert isinstance(caught.value, MecoError)
 
 

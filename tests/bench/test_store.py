@@ -15,10 +15,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.bench.plan.experiment import Contender, Experiment, Run
 from meco.bench.plan.experiment import TestCase as Case
+from meco.bench.run.campaign_folder import STORE, StoreError
 from meco.bench.run.curve import SHARES, read_curve, sample_curve
-from meco.bench.run.folder import STORE, StoreError
+from meco.bench.run.result_store import Store, read_results
 from meco.bench.run.run_record import RunRecord, read_actions, read_design, sample_actions
-from meco.bench.run.store import Store, read_results
 from meco.core.evaluation import Evaluation
 from meco.core.problem import Problem
 from meco.errors import DamagedFile, InvalidInput
@@ -150,7 +150,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(tmp_path):
     code = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "from meco.bench.run.folder import StoreError\nfrom meco.bench.run.store import Store\n"
+        "from meco.bench.run.campaign_folder import StoreError\nfrom meco.bench.run.result_store import Store\n"
         f"try: Store.campaign({str(tmp_path / 'out')!r})\n"
         "except StoreError as error: print(error)\n"
     )

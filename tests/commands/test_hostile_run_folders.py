@@ -9,7 +9,7 @@ import pytest
 
 import meco
 from meco.cli import main
-from meco.commands.watched import seen
+from meco.commands.run_status import read_run_status
 from meco.files.names import visible
 from page_skeleton import Skeleton
 
@@ -47,7 +47,7 @@ def test_the_page_of_a_run_with_hostile_texts_has_the_elements_of_any_other(tmp_
 @pytest.mark.parametrize("more", HOSTILE)
 def test_what_a_browser_is_told_of_such_a_folder_is_json(tmp_path, more):
     run(tmp_path / "r", more)
-    told = json.loads(json.dumps(seen(tmp_path / "r")), parse_constant=pytest.fail)
+    told = json.loads(json.dumps(read_run_status(tmp_path / "r")), parse_constant=pytest.fail)
     assert [c["name"][:3] for c in told["constraints"]] == ["rea", "tie"]
     assert all("no mesh" in reason for reason in told["reasons"])
 
@@ -61,7 +61,7 @@ def test_failures_that_cannot_be_read_are_not_told(tmp_path, content):
         file.write_bytes(content)
     elif hasattr(os, "mkfifo"):
         os.mkfifo(file)  # a pipe never ends
-    assert seen(tmp_path / "r")["reasons"] == []
+    assert read_run_status(tmp_path / "r")["reasons"] == []
 
 
 def test_names_of_others_do_not_command_the_terminal(tmp_path, capsys):

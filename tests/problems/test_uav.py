@@ -9,15 +9,15 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from meco.problems.uav.mission import Mission, load_mission, parse_mission
-from meco.problems.uav.suite import NAMES, Parameters, flight_time, rates
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
-from meco.figures.mission import missions_figure
+from meco.figures.mission_figure import missions_figure
 from meco.figures.panel import margins
 from meco.figures.svg import size
 from meco.problems.suite import get_problem
+from meco.problems.uav.flight_model import NAMES, Parameters, flight_time, rates
+from meco.problems.uav.mission import Mission, load_mission, parse_mission
 
 MODEL = Parameters()
 FIELD = {  # a small mission that every wrong file below spoils in one place

@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from meco.run.repeats import means, settled
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.errors import InvalidInput
-from meco.run.repeats import means, settled
 from small_runs import f_and_g, noted
 
 BOX = [(-2.0, 2.0)] * 3

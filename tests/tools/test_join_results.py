@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED
+from meco.bench.run.campaign_folder import PACKED
+from meco.bench.run.result_store import read_results, write_packed
 from meco.bench.run.run_record import RunRecord
-from meco.bench.run.store import read_results, write_packed
+from meco.bench.run.store_contents import StoreContents
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 

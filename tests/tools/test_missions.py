@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meco.problems.uav.mission import load_mission
 from numpy.testing import assert_array_equal
+
+from meco.problems.uav.mission import load_mission
 
 generator = pytest.importorskip("tools.missions.generator", reason="only a checkout has the tools")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.report.report import write_tables
-from meco.bench.run.folder import PACKED
+from meco.bench.report.campaign_report import write_tables
+from meco.bench.run.campaign_folder import PACKED
 
 pytest.importorskip("scipy", reason="SCIPY MISSING: the numbers of the pages are NOT checked")
 ROOT = Path(__file__).parent.parent.parent

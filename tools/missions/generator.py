@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.layouts import LAYOUTS, sensor_group
-from meco.problems.uav.mission import Mission, load_mission
-from meco.problems.uav.obstacles import draw_obstacles
-from meco.problems.uav.suite import NAMES
 
 from meco.errors import InvalidInput
 from meco.methods import solve
+from meco.problems.uav.flight_model import NAMES
+from meco.problems.uav.layouts import LAYOUTS, sensor_group
+from meco.problems.uav.mission import Mission, load_mission
+from meco.problems.uav.obstacles import draw_obstacles
 from tools.missions.search import reference
 
 SEED = 2026

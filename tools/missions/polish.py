@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.collision import signed_area
-from meco.problems.uav.mission import Mission
-from meco.problems.uav.suite import HOVER_POINTS, flight_time, path, rates
 
 from meco.errors import load_extra
+from meco.problems.uav.collision import signed_area
+from meco.problems.uav.flight_model import HOVER_POINTS, flight_time, path, rates
+from meco.problems.uav.mission import Mission
 
 PLACES = 2 * HOVER_POINTS  # the first entries of x are the hover points, the others their times
 NEAR = 400.0  # conditions are kept for what is so near (m)

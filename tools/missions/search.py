@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from meco.problems.uav.mission import Mission
-from meco.problems.uav.suite import HOVER_POINTS, rates
 
 from meco.core.problem import Problem
 from meco.errors import load_extra
 from meco.methods import solve
+from meco.problems.uav.flight_model import HOVER_POINTS, rates
+from meco.problems.uav.mission import Mission
 from tools.missions.polish import ENOUGH, PLACES, polished
 
 Draw = np.random.Generator

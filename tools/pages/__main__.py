@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import sys
 
-from meco.bench.report.report import write_tables
+from meco.bench.report.campaign_report import write_tables
 from tools.pages import scale
 from tools.pages.renew import made
 from tools.pages.tables import ROOT

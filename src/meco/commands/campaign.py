@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from meco.bench.plan.experiment import LEAST_SURROGATE_RUNS, Experiment
-from meco.bench.run.executors import start_workers
-from meco.bench.run.folder import STORE
+from meco.bench.run.campaign_folder import STORE
+from meco.bench.run.executors import start_executor
+from meco.bench.run.result_store import Store
 from meco.bench.run.runner import CampaignStopped, Summary, run_campaign, stopping_signals
-from meco.bench.run.store import Store
 from meco.errors import InvalidInput, MecoError
 
 
@@ -63,7 +63,7 @@ def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Nam
 
 def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
     """Run what is missing, with workers that are gone when this ends, however it ends."""
-    workers = start_workers(args.executor, args.workers)
+    workers = start_executor(args.executor, args.workers)
     now = True
     try:
         with Store.campaign(folder) as store:
@@ -87,7 +87,7 @@ def _say(summary: Summary, folder: str) -> None:
 
 
 def _report(folder: str) -> None:
-    from meco.bench.report.report import write_report
+    from meco.bench.report.campaign_report import write_campaign_report
 
-    for line in write_report(folder).lines:
+    for line in write_campaign_report(folder).lines:
         print(line)

@@ -332,6 +332,6 @@ def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> No
 
 def _curves(results: list[Result], path: str) -> None:
     """f + nu of each run over its evaluations."""
-    from meco.figures.run import scores_figure
+    from meco.figures.run_figure import scores_figure
 
     scores_figure(results).save(path)

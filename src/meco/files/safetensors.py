@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 
 LARGEST_HEADER = 1 << 20  # bytes; a policy's header is about a thousand
 LARGEST_FILE = 1 << 26
@@ -42,7 +42,7 @@ def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Tensors and texts of a file, every claim of its header checked."""
-    return parse_tensors(read_plain(path, LARGEST_FILE), str(path))
+    return parse_tensors(read_regular(path, LARGEST_FILE), str(path))
 
 
 def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:

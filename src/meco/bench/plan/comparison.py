@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from meco.bench.plan.experiment import Contender, Experiment, load_problem
-from meco.bench.plan.own import load_user_problem
+from meco.bench.plan.user_problem import load_user_problem
 from meco.errors import InvalidInput, UnknownName
 from meco.methods import DEFAULT
 from meco.problems.suite import SUITES, find

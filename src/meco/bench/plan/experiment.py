@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from meco.bench.plan.forms import read_plan, read_run
-from meco.bench.plan.own import load_user_problem
+from meco.bench.plan.plan_schema import read_plan, read_run
+from meco.bench.plan.user_problem import load_user_problem
 from meco.core.problem import Problem
 from meco.core.registry import short
 from meco.errors import InvalidInput, MecoError, UnknownName

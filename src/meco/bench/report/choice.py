@@ -8,9 +8,9 @@ import numpy as np
 
 from meco.bench.report import stats
 from meco.bench.report.curves import banded
-from meco.bench.report.figures import dashes, in_front, legend, series
+from meco.bench.report.result_figures import dashes, in_front, legend, series
+from meco.bench.report.result_tables import at, p_text, stem
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.report.tables import at, p_text, stem
 from meco.bench.run.curve import SHARES
 from meco.errors import MissingExtra
 from meco.figures.figure import Figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.figures import dashes, in_front, legend, series
+from meco.bench.report.result_figures import dashes, in_front, legend, series
+from meco.bench.report.result_tables import at, stem
 from meco.bench.report.run_arrays import METRICS, RunArrays
-from meco.bench.report.tables import at, stem
 from meco.bench.run.curve import SHARES
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Band, Line, Mark, Panel

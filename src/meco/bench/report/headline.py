@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.bench.report import choice, stats
-from meco.bench.report.figures import series
+from meco.bench.report.result_figures import series
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Dot, Panel

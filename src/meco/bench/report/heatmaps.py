@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.figures import final_performance
+from meco.bench.report.result_figures import final_performance
+from meco.bench.report.result_tables import at, stem
 from meco.bench.report.run_arrays import METRICS, RunArrays
-from meco.bench.report.tables import at, stem
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Line, Mark, Panel, Tile
 from meco.figures.table import Cell, Column, Table, fixed

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from meco.bench.report.headline import Headline, headline
-from meco.bench.run.contents import StoreContents
+from meco.bench.run.store_contents import StoreContents
 from meco.core.progress_line import clock
 from meco.figures import svg
 from meco.figures.figure import COLOURS, MARKS, Figure
@@ -18,7 +18,7 @@ from meco.figures.panel import MUTED, Panel
 from meco.figures.table import Cell, Column, Table, to_html
 
 if TYPE_CHECKING:
-    from meco.bench.report.report import Section
+    from meco.bench.report.campaign_report import Section
 
 METRIC_TEXT = (
     "<p>Both metrics stand side by side throughout. <strong>f+ν</strong> is the least objective plus total violation "

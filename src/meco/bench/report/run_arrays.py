@@ -12,9 +12,9 @@ import numpy as np
 from meco.bench.plan.experiment import Contender, Experiment, TestCase
 from meco.bench.report import stats
 from meco.bench.report.stats import Feasibility
-from meco.bench.run.contents import StoreContents
 from meco.bench.run.curve import POINTS, read_curve
 from meco.bench.run.run_record import RunRecord, read_actions, read_design
+from meco.bench.run.store_contents import StoreContents
 
 Question = ParamSpec("Question")
 Answer = TypeVar("Answer")

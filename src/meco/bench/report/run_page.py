@@ -13,8 +13,8 @@ from meco.bench.report.page import figure_html, framed, table_html
 from meco.core.results import feasibility_first
 from meco.core.rule import order
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, Axis, Key, Line, Panel
-from meco.figures.run import WIDE, controls, convergence, violation
+from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
+from meco.figures.run_figure import WIDE, controls, convergence, violation
 from meco.figures.table import Cell, Column, Table, number
 
 BEST = 20  # points drawn across the variables
@@ -127,5 +127,8 @@ def _across(result: Any) -> Figure | None:
     across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis("share of the box", (-0.03, 1.03))
     panel = Panel("", lines, across, up, WIDE)
     return Figure(
-        "points", f"The {len(ranked)} best points", [panel], legend=[Key("the best point", 0), Key("the others", MUTED)]
+        "points",
+        f"The {len(ranked)} best points",
+        [panel],
+        legend=[LegendKey("the best point", 0), LegendKey("the others", MUTED)],
     )

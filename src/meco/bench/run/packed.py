@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from meco.bench.plan.experiment import Run
-from meco.bench.run.contents import StoreContents
+from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 
 CURVES = 9  # most curves of a method on a problem
 SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views
@@ -83,7 +83,7 @@ def decompress(path: Path) -> bytes:
     """The database in a file that others may have made; xz notices what changed in it since."""
     try:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST_MEMORY)
-        content = unpacker.decompress(read_plain(path, LARGEST_FILE), LARGEST_CONTENT)
+        content = unpacker.decompress(read_regular(path, LARGEST_FILE), LARGEST_CONTENT)
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
     except (lzma.LZMAError, EOFError) as error:

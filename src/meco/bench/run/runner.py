@@ -18,10 +18,10 @@ import numpy as np
 
 from meco import __version__
 from meco.bench.plan.experiment import Experiment, Run
-from meco.bench.run.executors import Unreachable, Workers
+from meco.bench.run.campaign_progress import CampaignProgress
+from meco.bench.run.executors import RunExecutor, Unreachable
 from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.bench.run.progress import CampaignProgress
-from meco.bench.run.store import Store
+from meco.bench.run.result_store import Store
 from meco.core.signals import raising
 
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
@@ -44,7 +44,7 @@ class Summary:
     seconds: float = 0.0
 
 
-def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Workers, quiet: bool = False) -> Summary:
+def run_campaign(experiments: Sequence[Experiment], store: Store, workers: RunExecutor, quiet: bool = False) -> Summary:
     """Run whatever of the experiments the store does not hold yet."""
     experiments = [e.pinned() for e in experiments]
     wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted()))
@@ -73,7 +73,7 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Worke
 class _Campaign:
     """The coordinator's loop."""
 
-    def __init__(self, store: Store, workers: Workers, progress: CampaignProgress) -> None:
+    def __init__(self, store: Store, workers: RunExecutor, progress: CampaignProgress) -> None:
         self.store, self.workers, self.progress = store, workers, progress
         self.failures: dict[Run, str] = {}
         self.begin = time.monotonic()
@@ -159,7 +159,7 @@ def stopping_signals() -> contextlib.AbstractContextManager[None]:
     return raising(CampaignStopped)
 
 
-def _session(experiments: Sequence[Experiment], workers: Workers, runs: int) -> tuple[str, dict[str, Any]]:
+def _session(experiments: Sequence[Experiment], workers: RunExecutor, runs: int) -> tuple[str, dict[str, Any]]:
     """With what and on what the results of this session are made."""
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return f"{started}-{uuid.uuid4().hex[:6]}", {

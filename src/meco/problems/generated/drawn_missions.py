@@ -18,9 +18,9 @@ from meco.errors import InvalidInput
 from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
 from meco.problems.uav.collision import Segments, in_boxes, in_discs, share_of
+from meco.problems.uav.flight_model import Parameters, flight, rates
 from meco.problems.uav.layouts import LAYOUTS, sensor_group
 from meco.problems.uav.obstacles import GAP, Disc, rectangle
-from meco.problems.uav.suite import Parameters, flight, rates
 
 Draw = np.random.Generator
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)

@@ -14,11 +14,11 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 from meco.files.schema import parse_json
 from meco.problems.uav import checks
 from meco.problems.uav.collision import Obstacles
-from meco.problems.uav.suite import (
+from meco.problems.uav.flight_model import (
     DIM,
     HOVER_POINTS,
     NAMES,
@@ -144,7 +144,7 @@ class Mission:
 
     def plot(self, x: Any = None, path: Any = None) -> Figure:
         """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf."""
-        from meco.figures.mission import mission_figure
+        from meco.figures.mission_figure import mission_figure
 
         flight = None if x is None else np.asarray(x, dtype=np.float64)
         if flight is not None and flight.shape != (DIM,):
@@ -175,11 +175,11 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
             raise InvalidInput(
                 f"no mission file {str(path)!r}; give the path of a JSON file or a name such as {NAMES[0]}"
             )
-        return parse_mission(read_plain(path, LARGEST_FILE), str(path), path.stem)
+        return parse_mission(read_regular(path, LARGEST_FILE), str(path), path.stem)
     name = str(source).upper()
     if name not in NAMES:
         raise UnknownName("mission", str(source), NAMES)
-    file = resources.files("meco.problems.uav.suite").joinpath("missions", f"{name}.json")
+    file = resources.files("meco.problems.uav").joinpath("missions", f"{name}.json")
     return parse_mission(file.read_bytes(), name, name)
 
 

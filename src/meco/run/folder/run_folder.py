@@ -23,7 +23,7 @@ import meco
 from meco.errors import CannotWrite, DamagedFile, InvalidInput, MecoError
 from meco.files.atomic import DRAFT, write_bytes, write_json
 from meco.files.lock import Lock
-from meco.files.plain import check_plain, read_plain
+from meco.files.regular_files import check_regular, read_regular
 from meco.files.safetensors import LARGEST_FILE
 from meco.options import Checkpoint
 from meco.run.calling.blas_threads import blas_threads
@@ -62,7 +62,7 @@ class RunFolder:
             path.mkdir(parents=True, exist_ok=True)
             if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
-            check_plain(path, (*FILES, *(name + DRAFT for name in FILES)))
+            check_regular(path, (*FILES, *(name + DRAFT for name in FILES)))
             lock = Lock(path / "lock")
             return cls._open(path, kept, inputs, source, lock)
 
@@ -167,7 +167,7 @@ class RunFolder:
     def saved_state(self) -> bytes:
         """What generation() wrote last, or nothing."""
         try:
-            return read_plain(self.path / "state.bin", LARGEST_FILE)
+            return read_regular(self.path / "state.bin", LARGEST_FILE)
         except (OSError, DamagedFile):
             return b""
 

@@ -16,7 +16,7 @@ import numpy as np
 from meco.core.registry import Registry
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
 from meco.files.atomic import replacing
-from meco.problems.tables import DIMS, SHAPES, misfit, user_folder
+from meco.problems.official_tables.load import DIMS, SHAPES, misfit, user_folder
 
 Arrays = dict[str, np.ndarray]
 
@@ -54,7 +54,7 @@ def _rwco(archive: zipfile.ZipFile) -> Arrays:
 
 
 @dataclass(frozen=True)
-class Source:
+class TableArchive:
     """An official archive, and the npz file its numbers are kept in."""
 
     repository: str  # on GitHub
@@ -71,14 +71,14 @@ class Source:
 SOURCES = Registry(
     "official data set",
     {
-        "cec2017": Source(
+        "cec2017": TableArchive(
             repository="P-N-Suganthan/CEC2017",
             archive="CEC2017 Matlab-Sept-2024.zip",
             sha256="5188e0c57a221bec82c7326b0e22cf1524c997e59d5291a04ff309c9f609d8dd",
             filename="cec2017c.npz",
             convert=_cec2017,
         ),
-        "rwco": Source(
+        "rwco": TableArchive(
             repository="P-N-Suganthan/2020-RW-Constrained-Optimisation",
             archive="SOFTWARE.zip",
             sha256="ad5f679d6cf46e690fce27f0e5cd79fdceb3aa4323948adb1b65e4863ed9b825",
@@ -106,7 +106,7 @@ def fetch(
     return _written(arrays, Path(folder) if folder is not None else user_folder(), source.filename)
 
 
-def _downloaded(url: str, sha256: str, scratch: str, source: Source, prefix: str) -> Path:
+def _downloaded(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:
     pooch = load_extra("pooch", "data", "fetching official data")
     digest = f"sha256:{sha256.removeprefix('sha256:')}"
     try:
@@ -123,7 +123,7 @@ def _downloaded(url: str, sha256: str, scratch: str, source: Source, prefix: str
         ) from error
 
 
-def _converted(path: Path, source: Source, suite: str, url: str) -> Arrays:
+def _converted(path: Path, source: TableArchive, suite: str, url: str) -> Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > LARGEST_ARCHIVE:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.bench.report import stats
+from meco.bench.report.result_tables import at, p_text, stem
 from meco.bench.report.run_arrays import METRICS, RunArrays
-from meco.bench.report.tables import at, p_text, stem
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, SLOTS, Axis, Box, Dot, Key, Mark, Panel, Segment, Words
+from meco.figures.panel import MUTED, SLOTS, Axis, BoxPlot, Dot, LegendKey, Mark, Panel, Segment, Words
 from meco.figures.table import Cell, Column, Table, fixed
 from meco.methods import METHODS
 
@@ -56,12 +56,12 @@ def dashes(results: RunArrays) -> list[str]:
     return [DASHES.get(known[c.method], "") for c in results.contenders]
 
 
-def legend(results: RunArrays) -> list[Key]:
+def legend(results: RunArrays) -> list[LegendKey]:
     """Brought-out contenders by name, and one entry for the others."""
-    keys = [Key(*one) for one in zip(results.labels, series(results), dashes(results))]
+    keys = [LegendKey(*one) for one in zip(results.labels, series(results), dashes(results))]
     rest = any(key.series == MUTED for key in keys)
     shown = sorted((key for key in keys if key.series != MUTED), key=lambda key: key.series)
-    return shown + ([Key("others", MUTED)] if rest else [])
+    return shown + ([LegendKey("others", MUTED)] if rest else [])
 
 
 def in_front(results: RunArrays) -> list[int]:
@@ -173,14 +173,14 @@ def performance_figure(results: RunArrays) -> Figure:
     return Figure(stem(results, "performance"), "Normalised performance", panels, caption, (), numbers)
 
 
-def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> Box:
+def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
     flat = values[~np.isnan(values)]
     first, middle, third = np.quantile(flat, [0.25, 0.5, 0.75])
     reach = 1.5 * (third - first)
     inside = flat[(flat >= first - reach) & (flat <= third + reach)]
     beyond = flat[(flat < first - reach) | (flat > third + reach)]
     values_ = (float(inside.min()), float(first), float(middle), float(third), float(inside.max()))
-    return Box(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
+    return BoxPlot(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
 
 
 def relative_figure(sets: Sequence[RunArrays]) -> Figure:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, SLOTS, Axis, Key, Line, Mark, Panel, Segment, Words
+from meco.figures.panel import MUTED, SLOTS, Axis, LegendKey, Line, Mark, Panel, Segment, Words
 
 SHOWN = 6  # constraints in a picture: those that were met last
 MET = 1e-6  # share of its largest violation below which a constraint is drawn as met
@@ -44,12 +44,12 @@ def scores_figure(results: Sequence[Any]) -> Figure:
     return Figure("scores", "f + ν", [panel])
 
 
-def _alone(panel: Panel, keys: Sequence[Key]) -> Panel:
+def _alone(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
     """A panel with the entries of the legend that it shows."""
     drawn = {mark.label for mark in panel.marks if isinstance(mark, Line)}
     own = [key._replace(label=key.label[:LONGEST]) for key in keys if key.label in drawn]
     if any(isinstance(mark, Segment) for mark in panel.marks):
-        own.append(Key("a new start", MUTED, mark=Segment((0.5, 0.5), (0.0, 1.0))))
+        own.append(LegendKey("a new start", MUTED, mark=Segment((0.5, 0.5), (0.0, 1.0))))
     return replace(panel, legend=own, size=SIZE)
 
 
@@ -123,7 +123,7 @@ def violation(result: Any) -> Figure | None:
     if lines:
         share = Axis("share of its largest", (0.5 * MET, 2.0), log=True)
         panels.append(Panel("Each constraint by itself", lines, _over(result), share, SIZE))
-    legend = [Key(names[i], k) for k, i in enumerate(late)]
+    legend = [LegendKey(names[i], k) for k, i in enumerate(late)]
     caption = (
         f"The {len(late)} constraints that were met last, each as a share of the largest violation it ever had; "
         f"{MET:g} stands for less too."
@@ -146,6 +146,6 @@ def controls(result: Any) -> Figure | None:
         line = Line(*_stairs(trace["nfev"], radius), 2, "radius")
         strokes = _beginnings(result, float(radius.min()), float(radius.max()))
         panels.append(Panel("Radius of the region", [*strokes, line], _over(result), Axis("radius", log=True), SIZE))
-    legend = [Key(label, k) for k, (_, label) in enumerate(shown)]
+    legend = [LegendKey(label, k) for k, (_, label) in enumerate(shown)]
     caption = "Strokes: the search began again." if begun else ""
     return Figure("method", "What the method did", panels, caption, legend)

@@ -16,14 +16,14 @@ from typing import Any
 
 from meco import __version__
 from meco.bench.plan.experiment import Experiment, Run
-from meco.bench.plan.forms import SESSION
+from meco.bench.plan.plan_schema import SESSION
 from meco.bench.run import packed
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED, STORE, StoreError, has_store, unwritten, write_whole
+from meco.bench.run.campaign_folder import PACKED, STORE, StoreError, has_store, unwritten, write_whole
 from meco.bench.run.run_record import RunRecord, checked_record
+from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.lock import Lock
-from meco.files.plain import check_plain
+from meco.files.regular_files import check_regular
 from meco.files.schema import check, parse_json
 
 FORMAT = "4"  # of the tables below
@@ -90,7 +90,7 @@ class Store:
         path = Path(folder) / STORE
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            check_plain(path.parent, [STORE])
+            check_regular(path.parent, [STORE])
             lock = Lock(path.with_name(".lock"))
         except OSError as error:
             raise StoreError(f"cannot write to the results folder {path.parent}: {error.strerror}") from error

@@ -13,7 +13,7 @@ from meco.core.evaluation import Evaluations
 from meco.core.results import feasibility_first
 from meco.core.rule import order
 from meco.errors import DamagedFile
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 from meco.files.schema import check, parse_json, read_json
 from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
@@ -36,7 +36,7 @@ STEERING = {  # what methods tell of themselves: its name on the page, and wheth
 }
 
 
-def seen(folder: Path) -> dict[str, Any]:
+def read_run_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now; ready for JSON."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
@@ -121,7 +121,7 @@ def _failures(fault: np.ndarray) -> dict[str, int]:
 def _reasons(folder: Path) -> list[str]:
     """The latest failures in words."""
     try:
-        lines = read_plain(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-REASONS:]
+        lines = read_regular(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-REASONS:]
         rows = [parse_json(line, "failures.jsonl") for line in lines]
         check(rows, [{"number": int, "reason": str}], "failures.jsonl")
     except (OSError, DamagedFile):
@@ -141,7 +141,7 @@ def _result(folder: Path) -> dict[str, Any] | None:
 
 def _times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
-    content = read_plain(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
+    content = read_regular(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
     whole = content[: len(content) // CLOCK.size * CLOCK.size]
     ends = [end for _, end, _ in CLOCK.iter_unpack(whole)]
     over = ended is not None and ended["nfev"] >= count
