@@ -167,7 +167,7 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """The result without its evaluations and trace, ready for JSON."""
-        names = (*SHOWN, "nu", "score", "multipliers", "repeated")
+        names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}

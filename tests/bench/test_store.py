@@ -45,7 +45,7 @@ def test_a_record_keeps_the_results_of_a_run():
     problem = get_problem("C06", dim=10)
     found = solve("SHADE", problem, 500, [3])[0]
     kept = RunRecord.of(found, problem, 500, 0.5)
-    assert (kept.f, kept.nu, kept.score, kept.final_score) == (found.f, found.nu, found.score, found.final_score)
+    assert (kept.f, kept.nu, kept.score, kept.final_score) == (found.f, found.nu, found.score, found.paper.final_score)
     assert_array_equal(read_design(kept.x, 10), found.x)
 
 
@@ -81,7 +81,7 @@ def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible
 
     problem = Problem("pair", np.zeros(2), np.ones(2), 0, 2, values)
     found = solve("SHADE", problem, 100, [1])[0]
-    assert (found.snapshot_nu, found.snapshot_feasible) == (1.5e-4, False)
+    assert (found.paper.snapshot.nu, found.paper.snapshot.feasible) == (1.5e-4, False)
     assert not RunRecord.of(found, problem, 100, 0.0).snapshot_feasible
 
 
@@ -90,8 +90,8 @@ def test_the_best_survivor_is_feasible_where_its_own_values_say_so(method):
     pytest.importorskip("cma")
     problem = get_problem("tilted", 3)
     found = solve(method, problem, 400, [1])[0]
-    ev = Evaluation.of(*problem.raw(found.snapshot_x), problem.ineq_tol, problem.eq_tol)
-    assert found.snapshot_feasible == bool(ev.feasible)
+    ev = Evaluation.of(*problem.raw(found.paper.snapshot.x), problem.ineq_tol, problem.eq_tol)
+    assert found.paper.snapshot.feasible == bool(ev.feasible)
 
 
 def test_actions_are_thinned_to_a_hundred_generations_with_both_ends():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import meco
@@ -21,17 +23,19 @@ HOSTILE = [
 
 
 def run(folder, more):
-    """A run whose constraints, failures and notes say more."""
+    """A run whose variables, constraints, failures and notes say more."""
 
     def fun(x):
         if x[0] > 1.0:
             raise ValueError(f"no mesh{more}")
         return {"f": float(x @ x), "g": {f"reach{more}": 0.5 - x[0]}, "h": {f"tie{more}": x[1] - x[2]}}
 
-    result = meco.minimize(fun, [(-2.0, 2.0)] * 3, method="SHADE", budget=80, seed=1, checkpoint=folder)
-    result.notes.append(f"a note{more}")
-    result.versions["policy"] = f"a name{more}"
-    return result
+    bounds = {f"a{more}": (-2.0, 2.0, f"m{more}"), "b": (-2.0, 2.0), "c": (-2.0, 2.0)}
+    result = meco.minimize(
+        lambda x: fun(np.array(list(x.values()))), bounds, method="SHADE", budget=80, seed=1, checkpoint=folder
+    )
+    told = replace(result.run, notes=(f"a note{more}",), versions={**result.run.versions, "policy": f"a name{more}"})
+    return replace(result, run=told)
 
 
 @pytest.mark.parametrize("more", HOSTILE)

@@ -67,6 +67,14 @@ def test_a_finished_run_is_told_in_numbers(folder):
     assert told["reasons"][-1].endswith("RuntimeError: no mesh")
 
 
+def test_named_variables_are_shown_with_their_units(tmp_path):
+    bounds = {"width": (0.0, 2.0, "mm"), "teeth": meco.Variable(8, 40, integer=True)}
+    meco.minimize(lambda v: v["width"] * v["teeth"], bounds, budget=30, method="SHADE", checkpoint=tmp_path / "run")
+    told = read_run_status(tmp_path / "run")
+    assert told["variables"] == ["width [mm]", "teeth"]
+    assert (told["lower"], told["upper"]) == ([0.0, 8.0], [2.0, 40.0])
+
+
 def test_designs_that_an_eye_takes_for_one_are_shown_once(folder):
     x = np.array([point["x"] for point in read_run_status(folder)["points"]]) / 10.0
     apart = np.abs(x[:, None] - x[None]).max(axis=-1)
@@ -76,7 +84,7 @@ def test_designs_that_an_eye_takes_for_one_are_shown_once(folder):
 
 def test_a_constraint_says_how_often_it_was_kept_lately(folder):
     with open(folder / "result.json", encoding="utf-8") as file:
-        kept = json.load(file)["constr"]
+        kept = json.load(file)["constraints"]
     for told in read_run_status(folder)["constraints"]:
         assert told["value"] == kept[told["name"]]["value"]
         assert 0.0 <= told["kept"] <= 1.0

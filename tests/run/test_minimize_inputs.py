@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import DEFAULT
+from meco.options import Variables
 from meco.run.constraints import read_constraints
 
 BOX = [(-5.0, 5.0)] * 3
@@ -238,7 +239,7 @@ def test_limits_with_reversed_sides_are_refused():
         fun = staticmethod(lambda x: x[0])
 
     with pytest.raises(InvalidInput, match="at most its upper limit"):
-        read_constraints(Reversed(), np.full(3, -5.0), np.full(3, 5.0))
+        read_constraints(Reversed(), Variables.read([(-5, 5)] * 3))
 
 
 def test_a_variable_may_be_fixed_by_its_bounds():

@@ -80,7 +80,9 @@ def check_picture(path: str | None) -> None:
 
 
 def describe(result: Result, variables: Sequence[str] = ()) -> str:
-    """A result in words and columns."""
+    """A result in words and columns; variables are called as given, else by the names of the run."""
+    if not variables and result.run.variables is not None:
+        variables = result.run.variables.labels(units=True)
     return f"{result.message}\n\n{describe_point(result.x, result.fun, result.constraints, variables)}"
 
 

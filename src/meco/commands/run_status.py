@@ -19,6 +19,7 @@ from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import CLOCK
 from meco.run.folder.trace_file import read_trace
+from meco.run.request import variables_of
 from meco.run.tolerances import recorded
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
@@ -40,14 +41,14 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now; ready for JSON."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
-    tolerances = recorded(inputs, log)
-    every = log.columns(len(inputs["lower"]), None, *tolerances)
+    variables, tolerances = variables_of(inputs), recorded(inputs, log)
+    every = log.columns(len(variables.each), None, *tolerances)
     ended = _result(folder)
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
         "budget": inputs["budget"], "nfev": len(every), "failures": _failures(every.fault), "reasons": _reasons(folder),
-        "variables": [f"x{i + 1}" for i in range(len(inputs["lower"]))],
-        "lower": inputs["lower"], "upper": inputs["upper"], "steering": _steering(folder),
+        "variables": variables.labels(units=True),
+        "lower": variables.lower.tolist(), "upper": variables.upper.tolist(), "steering": _steering(folder),
         "message": None if ended is None else ended["message"], **_times(folder, len(every), inputs["budget"], ended),
     }  # fmt: skip
     if not len(every) or every.failed.all():
@@ -55,12 +56,12 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     ev = every.evaluation(*tolerances)
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
     nu = np.where(every.feasible, 0.0, ev.nu[0])
-    width = np.subtract(inputs["upper"], inputs["lower"])
+    width = variables.upper - variables.lower
     return shown | {
         "curve": _curve(every.f, nu, every.feasible, every.failed),
         "best": _point(every, ranked[0]),
         "points": [_point(every, ranked[i]) for i in _distinct(every.x[ranked], width)],
-        "constraints": _constraints(every, ranked[0], log.names(inputs["constraint_names"]), tolerances),
+        "constraints": _constraints(every, ranked[0], log.names(inputs["tolerances"]["names"]), tolerances),
     }
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput
+from meco.options import Variables
 from meco.run.calling.answers import labelled, numbers
 
 
@@ -106,17 +107,28 @@ class BoundArguments:
         return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
 
 
-def read_constraints(constraints: Any, lower: np.ndarray, upper: np.ndarray) -> tuple[LimitedValues, ...]:
-    """All constraints as functions x -> (g, h), in the order given; lower and upper [D] bound x."""
+@dataclass(frozen=True, eq=False)
+class FunctionOfNames:
+    """A user's function of a dict of named variables, called with a point [D] or rows of points [S, D]."""
+
+    fun: Callable[..., Any]
+    variables: Variables
+
+    def __call__(self, x: np.ndarray, *args: Any) -> Any:
+        return self.fun(self.variables.as_dict(x), *args)
+
+
+def read_constraints(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
+    """All constraints as functions x -> (g, h), in the order given; user functions get a dict of named variables."""
     if constraints is None:
         return ()
     if not isinstance(constraints, (list, tuple)):
         constraints = (constraints,)
-    return tuple(_read(item, f"constraints[{i}]", lower, upper) for i, item in enumerate(constraints))
+    return tuple(_read(item, f"constraints[{i}]", variables) for i, item in enumerate(constraints))
 
 
-def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> LimitedValues:
-    dim = lower.size
+def _read(item: Any, where: str, variables: Variables) -> LimitedValues:
+    lower, upper, dim = variables.lower, variables.upper, len(variables.each)
     if hasattr(item, "lb") and hasattr(item, "ub"):
         low, high = _sides(item, where)
         hard = bool(np.any(getattr(item, "keep_feasible", False)))
@@ -128,17 +140,22 @@ def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> Limite
             _check_reachable(matrix, low, high, lower, upper, where)
             return LimitedValues(MatrixProduct(matrix), low, high, where, hard)
         if callable(getattr(item, "fun", None)):
-            return LimitedValues(item.fun, low, high, where if hard else "", hard)
+            return LimitedValues(_of_point(item.fun, variables), low, high, where if hard else "", hard)
         _check_reachable(np.eye(dim), low, high, lower, upper, where)
         return LimitedValues(MatrixProduct(np.eye(dim)), low, high, where, hard)  # bounds on x, given as a constraint
     if isinstance(item, Mapping):
-        return _read_dict(item, where)
+        return _read_dict(item, where, variables)
     if callable(item):
-        return LimitedValues(item)
+        return LimitedValues(_of_point(item, variables))
     raise InvalidInput(
         f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
         f"or a function whose values must be <= 0; got {item!r:.60}"
     )
+
+
+def _of_point(fun: Callable[..., Any], variables: Variables) -> Callable[..., Any]:
+    """A user's function as one of points, whether or not it wants names."""
+    return FunctionOfNames(fun, variables) if variables.names else fun
 
 
 def _check_reachable(
@@ -155,11 +172,12 @@ def _check_reachable(
         )
 
 
-def _read_dict(item: Mapping[str, Any], where: str) -> LimitedValues:
+def _read_dict(item: Mapping[str, Any], where: str, variables: Variables) -> LimitedValues:
     """{"type": "ineq", "fun": c} means c(x) >= 0, "eq" means c(x) = 0."""
     kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
     if kind not in ("ineq", "eq") or not callable(fun):
         raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
+    fun = _of_point(fun, variables)
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if kind == "eq":
         return LimitedValues(BoundArguments(fun, args), np.array(0.0), np.array(0.0))

@@ -21,10 +21,13 @@ def columns(result: Result) -> dict[str, np.ndarray]:
     every = result.evaluations
     if every is None:
         raise InvalidInput("runs on benchmark problems keep no table of their evaluations")
-    x = {f"x{i + 1}": column for i, column in enumerate(every.x.T)}
+    assert result.run.variables is not None  # whoever has evaluations has variables
     names = list(result.constraints) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]
     values = dict(zip(names, np.concatenate([every.g, every.h], axis=1).T))
     marks = {name: getattr(every, name) for name in ("feasible", "failed", "given")}
+    taken = {"f", *values, *marks}
+    labels = [f"x_{name}" if name in taken else name for name in result.run.variables.labels()]
+    x = dict(zip(labels, every.x.T))
     return x | {"f": every.f} | values | marks
 
 
