@@ -13,6 +13,7 @@ import tempfile
 import time
 
 from meco.bench.plan.paper import PAPER
+from meco.bench.plan.revise import adjust
 from meco.bench.run.executors import start_executor
 from meco.bench.run.result_store import Store
 from meco.bench.run.runner import run_campaign
@@ -20,7 +21,7 @@ from meco.bench.run.runner import run_campaign
 
 def seconds(runs: int, workers: int) -> tuple[float, str]:
     """Time and digest of one campaign from nothing."""
-    experiment = PAPER["table1"].adjusted(runs, quick=True)
+    experiment = adjust(PAPER["table1"], runs, quick=True)
     with tempfile.TemporaryDirectory() as folder:
         crew = start_executor("processes", workers)
         start = time.perf_counter()

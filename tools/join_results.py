@@ -20,8 +20,11 @@ from functools import reduce
 from pathlib import Path
 
 from meco import __version__
-from meco.bench.plan.experiment import POLICIES, Experiment, Run
+from meco.bench.plan.contender import POLICIES
+from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.paper import PAPER
+from meco.bench.plan.revise import join, pin_versions
+from meco.bench.plan.run import Run
 from meco.bench.run.campaign_folder import PACKED
 from meco.bench.run.result_store import read_results, write_packed
 from meco.bench.run.run_record import RunRecord
@@ -67,7 +70,7 @@ def planned(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experimen
     made: list[Experiment] = []
     for name in names:
         earlier = [e for e in old if e.name == name]
-        plan = PAPER[name].pinned() if name in PAPER else reduce(Experiment.joined, earlier)
+        plan = pin_versions(PAPER[name]) if name in PAPER else reduce(join, earlier)
         plan = replace(plan, pins=dict(pin for e in (*earlier, plan) for pin in e.pins.items()))
         present = []
         for contender in plan.contenders:

@@ -11,7 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
 from meco.bench.run.campaign_folder import STORE
 from meco.bench.run.executors import RunExecutor
 from meco.bench.run.result_store import Store
@@ -22,7 +23,8 @@ SCRIPT = """
 import os, sys, time
 from meco.bench.run import groups, runner
 from meco.bench.run.executors import start_executor
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
 from meco.bench.run.result_store import Store
 
 

@@ -9,14 +9,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment, Run
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.run import Run
 from meco.bench.run.campaign_folder import PACKED, STORE
 from meco.bench.run.result_store import Store, read_results, write_packed
 from meco.bench.run.store_contents import StoreContents
 from meco.cli import main
 from page_skeleton import Skeleton
 
-KEPT = ("views", "printed")  # of a plan: words that choose what is shown
+KEPT = ("views", "printed", "report")  # of a plan: words that choose what is shown
 SENTENCE = " and more"
 HOSTILE = {
     "markup": "\"'><script>alert(1)</script><!--</style></svg></title><img src=x onerror=alert(2)>&lt;&#x3c;",
@@ -43,11 +44,15 @@ def of_a_stranger(results, more):
         return Run(method + more, told, case._replace(problem=case.problem + more, instance=case.instance + more), seed)
 
     def plan(known):
-        texts = {f.name: worded(getattr(known, f.name), more) for f in fields(Experiment) if f.name not in KEPT}
+        texts, shown = (
+            {f.name: worded(getattr(record, f.name), more) for f in fields(record) if f.name not in KEPT}
+            for record in (known, known.report)
+        )
         contenders = [
             Contender(c.label + more, c.method + more, worded(c.options, more), c.most) for c in known.contenders
         ]
-        return replace(known, **texts | {"contenders": tuple(contenders), "notes": ("note" + more,)})
+        report = replace(known.report, **shown | {"notes": ("note" + more,)})
+        return replace(known, **texts | {"contenders": tuple(contenders), "report": report})
 
     return StoreContents(
         results.meco,

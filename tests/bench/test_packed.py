@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import PACKED, STORE
@@ -22,9 +23,15 @@ from meco.cli import main
 from meco.errors import DamagedFile, InvalidInput
 
 SMALL = Experiment(
-    "small", "Small", tuple(Contender(m, m) for m in ("SHADE", "MeCO-rand", "MA-ES")), ("C01", "C04", "C20"),
-    dims=(10,), budget=500, runs=3, views=("ranks", "values", "progress", "ecdf", "convergence", "actions"),
-)  # fmt: skip
+    "small",
+    "Small",
+    tuple(Contender(m, m) for m in ("SHADE", "MeCO-rand", "MA-ES")),
+    ("C01", "C04", "C20"),
+    dims=(10,),
+    budget=500,
+    runs=3,
+    report=ReportPlan(views=("ranks", "values", "progress", "ecdf", "convergence", "actions")),
+)
 REPOSITORY = Path(__file__).parents[2] / "results"
 
 
@@ -61,7 +68,9 @@ def test_everything_but_curves_and_designs_comes_back_as_it_was(folder, alone):
 @pytest.mark.parametrize(("views", "curves", "actions"), [(("ranks",), 0, 0), (("ecdf",), 27, 0), (("actions",), 9, 9)])
 def test_curves_and_actions_are_kept_as_they_were_where_a_view_shows_them(folder, tmp_path, views, curves, actions):
     before = read_results(folder)
-    before = replace(before, experiments=[replace(e, views=views) for e in before.experiments])
+    before = replace(
+        before, experiments=[replace(e, report=replace(e.report, views=views)) for e in before.experiments]
+    )
     write_packed(before, tmp_path / PACKED)
     after = read_results(tmp_path).runs
     for name, count in (("curve", curves), ("actions", actions)):
@@ -73,7 +82,9 @@ def test_curves_and_actions_are_kept_as_they_were_where_a_view_shows_them(folder
 @pytest.mark.parametrize(("views", "alike"), [(("ranks",), slice(2, 3)), (("ranks", "trajectories"), slice(3))])
 def test_the_best_design_on_each_problem_is_kept_and_of_each_method_where_it_is_drawn(folder, tmp_path, views, alike):
     before = read_results(folder)
-    before = replace(before, experiments=[replace(e, views=views) for e in before.experiments])
+    before = replace(
+        before, experiments=[replace(e, report=replace(e.report, views=views)) for e in before.experiments]
+    )
     write_packed(before, tmp_path / PACKED)
     after = read_results(tmp_path)
     kept = {run: record.x for run, record in after.runs.items() if record.x}

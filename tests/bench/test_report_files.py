@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import heatmaps, trajectories
 from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
@@ -155,7 +156,13 @@ def test_actions_are_drawn_as_shares_that_sum_to_one(runs):
 
 def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
     flights = Experiment(
-        "routes", "", (Contender("SHADE", "SHADE"),), ("UAV-01",), budget=100, runs=2, views=("trajectories",)
+        "routes",
+        "",
+        (Contender("SHADE", "SHADE"),),
+        ("UAV-01",),
+        budget=100,
+        runs=2,
+        report=ReportPlan(views=("trajectories",)),
     )
     with Store.campaign(tmp_path) as store:
         run_campaign([flights], store, RunExecutor(), quiet=True)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import result_figures
 from meco.bench.report.campaign_report import build, known_experiments, write_campaign_report
 from meco.bench.report.headline import headline
@@ -24,7 +25,7 @@ needs_browser = pytest.mark.skipif(
 VIEWS = ("ranks", "critical", "values", "feasibility", "progress", "ecdf", "convergence")
 TRIAL = Experiment(
     "trial", "A trial", tuple(Contender.of(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "TR-ES")),
-    ("C01", "C04", "C20"), dims=(4,), budget=120, runs=2, views=VIEWS, first_seed=1,
+    ("C01", "C04", "C20"), dims=(4,), budget=120, runs=2, report=ReportPlan(views=VIEWS), first_seed=1,
 )  # fmt: skip
 KEPT = Path(__file__).parents[2] / "results"
 

@@ -9,7 +9,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.revise import adjust, pin_versions
 from meco.bench.run import runner as runner_module
 from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
@@ -63,7 +65,7 @@ def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, mo
 
 
 def test_a_restart_runs_only_what_is_missing(tmp_path, undisturbed, monkeypatch):
-    campaign(tmp_path, SMALL.adjusted(runs=2, methods=["SHADE", "MA-ES"]))
+    campaign(tmp_path, adjust(SMALL, runs=2, methods=["SHADE", "MA-ES"]))
     ran: list[int] = []
     monkeypatch.setattr(runner_module, "perform", lambda task: ran.append(len(task.runs)) or perform(task))
     digest, _ = campaign(tmp_path)
@@ -97,7 +99,7 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
 
 def test_controls_that_are_held_are_an_option_of_a_run():
     held = tuple(Contender(f"action {a}", "MeCO", {"policy": {"epsilon": a}}) for a in (0.0, 1.0))
-    experiment = Experiment("held", "", held, ("C06",), dims=(10,), runs=2).pinned()
+    experiment = pin_versions(Experiment("held", "", held, ("C06",), dims=(10,), runs=2))
     tasks = group(run for _, run in experiment.wanted())
     assert [{run.options for run in task.runs} for task in tasks] == [
         {'{"policy":{"epsilon":0.0}}'},
@@ -119,12 +121,12 @@ def test_hidden_features_change_what_a_policy_does(tmp_path):
 def test_a_policy_trained_anew_makes_new_runs(tmp_path):
     files = save_policies(tmp_path)
     one = Experiment("one", "", (Contender("MeCO", "MeCO", {"policy": str(files[0])}),), ("C01",), dims=(10,), runs=1)
-    first = one.pinned()
+    first = pin_versions(one)
     files[1].replace(files[0])
-    from meco.bench.plan.experiment import policy_digest
+    from meco.bench.plan.revise import policy_digest
 
     policy_digest.cache_clear()
-    second = one.pinned()
+    second = pin_versions(one)
     assert next(first.wanted()) != next(second.wanted())
     assert campaign(tmp_path / "out", one)[1].failures == {}
 
@@ -179,7 +181,7 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 
 
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
-    campaign(tmp_path, SMALL.adjusted(runs=1, methods=["SHADE"]))
+    campaign(tmp_path, adjust(SMALL, runs=1, methods=["SHADE"]))
     with Store.open(tmp_path) as store:
         facts = next(iter(store.sessions().values()))
     assert facts["numpy"] == np.__version__
@@ -194,7 +196,7 @@ def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):
         return perform(task)
 
     monkeypatch.setattr(runner_module, "perform", fragile)
-    _, summary = campaign(tmp_path, SMALL.adjusted(methods=["SHADE"]))
+    _, summary = campaign(tmp_path, adjust(SMALL, methods=["SHADE"]))
     assert summary.done == 11
     assert [(run.case.problem, run.seed) for run in summary.failures] == [("C04", 44)]
 

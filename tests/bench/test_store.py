@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.bench.plan.experiment import Contender, Experiment, Run
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
+from meco.bench.plan.run import Run
 from meco.bench.run.campaign_folder import STORE, StoreError
 from meco.bench.run.curve import SHARES, read_curve, sample_curve
 from meco.bench.run.result_store import Store, read_results

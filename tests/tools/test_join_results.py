@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
 from meco.bench.run.campaign_folder import PACKED
 from meco.bench.run.result_store import read_results, write_packed
 from meco.bench.run.run_record import RunRecord

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from meco.bench.plan.experiment import LEAST_SURROGATE_RUNS, Experiment
+from meco.bench.plan.contender import LEAST_SURROGATE_RUNS
+from meco.bench.plan.experiment import Experiment
 from meco.bench.run.campaign_folder import STORE
 from meco.bench.run.executors import start_executor
 from meco.bench.run.result_store import Store

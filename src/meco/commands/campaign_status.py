@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.run import Run
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import STORE

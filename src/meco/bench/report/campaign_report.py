@@ -117,7 +117,7 @@ def build(experiment: Experiment, results: StoreContents, palette: result_figure
     slots = palette.slots(sets)
     section = Section(experiment, [replace(s, slots=slots) for s in sets])
     full = [s for s in section.sets if s.records]
-    for view in experiment.views if full else ():
+    for view in experiment.report.views if full else ():
         try:
             if view not in TOGETHER and view not in EACH:
                 raise MissingExtra("this version knows no such view")

@@ -91,8 +91,11 @@ def _link(section: Section) -> str:
 
 def _section(section: Section) -> str:
     e = section.experiment
-    parts = [f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.about)}</p>', _run_line(section)]
-    parts += [f"<p>{escape(note)}</p>" for note in (*e.notes, *section.lacking)]
+    parts = [
+        f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.report.about)}</p>',
+        _run_line(section),
+    ]
+    parts += [f"<p>{escape(note)}</p>" for note in (*e.report.notes, *section.lacking)]
     if section.missing:
         items = "".join(f"<li><strong>{escape(k)}</strong>: {escape(v)}</li>" for k, v in section.missing.items())
         parts.append(f'<div class="missing" role="note"><p>Missing or incomplete:</p><ul>{items}</ul></div>')

@@ -34,7 +34,7 @@ class Palette:
             for label, rank in zip(s.labels, s.rank_table("score").mean(axis=1)):
                 places[label].append(np.inf if np.isnan(rank) else rank)
         best = sorted(labels, key=lambda label: np.mean(places[label]))
-        focus = [label for label in sets[0].experiment.focus if label in labels]
+        focus = [label for label in sets[0].experiment.report.focus if label in labels]
         chosen = list(dict.fromkeys([*focus[:5], *best]))[:SLOTS]
         found: dict[str, int] = {}
         for label in sorted(chosen, key=lambda label: self._kept.get(label, SLOTS)):

@@ -27,7 +27,7 @@ def stem(results: RunArrays, what: str) -> str:
 
 def peers(results: RunArrays) -> np.ndarray:
     """Which contenders the paper does not print: [M]."""
-    known = printed.average_ranks(results.experiment.printed)
+    known = printed.average_ranks(results.experiment.report.printed)
     return np.array([bool(known) and label not in known for label in results.labels])
 
 
@@ -41,7 +41,7 @@ def p_text(p: float) -> str:
 
 def rank_table(results: RunArrays) -> Table:
     """Average ranks under both metrics, with intervals, and among the paper's methods beside its own."""
-    known = printed.average_ranks(results.experiment.printed)
+    known = printed.average_ranks(results.experiment.report.printed)
     theirs = np.array([label in known for label in results.labels])
     both = {m: results.rank_table(m) for m in METRICS}
     pair = {m: results.rank_table(m, theirs) for m in ("score", "final", "first", "snapshot")} if known else {}
@@ -58,7 +58,7 @@ def rank_table(results: RunArrays) -> Table:
         hint = "among the methods that the paper prints"
         columns += [Column("f+ν*", hint), Column("f+ν*, last population", hint)]
         columns += [Column("feasibility first*", hint), Column("feasibility first*, populations", hint)]
-        kind = METRICS["score" if results.experiment.printed == "table1" else "first"]
+        kind = METRICS["score" if results.experiment.report.printed == "table1" else "first"]
         columns += [Column(f"printed, {kind}", "the average rank in the paper")]
     order = np.argsort(np.nan_to_num(both["score"].mean(axis=1), nan=np.inf), kind="stable")
     marks = {m: mark_best(list(t.mean(axis=1)), 9) for m, t in both.items()}
@@ -128,7 +128,7 @@ def value_tables(results: RunArrays) -> list[Table]:
 
 def score_table(results: RunArrays) -> Table:
     """Mean least f + nu, its deviation, the last population's, and the printed mean where there is one."""
-    cells = printed.values("table1") if results.experiment.printed == "table1" else {}
+    cells = printed.values("table1") if results.experiment.report.printed == "table1" else {}
     mean, final = stats.mean_of(results.score, 2), stats.mean_of(results.numbers("final_score"), 2)
     with np.errstate(invalid="ignore"):  # an infinite mean has no deviation
         std = np.sqrt(stats.mean_of((results.score - mean[..., None]) ** 2, 2))
@@ -175,7 +175,7 @@ def _better_than_printed(
 
 def feasibility_table(results: RunArrays) -> Table:
     """Mean f over feasible runs and how many were feasible; the mean violation where none was."""
-    shown = printed.values("realworld") if results.experiment.printed == "realworld" else {}
+    shown = printed.values("realworld") if results.experiment.report.printed == "realworld" else {}
     cells, populations = results.cells(), results.cells(snapshot=True)
     rows, long = [], []
     for j, problem in enumerate(results.problems):

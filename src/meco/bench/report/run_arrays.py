@@ -9,7 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from meco.bench.plan.experiment import Contender, Experiment, TestCase
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.run import TestCase
 from meco.bench.report import stats
 from meco.bench.report.stats import Feasibility
 from meco.bench.run.curve import POINTS, read_curve

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from meco.bench.plan.experiment import Run, load_problem
+from meco.bench.plan.experiment import load_problem
+from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
 from meco.methods import METHODS, solve

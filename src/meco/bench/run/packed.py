@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meco.bench.plan.experiment import Run
+from meco.bench.plan.run import Run
 from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.regular_files import read_regular
@@ -44,7 +44,7 @@ def thin(contents: StoreContents) -> StoreContents:
 
 def _shown(contents: StoreContents, views: Collection[str]) -> list[Run]:
     """The runs that any of these views shows."""
-    plans = (e for e in contents.experiments if not set(views).isdisjoint(e.views))
+    plans = (e for e in contents.experiments if not set(views).isdisjoint(e.report.views))
     wanted = {run for plan in plans for _, run in plan.wanted()}
     return [run for run in contents.runs if run in wanted]
 

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from meco import __version__
-from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.plan_schema import SESSION
+from meco.bench.plan.revise import join
+from meco.bench.plan.run import Run
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import PACKED, STORE, StoreError, has_store, unwritten, write_whole
 from meco.bench.run.run_record import RunRecord, checked_record
@@ -173,7 +175,7 @@ class Store:
         """Say that the folder holds this experiment, so that the report knows what to show."""
         known = {e.name: e for e in self.experiments()}
         if experiment.name in known:
-            experiment = known[experiment.name].joined(experiment)
+            experiment = join(known[experiment.name], experiment)
         with self._writing() as db:
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from meco import __version__
-from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.revise import pin_versions
+from meco.bench.plan.run import Run
 from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable
 from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
@@ -46,7 +48,7 @@ class Summary:
 
 def run_campaign(experiments: Sequence[Experiment], store: Store, workers: RunExecutor, quiet: bool = False) -> Summary:
     """Run whatever of the experiments the store does not hold yet."""
-    experiments = [e.pinned() for e in experiments]
+    experiments = [pin_versions(e) for e in experiments]
     wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted()))
     files = {name: path for e in experiments for name, path in e.files.items()}
     there = store.done()
