@@ -15,7 +15,7 @@ import time
 from meco.bench.plan.paper import PAPER
 from meco.bench.plan.revise import adjust
 from meco.bench.run.executors import start_executor
-from meco.bench.run.result_store import Store
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
 
 
@@ -25,7 +25,7 @@ def seconds(runs: int, workers: int) -> tuple[float, str]:
     with tempfile.TemporaryDirectory() as folder:
         crew = start_executor("processes", workers)
         start = time.perf_counter()
-        with Store.campaign(folder) as store:
+        with ResultStore.campaign(folder) as store:
             run_campaign([experiment], store, crew, quiet=True)
             spent = time.perf_counter() - start
             digest = store.contents().digest

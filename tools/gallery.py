@@ -22,7 +22,7 @@ from meco.bench.run.result_store import read_results
 from meco.figures.figure import Figure
 from meco.figures.mission_figure import missions_figure
 from meco.figures.panel import Axis, Panel, Tile
-from meco.problems.uav.flight_model import NAMES
+from meco.problems.uav.flight_model import MISSION_NAMES
 from meco.problems.uav.mission import load_mission
 from tools.draw_trust_region import step_figure
 
@@ -55,7 +55,7 @@ def mission() -> bytes:
 
 def missions() -> bytes:
     """The sixteen missions with their best known flights."""
-    return missions_figure([load_mission(name) for name in NAMES]).to_svg().encode()
+    return missions_figure([load_mission(name) for name in MISSION_NAMES]).to_svg().encode()
 
 
 def trust_region() -> bytes:

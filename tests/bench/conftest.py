@@ -10,14 +10,14 @@ from small_campaign import SMALL, TWO
 from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.executors import RunExecutor
-from meco.bench.run.result_store import Store, read_results
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.runner import run_campaign
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
-    with Store.campaign(out) as store:
+    with ResultStore.campaign(out) as store:
         run_campaign([SMALL, TWO], store, RunExecutor(), quiet=True)
     return out
 

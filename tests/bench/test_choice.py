@@ -11,7 +11,7 @@ from meco.bench.plan.user_problem import load_user_problem
 from meco.bench.report import choice
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.executors import start_executor
-from meco.bench.run.result_store import Store, read_results
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.run_record import RunRecord
 from meco.bench.run.runner import run_campaign
 from meco.bench.run.store_contents import StoreContents
@@ -110,7 +110,7 @@ def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
 def compared(mine, tmp_path):
     """Runs of two methods on a function, as a result set whose records a test may change."""
     experiment = comparison(problems=[f"{mine}:bowl"], methods=["SHADE-FR", "MA-ES"], budget=60, runs=4)
-    with Store.campaign(tmp_path / "out") as store:
+    with ResultStore.campaign(tmp_path / "out") as store:
         run_campaign([experiment], store, start_executor("serial", 1), quiet=True)
     return read_results(tmp_path / "out")
 

@@ -19,8 +19,8 @@ from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments,
 from meco.bench.plan.revise import adjust, join
 from meco.bench.report.campaign_report import EACH, TOGETHER, known_experiments
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.groups import group, perform
-from meco.bench.run.result_store import Store, read_results
+from meco.bench.run.groups import make_groups, run_group
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
 from meco.methods import METHODS, solve
 from meco.problems.suite import get_problem
@@ -185,11 +185,11 @@ def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
 def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(USER)
-    task = group((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
+    task = make_groups((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
                  {"mine.py:bowl": str(file)})[0]  # fmt: skip
-    assert perform(task).records
+    assert run_group(task).records
     file.write_text(USER + "# edited")
-    assert "changed since the campaign began" in perform(task).error
+    assert "changed since the campaign began" in run_group(task).error
 
 
 def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
@@ -197,7 +197,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     file.write_text(USER)
     arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "2000"]
     assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
-    with Store.open(tmp_path / "out") as store:
+    with ResultStore.open(tmp_path / "out") as store:
         records = dict(store.records())
     assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
@@ -293,7 +293,7 @@ def test_a_campaign_needs_numpy_alone(tmp_path):
 
 def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():
     small = comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
-    found = [perform(task).records for task in group(run for _, run in small.wanted())]
+    found = [run_group(task).records for task in make_groups(run for _, run in small.wanted())]
     assert all(r.score > 1.0 for records in found for r in records)
 
 

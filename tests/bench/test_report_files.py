@@ -19,7 +19,7 @@ from meco.bench.report import heatmaps, trajectories
 from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.executors import RunExecutor
-from meco.bench.run.result_store import Store
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
 from meco.figures import svg
 from meco.figures.panel import Axis, BoxPlot, Dot, Line, Panel, Spot, Tile
@@ -164,7 +164,7 @@ def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
         runs=2,
         report=ReportPlan(views=("trajectories",)),
     )
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         run_campaign([flights], store, RunExecutor(), quiet=True)
         s = RunArrays.of(store.contents(), flights)
     figure = trajectories.trajectory_figure(s)

@@ -16,7 +16,7 @@ from meco.bench.plan import printed
 from meco.bench.report import heatmaps, page, result_figures, result_tables
 from meco.bench.report.campaign_report import build, write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.result_store import Store, read_results
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
 from meco.figures.table import mark_best, number
 
@@ -26,7 +26,7 @@ pytest.importorskip("scipy")
 def test_a_sample_holds_every_run_at_its_place(runs, folder):
     assert runs.shape == (4, 4, 3)
     assert runs.complete.all()
-    with Store.open(folder) as store:
+    with ResultStore.open(folder) as store:
         found = next(
             r
             for run, r in store.records()

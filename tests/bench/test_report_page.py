@@ -11,9 +11,9 @@ from meco.bench.report import result_figures
 from meco.bench.report.campaign_report import build, known_experiments, write_campaign_report
 from meco.bench.report.headline import headline
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.campaign_folder import PACKED
+from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.bench.run.executors import start_executor
-from meco.bench.run.result_store import Store, read_results
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.runner import run_campaign
 from meco.figures.figure import Figure
 
@@ -33,7 +33,7 @@ KEPT = Path(__file__).parents[2] / "results"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("page")
-    with Store.campaign(out) as store:
+    with ResultStore.campaign(out) as store:
         run_campaign([TRIAL], store, start_executor("serial", 1), quiet=True)
     write_campaign_report(out, page_only=True)
     return out
@@ -80,9 +80,9 @@ def test_every_link_of_the_page_leads_somewhere(folder):
 
 @pytest.mark.docs
 def test_the_kept_results_make_the_page_by_themselves(tmp_path):
-    if not (KEPT / PACKED).exists():
+    if not (KEPT / PACKED_FILE).exists():
         pytest.skip("only a checkout has the kept results")
-    (tmp_path / PACKED).write_bytes((KEPT / PACKED).read_bytes())
+    (tmp_path / PACKED_FILE).write_bytes((KEPT / PACKED_FILE).read_bytes())
     made = write_campaign_report(tmp_path, page_only=True).page
     assert made.stat().st_size < 5e6
     assert len(known_experiments(read_results(tmp_path))) > 5

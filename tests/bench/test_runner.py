@@ -15,8 +15,8 @@ from meco.bench.plan.revise import adjust, pin_versions
 from meco.bench.run import runner as runner_module
 from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
-from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.bench.run.result_store import Store
+from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.run_record import read_actions
 from meco.bench.run.runner import CampaignStopped, run_campaign, stopping_signals
 from meco.core.progress_line import clock
@@ -32,7 +32,7 @@ def campaign(folder, experiment=SMALL, executor="serial", workers=2):
     """Run an experiment and return the store's digest."""
     crew = start_executor(executor, workers)
     try:
-        with Store.campaign(folder) as store:
+        with ResultStore.campaign(folder) as store:
             summary = run_campaign([experiment], store, crew, quiet=True)
             return store.contents().digest, summary
     finally:
@@ -67,7 +67,7 @@ def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, mo
 def test_a_restart_runs_only_what_is_missing(tmp_path, undisturbed, monkeypatch):
     campaign(tmp_path, adjust(SMALL, runs=2, methods=["SHADE", "MA-ES"]))
     ran: list[int] = []
-    monkeypatch.setattr(runner_module, "perform", lambda task: ran.append(len(task.runs)) or perform(task))
+    monkeypatch.setattr(runner_module, "run_group", lambda task: ran.append(len(task.runs)) or run_group(task))
     digest, _ = campaign(tmp_path)
     assert sum(ran) == 48 - 12
     assert digest == undisturbed
@@ -78,7 +78,7 @@ def test_tasks_cover_every_run_once_with_equal_dimensions_and_the_longest_first(
         "mixed", "", (Contender("SHADE", "SHADE"), Contender("COBRA", "COBRA")), ("C01", "C02"), dims=(10, 50), runs=7
     )
     runs = [run for _, run in mixed.wanted()]
-    tasks = group(runs)
+    tasks = make_groups(runs)
     assert sorted(run for task in tasks for run in task.runs) == sorted(runs)
     assert all(len({(r.method, r.case.dim) for r in task.runs}) == 1 for task in tasks)
     assert [t.guess for t in tasks] == sorted((t.guess for t in tasks), reverse=True)
@@ -90,30 +90,30 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
     own = Experiment(
         "own", "", tuple(Contender(f.name, "MeCO", {"policy": str(f)}) for f in files), ("C01",), dims=(10,), runs=2
     )
-    tasks = group(run for _, run in own.wanted())
+    tasks = make_groups(run for _, run in own.wanted())
     assert len(tasks) == 1
-    together = perform(tasks[0]).records
-    alone = [perform(RunGroup((run,))).records[0] for run in tasks[0].runs]
+    together = run_group(tasks[0]).records
+    alone = [run_group(RunGroup((run,))).records[0] for run in tasks[0].runs]
     assert [(r.f, r.nu, r.curve) for r in together] == [(r.f, r.nu, r.curve) for r in alone]
 
 
 def test_controls_that_are_held_are_an_option_of_a_run():
     held = tuple(Contender(f"action {a}", "MeCO", {"policy": {"epsilon": a}}) for a in (0.0, 1.0))
     experiment = pin_versions(Experiment("held", "", held, ("C06",), dims=(10,), runs=2))
-    tasks = group(run for _, run in experiment.wanted())
+    tasks = make_groups(run for _, run in experiment.wanted())
     assert [{run.options for run in task.runs} for task in tasks] == [
         {'{"policy":{"epsilon":0.0}}'},
         {'{"policy":{"epsilon":1.0}}'},
     ]
     for task, action in zip(tasks, (0.0, 1.0)):
-        assert set(read_actions(perform(task).records[0].actions)[1, 1:]) == {action}
+        assert set(read_actions(run_group(task).records[0].actions)[1, 1:]) == {action}
 
 
 def test_hidden_features_change_what_a_policy_does(tmp_path):
     file = save_policies(tmp_path)[0]
     pair = tuple(Contender(str(h), "MeCO", {"policy": str(file), **h}) for h in ({}, {"hidden": [7, 8, 9, 10]}))
     experiment = Experiment("pair", "", pair, ("C01",), dims=(10,), runs=3)
-    actions = [perform(task).records[0].actions for task in group(run for _, run in experiment.wanted())]
+    actions = [run_group(task).records[0].actions for task in make_groups(run for _, run in experiment.wanted())]
     assert len(actions) == 2
     assert actions[0] != actions[1]
 
@@ -155,7 +155,7 @@ def test_a_method_that_cannot_run_is_reported_and_the_others_finish(tmp_path):
     assert summary.done == 4
     assert {run.method for run in summary.failures} == {"MeCO"}
     assert "meco-10dd" in next(iter(summary.failures.values()))
-    with Store.open(tmp_path) as store:
+    with ResultStore.open(tmp_path) as store:
         assert set(store.failures()) == set(summary.failures)
 
 
@@ -172,7 +172,7 @@ def test_an_option_that_one_problem_cannot_take_does_not_stop_the_others(tmp_pat
 
 def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr(runner_module, "perform", lambda task: ran.append(task) or perform(task))
+    monkeypatch.setattr(runner_module, "run_group", lambda task: ran.append(task) or run_group(task))
     wrong = Experiment("wrong", "", (Contender("SHADE", "SHADE", {"popsize": 9}),), ("C01",), dims=(2, 10, 50), runs=2)
     _, summary = campaign(tmp_path, wrong)
     assert len(ran) == 1
@@ -182,7 +182,7 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
     campaign(tmp_path, adjust(SMALL, runs=1, methods=["SHADE"]))
-    with Store.open(tmp_path) as store:
+    with ResultStore.open(tmp_path) as store:
         facts = next(iter(store.sessions().values()))
     assert facts["numpy"] == np.__version__
     for name in ("scipy", "cma", "pymoo", "torch"):
@@ -193,9 +193,9 @@ def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):
     def fragile(task):
         if any(run.case.problem == "C04" and run.seed == 44 for run in task.runs):
             return GroupOutcome(error="ValueError: bad luck")
-        return perform(task)
+        return run_group(task)
 
-    monkeypatch.setattr(runner_module, "perform", fragile)
+    monkeypatch.setattr(runner_module, "run_group", fragile)
     _, summary = campaign(tmp_path, adjust(SMALL, methods=["SHADE"]))
     assert summary.done == 11
     assert [(run.case.problem, run.seed) for run in summary.failures] == [("C04", 44)]
@@ -225,14 +225,14 @@ class Dying(RunExecutor):
 
 def test_tasks_of_a_lost_worker_are_done_again(tmp_path, undisturbed):
     workers = Dying(deaths=3)
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, workers, quiet=True)
         assert store.contents().digest == undisturbed
     assert (workers.renewed, summary.failures) == (3, {})
 
 
 def test_a_task_that_kills_every_worker_is_given_up_and_the_others_finish(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, Dying(deaths=10**6), quiet=True)
     assert summary.done == 36
     assert "its worker died 5 times" in next(iter(summary.failures.values()))
@@ -247,15 +247,15 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
             os.kill(os.getpid(), number)
             pytest.fail("the signal was not heard")
         done.append(task)
-        return perform(task)
+        return run_group(task)
 
-    monkeypatch.setattr(runner_module, "perform", stopping)
-    with Store.campaign(tmp_path) as store, stopping_signals():
+    monkeypatch.setattr(runner_module, "run_group", stopping)
+    with ResultStore.campaign(tmp_path) as store, stopping_signals():
         with pytest.raises(CampaignStopped):
             run_campaign([SMALL], store, RunExecutor(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out
-    monkeypatch.setattr(runner_module, "perform", perform)
-    with Store.open(tmp_path) as store:
+    monkeypatch.setattr(runner_module, "run_group", run_group)
+    with ResultStore.open(tmp_path) as store:
         assert 0 < store.count() < 48
     assert campaign(tmp_path)[0] == undisturbed
 
@@ -279,7 +279,7 @@ def test_workers_that_cannot_be_had_are_a_clear_error(spec, workers, error, word
 
 
 def test_time_left_is_learned_from_finished_tasks():
-    tasks = group(run for _, run in SMALL.wanted())
+    tasks = make_groups(run for _, run in SMALL.wanted())
     progress = CampaignProgress(tasks, 0, workers=2, quiet=True)
     assert progress.seconds_left() is None
     progress.finished(tasks[0], 10 * tasks[0].guess)

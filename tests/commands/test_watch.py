@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import meco
-from meco.bench.run.result_store import Store, read_results
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
 from meco.commands.campaign_status import read_campaign_status
 from meco.commands.run_status import read_run_status
@@ -193,7 +193,7 @@ def test_a_campaign_is_told_in_numbers(campaign):
 def test_a_campaign_under_way_says_what_is_left(campaign, tmp_path):
     results = read_results(campaign)
     (first, kept), *others = results.runs.items()
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store.plan(results.experiments[0])
         store.add([(first, kept)])
         store.fail([others[0][0]], "no licence")

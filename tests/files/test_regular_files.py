@@ -9,7 +9,7 @@ from foreign_files import led_elsewhere
 from in_process import call, complaint
 
 from meco.errors import DamagedFile, InvalidInput
-from meco.files.atomic import DRAFT, write_text
+from meco.files.atomic import DRAFT_SUFFIX, write_text
 from meco.files.regular_files import check_regular, read_regular
 from meco.run.folder.run_folder import FILES
 
@@ -41,7 +41,7 @@ def made(tmp_path_factory):
 def test_no_file_of_a_run_is_written_or_read_through(made, tmp_path, what):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "prey").write_text("not ours")
-    for name in (*FILES, "result.json" + DRAFT, "state.bin" + DRAFT):
+    for name in (*FILES, "result.json" + DRAFT_SUFFIX, "state.bin" + DRAFT_SUFFIX):
         place = tmp_path / "deep" / f"{name} {what}"
         shutil.copytree(made, place)
         before = sorted(p.name for p in (tmp_path / "deep").iterdir())
@@ -68,7 +68,7 @@ def test_a_plain_file_is_one(tmp_path, what):
             read_regular(file, 100)
     if what != "folder":
         write_text(tmp_path / "deep" / "other", "ours")
-        os.rename(file, tmp_path / "deep" / ("other" + DRAFT))  # a draft that somebody laid out
+        os.rename(file, tmp_path / "deep" / ("other" + DRAFT_SUFFIX))  # a draft that somebody laid out
         write_text(tmp_path / "deep" / "other", "ours again")
         assert (tmp_path / "deep" / "other").read_text() == "ours again"
         assert (tmp_path / "deep" / "prey").read_text() == "not ours"

@@ -21,7 +21,7 @@ from meco.problems.suite import get_problem
 pytest.importorskip("pooch")
 savemat = pytest.importorskip("scipy.io").savemat
 
-CEC2017_SHAPES, RWCO_SHAPES = tables.SHAPES["cec2017"], tables.SHAPES["rwco"]
+CEC2017_SHAPES, RWCO_SHAPES = tables.TABLE_SHAPES["cec2017"], tables.TABLE_SHAPES["rwco"]
 OFFICIAL = os.environ.get("MECO_DATA")
 
 

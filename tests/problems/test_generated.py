@@ -226,7 +226,7 @@ def test_runs_on_a_batch_do_not_notice_each_other():
     together = solve("SHADE", batch, budget=300, seeds=[1, 2, 3])
     alone = solve("SHADE", batch[1], budget=300, seeds=[2])[0]
     assert_array_equal(together[1].x, alone.x)
-    assert together[1].problem == batch[1].name
+    assert together[1].run.problem == batch[1].name
 
 
 # Names and sets

@@ -25,7 +25,7 @@ ENOUGH = 1 + 1e-9  # a little more data than required, so that rounding leaves n
 UNIT = np.array([100.0, 10.0])  # metres and seconds of one step, so that all variables weigh alike
 
 
-def polished(mission: Mission, x: np.ndarray) -> np.ndarray:
+def polish_flight(mission: Mission, x: np.ndarray) -> np.ndarray:
     """The flight at the bottom of the program around x [18]; it may come out a little infeasible."""
     optimize: Any = load_extra("scipy.optimize", "peers", "the search for reference flights")
     flights = Stops(mission, x)

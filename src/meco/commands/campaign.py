@@ -10,9 +10,9 @@ from pathlib import Path
 
 from meco.bench.plan.contender import LEAST_SURROGATE_RUNS
 from meco.bench.plan.experiment import Experiment
-from meco.bench.run.campaign_folder import STORE
+from meco.bench.run.campaign_folder import STORE_FILE
 from meco.bench.run.executors import start_executor
-from meco.bench.run.result_store import Store
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import CampaignStopped, Summary, run_campaign, stopping_signals
 from meco.errors import InvalidInput, MecoError
 
@@ -67,7 +67,7 @@ def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespac
     workers = start_executor(args.executor, args.workers)
     now = True
     try:
-        with Store.campaign(folder) as store:
+        with ResultStore.campaign(folder) as store:
             summary = run_campaign(experiments, store, workers, args.quiet)
             now = False
         return summary
@@ -76,7 +76,7 @@ def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespac
 
 
 def _say(summary: Summary, folder: str) -> None:
-    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE}")
+    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE_FILE}")
     if not summary.failures:
         return
     print("missing:", file=sys.stderr)

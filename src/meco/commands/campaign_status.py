@@ -13,7 +13,7 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.run import Run
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.campaign_folder import STORE
+from meco.bench.run.campaign_folder import STORE_FILE
 from meco.bench.run.result_store import read_results
 from meco.bench.run.store_contents import StoreContents
 
@@ -52,7 +52,7 @@ def _left(results: StoreContents, wanted: list[Run]) -> float | None:
 
 def _quiet(folder: Path) -> float | None:
     """Seconds since a result was kept."""
-    store = folder / STORE
+    store = folder / STORE_FILE
     return max(0.0, time.time() - store.stat().st_mtime) if store.exists() else None
 
 

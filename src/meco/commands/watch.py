@@ -86,9 +86,9 @@ def follower(folder: Path) -> Follower:
         from meco.commands.run_status import read_run_status
 
         return Follower(folder, read_run_status)
-    from meco.bench.run.campaign_folder import PACKED, has_store
+    from meco.bench.run.campaign_folder import PACKED_FILE, has_store
 
-    if has_store(folder) or (folder / PACKED).exists():
+    if has_store(folder) or (folder / PACKED_FILE).exists():
         from meco.commands.campaign_status import read_campaign_status
 
         return Follower(folder, read_campaign_status)

@@ -147,7 +147,14 @@ def route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark
     marks += [Spot(a, b, "hover", ROUTE, "hover point") for a, b in corners[1:-1] / KM]
     for a, b in pairwise(corners):
         if np.linalg.norm(b - a) > 0.06 * max(mission.area):
-            marks.append(Arrow((a[0] / KM, b[0] / KM), (a[1] / KM, b[1] / KM), ROUTE, 7.0 * size))
+            marks.append(
+                Arrow(
+                    (a[0] / KM, b[0] / KM),
+                    (a[1] / KM, b[1] / KM),
+                    ROUTE,
+                    7.0 * size,
+                )
+            )
         cuts = a + np.linspace(0.0, 1.0, PIECES + 1)[:, None] * (b - a)
         inside = mission.obstacles.length(cuts[:-1], cuts[1:]) > 0.0
         for first, last in stretches(inside):

@@ -11,7 +11,7 @@ import numpy as np
 from meco.figures.table import Table
 
 MUTED = -1  # the series of everything that is not brought out
-SLOTS = 8  # distinct colours
+COLOUR_SLOTS = 8  # distinct colours
 CHARACTER = 7.5  # width of a character, near enough for margins
 LEGEND_ROW = 20  # height of a row of entries
 

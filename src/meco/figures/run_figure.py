@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, SLOTS, Axis, LegendKey, Line, Mark, Panel, Segment, Words
+from meco.figures.panel import COLOUR_SLOTS, MUTED, Axis, LegendKey, Line, Mark, Panel, Segment, Words
 
 SHOWN = 6  # constraints in a picture: those that were met last
 MET = 1e-6  # share of its largest violation below which a constraint is drawn as met
 LONGEST = 60  # letters of a name in a legend
-SIZE, WIDE = (560, 300), (1000, 300)
+SIZE, WIDE_PANEL = (560, 300), (1000, 300)
 LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of offspring"), ("action", "action"),
          ("feasible_share", "feasible share"))  # fmt: skip
 
@@ -35,7 +35,8 @@ def scores_figure(results: Sequence[Any]) -> Figure:
     """f + nu of each run of solve() over its evaluations."""
     first = results[0]
     lines = [
-        Line(r.trace["nfev"], r.trace["score"], k % SLOTS, f"seed {r.run.seed}", 1.4) for k, r in enumerate(results)
+        Line(r.trace["nfev"], r.trace["score"], k % COLOUR_SLOTS, f"seed {r.run.seed}", 1.4)
+        for k, r in enumerate(results)
     ]
     positive = all((line.y > 0.0).all() for line in lines)
     panel = Panel(
@@ -139,7 +140,7 @@ def controls(result: Any) -> Figure | None:
         return None
     lines: list[Mark] = [Line(*_stairs(trace["nfev"], trace[key].astype(float)), k, label)
                          for k, (key, label) in enumerate(shown)]  # fmt: skip
-    begun, size = _beginnings(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE
+    begun, size = _beginnings(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE_PANEL
     panels = [Panel("Controls and shares", [*begun, *lines], _over(result), Axis("", (-0.03, 1.03)), size)]
     if "delta" in trace:
         radius = trace["delta"].astype(float)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from meco.errors import DamagedFile
 from meco.files.regular_files import read_regular
 
-LARGEST_FILE = 1 << 26  # bytes
+LARGEST_JSON_BYTES = 1 << 26  # bytes
 LARGEST_NUMBER = 1 << 63
 WORDS = {
     int: "a whole number of at most 63 bits",
@@ -31,7 +31,7 @@ class Maybe(NamedTuple):
     form: Any
 
 
-def read_json(path: Path, largest: int = LARGEST_FILE) -> Any:
+def read_json(path: Path, largest: int = LARGEST_JSON_BYTES) -> Any:
     """What a JSON file holds; too large, too deep, not UTF-8 or not JSON is one clear error."""
     try:
         return parse_json(read_regular(path, largest), str(path))

@@ -15,7 +15,7 @@ RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
 PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 UAV_NAMES = tuple(f"UAV-{k:02d}" for k in range(1, 17))
 TOY_NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
-UNITS = "-units"  # after the name of any problem: the same in other units
+UNITS_SUFFIX = "-units"  # after the name of any problem: the same in other units
 
 
 class ProblemModule(NamedTuple):
@@ -102,7 +102,7 @@ def find(name: str) -> tuple[ProblemModule, str]:
                 return family, exact if seeded is None else problem_name(seeded[0].name, seeded[1])
     if name in PLUGINS:
         return ProblemModule("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
-    if wanted.endswith(UNITS) and not wanted.endswith(2 * UNITS):
-        family, exact = find(str(name)[: -len(UNITS)])
-        return family._replace(module="meco.problems.rescaled_problem", names=()), exact + UNITS
+    if wanted.endswith(UNITS_SUFFIX) and not wanted.endswith(2 * UNITS_SUFFIX):
+        family, exact = find(str(name)[: -len(UNITS_SUFFIX)])
+        return family._replace(module="meco.problems.rescaled_problem", names=()), exact + UNITS_SUFFIX
     raise UnknownName("problem", name, problem_names())

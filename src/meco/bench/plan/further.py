@@ -8,7 +8,7 @@ from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.steered_rule import GRID
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
-from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS
+from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS_SUFFIX
 
 MODELS = ("TR", "TR-ES", "MeCO-TR")
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
@@ -230,7 +230,7 @@ FURTHER = {
         "scales",
         "The same problems in other units, D = 10",
         _named(FEW_METHODS),
-        tuple(name + UNITS for name in CEC_NAMES),
+        tuple(name + UNITS_SUFFIX for name in CEC_NAMES),
         dims=(10,),
         runs=5,
         report=ReportPlan(

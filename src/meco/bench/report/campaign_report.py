@@ -11,7 +11,7 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.paper import PAPER
 from meco.bench.report import choice, curves, heatmaps, page, result_figures, result_tables, trajectories
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.campaign_folder import StoreError, write_whole
+from meco.bench.run.campaign_folder import StoreError, write_atomically
 from meco.bench.run.result_store import read_results
 from meco.bench.run.store_contents import StoreContents
 from meco.errors import MissingExtra, load_extra
@@ -72,7 +72,7 @@ def write_campaign_report(folder: str | os.PathLike[str], page_only: bool = Fals
     results = read_results(folder)
     sections = _sections(results)
     target = Path(folder) / "report.html"
-    write_whole(target, page.compose(sections, results))
+    write_atomically(target, page.compose(sections, results))
     files, lines = [], [f"page: {target}"]
     if not page_only:
         items = [item for section in sections for item in section.items]
@@ -149,7 +149,7 @@ def _tables(items: list[Item], folder: Path) -> list[Path]:
     for table in (table for table in found if table is not None):
         for kind, write in (("csv", to_csv), ("tex", to_latex), ("md", to_markdown)):
             made.append(folder / f"{safe_name(table.name)}.{kind}")
-            write_whole(made[-1], write(table))
+            write_atomically(made[-1], write(table))
     return made
 
 
@@ -164,10 +164,10 @@ def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
     for figure in (item for item in items if isinstance(item, Figure)):
         text = figure.to_svg()
         made.append(folder / f"{safe_name(figure.name)}.svg")
-        write_whole(made[-1], text)
+        write_atomically(made[-1], text)
         if to_pdf is not None:
             made.append(folder / f"{safe_name(figure.name)}.pdf")
-            write_whole(made[-1], to_pdf(bytestring=text.encode()))
+            write_atomically(made[-1], to_pdf(bytestring=text.encode()))
     return made, note
 
 

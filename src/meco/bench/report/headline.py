@@ -13,7 +13,7 @@ from meco.bench.report.result_figures import series
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Dot, Panel
-from meco.figures.table import Cell, Column, Table, fixed
+from meco.figures.table import Cell, Column, Table, format_fixed
 
 OURS = ("MeCO-TR", "MeCO")  # whose places are told, where they are not among the first
 
@@ -33,11 +33,11 @@ def headline(sets: Sequence[RunArrays]) -> Headline | None:
                 figure = choice.best_feasible_figure(results, 0)
                 return Headline(choice.advice(results, 0), replace(figure, name="headline"))
             if results.complete.sum() > 1 and results.shape[1] > 1:
-                return _ranked(results)
+                return _rank_headline(results)
     return None
 
 
-def _ranked(results: RunArrays) -> Headline:
+def _rank_headline(results: RunArrays) -> Headline:
     """Average ranks, feasibility first, with their intervals."""
     table = results.rank_table("first")
     kept = np.flatnonzero(results.complete)
@@ -49,8 +49,8 @@ def _ranked(results: RunArrays) -> Headline:
         low, high = stats.bootstrap(table[m])
         label = results.labels[m]
         marks.append(Dot((low, mean[m], high), float(len(order) - 1 - place), series(results)[m], label))
-        rank = Cell(fixed(mean[m], 2), mean[m], lines=(("spread", f"{low:.1f} to {high:.1f}"),))
-        rows.append([Cell(label, label), rank, Cell(fixed(100 * rate[m], 0), float(rate[m]))])
+        rank = Cell(format_fixed(mean[m], 2), mean[m], lines=(("spread", f"{low:.1f} to {high:.1f}"),))
+        rows.append([Cell(label, label), rank, Cell(format_fixed(100 * rate[m], 0), float(rate[m]))])
     names = tuple((float(len(order) - 1 - place), results.labels[m]) for place, m in enumerate(order))
     y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
     panel = Panel("", marks, Axis("average rank, feasibility first (1 is best)"), y, (480, 60 + 20 * len(order)))

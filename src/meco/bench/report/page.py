@@ -28,7 +28,7 @@ METRIC_TEXT = (
     "marked <em>pop</em> take only surviving populations, as the paper's own numbers do; <em>paper</em> is the printed "
     "value.</p>"
 )
-UNTOLD: dict[str, Any] = {  # of a session, where it does not say
+SESSION_DEFAULTS: dict[str, Any] = {  # of a session, where it does not say
     "started": "", "experiments": [], "runs": 0, "seconds": 0.0, "workers": 0, "executor": "?", "processor": "?",
     "cores": "?", "system": "?",
 }  # fmt: skip
@@ -52,7 +52,7 @@ def compose(sections: Sequence[Section], results: StoreContents) -> str:
         "strategies, dotted models.</p></details>"
     )
     whole = f"{_top(top)}{guide}{body}{_provenance(sections, results)}"
-    return framed("MeCO results", about, "Experiments", links, whole)
+    return frame_page("MeCO results", about, "Experiments", links, whole)
 
 
 @cache
@@ -61,7 +61,7 @@ def _style(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def framed(title: str, about: str, parts: str, links: str, body: str) -> str:
+def frame_page(title: str, about: str, parts: str, links: str, body: str) -> str:
     """A page that stands alone: head, style, script, and the list of its parts beside the body."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
@@ -221,7 +221,7 @@ def _provenance(sections: Sequence[Section], results: StoreContents) -> str:
 
 
 def _session(told: dict[str, Any]) -> list[Cell]:
-    facts = UNTOLD | {name: fact for name, fact in told.items() if fact is not None}
+    facts = SESSION_DEFAULTS | {name: fact for name, fact in told.items() if fact is not None}
     seconds = float(facts["seconds"])
     names = facts["experiments"]
     return [

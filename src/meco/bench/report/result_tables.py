@@ -9,7 +9,7 @@ from meco.bench.plan.experiment import load_problem
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.report.stats import Feasibility
-from meco.figures.table import Cell, Column, Table, fixed, mark_best, number
+from meco.figures.table import Cell, Column, Table, format_fixed, mark_best, number
 from meco.files.names import safe_name
 
 REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there
@@ -25,7 +25,7 @@ def stem(results: RunArrays, what: str) -> str:
     return f"{results.experiment.name}-{what}" + (f"-{results.dim}d" if len(results.experiment.dims) > 1 else "")
 
 
-def peers(results: RunArrays) -> np.ndarray:
+def unprinted(results: RunArrays) -> np.ndarray:
     """Which contenders the paper does not print: [M]."""
     known = printed.average_ranks(results.experiment.report.printed)
     return np.array([bool(known) and label not in known for label in results.labels])
@@ -209,7 +209,7 @@ def feasibility_table(results: RunArrays) -> Table:
 def _columns(results: RunArrays) -> list[Column]:
     return [
         Column("Problem", head=True),
-        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, peers(results))),
+        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, unprinted(results))),
     ]
 
 
@@ -245,7 +245,7 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
     rows = [[_name(results, m)] for m in others]
     for metric in METRICS:
         order = results.order(metric)
-        places = [stats.compare_places(order[base], order[m]) if results.complete[base] else None for m in others]
+        places = [stats.compare_ranks(order[base], order[m]) if results.complete[base] else None for m in others]
         raw = np.array([np.nan if found is None else found.p for found in places])
         for row, m, found, p in zip(rows, others, places, stats.holm(raw)):
             score = stats.win_tie_loss(order[base], order[m])
@@ -285,10 +285,10 @@ def gain_table(sets: list[RunArrays]) -> Table:
         for s in sets:
             values = gains.get((label, s.dim), (float("nan"), float("nan")))
             best = mark_best([-gains.get((k, s.dim), (float("nan"),) * 2)[0] for k in labels])[labels.index(label)]
-            lines = [("population", f"last population {fixed(values[1], 4)}")]
+            lines = [("population", f"last population {format_fixed(values[1], 4)}")]
             if (label, s.dim or 0) in shown:
                 lines.append(("paper", f"paper {shown[label, s.dim or 0]:.4f}"))
-            row.append(Cell(fixed(values[0], 4), values[0], best, tuple(lines)))
+            row.append(Cell(format_fixed(values[0], 4), values[0], best, tuple(lines)))
         rows.append(row)
     columns = [Column("Variant", head=True), *(Column(f"{s.dim}D") for s in sets)]
     caption = "1 - S_T / S_0, with S = f+ν of the best point, averaged over problems and runs. Higher is better."

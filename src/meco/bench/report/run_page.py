@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from meco.bench.report.page import figure_html, framed, table_html
+from meco.bench.report.page import figure_html, frame_page, table_html
 from meco.core.results import feasibility_first
 from meco.core.rule import order
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
-from meco.figures.run_figure import WIDE, controls, convergence, violation
+from meco.figures.run_figure import WIDE_PANEL, controls, convergence, violation
 from meco.figures.table import Cell, Column, Table, number
 
 SHOWN_POINTS = 20  # points drawn across the variables
@@ -47,7 +47,7 @@ def compose_run(result: Any) -> str:
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
     about = f"{escape(result.run.method)}, seed {result.run.seed}, {result.nfev} evaluations, page of {made} UTC"
-    return framed(f"One run: {state}", about, "Parts", links, body)
+    return frame_page(f"One run: {state}", about, "Parts", links, body)
 
 
 def _starts(count: int) -> str:
@@ -128,7 +128,7 @@ def _across(result: Any) -> Figure | None:
     labels = result.run.variables.labels()
     names = tuple(zip(at.tolist(), labels)) if len(" ".join(labels)) <= MOST_LETTERS else ()
     across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis("share of the box", (-0.03, 1.03))
-    panel = Panel("", lines, across, up, WIDE)
+    panel = Panel("", lines, across, up, WIDE_PANEL)
     return Figure(
         "points",
         f"The {len(ranked)} best points",

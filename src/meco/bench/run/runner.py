@@ -22,8 +22,8 @@ from meco.bench.plan.revise import pin_versions
 from meco.bench.plan.run import Run
 from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable
-from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.bench.run.result_store import Store
+from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
+from meco.bench.run.result_store import ResultStore
 from meco.core.signals import raising
 
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
@@ -46,7 +46,9 @@ class Summary:
     seconds: float = 0.0
 
 
-def run_campaign(experiments: Sequence[Experiment], store: Store, workers: RunExecutor, quiet: bool = False) -> Summary:
+def run_campaign(
+    experiments: Sequence[Experiment], store: ResultStore, workers: RunExecutor, quiet: bool = False
+) -> Summary:
     """Run whatever of the experiments the store does not hold yet."""
     experiments = [pin_versions(e) for e in experiments]
     wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted()))
@@ -55,14 +57,14 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: RunEx
     missing = [run for run in wanted if run not in there]
     for experiment in experiments:
         store.plan(experiment)
-    tasks = group(missing, files, workers.count)
+    tasks = make_groups(missing, files, workers.count)
     progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.count, quiet)
     campaign = _Campaign(store, workers, progress)
     name, facts = _session(experiments, workers, len(missing))
     try:
         if tasks:
             store.session(name, facts)
-            campaign.work_off(tasks)
+            campaign.run_all(tasks)
     finally:
         progress.show(last=True)
         if tasks:
@@ -75,7 +77,7 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: RunEx
 class _Campaign:
     """The coordinator's loop."""
 
-    def __init__(self, store: Store, workers: RunExecutor, progress: CampaignProgress) -> None:
+    def __init__(self, store: ResultStore, workers: RunExecutor, progress: CampaignProgress) -> None:
         self.store, self.workers, self.progress = store, workers, progress
         self.failures: dict[Run, str] = {}
         self.begin = time.monotonic()
@@ -84,7 +86,7 @@ class _Campaign:
         self._losses: dict[RunGroup, int] = {}
         self._hopeless: dict[tuple[str, str], str] = {}  # method and options -> why
 
-    def work_off(self, tasks: list[RunGroup]) -> None:
+    def run_all(self, tasks: list[RunGroup]) -> None:
         """Hand out tasks as workers become free and keep what comes back, in the order it comes."""
         self._waiting.extend(tasks)
         active: dict[Future, RunGroup] = {}
@@ -111,7 +113,7 @@ class _Campaign:
             if reason is not None and len({run.options for run in task.runs}) == 1:
                 self._give_up(task, reason)
             else:
-                active[self.workers.submit(perform, task)] = task
+                active[self.workers.submit(run_group, task)] = task
 
     def _collect(self, future: Future, task: RunGroup) -> bool:
         """Keep what a finished task brought; False where its worker was lost."""
