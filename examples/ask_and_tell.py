@@ -4,7 +4,7 @@ import numpy as np
 
 import meco
 
-search = meco.Optimizer(bounds=[(-5, 5)] * 3, n_ineq=1, n_eq=1, budget=160, batch=4, seed=1)
+search = meco.Optimizer(bounds=[(-5, 5)] * 3, n_ineq=1, n_eq=1, budget=160, workers=4, seed=1)
 rng = np.random.default_rng(0)
 
 while not search.done:

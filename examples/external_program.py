@@ -20,5 +20,5 @@ try:
 finally:
     simulate.close()
 print(result.message)
-assert result.nfail == 0
+assert result.run.nfail == 0
 assert result.feasible

@@ -12,7 +12,7 @@ def simulate(x):
     if x[0] > 4.0:
         raise RuntimeError("mesh generation failed")
     if x[1] > 4.5:
-        time.sleep(3600)  # does not converge: killed after eval_timeout
+        time.sleep(3600)  # does not converge: killed after the timeout
     if x[2] > 4.5:
         os._exit(1)  # the solver takes the whole process with it
     if np.sum(x) < -6:
@@ -20,10 +20,9 @@ def simulate(x):
     return float(x @ x), {"reach": 2.0 - x[0], "balance": x[1] + x[2] - 1.0}
 
 
-result = meco.minimize(
-    simulate, bounds=[(-5, 5)] * 3, budget=150, seed=1, workers=2, eval_timeout=0.5, on_error="penalize"
-)
+workers = meco.Workers(2, timeout=0.5)  # seconds
+result = meco.minimize(simulate, bounds=[(-5, 5)] * 3, budget=150, seed=1, workers=workers, on_error="penalize")
 print(result.message)
-print("failures:", result.failures)
+print("failures:", result.run.failures)
 print("x =", result.x)
 assert result.feasible

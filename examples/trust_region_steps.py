@@ -4,7 +4,6 @@ import numpy as np
 
 import meco
 from meco.core.engine import Task
-from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import Streams
 from meco.figures.contours import contour
@@ -19,7 +18,7 @@ def formula(x):
 
 
 problem = meco.Problem("banana in a disc", np.zeros(2), np.ones(2), n_ineq=1, n_eq=0, formula=formula)
-evaluator = Evaluator.on(problem, budget=25)
+evaluator = meco.Evaluator.on(problem, budget=25)
 engine = TrustRegion(Task.of(evaluator, Streams([1])), theta=0.3)
 loop = Loop(engine, evaluator)
 grid, panels, axis = np.linspace(0, 1, 41), [], Axis(limits=(0, 1), hidden=True)

@@ -78,7 +78,9 @@ def test_the_python_of_a_method_s_page_runs(page):
     """One call each, with names that a reader has at hand."""
     pytest.importorskip("pymoo")
     pytest.importorskip("cma")
-    small = SimpleNamespace(solve=few(meco.solve, budget=60, seeds=[1]), minimize=few(meco.minimize, budget=60))
+    small = SimpleNamespace(
+        solve=few(meco.solve, budget=60, seeds=[1]), minimize=few(meco.minimize, budget=60), Method=meco.Method
+    )
     known = {name: getattr(meco.rules, name) for name in ("FeasibilityFirst", "FixedEpsilon", "BalancedPenalty")}
     hand = {"problem": "tilted", "fun": lambda x: (x @ x, [1 - x[0]]), "bounds": [(-5, 5)] * 3, "constraints": ()}
     for block in python_of(page):

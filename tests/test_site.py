@@ -64,7 +64,7 @@ def test_every_picture_of_the_gallery_is_on_its_page(site):
 def test_parameters_are_a_table(site):
     page = (site / "reference" / "index.html").read_text()
     start = page.index('id="meco.api.minimize"')
-    assert "<table>" in page[start : page.index("eval_timeout</code>", start)]
+    assert "<table>" in page[start : page.index("checkpoint</code>", start)]
 
 
 def test_the_comparison_is_read_as_it_was_printed():
@@ -97,7 +97,7 @@ def test_the_search_finds_what_is_written(address, browser):
     browser.size(1400, 900)
     browser.open(address)
     browser.ask("document.querySelector('.md-search__input').focus()")
-    browser.call("Input.insertText", text="eval_timeout")
+    browser.call("Input.insertText", text="asynchronous")
     browser.wait("document.querySelectorAll('.md-search-result__item').length > 0")
 
 
