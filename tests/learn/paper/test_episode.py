@@ -141,13 +141,9 @@ def test_the_greedy_policy_through_an_episode_is_the_run_that_solve_makes(decode
     solved = meco.solve("MeCO", cec("C21")[0], seeds=[3, 4], policy=policy)
     for ours, theirs in zip(episode.results(), solved):
         assert_array_equal(ours.x, theirs.x)
-        assert_array_equal(ours.x_score, theirs.x_score)
-        assert (ours.f, ours.nu, ours.score, ours.final_score) == (
-            theirs.f,
-            theirs.nu,
-            theirs.score,
-            theirs.final_score,
-        )
+        assert_array_equal(ours.paper.x_score, theirs.paper.x_score)
+        assert (ours.f, ours.nu, ours.score) == (theirs.f, theirs.nu, theirs.score)
+        assert ours.paper.final_score == theirs.paper.final_score
         assert_array_equal(ours.trace["action"][:-1], theirs.trace["action"][:-1])
         assert_array_equal(ours.trace["eps"][:-1], theirs.trace["eps"][:-1])
         assert_array_equal(ours.trace["nfev"], theirs.trace["nfev"])
@@ -162,7 +158,7 @@ def test_a_run_on_torch_tensors_equals_numpy_over_twenty_generations():
             assert len(a.trace["action"]) == 21
             assert_array_equal(a.trace["action"], b.trace["action"])
             assert_allclose(b.trace["score"], a.trace["score"], rtol=1e-9)
-            assert_allclose(b.final_x, a.final_x, rtol=1e-9, atol=1e-9)
+            assert_allclose(b.paper.final.x, a.paper.final.x, rtol=1e-9, atol=1e-9)
 
 
 def test_an_episode_runs_on_strict_arrays():

@@ -18,7 +18,7 @@ from meco.core.streams import Streams  # noqa: E402
 from meco.device.indexed_problems import IndexedProblems, value_columns  # noqa: E402
 from meco.device.prepared_streams import PreparedStreams  # noqa: E402
 from meco.learn import Trainer  # noqa: E402
-from meco.learn import trainer as trainer_file  # noqa: E402
+from meco.learn.paper import trainer as trainer_file  # noqa: E402
 from meco.learn.paper import recorded_rounds as recorded_file  # noqa: E402
 from meco.learn.paper.recorded_rounds import RecordedRounds, rounds_of  # noqa: E402
 from meco.learn.paper.rounds import PlainRounds  # noqa: E402

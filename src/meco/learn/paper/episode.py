@@ -1,4 +1,4 @@
-"""An episode: one optimization run as the policy sees it, many of them in lockstep."""
+"""An episode of MeCO: one optimization run as the policy sees it, many of them in lockstep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from meco.core.rule import Population
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.engines.rule_engine import RuleEngine
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import InvalidInput
 from meco.learn.paper.reward import ReferenceObjective, Reward, StepSummary, reward_function
 from meco.policies.controller import Controller
 from meco.policies.controls import relaxation
@@ -34,8 +34,8 @@ class Episode:
     has its seed, and its own problem if a list is given; row b is run b alone, bit for bit.
     references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
     the episodes that end here; unless given, the episode keeps one of its own. record=False
-    keeps no trace for results(), which training never asks for. method="MeCO-TR" gives an
-    episode of that method instead (search_episode.py).
+    keeps no trace for results(), which training never asks for. TrustRegionEpisode is the
+    same for MeCO-TR.
 
     Examples:
         >>> from meco.learn import Episode
@@ -46,15 +46,6 @@ class Episode:
         ((2, 10), (2,), [False, False])
     """
 
-    def __new__(cls, *args: Any, method: str = "MeCO", **options: Any) -> Any:
-        if cls is Episode and method != "MeCO":
-            if method != "MeCO-TR":
-                raise UnknownName("method with episodes", method, ("MeCO", "MeCO-TR"))
-            from meco.learn.tr.episode import TrustRegionEpisode  # the model engine is loaded by those who want it
-
-            return TrustRegionEpisode(*args, **options)
-        return super().__new__(cls)
-
     def __init__(
         self,
         problem: Problem | str | Sequence[Problem],
@@ -62,7 +53,6 @@ class Episode:
         budget: int | None = None,
         pop_size: int | None = 50,
         *,
-        method: str = "MeCO",
         decoder: Decoder | None = None,
         reward: str | Reward = "full",
         references: ReferenceObjective | Array | None = None,

@@ -35,8 +35,8 @@ class TrustRegionEpisode:
     budget; unless given, a run is compared with its own first points.
 
     Examples:
-        >>> from meco.learn import Episode
-        >>> episode = Episode("ring", seeds=[1, 2], budget=100, method="MeCO-TR")
+        >>> from meco.learn import TrustRegionEpisode
+        >>> episode = TrustRegionEpisode("ring", seeds=[1, 2], budget=100)
         >>> s = episode.reset()
         >>> s, r, done = episode.step([[0.5, 0.0], [0.0, 0.3]])  # theta and share of each run
         >>> s.shape, r.shape, done.tolist()
