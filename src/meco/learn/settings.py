@@ -58,7 +58,7 @@ def check_device(device: str) -> None:
     torch = load_extra("torch", "train", "training")
     try:
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+    except (RuntimeError, AssertionError) as error:  # torch built without a device asserts
         raise InvalidInput(f"torch cannot use the device {device!r} here; train on 'cpu' or on one it lists") from error
 
 

@@ -8,7 +8,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import quick_training  # noqa: E402
-
 from meco.cli import main  # noqa: E402
 from meco.core.problem import Problem  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput  # noqa: E402

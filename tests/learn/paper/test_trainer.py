@@ -7,8 +7,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from quick_training import assert_same, quick  # noqa: E402
-
 from meco.errors import InvalidInput  # noqa: E402
 from meco.learn import (  # noqa: E402
     Episode,
@@ -17,6 +15,7 @@ from meco.learn import (  # noqa: E402
 )
 from meco.learn.paper.mixed import mixed_decoder, mixed_reward  # noqa: E402
 from meco.policies.paper.steered_rule import DECODERS  # noqa: E402
+from quick_training import assert_same, quick  # noqa: E402
 
 
 def test_every_epoch_plays_each_training_problem_once_in_a_new_order(monkeypatch):

@@ -8,12 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from quick_training import quick  # noqa: E402
-
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
 from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
 from meco.learn.paper.presets import HELD_OUT, PRESETS, folds, for_seeds  # noqa: E402
 from meco.problems.suite import CEC_NAMES  # noqa: E402
+from quick_training import quick  # noqa: E402
 
 
 def test_the_defaults_are_the_numbers_of_the_paper():

@@ -23,7 +23,7 @@ from meco.learn.paper.agents import Agents
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
 from meco.learn.paper.ddqn import one_thread
-from meco.learn.paper.recorded_rounds import rounds_of
+from meco.learn.paper.recorded_rounds import make_rounds
 from meco.learn.paper.rounds import Ended, Rounds
 from meco.learn.paper.torch_network import layers
 from meco.learn.settings import check_device
@@ -144,7 +144,7 @@ class Trainer:
         each = [job for several in jobs for job in several]
         known = [c.references.of([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
         if self._rounds is None:
-            self._rounds = rounds_of([self.configs[k] for k in self._active], self.agents)
+            self._rounds = make_rounds([self.configs[k] for k in self._active], self.agents)
         ended = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
         self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.coming_seeds()])
         outcomes = _outcomes(ended)
