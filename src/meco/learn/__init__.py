@@ -1,4 +1,4 @@
-"""Learning to steer: episodes and rewards, the paper's Double DQN, and rollouts of held controls for the default.
+"""Learning to steer: episodes and rewards, the paper's Double DQN, and rollouts for the policy of MeCO-TR.
 
 Episodes need NumPy alone; learners need torch, the `train` extra.
 """

@@ -84,6 +84,6 @@ def stack(networks: Iterable[Weights]) -> Weights:
     return Weights(*(np.stack(parts) for parts in zip(*networks, strict=True)))
 
 
-def packed(weights: Weights) -> np.ndarray:
+def pack(weights: Weights) -> np.ndarray:
     """The numbers of one network in a row: [P]."""
     return np.concatenate([np.ravel(part) for part in weights])
