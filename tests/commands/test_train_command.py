@@ -24,7 +24,7 @@ def test_a_policy_carries_the_record_of_its_training(tmp_path):
     log = tmp_path / "quick.training.jsonl"
     known = policy.metadata
     assert known["log_digest"] == hashlib.sha256(log.read_bytes()).hexdigest()
-    assert TrainingConfig.of(known["training"]) == trained.config
+    assert TrainingConfig.from_dict(known["training"]) == trained.config
     assert (known["suite"], known["dim"], known["seed"], known["decoder"]) == ("toy", 2, 1, "aa")
     assert known["command"] == "meco train --preset x"
     np.testing.assert_array_equal(policy.weights.w2, trained.weights.w2)

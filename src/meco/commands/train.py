@@ -15,7 +15,7 @@ from meco.core.progress_line import ProgressLine
 from meco.core.signals import noted
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
-from meco.learn.paper.config import INSTANCES, TrainingConfig
+from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
 from meco.learn.paper.presets import PRESETS, folds, for_seeds, only, without
 from meco.learn.training_record import write_trained
 from meco.policies.store import SUFFIX, load_policy
@@ -81,7 +81,7 @@ def policies(args: argparse.Namespace) -> list[TrainingConfig]:
         configs = for_seeds(make, args.seeds)
     changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
     changes = {k: v for k, v in changes.items() if v is not None}
-    configs = [replace(c, **changes).changed(settings(args)) for c in configs]
+    configs = [c.with_settings(**changes).with_texts(settings(args)) for c in configs]
     return configs if args.only is None else only(configs, args.only)
 
 
@@ -96,7 +96,8 @@ def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
     if args.leave_one_out:
         return partial(folds, name, suite=suite, dim=dim)
     problems = without(suite, args.holdout or ())
-    return lambda seed: [TrainingConfig(name=name, suite=suite, dim=dim, problems=problems, seed=seed)]
+    task = TaskSettings(suite, dim, problems)
+    return lambda seed: [TrainingConfig(name, task, seed=seed)]
 
 
 def _of_preset(name: str, seed: int) -> list[TrainingConfig]:

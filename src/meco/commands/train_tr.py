@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     with noted() as stop:
         stop_or_late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
         for seed in args.seeds:
-            config = RolloutConfig(seed=seed, device=args.device or "cpu").changed(settings(args))
+            config = RolloutConfig(seed=seed, device=args.device or "cpu").with_texts(settings(args))
             config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
             check_device(config.device)
             if not train_by_rollouts(config, args.out, args.processes, stop_or_late, report, command):

@@ -9,7 +9,7 @@ from torch import nn  # noqa: E402
 
 from meco.learn.paper.agents import Agents, play  # noqa: E402
 from meco.learn.paper.config import TrainingConfig  # noqa: E402
-from meco.learn.paper.ddqn import Batch, Learner, LearnerSettings, double_q_target, one_thread  # noqa: E402
+from meco.learn.paper.ddqn import Batch, Learner, StackedSettings, double_q_target, one_thread  # noqa: E402
 from meco.learn.paper.torch_network import forward, fresh, layers  # noqa: E402
 from meco.policies.network import PAPER, NetworkShape, Weights, q_values  # noqa: E402
 
@@ -18,8 +18,8 @@ SMALL = NetworkShape(features=3, hidden=5, outputs=4)
 
 def settings(policies, **changes):
     numbers = {"lr_first": 5e-3, "lr_last": 1e-4, "learning_steps": 100, "gamma": 1.0, "weight_decay": 0.01, **changes}
-    return LearnerSettings(
-        *(torch.full((policies, 1), float(numbers[k]), dtype=torch.float64) for k in LearnerSettings._fields)
+    return StackedSettings(
+        *(torch.full((policies, 1), float(numbers[k]), dtype=torch.float64) for k in StackedSettings._fields)
     )
 
 
@@ -207,7 +207,8 @@ class Corridor:
 
 def test_double_dqn_finds_the_best_policy_of_a_corridor_from_ten_of_ten_seeds():
     paper = {"suite": "toy", "problems": ("tilted",), "dim": 2, "budget": 50 * (Corridor.STEPS + 1)}
-    agents = Agents([TrainingConfig(name=f"seed {k}", seed=k, epochs=200, **paper) for k in range(10)])
+    config = TrainingConfig.from_dict({"epochs": 200, **paper})
+    agents = Agents([config.with_settings(name=f"seed {k}", seed=k) for k in range(10)])
     with one_thread():
         for _ in range(200):
             play(Corridor(10), agents, agents.plan(Corridor.STEPS))

@@ -1,7 +1,5 @@
 """Rounds that a device repeats: the same episodes, problems chosen by number, numbers drawn beforehand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -68,7 +66,7 @@ def test_a_training_in_rounds_that_could_be_recorded_is_the_same_training(monkey
     configs = [quick("plain"), quick("steps", seed=2, decoder="aa", reward="r1"), quick("short", seed=3, epochs=1)]
     numpy = Trainer(configs).run()
     monkeypatch.setattr(trainer_file, "make_rounds", RecordedRounds)
-    tensors = Trainer([replace(c, device="cpu:0") for c in configs]).run()
+    tensors = Trainer([c.with_settings(device="cpu:0") for c in configs]).run()
     for one, other in zip(numpy, tensors):
         assert [row["actions"] for row in one.rows] == [row["actions"] for row in other.rows]
         for a, b in zip(one.weights, other.weights):
@@ -124,7 +122,7 @@ def test_replayed_rounds_end_as_plain_ones_do(recordings, changes, replays):
 @pytest.mark.slow
 def test_policies_that_end_earlier_or_decode_otherwise_are_replayed_too(recordings):
     one, other = several()
-    configs = [replace(one, epochs=2, decoder="aa"), replace(other, decoder="ca")]
+    configs = [one.with_settings(epochs=2, decoder="aa"), other.with_settings(decoder="ca")]
     for a, b in zip(plainly(configs), Trainer(configs).run(), strict=True):
         assert_same(a, b)
     assert len(recordings) == 2  # what is recorded is for so many policies

@@ -1,7 +1,5 @@
 """The trainer: lockstep, epochs, rewards, and every kind of array."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from meco.errors import InvalidInput  # noqa: E402
 from meco.learn import (  # noqa: E402
     Episode,
     Trainer,
-    TrainingConfig,
 )
 from meco.learn.paper.mixed import mixed_decoder, mixed_reward  # noqa: E402
 from meco.policies.paper.steered_rule import DECODERS  # noqa: E402
@@ -59,7 +56,7 @@ def test_the_reference_objective_changes_after_an_episode_not_within(monkeypatch
 
 
 def test_random_instances_differ_from_episode_to_episode():
-    config = TrainingConfig(name="r", problems=("C01", "C04"), instances="random", epochs=2, budget=150)
+    config = quick("r", suite="cec2017", dim=10, problems=("C01", "C04"), instances="random", epochs=2, budget=150)
     trainer = Trainer([config])
     instances = [trainer.curricula[0].next_jobs()[0].instance for _ in range(4)]
     assert len(set(instances)) == 4
@@ -118,7 +115,7 @@ def test_training_says_how_far_it_is():
 def test_training_on_torch_tensors_equals_training_in_numpy():
     configs = [quick("plain"), quick("steps", seed=2, decoder="aa", reward="r1")]
     numpy = Trainer(configs).run()
-    tensors = Trainer([replace(c, device="cpu:0") for c in configs]).run()  # any name but "cpu" is a torch device
+    tensors = Trainer([c.with_settings(device="cpu:0") for c in configs]).run()  # any name but "cpu" is a torch device
     for one, other in zip(numpy, tensors):
         for a, b in zip(one.weights, other.weights):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-9)

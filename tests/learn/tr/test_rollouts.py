@@ -195,10 +195,10 @@ def test_a_number_of_processes_that_is_none_is_refused(capsys, count):
 
 def test_settings_that_do_not_exist_are_refused():
     with pytest.raises(UnknownName, match="did you mean 'runs'"):
-        SMALL.changed({"run": "3"})
+        SMALL.with_texts({"run": "3"})
     with pytest.raises(InvalidInput, match="at least 1; got 0"):
-        SMALL.changed({"runs": "0"})
-    assert SMALL.changed({"families": "bowl-linear, valley-planes"}) == SMALL
+        SMALL.with_texts({"runs": "0"})
+    assert SMALL.with_texts({"families": "bowl-linear, valley-planes"}) == SMALL
 
 
 @pytest.mark.parametrize("family", SMALL.families)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from meco.core.arrays import Array, to_numpy
 from meco.core.streams import Streams
 from meco.errors import DamagedFile
 from meco.learn.paper.config import TrainingConfig
-from meco.learn.paper.ddqn import Learner, LearnerSettings, LearningSteps
+from meco.learn.paper.ddqn import Learner, LearningSteps, StackedSettings
 from meco.learn.paper.replay_memory import ReplayMemory, Visits
 from meco.policies.network import PAPER
 from meco.policies.paper.steered_rule import DECODERS
@@ -54,20 +54,20 @@ class Agents:
     """Policies k = 0..K-1 with E episodes each: networks, memory and one random stream per policy."""
 
     def __init__(self, configs: Sequence[TrainingConfig]) -> None:
-        first = configs[0]
-        self.episodes, self.batch, self.device = first.parallel_episodes, first.batch, first.device
+        first, learner = configs[0], configs[0].learner
+        self.episodes, self.batch, self.device = first.parallel_episodes, learner.batch, first.device
         self.rng = Streams([c.seed for c in configs])
         self.learner = Learner(
             [c.seed for c in configs],
-            LearnerSettings(*(_column(configs, name, self.device) for name in LearnerSettings._fields)),
-            copy_every=first.copy_every,
+            _stack_settings(configs, self.device),
+            copy_every=learner.copy_every,
             shape=PAPER,
-            sigmoid=first.q_output == "sigmoid",
+            sigmoid=learner.q_output == "sigmoid",
             device=self.device,
         )
-        self.replay = ReplayMemory(len(configs), first.memory, self.learner.shape.features, self.device)
-        self._explore = np.array([[c.explore] for c in configs])  # [K, 1]
-        grids = np.array([DECODERS[c.decoder].grid for c in configs])
+        self.replay = ReplayMemory(len(configs), learner.memory, self.learner.shape.features, self.device)
+        self._explore = np.array([[c.learner.explore] for c in configs])  # [K, 1]
+        grids = np.array([DECODERS[c.episode.decoder].grid for c in configs])
         self._values = torch.from_numpy(grids).to(self.device)  # [K, A]
 
     def __len__(self) -> int:
@@ -162,5 +162,14 @@ def play(environment: Environment, agents: Agents, plan: RoundPlan) -> Played:
     return Played(reward, torch.stack(losses).mean(0), taken)
 
 
-def _column(configs: Sequence[TrainingConfig], name: str, device: str) -> Tensor:
-    return torch.tensor([[float(getattr(c, name))] for c in configs], dtype=torch.float64, device=device)
+def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSettings:
+    def column(values: Iterable[float]) -> Tensor:
+        return torch.tensor([[float(value)] for value in values], dtype=torch.float64, device=device)
+
+    return StackedSettings(
+        lr_first=column(c.learner.lr_first for c in configs),
+        lr_last=column(c.learner.lr_last for c in configs),
+        learning_steps=column(c.learning_steps for c in configs),
+        gamma=column(c.learner.gamma for c in configs),
+        weight_decay=column(c.learner.weight_decay for c in configs),
+    )

@@ -62,9 +62,9 @@ class Curriculum:
 
     def _next_job(self) -> EpisodePlan:
         if not self._queue:
-            names = self.config.problems
+            names = self.config.task.problems
             self._queue = [names[i] for i in self._generator.permutation(len(names))]
-        problem, kind = self._queue.pop(0), self.config.instances
+        problem, kind = self._queue.pop(0), self.config.task.instances
         instance = int(self._generator.integers(2**31)) if kind == "random" else kind
         return EpisodePlan(problem, instance, int(self._generator.integers(2**62)))
 
@@ -74,7 +74,7 @@ class Curriculum:
         for job, outcome in zip(jobs, outcomes, strict=True):
             self._epoch.append((job.problem, outcome))
             self.played += 1
-            if self.played % len(self.config.problems) == 0:
+            if self.played % len(self.config.task.problems) == 0:
                 self.rows.append(_row(len(self.rows) + 1, self._epoch))
                 self._epoch = []
 

@@ -50,8 +50,8 @@ class Batch(NamedTuple):
     last: Tensor
 
 
-class LearnerSettings(NamedTuple):
-    """The learner's numbers, one per policy: [K, 1] each."""
+class StackedSettings(NamedTuple):
+    """Settings of K learners: [K, 1] each."""
 
     lr_first: Tensor
     lr_last: Tensor
@@ -81,7 +81,7 @@ class Learner:
     def __init__(
         self,
         seeds: Sequence[int],
-        settings: LearnerSettings,
+        settings: StackedSettings,
         shape: NetworkShape = PAPER,
         copy_every: int = 10,
         sigmoid: bool = False,
@@ -149,7 +149,7 @@ class Learner:
         """Go on with some of the policies only, given by their present rows."""
         for name in self.TENSORS:
             setattr(self, name, getattr(self, name)[policies].clone())
-        self.settings = LearnerSettings(*(v[policies] for v in self.settings))
+        self.settings = StackedSettings(*(v[policies] for v in self.settings))
         self._prepare()
 
     def restore(self, saved: dict[str, Tensor], steps: int) -> None:

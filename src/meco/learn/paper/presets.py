@@ -35,24 +35,28 @@ def folds(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     """Leave one out: a policy per problem of the suite, trained on all the others."""
     suite = settings.get("suite", "cec2017")
     return [
-        TrainingConfig(
-            name=f"{prefix}-{left_out}",
+        _make(
+            f"{prefix}-{left_out}",
+            SEEDS_PER_FOLDS * seed + number,
             problems=without(suite, [left_out]),
-            seed=SEEDS_PER_FOLDS * seed + number,
             **settings,
         )
         for number, left_out in enumerate(SUITES[suite], 1)
     ]
 
 
+def _make(name: str, seed: int, **settings: Any) -> TrainingConfig:
+    return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
+
+
 def _everything(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
-    return [TrainingConfig(name=name, dim=10, seed=seed, **settings)]
+    return [_make(name, seed, dim=10, **settings)]
 
 
 def _split(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
     problems = without("cec2017", HELD_OUT)
-    return [TrainingConfig(name=f"meco-{name}-{dim}d", dim=dim, problems=problems, seed=seed, **settings)]
+    return [_make(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
 
 
 def _ablation(seed: int) -> list[TrainingConfig]:

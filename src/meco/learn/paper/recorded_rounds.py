@@ -87,7 +87,7 @@ class RecordedRounds(Rounds):
 def make_rounds(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:
     """Recorded ones where the device supports that and rounds differ in numbers alone, else plain ones."""
     plain = PlainRounds(configs, agents)
-    if not supports_graphs(agents.device) or any(c.instances == "random" for c in configs):
+    if not supports_graphs(agents.device) or any(c.task.instances == "random" for c in configs):
         return plain
     # for problems that may fail the host has to wait
     fit = all(p.finite and p.recordable for p in plain.suite().values())

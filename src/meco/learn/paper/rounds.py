@@ -36,9 +36,9 @@ class Rounds(ABC):
         each = [c for c in configs for _ in range(agents.episodes)]
         self.options: dict[str, Any] = {
             "budget": configs[0].evaluations,
-            "pop_size": configs[0].pop_size,
-            "decoder": mixed_decoder([c.decoder for c in each]),
-            "reward": mixed_reward([c.reward for c in each]),
+            "pop_size": configs[0].episode.pop_size,
+            "decoder": mixed_decoder([c.episode.decoder for c in each]),
+            "reward": mixed_reward([c.episode.reward for c in each]),
             "record": False,
         }
         if agents.device != "cpu":
@@ -54,12 +54,13 @@ class Rounds(ABC):
 
     def suite(self) -> dict[tuple[str, str], Problem]:
         """Every problem of policies whose problems never change, by name and instance."""
-        each = {(name, c.instances): EpisodePlan(name, c.instances, 0) for c in self.configs for name in c.problems}
-        return {key: self.problem(job) for key, job in each.items()}
+        tasks = [c.task for c in self.configs]
+        keys = dict.fromkeys((name, task.instances) for task in tasks for name in task.problems)
+        return {key: self.problem(EpisodePlan(*key, seed=0)) for key in keys}
 
     def problem(self, job: EpisodePlan) -> Problem:
         """The problem of an episode; one that is drawn for it alone is not kept."""
-        dim, key = self.configs[0].dim, (job.problem, job.instance)
+        dim, key = self.configs[0].task.dim, (job.problem, job.instance)
         if isinstance(job.instance, int):
             return get_problem(job.problem, dim, job.instance)
         if key not in self.problems:

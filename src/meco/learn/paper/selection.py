@@ -24,11 +24,11 @@ def loss_on_training(trained: Trained, runs: Sequence[int] = RUNS) -> float:
     hardly tells policies apart, since most problems reduce by 99 percent under any of them.
     """
     config = trained.config
-    policy = Greedy(trained.weights, {"decoder": config.decoder, "q_output": config.q_output})
+    policy = Greedy(trained.weights, {"decoder": config.episode.decoder, "q_output": config.learner.q_output})
     logs = []
-    for name in config.problems:
-        problem = get_problem(name, config.dim)
-        found = solve("MeCO", problem, config.evaluations, runs, policy=policy, pop_size=config.pop_size)
+    for name in config.task.problems:
+        problem = get_problem(name, config.task.dim)
+        found = solve("MeCO", problem, config.evaluations, runs, policy=policy, pop_size=config.episode.pop_size)
         last = np.mean([r.score for r in found])
         first = np.mean([r.trace["score"][0] for r in found])
         logs.append(np.log(max(last, LEAST) / max(first, LEAST)))

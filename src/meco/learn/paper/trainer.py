@@ -29,8 +29,8 @@ from meco.learn.paper.torch_network import layers
 from meco.learn.settings import check_device
 from meco.policies.network import Weights
 
-# what policies in one batch must have in common
-SHARED = (
+# settings that policies in one batch must have in common
+SHARED_SETTINGS = (
     "dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device", "compiled",
 )  # fmt: skip
 
@@ -71,8 +71,9 @@ class Trainer:
     With a checkpoint file the training can be killed at any moment: resume() goes on to the
     same bits.
 
-    >>> from meco.learn import Trainer, TrainingConfig
-    >>> config = TrainingConfig(suite="toy", dim=2, problems=("tilted", "ring"), epochs=2, budget=200)
+    >>> from meco.learn import EpisodeSettings, TaskSettings, Trainer, TrainingConfig
+    >>> task = TaskSettings(suite="toy", dim=2, problems=("tilted", "ring"))
+    >>> config = TrainingConfig(task=task, epochs=2, episode=EpisodeSettings(budget=200))
     >>> policy = Trainer([config]).run()[0]
     >>> policy.weights.w1.shape, len(policy.rows)
     ((10, 64), 2)
@@ -235,8 +236,8 @@ def check_alike(configs: Sequence[TrainingConfig]) -> None:
     """Refuse policies that cannot train in one batch, have one name, or ask for a device that is not there."""
     if not configs:
         raise InvalidInput("a training needs at least one policy; got none")
-    for setting in SHARED:
-        values = {getattr(c, setting) for c in configs}
+    for setting in SHARED_SETTINGS:
+        values = {c.as_dict()[setting] for c in configs}
         if len(values) > 1:
             raise InvalidInput(f"policies in lockstep need the same {setting}; got {sorted(map(str, values))}")
     names = [c.name for c in configs]
@@ -249,5 +250,6 @@ def lockstep_groups(configs: Sequence[TrainingConfig]) -> list[list[TrainingConf
     """The policies that can train in one batch, group by group, in the order given."""
     groups: dict[tuple[Any, ...], list[TrainingConfig]] = {}
     for config in configs:
-        groups.setdefault(tuple(getattr(config, s) for s in SHARED), []).append(config)
+        settings = config.as_dict()
+        groups.setdefault(tuple(settings[name] for name in SHARED_SETTINGS), []).append(config)
     return list(groups.values())
