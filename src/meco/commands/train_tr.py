@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from meco.commands.train import STOPPED, configure_any, lasting_words, settings
+from meco.commands.train import EXIT_STOPPED, add_common_options, policy_words, read_settings
 from meco.core.signals import noted
 from meco.errors import InvalidInput
 from meco.learn.settings import check_device
@@ -17,7 +17,7 @@ from meco.learn.tr.training import RolloutConfig, train_by_rollouts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_any(parser)
+    add_common_options(parser)
     parser.add_argument("--processes", type=int, default=1, help="number of processes (default: 1)")
     parser.add_argument("--seconds", type=float, help="stop after so long; the same command goes on")
 
@@ -28,14 +28,14 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(f"--processes must be at least 1; got {args.processes}")
     end = None if args.seconds is None else time.monotonic() + args.seconds
     report = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
-    command = shlex.join(["meco", *lasting_words(sys.argv[1:])])
+    command = shlex.join(["meco", *policy_words(sys.argv[1:])])
     with noted() as stop:
         stop_or_late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
         for seed in args.seeds:
-            config = RolloutConfig(seed=seed, device=args.device or "cpu").with_texts(settings(args))
+            config = RolloutConfig(seed=seed, device=args.device or "cpu").with_texts(read_settings(args))
             config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
             check_device(config.device)
             if not train_by_rollouts(config, args.out, args.processes, stop_or_late, report, command):
                 print(f"stopped; the same command goes on with the runs in {args.out}", file=sys.stderr)
-                return STOPPED
+                return EXIT_STOPPED
     return 0

@@ -77,7 +77,7 @@ def test_seeds_of_the_coming_round_are_told_without_drawing_them():
     trainer = Trainer([quick(), quick("b", seed=2)])
     for curriculum in trainer.curricula:
         for _ in range(9):  # over the end of an epoch
-            assert curriculum.coming_seeds() == curriculum.coming_seeds() == [j.seed for j in curriculum.next_jobs()]
+            assert curriculum.peek_seeds() == curriculum.peek_seeds() == [j.seed for j in curriculum.next_jobs()]
 
 
 def several(**changes):

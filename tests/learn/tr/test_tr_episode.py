@@ -32,10 +32,10 @@ def test_constants_from_outside_are_the_constants_of_the_method():
         assert_array_equal(here.trace["share"][1:], there.trace["share"][1:])
 
 
-def test_places_in_the_grid_are_actions_too():
-    by_place, _, _ = play_episode([13, 13])  # theta 0.75, share 0.3
+def test_grid_indices_are_actions_too():
+    by_index, _, _ = play_episode([13, 13])  # theta 0.75, share 0.3
     by_value, _, _ = play_episode([[0.75, 0.3]] * 2)
-    assert_array_equal(by_place.results()[0].x, by_value.results()[0].x)
+    assert_array_equal(by_index.results()[0].x, by_value.results()[0].x)
 
 
 def test_rewards_sum_to_the_final_quantile_among_the_references():
@@ -52,7 +52,7 @@ def test_rewards_sum_to_the_final_quantile_among_the_references():
 @pytest.mark.parametrize(
     ("actions", "complaint"),
     [
-        ([0.5, 0.5, 0.5], r"need actions of shape \(2, 2\), values of theta and share, or \(2,\), places"),
+        ([0.5, 0.5, 0.5], r"need actions of shape \(2, 2\), values of theta and share, or \(2,\), indices"),
         ([[0.5, 2.0], [0.5, 0.0]], r"share must lie in \[0, 1\]"),
         ([3, 20], "go from 0 to 19"),
     ],

@@ -14,12 +14,12 @@ from meco.core.streams import Streams
 from meco.errors import DamagedFile
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.ddqn import Learner, LearningSteps, StackedSettings
-from meco.learn.paper.replay_memory import ReplayMemory, Visits
-from meco.policies.network import PAPER
+from meco.learn.paper.replay_memory import MemoryAccess, ReplayMemory
+from meco.policies.network import PAPER_SHAPE
 from meco.policies.paper.steered_rule import DECODERS
-from meco.policies.policy import any_index
+from meco.policies.policy import random_index
 
-CHOICE = 2  # uniform numbers that decide an action: whether to explore, and what
+UNIFORMS_PER_ACTION = 2  # uniform numbers that decide an action: whether to explore, and what
 
 
 class Environment(Protocol):
@@ -37,7 +37,7 @@ class RoundPlan(NamedTuple):
 
     explores: Tensor  # [T, K, E] bool: not the greedy action
     others: Tensor  # [T, K, E], the index of the action taken then
-    visits: Visits
+    access: MemoryAccess
     learning: LearningSteps  # E for each step that is not idle
 
     @property
@@ -47,7 +47,7 @@ class RoundPlan(NamedTuple):
 
     def tensors(self) -> tuple[Tensor, ...]:
         """All that a device is told."""
-        return (self.explores, self.others, *self.visits[:2], *self.learning)
+        return (self.explores, self.others, *self.access[:2], *self.learning)
 
 
 class Agents:
@@ -61,7 +61,7 @@ class Agents:
             [c.seed for c in configs],
             _stack_settings(configs, self.device),
             copy_every=learner.copy_every,
-            shape=PAPER,
+            shape=PAPER_SHAPE,
             sigmoid=learner.q_output == "sigmoid",
             device=self.device,
         )
@@ -75,13 +75,13 @@ class Agents:
 
     def plan(self, steps: int) -> RoundPlan:
         """The chance of the coming round, drawn for every policy from its own stream."""
-        u = self.rng.uniform(steps, self.episodes, CHOICE + self.batch)  # [K, T, E, ...]
-        seldom, which = np.moveaxis(u[..., :CHOICE], 0, 1).transpose(3, 0, 1, 2)
-        visits = self.replay.visits(u[..., CHOICE:])
-        learning = self.learner.coming(self.episodes * (steps - visits.idle))
+        u = self.rng.uniform(steps, self.episodes, UNIFORMS_PER_ACTION + self.batch)  # [K, T, E, ...]
+        seldom, which = np.moveaxis(u[..., :UNIFORMS_PER_ACTION], 0, 1).transpose(3, 0, 1, 2)
+        access = self.replay.plan_access(u[..., UNIFORMS_PER_ACTION:])
+        learning = self.learner.next_steps(self.episodes * (steps - access.idle))
         explores = torch.from_numpy(seldom < self._explore).to(self.device)
-        others = torch.from_numpy(any_index(which, self.learner.shape.outputs)).to(self.device)
-        return RoundPlan(explores, others, visits, learning)
+        others = torch.from_numpy(random_index(which, self.learner.shape.outputs)).to(self.device)
+        return RoundPlan(explores, others, access, learning)
 
     def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
@@ -93,7 +93,7 @@ class Agents:
 
     def learn(self, plan: RoundPlan, t: int, s: Tensor, index: Tensor, r: Tensor, s_next: Tensor) -> Tensor:
         """Remember step t of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
-        writes, reads, idle = plan.visits
+        writes, reads, idle = plan.access
         for e in range(self.episodes):
             self.replay.write(writes[t, e], s[:, e], index[:, e], r[:, e], s_next[:, e], t == plan.steps - 1)
         if t < idle:
@@ -133,7 +133,7 @@ class Agents:
         self.rng.restore(counters["streams"])
 
 
-class Played(NamedTuple):
+class RoundStatistics(NamedTuple):
     """A round of episodes: return [K, E], mean loss [K], how often each action was taken [K, E, A]."""
 
     reward: Tensor
@@ -141,7 +141,7 @@ class Played(NamedTuple):
     actions: Tensor
 
 
-def play(environment: Environment, agents: Agents, plan: RoundPlan) -> Played:
+def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> RoundStatistics:
     """All episodes of a round to their end, learning at every step. No number is looked at on the way."""
     shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 
@@ -159,7 +159,7 @@ def play(environment: Environment, agents: Agents, plan: RoundPlan) -> Played:
         reward += tensor(r)
         taken.scatter_add_(-1, index[..., None], one)
         s = s_next
-    return Played(reward, torch.stack(losses).mean(0), taken)
+    return RoundStatistics(reward, torch.stack(losses).mean(0), taken)
 
 
 def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSettings:

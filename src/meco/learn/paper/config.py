@@ -8,7 +8,7 @@ from typing import ClassVar
 from meco.errors import InvalidInput, UnknownName
 from meco.learn.paper.reward import REWARDS
 from meco.learn.settings import Settings
-from meco.policies.network import OUTPUTS
+from meco.policies.network import Q_OUTPUTS
 from meco.policies.paper.steered_rule import DECODERS
 from meco.problems.suite import SUITES
 
@@ -53,7 +53,7 @@ class LearnerSettings(Settings):
     gamma: float = 1.0
     q_output: str = "linear"
 
-    choices: ClassVar = {"q_output": OUTPUTS}
+    choices: ClassVar = {"q_output": Q_OUTPUTS}
     minimums: ClassVar = {
         **dict.fromkeys(("memory", "batch", "copy_every"), 1),
         **dict.fromkeys(("lr_first", "lr_last", "weight_decay", "explore", "gamma"), 0),

@@ -53,7 +53,7 @@ class Curriculum:
         """The episodes of the next round: one, or as many as run side by side."""
         return [self._next_job() for _ in range(self.config.parallel_episodes)]
 
-    def coming_seeds(self) -> list[int]:
+    def peek_seeds(self) -> list[int]:
         """The seeds of the round after this one, for those who want to draw its numbers already; nothing changes."""
         state, queue = self._generator.bit_generator.state, list(self._queue)
         seeds = [job.seed for job in self.next_jobs()]

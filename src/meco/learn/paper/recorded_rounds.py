@@ -20,11 +20,11 @@ from meco.core.streams import Streams
 from meco.device.cuda_graphs import RecordedWork, record, supports_graphs
 from meco.device.indexed_problems import IndexedProblems
 from meco.device.prepared_streams import PreparedStreams
-from meco.learn.paper.agents import Agents, RoundPlan, play
+from meco.learn.paper.agents import Agents, RoundPlan, play_round
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import EpisodePlan
 from meco.learn.paper.episode import Episode
-from meco.learn.paper.rounds import Ended, PlainRounds, Rounds
+from meco.learn.paper.rounds import PlainRounds, RoundResult, Rounds
 
 
 class IndexedEpisode(Episode):
@@ -34,13 +34,13 @@ class IndexedEpisode(Episode):
         super().__init__(problems.problems, rng.seeds, **options)
         self._chosen = problems, rng, which
 
-    def _world(self) -> tuple[Streams, Evaluator]:
+    def _make_evaluator(self) -> tuple[Streams, Evaluator]:
         problems, rng, which = self._chosen
         rng.rewind()
         problems.choose(which)
         return rng, Evaluator(problems, self.budget)
 
-    def _checked(self, actions: Any) -> Any:
+    def _check_actions(self, actions: Any) -> Any:
         return actions  # of a grid; to check them would wait for the device
 
 
@@ -57,15 +57,15 @@ class RecordedRounds(Rounds):
         self._which = torch.zeros(runs, dtype=torch.int64, device=device)
         self._known = torch.zeros(runs, dtype=torch.float64, device=device)
         self._buffers: RoundPlan | None = None  # the plan that a recording reads
-        self._recorded: RecordedWork[Ended] | None = None
+        self._recorded: RecordedWork[RoundResult] | None = None
 
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         self._rng.begin([job.seed for job in jobs])
         self._which.copy_(torch.tensor([self._numbers[job.problem, str(job.instance)] for job in jobs]))
         self._known.copy_(torch.from_numpy(references))
         if self._buffers is None:
             # the first round that learns at every step is not recorded: it sets up what is made once
-            self._buffers = None if plan.visits.idle else plan
+            self._buffers = None if plan.access.idle else plan
             return self._play(plan)
         if not supports_graphs(self.agents.device):
             return self._play(plan)
@@ -78,10 +78,10 @@ class RecordedRounds(Rounds):
     def prepare(self, seeds: Sequence[int]) -> None:
         self._rng.prepare(seeds)
 
-    def _play(self, plan: RoundPlan) -> Ended:
+    def _play(self, plan: RoundPlan) -> RoundResult:
         episode = IndexedEpisode(self._problems, self._rng, self._which, references=self._known, **self.options)
-        played = play(episode, self.agents, plan)
-        return Ended(played, episode.best_objective, episode.score)
+        statistics = play_round(episode, self.agents, plan)
+        return RoundResult(statistics, episode.best_objective, episode.score)
 
 
 def make_rounds(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:

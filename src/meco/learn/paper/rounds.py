@@ -11,7 +11,7 @@ import numpy as np
 from meco.core.arrays import Array
 from meco.core.problem import Problem
 from meco.errors import load_extra
-from meco.learn.paper.agents import Agents, Played, RoundPlan, play
+from meco.learn.paper.agents import Agents, RoundPlan, RoundStatistics, play_round
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import EpisodePlan
 from meco.learn.paper.episode import Episode
@@ -19,10 +19,10 @@ from meco.learn.paper.mixed import mixed_decoder, mixed_reward
 from meco.problems.suite import get_problem
 
 
-class Ended(NamedTuple):
+class RoundResult(NamedTuple):
     """A round that was played, with f~* and f + nu that its episodes [K E] reached."""
 
-    played: Played
+    statistics: RoundStatistics
     best_objective: Array
     score: Array
 
@@ -46,7 +46,7 @@ class Rounds(ABC):
             self.options |= {"device": agents.device}
 
     @abstractmethod
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         """The episodes [K E] policy by policy, with f~* of each, to their end; a device may still be at work on it."""
 
     def prepare(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
@@ -72,7 +72,7 @@ class Rounds(ABC):
 class PlainRounds(Rounds):
     """One step after the other, on any device."""
 
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         problems, seeds = [self.problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)
-        return Ended(play(episode, self.agents, plan), episode.best_objective, episode.score)
+        return RoundResult(play_round(episode, self.agents, plan), episode.best_objective, episode.score)

@@ -24,7 +24,7 @@ from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
 from meco.learn.paper.ddqn import one_thread
 from meco.learn.paper.recorded_rounds import make_rounds
-from meco.learn.paper.rounds import Ended, Rounds
+from meco.learn.paper.rounds import RoundResult, Rounds
 from meco.learn.paper.torch_network import layers
 from meco.learn.settings import check_device
 from meco.policies.network import Weights
@@ -36,9 +36,9 @@ SHARED_SETTINGS = (
 
 
 # what the JSON of a checkpoint must look like
-FORM = {
+CHECKPOINT_SCHEMA = {
     "configs": [dict],
-    "courses": [{"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}],
+    "curricula": [{"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}],
     "agents": {"learned": int, "written": int, "streams": str},
 }
 
@@ -86,7 +86,7 @@ class Trainer:
         save_every: float = 30.0,
         report: Callable[[TrainingStatus], Any] | None = None,
     ) -> None:
-        check_alike(configs)
+        check_lockstep(configs)
         self.configs, self.save_every, self.report = list(configs), save_every, report
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.agents = Agents(configs)
@@ -122,13 +122,13 @@ class Trainer:
 
     def _safe_round(self) -> list[EpisodeOutcome]:
         """A round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
-        before = self._held() if self.checkpoint else None
+        before = self._snapshot() if self.checkpoint else None
         try:
             return self._round()
         except (MissingData, MissingExtra):  # nothing was played
             raise
         except Exception as error:
-            kept = "no checkpoint was asked for, so it begins anew"
+            kept = "no checkpoint was asked for, so it has to start again"
             if self.checkpoint and before:
                 write_checkpoint(self.checkpoint, *before)
                 kept = f"{self.checkpoint} holds it up to there; resumed, it goes on with the same episodes"
@@ -146,9 +146,9 @@ class Trainer:
         known = [c.references.of([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
         if self._rounds is None:
             self._rounds = make_rounds([self.configs[k] for k in self._active], self.agents)
-        ended = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
-        self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.coming_seeds()])
-        outcomes = _outcomes(ended)
+        result = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
+        self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.peek_seeds()])
+        outcomes = _outcomes(result)
         for curriculum, played, found in zip(curricula, jobs, outcomes):
             curriculum.record(played, found)
         return [outcome for found in outcomes for outcome in found]
@@ -178,14 +178,14 @@ class Trainer:
     def save(self) -> None:
         """Write the checkpoint; call it between rounds only."""
         assert self.checkpoint is not None
-        write_checkpoint(self.checkpoint, *self._held())
+        write_checkpoint(self.checkpoint, *self._snapshot())
 
-    def _held(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def _snapshot(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """All that a later process needs, as copies that the next round leaves alone."""
         ended = {f"ended {k}": weights for k, weights in self.ended.items()}
         state = {
             "configs": [c.as_dict() for c in self.configs],
-            "courses": [curriculum.state() for curriculum in self.curricula],
+            "curricula": [curriculum.state() for curriculum in self.curricula],
             "agents": self.agents.counters(),
         }
         return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, state
@@ -194,19 +194,19 @@ class Trainer:
         """Go on from the checkpoint, which must be of the same training."""
         assert self.checkpoint is not None
         arrays, state = read_checkpoint(self.checkpoint)
-        if not _same(state.get("configs"), self.configs):
+        if state.get("configs") != [c.as_dict() for c in self.configs]:
             raise InvalidInput(
                 f"{self.checkpoint} belongs to a training with other settings; "
-                "resume with the same ones, or start anew without resuming"
+                "resume with the same ones, or start again without resuming"
             )
         try:
-            check(state, FORM, "its state")
+            check(state, CHECKPOINT_SCHEMA, "its state")
             self._restore(arrays, state)
         except (ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:  # torch raises the last
             raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train anew") from error
 
     def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
-        for curriculum, saved in zip(self.curricula, state["courses"], strict=True):
+        for curriculum, saved in zip(self.curricula, state["curricula"], strict=True):
             curriculum.restore(saved)
         self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
         self._active = [k for k, c in enumerate(self.curricula) if not c.finished]
@@ -216,23 +216,18 @@ class Trainer:
             self.agents.restore(arrays, state["agents"])
 
 
-def _outcomes(ended: Ended) -> list[list[EpisodeOutcome]]:
+def _outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
     """One record per policy and episode."""
-    reward, loss, actions = (to_numpy(part).tolist() for part in ended.played)
-    shape = ended.played.reward.shape
-    best, score = (to_numpy(part).reshape(shape).tolist() for part in (ended.best_objective, ended.score))
+    reward, loss, actions = (to_numpy(part).tolist() for part in result.statistics)
+    shape = result.statistics.reward.shape
+    best, score = (to_numpy(part).reshape(shape).tolist() for part in (result.best_objective, result.score))
     return [
         [EpisodeOutcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(shape[1])]
         for k in range(shape[0])
     ]
 
 
-def _same(saved: Any, configs: Sequence[TrainingConfig]) -> bool:
-    """Whether a checkpoint was written with these settings."""
-    return saved == [c.as_dict() for c in configs]
-
-
-def check_alike(configs: Sequence[TrainingConfig]) -> None:
+def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
     """Refuse policies that cannot train in one batch, have one name, or ask for a device that is not there."""
     if not configs:
         raise InvalidInput("a training needs at least one policy; got none")

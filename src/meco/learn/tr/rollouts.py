@@ -29,7 +29,7 @@ from meco.device.cuda_graphs import recorder
 from meco.learn.tr.quantile import Outcomes, quantile
 from meco.learn.tr.training_problems import BudgetedProblem
 from meco.policies.controls import CONTROLS, ControlSet
-from meco.policies.paper.state import SMALLEST
+from meco.policies.paper.state import MIN_DENOMINATOR
 from meco.policies.policy import Policy
 from meco.tr.steered import steered_search
 
@@ -166,7 +166,7 @@ def score_rewards(final: Outcomes, problems: Sequence[BudgetedProblem]) -> np.nd
     scores = {problem: _centre_score(problem) for problem in set(problems)}
     start = np.array([scores[problem] for problem in problems])
     with np.errstate(all="ignore"):
-        gain = (start - final.f - final.nu) / np.maximum(np.abs(start), SMALLEST)
+        gain = (start - final.f - final.nu) / np.maximum(np.abs(start), MIN_DENOMINATOR)
     return np.clip(np.nan_to_num(gain, nan=-1.0), -1.0, 1.0)
 
 
