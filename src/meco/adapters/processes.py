@@ -1,4 +1,4 @@
-"""The two decision processes as an environment meets them: problems to draw from, episodes on them, what is told.
+"""The two decision processes for an environment: problems to draw from, episodes on them, information on a run.
 
 RelaxationProcess is MeCO's, TrustRegionProcess that of MeCO-TR. Both serve one run or many in lockstep, and neither
 knows Gymnasium.
@@ -70,11 +70,11 @@ class DecisionProcess(ABC):
 
     @abstractmethod
     def info(self, episode: Any) -> dict[str, np.ndarray]:
-        """What is told of every run beside its observation."""
+        """Information on every run beside its observation."""
 
     @abstractmethod
     def describe(self, episode: Any) -> str:
-        """Where the first run stands, in a line."""
+        """The state of the first run, in a line."""
 
     def close(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
         """Remember what an ended episode reached, where the reward asks for it."""
@@ -125,10 +125,11 @@ class RelaxationProcess(DecisionProcess):
         self.references[environment] = ReferenceObjective()
 
     def describe(self, episode: Episode) -> str:
-        told = {name: values[0] for name, values in self.info(episode).items()}
+        known = {name: values[0] for name, values in self.info(episode).items()}
         return (
-            f"{told['problem']}  {told['nfev']} of {episode.budget} evaluations  f {told['f_best']:.6g}  "
-            f"mean violation {told['nu_bar']:.3g}  allowed {np.mean(told['eps']):.3g}  least f + nu {told['score']:.6g}"
+            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  f {known['f_best']:.6g}  "
+            f"mean violation {known['nu_bar']:.3g}  allowed {np.mean(known['eps']):.3g}  "
+            f"least f + nu {known['score']:.6g}"
         )
 
     def info(self, episode: Episode) -> dict[str, np.ndarray]:
@@ -175,10 +176,11 @@ class TrustRegionProcess(DecisionProcess):
         return actions.astype(np.float64 if self.choices is None else int)
 
     def describe(self, episode: TrustRegionEpisode) -> str:
-        told = {name: values[0] for name, values in self.info(episode).items()}
+        known = {name: values[0] for name, values in self.info(episode).items()}
         return (
-            f"{told['problem']}  {told['nfev']} of {episode.budget} evaluations  "
-            f"quantile {told['quantile']:.3f}  least f + nu {told['score']:.6g}"
+            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "
+            f"quantile {known['quantile']:.3f}  "
+            f"least f + nu {known['score']:.6g}"
         )
 
     def info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:

@@ -36,7 +36,7 @@ CONTROLLER_STREAM = 0xC0  # sets a controller's random numbers apart from its ru
 class Controller:
     """Looks at an engine through features, and hands it controls by name.
 
-    It remembers what the features need and which values stand. Without a policy the values
+    It remembers what the features need and the values in force. Without a policy the values
     come from outside, as in an Episode.
     """
 

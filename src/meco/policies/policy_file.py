@@ -32,7 +32,7 @@ DEFAULT_RECORD = {"features": "population-10", "kind": "greedy", "q_output": "li
 def read_policy(path: Path) -> NetworkPolicy:
     """The policy in a file, with its metadata.
 
-    Raises DamagedFile for a file that is not whole, or was made for other features or controls.
+    Raises DamagedFile for a damaged file, or one that was made for other features or controls.
     """
     facts = path.stat()
     found = _read_checked(path, facts.st_size, facts.st_mtime_ns)
@@ -53,15 +53,15 @@ def _read_checked(path: Path, size: int, changed: int) -> NetworkPolicy:
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write one network and what is known of its training; the file appears whole or not at all.
+    """Write one network and what is known of its training; written atomically.
 
     metadata: features, controls (or the decoder of the paper's control) and kind, the paper's
     unless given, and the record of the training: suite, dim, seed, commit, command, log_digest.
     Anything else that JSON can hold is kept.
     """
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
-    told = {key: value for key, value in (metadata or {}).items() if key != RECORD_DIGEST}
-    record = {**DEFAULT_RECORD, **told, "digest": digest_weights(numbers)}
+    entries = {key: value for key, value in (metadata or {}).items() if key != RECORD_DIGEST}
+    record = {**DEFAULT_RECORD, **entries, "digest": digest_weights(numbers)}
     record.setdefault("controls", control_set_of(record.get("decoder", "geometric")))
     features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
     record |= {
@@ -87,8 +87,8 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
 
 def digest_record(record: Mapping[str, Any]) -> str:
     """A hash of what a record says: the weights have their digest, and this notices a change of anything else."""
-    told = {key: value for key, value in record.items() if key not in (RECORD_DIGEST, "digest")}
-    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    entries = {key: value for key, value in record.items() if key not in (RECORD_DIGEST, "digest")}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def digest_weights(weights: Weights) -> str:

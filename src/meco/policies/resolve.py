@@ -1,4 +1,4 @@
-"""The one place where a policy is found: by name, by file, as an object, as constants, or one for each run."""
+"""Finds a policy: by name, by file, as an object, as constants, or one for each run."""
 
 from __future__ import annotations
 

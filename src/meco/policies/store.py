@@ -80,7 +80,7 @@ def _missing(name: str) -> Exception:
 def load_policy(name_or_path: str | os.PathLike[str]) -> NetworkPolicy:
     """A policy with its metadata, by name or from a file.
 
-    Raises DamagedFile for a file that is not whole, or was made for other features or controls.
+    Raises DamagedFile for a damaged file, or one that was made for other features or controls.
     """
     return read_policy(policy_path(name_or_path))
 
@@ -89,13 +89,13 @@ def verify_policy(name_or_path: str | os.PathLike[str]) -> list[str]:
     """What is wrong with a policy, nothing if all is well: the file, its record, the log of its training."""
     path = policy_path(name_or_path)
     try:
-        told = load_policy(path).metadata
+        known = load_policy(path).metadata
     except DamagedFile as error:
         return [str(error)]
-    wrong = [f"{path}: its training record lacks {entry}" for entry in RECORD_ENTRIES if told.get(entry) is None]
+    wrong = [f"{path}: its training record lacks {entry}" for entry in RECORD_ENTRIES if known.get(entry) is None]
     log = next(
         (p for folder in (path.parent, *policy_folders()) if (p := folder / (path.stem + LOG_SUFFIX)).is_file()), None
     )
-    if log is not None and hashlib.sha256(read_plain(log, LARGEST_FILE)).hexdigest() != told.get("log_digest"):
+    if log is not None and hashlib.sha256(read_plain(log, LARGEST_FILE)).hexdigest() != known.get("log_digest"):
         wrong.append(f"{log} is not the log of the training that made {path.name}")
     return wrong

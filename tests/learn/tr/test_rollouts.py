@@ -224,7 +224,7 @@ def test_one_problem_to_train_on_is_refused_before_anything_runs(tmp_path, capsy
 
 @pytest.mark.slow
 def test_with_a_large_margin_a_policy_does_what_is_best_on_average(tmp_path, monkeypatch):
-    monkeypatch.setattr(training_file, "MARGINS", (1e3,))
+    monkeypatch.setattr(training_file, "VALUE_MARGINS", (1e3,))
     search = RolloutTraining(SMALL, tmp_path, report=lambda line: None)
     assert search.run()
     states = np.concatenate([part.s for part in search.samples])

@@ -46,7 +46,7 @@ class RoundPlan(NamedTuple):
         return self.explores.shape[0]
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All that a device is told."""
+        """All tensors that a recording reads."""
         return (self.explores, self.others, *self.access[:2], *self.learning)
 
 
@@ -119,7 +119,7 @@ class Agents:
         return {name: to_numpy(t) for name, t in {**tensors, "memory": self.replay.rows}.items()}
 
     def counters(self) -> dict[str, Any]:
-        """Steps made and where the random streams stand."""
+        """Steps made, and the states of the random streams."""
         return {"learned": self.learner.steps, "written": self.replay.written, "streams": self.rng.state()}
 
     def restore(self, arrays: dict[str, np.ndarray], counters: dict[str, Any]) -> None:
@@ -142,7 +142,7 @@ class RoundStatistics(NamedTuple):
 
 
 def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> RoundStatistics:
-    """All episodes of a round to their end, learning at every step. No number is looked at on the way."""
+    """Play all episodes of a round to their end, learning at every step; the host reads no number on the way."""
     shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 
     def tensor(values: Array, *more: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""One policy's way through its training: the next problem, the reference objective, the record."""
+"""The episodes of one policy's training: the next problem, the reference objective, the log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Curriculum:
         return [self._next_job() for _ in range(self.config.parallel_episodes)]
 
     def peek_seeds(self) -> list[int]:
-        """The seeds of the round after this one, for those who want to draw its numbers already; nothing changes."""
+        """The seeds of the round after this one, without a change of state."""
         state, queue = self._generator.bit_generator.state, list(self._queue)
         seeds = [job.seed for job in self.next_jobs()]
         self._generator.bit_generator.state, self._queue = state, queue

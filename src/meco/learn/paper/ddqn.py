@@ -55,7 +55,7 @@ class StackedSettings(NamedTuple):
 
     lr_first: Tensor
     lr_last: Tensor
-    learning_steps: Tensor  # of the whole training, over which the rate falls linearly
+    learning_steps: Tensor  # of the training, over which the learning rate falls linearly
     gamma: Tensor
     weight_decay: Tensor
 

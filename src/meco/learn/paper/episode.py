@@ -167,9 +167,9 @@ class Episode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.history.score_best.held
-        assert held is not None
-        return held.key.minor[:, 0]
+        best = self._evaluator.history.score_best.held
+        assert best is not None
+        return best.key.minor[:, 0]
 
     def results(self, method: str = "MeCO") -> list[Result]:
         """What the runs found so far, one record each."""

@@ -51,9 +51,9 @@ class TrainingStatus(NamedTuple):
     """How far a training is, after a round of episodes."""
 
     played: int  # episodes of all policies
-    episodes: int  # of the whole training
+    episodes: int  # of the training, of all policies
     elapsed: float  # seconds since this process began
-    left: float  # seconds to go, at the pace so far
+    left: float  # seconds to go, at the present rate
     outcomes: list[EpisodeOutcome]  # of the round
 
 
@@ -203,7 +203,7 @@ class Trainer:
             check(state, CHECKPOINT_SCHEMA, "its state")
             self._restore(arrays, state)
         except (ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:  # torch raises the last
-            raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train anew") from error
+            raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train again") from error
 
     def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
         for curriculum, saved in zip(self.curricula, state["curricula"], strict=True):

@@ -119,10 +119,10 @@ class TrustRegionEpisode:
 
     def _current_quantile(self) -> np.ndarray:
         """The present quantile of each run, among the references at the next tenth: [B]."""
-        held = self._evaluator.history.feasible_best.host()
+        best = self._evaluator.history.feasible_best.host()
         tenth = max(0, -(-TENTHS * (self.budget - self._evaluator.left) // self.budget) - 1)
         among = Outcomes(*(part[:, tenth] for part in self._reference_points))
-        return quantile(Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0]), among)
+        return quantile(Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0]), among)
 
     def _read_actions(self, actions: Any) -> Mapping[str, Array]:
         """Values of the controls by name, [B] each."""
@@ -158,9 +158,9 @@ class TrustRegionEpisode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.history.score_best.held
-        assert held is not None
-        return held.key.minor[:, 0]
+        best = self._evaluator.history.score_best.held
+        assert best is not None
+        return best.key.minor[:, 0]
 
     def results(self, method: str = "MeCO-TR") -> RunResults:
         """What the runs found so far, one record each."""

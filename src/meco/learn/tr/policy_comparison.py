@@ -17,7 +17,7 @@ from meco.policies.policy import Policy, RandomPolicy
 CONSTANT_CONTROLS = tuple(product((0.0, 0.3, 0.5, 0.9), (0.0, 0.3, 0.9)))  # theta and share
 CONSTANT_NAMES = tuple(f"theta {theta:g}, share {share:g}" for theta, share in CONSTANT_CONTROLS)
 OWN_RULE_NAME = "own rule"
-FIRST_SEED = 12345
+COMPARISON_SEED = 12345  # of the first run
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ def compare_policies(
         for first in range(0, len(rows), width):
             part = rows[first : first + width]
             plan = _plan([k for _, k, _ in part], len(followed))
-            numbers = [FIRST_SEED + i * seeds + s for i, _, s in part]
+            numbers = [COMPARISON_SEED + i * seeds + s for i, _, s in part]
             chosen = [problems[i] for i, _, _ in part]
             batches.append(RolloutBatch(chosen, numbers, followed, plan, device, records_states=False))
             rows_of.append(part)

@@ -45,7 +45,7 @@ from meco.tr.steered import DECISIONS, SEARCH_FEATURES
 
 CPU_LOCKSTEP = 48  # runs of a batch on a CPU: with more, a process shares too little of the work
 ROLLOUT_REWARDS = ("quantile", "score")
-MARGINS = (0.0, 0.05, 0.1)  # added to the value of the action that is best on average: candidates of the choice
+VALUE_MARGINS = (0.0, 0.05, 0.1)  # added to the value of the action that is best on average: candidates of the choice
 PROPOSER_FEATURES = ("models improve", "strategy improves", "who improved last", "strategy behind")
 # features that a network does not see; the first network is the base policy of the next round
 HIDDEN_FEATURES: dict[str, tuple[str, ...]] = {"without proposers": PROPOSER_FEATURES, "with every feature": ()}
@@ -213,7 +213,7 @@ class RolloutTraining:
         found = {}
         for network in self.networks[-len(HIDDEN_FEATURES) :]:
             usual = best_on_average(network.weights, self.samples)
-            for margin in MARGINS:
+            for margin in VALUE_MARGINS:
                 b2 = network.weights.b2.copy()
                 b2[usual] += margin
                 found[f"{network.name}, margin {margin:g}"] = Choosing(network.weights._replace(b2=b2))

@@ -83,7 +83,7 @@ def safe_denominator(d: Array) -> Array:
 
 
 def valid_mask(ev: Evaluation) -> Array | None:
-    """Which candidates count, [B, N]; None stands for all of them, where that is known without asking a device."""
+    """Candidates that did not fail, [B, N]; None if none did, where the host knows that without waiting."""
     return None if ev.intact or not possibly(ev.failed) else ~ev.failed
 
 
@@ -138,7 +138,7 @@ def summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
 
 @np.errstate(all="ignore")
 def reference(ev: Evaluation, delta: float) -> Reference:
-    """What the first population fixes for the whole run; f_best with delta allowed everywhere."""
+    """What later populations are measured against; f_best with delta allowed everywhere."""
     xp = namespace(ev.f)
     ok = ~ev.failed
     first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), valid_mask(ev))

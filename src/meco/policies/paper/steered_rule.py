@@ -123,7 +123,7 @@ class Allowance(NamedTuple):
 class SteeredEpsilon(Rule):
     """Within the allowance by objective, beyond it by what exceeds it (paper eq. 2 and the text after it).
 
-    The allowance stays until the control sets it anew.
+    The allowance stays until the control changes it.
     """
 
     decoder: Decoder = field(default_factory=GeometricDecoder)
