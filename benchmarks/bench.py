@@ -82,7 +82,7 @@ def training() -> Ratios:
     from training import per_step
 
     folds = PRESETS["loo50"](1)[::2]
-    problems = [meco.get_problem(config.problems[0], 50) for config in folds]
+    problems = [meco.get_problem(config.task.problems[0], 50) for config in folds]
     step = per_step(folds, 98)
     seconds = medians({"search": lambda: meco.solve("SHADE", problems, BUDGET, range(len(problems)))}, 3)
     return {"training step / generation": step / (seconds["search"] / (BUDGET / 50))}

@@ -16,7 +16,7 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.policies.network import draw_weights, q_values
-from meco.policies.paper.methods import relaxed_by
+from meco.policies.paper.methods import steer_relaxation
 from meco.policies.policy import Greedy
 
 CALLS = 500  # of each candidate in a round
@@ -68,7 +68,7 @@ def torch_forward(weights, s):
 def whole_decision(policy):
     """What a controller adds to a generation of SHADE: one run, N = 50, D = 50."""
     evaluator = Evaluator.on(meco.get_problem("C01", dim=50), budget=2500)
-    search = relaxed_by(policy, Task.of(evaluator, Streams([2])), "epsilon")
+    search = steer_relaxation(policy, Task.of(evaluator, Streams([2])), "epsilon")
     x = search.ask()
     search.tell(x, evaluator.evaluate(x))
     return lambda: search.controller.decide(search.chance())

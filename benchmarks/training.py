@@ -112,7 +112,7 @@ def compare_sb3(steps: int) -> None:
         start = time.process_time()
         agent.learn(steps)
         theirs = steps / (time.process_time() - start)
-        config = replace(PRESETS["10d"](1)[0], dim=dim)
+        config = PRESETS["10d"](1)[0].with_settings(dim=dim)
         ours = 1.0 / per_step([config], steps)
         many = 28 / per_step([replace(config, name=str(k), seed=k) for k in range(28)], steps)
         print(f"DQN on MeCO-v0, {dim}D: Stable-Baselines3 {theirs:.0f} steps/s, one policy here {ours:.0f}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,12 +18,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from meco.core.arrays import Array
-from meco.learn.tr.matches import Layout, Match, drawn_matches, play, read_layout
+from meco.learn.tr.rollouts import run_searches
+from meco.learn.tr.training_problems import BudgetedProblem, Layout, list_problems, read_layout
 from meco.policies.controls import ControlSet
 from meco.policies.features import FEATURES
 from meco.policies.policy import Policy
 from meco.policies.resolve import find_policy
-from meco.tr.steered import SEARCH_FEATURES, steered_search
+from meco.tr.steered import SEARCH_FEATURES
 
 FAMILIES = "basin-free,funnels-linear,ripples-many,funnels-empty,ring-curved,dense-loop"
 LAYOUT = "10:50,5:200"  # a row of panels each; missions have a D of their own
@@ -33,7 +33,7 @@ SPENT = FEATURES[SEARCH_FEATURES].names.index("budget spent")
 
 
 @dataclass(frozen=True, eq=False)
-class Watched(Policy):
+class WatchedPolicy(Policy):
     """A policy that keeps when it decided, what it set, and what the engine's own rule would have set."""
 
     policy: Policy
@@ -53,7 +53,7 @@ class Watched(Policy):
         return values
 
 
-class Course(NamedTuple):
+class ControlHistory(NamedTuple):
     """A control at each decision of some runs."""
 
     spent: np.ndarray  # [T], of the budget
@@ -61,33 +61,33 @@ class Course(NamedTuple):
     own: np.ndarray  # [T, B]
 
 
-def courses(policy: Policy, matches: Sequence[Match]) -> dict[str, Course]:
-    """Theta and share over runs on matches of one shape, a run each."""
-    watched = Watched(policy)
-    play(matches, range(1, len(matches) + 1), partial(steered_search, watched))
+def run_watched(policy: Policy, problems: Sequence[BudgetedProblem]) -> dict[str, ControlHistory]:
+    """Theta and share over runs on problems of one shape, a run each."""
+    watched = WatchedPolicy(policy)
+    run_searches(problems, range(1, len(problems) + 1), watched)
     return {
-        name: Course(
+        name: ControlHistory(
             np.array(watched.spent), *(np.stack([v[name] for v in each]) for each in (watched.values, watched.own))
         )
         for name in COLOURS
     }
 
 
-def draw_courses(policy: Policy, families: list[str], layout: Layout, problems: int, picture: Path) -> None:
-    """A panel for each family and place: means, where the middle half of the runs lies; dotted: what TR-ES sets."""
-    size = (2.15 * len(families), 1.9 * len(layout) + 0.4)
+def draw_controls(policy: Policy, families: list[str], layout: Layout, problems: int, picture: Path) -> None:
+    """A panel for each family and size: means, and the middle half of the runs; dotted: what TR-ES would set."""
+    inches = (2.15 * len(families), 1.9 * len(layout) + 0.4)
     figure, axes = plt.subplots(
-        len(layout), len(families), figsize=size, sharex=True, sharey=True, layout="constrained", squeeze=False
+        len(layout), len(families), figsize=inches, sharex=True, sharey=True, layout="constrained", squeeze=False
     )
-    for row, place in zip(axes, layout):
+    for row, size in zip(axes, layout):
         for panel, family in zip(row, families):
-            matches = drawn_matches("confirm", [place], problems, [family])
-            for name, course in courses(policy, matches).items():
-                low, high = np.quantile(course.values, [0.25, 0.75], axis=1)
-                panel.fill_between(course.spent, low, high, color=COLOURS[name], alpha=0.15, linewidth=0, step="post")
-                panel.step(course.spent, course.values.mean(1), where="post", color=COLOURS[name], label=name)
-                panel.plot(course.spent, course.own.mean(1), ":", color=COLOURS[name], linewidth=1.2)
-            panel.set_title(f"{family}, D = {matches[0].dim}, {place[1]} D evaluations", fontsize=7)
+            chosen = list_problems("confirm", [size], problems, [family])
+            for name, history in run_watched(policy, chosen).items():
+                low, high = np.quantile(history.values, [0.25, 0.75], axis=1)
+                panel.fill_between(history.spent, low, high, color=COLOURS[name], alpha=0.15, linewidth=0, step="post")
+                panel.step(history.spent, history.values.mean(1), where="post", color=COLOURS[name], label=name)
+                panel.plot(history.spent, history.own.mean(1), ":", color=COLOURS[name], linewidth=1.2)
+            panel.set_title(f"{family}, D = {chosen[0].dim}, {size[1]} D evaluations", fontsize=7)
             panel.tick_params(labelsize=7)
             panel.set_xlim(0.0, 1.0)
             panel.set_ylim(0.0, 1.0)
@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=12)
     args = parser.parse_args()
     policy, layout = find_policy(args.policy, [1]), read_layout(args.layout)
-    draw_courses(policy, args.families.split(","), layout, args.problems, args.picture)
+    draw_controls(policy, args.families.split(","), layout, args.problems, args.picture)
 
 
 if __name__ == "__main__":

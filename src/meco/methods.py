@@ -74,11 +74,11 @@ METHODS: Registry[MethodRecord] = Registry(
     "method",
     {
         "MeCO": _learned(
-            later("policies.paper.methods:trained"), "SHADE with the learned relaxation policy",
+            later("policies.paper.methods:make_meco"), "SHADE with the learned relaxation policy",
             options=("policy", "engine", *SHADE_OPTIONS[1:], "sigma"),
         ),
-        "MeCO-u": _learned(later("policies.paper.methods:untrained"), "MeCO with random network weights"),
-        "MeCO-rand": _learned(later("policies.paper.methods:random_actions"), "MeCO with random actions"),
+        "MeCO-u": _learned(later("policies.paper.methods:make_untrained"), "MeCO with random network weights"),
+        "MeCO-rand": _learned(later("policies.paper.methods:make_random"), "MeCO with random actions"),
         "SHADE": _shade(
             partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu", notices=tuple(UNITS)
         ),

@@ -8,8 +8,6 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from quick_training import QUICK, quick  # noqa: E402
-
 from meco.cli import main  # noqa: E402
 from meco.commands.train import command_for  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
@@ -17,6 +15,7 @@ from meco.learn import Trainer, TrainingConfig  # noqa: E402
 from meco.learn.paper.presets import PRESETS, folds  # noqa: E402
 from meco.learn.training_record import draw_log, read_log, write_trained  # noqa: E402
 from meco.policies import load_policy  # noqa: E402
+from quick_training import QUICK, quick  # noqa: E402
 
 
 def test_a_policy_carries_the_record_of_its_training(tmp_path):
@@ -25,7 +24,7 @@ def test_a_policy_carries_the_record_of_its_training(tmp_path):
     log = tmp_path / "quick.training.jsonl"
     known = policy.metadata
     assert known["log_digest"] == hashlib.sha256(log.read_bytes()).hexdigest()
-    assert TrainingConfig.of(known["training"]) == trained.config
+    assert TrainingConfig.from_dict(known["training"]) == trained.config
     assert (known["suite"], known["dim"], known["seed"], known["decoder"]) == ("toy", 2, 1, "aa")
     assert known["command"] == "meco train --preset x"
     np.testing.assert_array_equal(policy.weights.w2, trained.weights.w2)

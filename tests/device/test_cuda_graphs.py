@@ -31,7 +31,7 @@ from meco.tr.engine import TrustRegion
 from meco.tr.engine_es import TrustRegionES
 
 torch = pytest.importorskip("torch")
-from recorded_on_cpu import Recording, recording  # noqa: E402 - needs torch
+from recorded_on_cpu import Capture, Recording  # noqa: E402 - needs torch
 
 PROBLEMS = [name for name in ("C01", "C06", "C19") for _ in range(2)]
 REPLAYED = [
@@ -53,10 +53,10 @@ def recorded(monkeypatch):
         made.append(Recording())
         return made[-1]
 
-    monkeypatch.setattr(graphs, "draws_by_itself", lambda rng: isinstance(rng, DeviceStreams))
+    monkeypatch.setattr(graphs, "draws_on_device", lambda rng: isinstance(rng, DeviceStreams))
     monkeypatch.setattr(torch.backends.cuda, "preferred_linalg_library", lambda name: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
-    monkeypatch.setattr(graphs, "recording", recording)
+    monkeypatch.setattr(graphs, "capture", Capture)
     return made
 
 
@@ -77,21 +77,21 @@ def plainly(build, *args, **kwargs):
         return searched(build, *args, **kwargs)
 
 
-def from_places(build, *args, **kwargs):
+def from_buffers(build, *args, **kwargs):
     """The same, every iteration as it is written, on arrays that lie as they do for recordings.
 
     Linear algebra adds in another order where arrays lie otherwise, and models notice the last bits.
     """
 
-    def settled(self):
+    def refresh_only(self):
         replay = self._replay
         if replay.engine.generation and self._evaluator.has_for_all(replay.batch_size):
             replay.preallocate()
-            self._settle()
+            self._refresh_buffers()
         return False
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GraphReplay, "replay", settled)
+        patch.setattr(GraphReplay, "replay", refresh_only)
         return searched(build, *args, **kwargs)
 
 
@@ -128,7 +128,7 @@ def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budge
 @pytest.mark.parametrize("build", [TrustRegion, TrustRegionES])
 def test_a_replayed_model_search_is_the_search_as_written(recorded, build):
     names = ["C01", "C01", "C02"]
-    assert_same(searched(build, 60, names=names), from_places(build, 60, names=names))
+    assert_same(searched(build, 60, names=names), from_buffers(build, 60, names=names))
     assert sum(graph.replays for graph in recorded) > 30
 
 
@@ -193,9 +193,9 @@ def test_the_reason_why_a_recording_failed_is_told(monkeypatch):
     for name in ("synchronize", "Stream"):
         monkeypatch.setattr(torch.cuda, name, lambda device: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
-    with pytest.raises(ZeroDivisionError), graphs.recording(Invalid(), "cuda"):
+    with pytest.raises(ZeroDivisionError), graphs.capture(Invalid(), "cuda"):
         1 / 0
-    with pytest.raises(RuntimeError, match="invalidated"), graphs.recording(Invalid(), "cuda"):
+    with pytest.raises(RuntimeError, match="invalidated"), graphs.capture(Invalid(), "cuda"):
         pass
 
 
@@ -276,10 +276,10 @@ def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
     engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 40)
     replay, ev, seen = graph_replay(engine, evaluator), engine.population.ev, []
     ev.nu, ev.feasible_share
-    same = replay._mapped(ev, seen.append)
+    same = replay._map_value(ev, seen.append)
     assert [id(t) for t in seen] == [id(t) for t in (ev.f, ev.g, ev.h, ev.failed, ev.feasible)]
     assert vars(same).keys() == {"f", "g", "h", "failed", "feasible", "intact"}
-    doubled = replay._mapped(ev, lambda t: t + t)
+    doubled = replay._map_value(ev, lambda t: t + t)
     assert isinstance(doubled, Evaluation)
     assert_array_equal(doubled.f, 2 * ev.f)
     assert "nu" in vars(ev)
@@ -288,15 +288,15 @@ def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
 def test_what_holds_no_tensor_stays_the_same_object():
     engine, evaluator = searched(lambda task: Shade(task, rule=StaticPenalty()), 200)
     before = {name: vars(engine)[name] for name in ("task", "rule", "settings", "size", "u", "trials")}
-    graph_replay(engine, evaluator)._each(lambda t: t.clone())
+    graph_replay(engine, evaluator)._map_tensors(lambda t: t.clone())
     assert all(vars(engine)[name] is value for name, value in before.items())
 
 
-def test_places_hold_what_the_next_iteration_reads_and_nothing_of_the_batch():
+def test_buffers_hold_what_the_next_iteration_reads_and_nothing_of_the_batch():
     """Problems and noted generations number thousands: an iteration must not walk over them."""
     engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 80)
     seen = []
-    graph_replay(engine, evaluator)._each(seen.append)
+    graph_replay(engine, evaluator)._map_tensors(seen.append)
     now, held = engine.distribution, evaluator.history.feasible_best.held
     for array in (*now, engine.z, engine.d, engine.population.x, engine.population.ev.g, *held[1:]):
         assert any(t is array for t in seen)
@@ -327,7 +327,7 @@ loop = Loop(engine, evaluator, GraphReplay)
 replay = loop._recording
 with meco.core.arrays.fusing():
     for _ in range(7):
-        new = engine.generation == 0 or replay._settle()
+        new = engine.generation == 0 or replay._refresh_buffers()
         replay._iterate()
         loop.note()
         assert new or before == len(compiled), compiled[before:]
@@ -388,4 +388,4 @@ def test_compiled_formulas_replayed_on_a_gpu_give_the_search_as_written(build):
 @pytest.mark.parametrize("build", [TrustRegion, TrustRegionES])
 def test_a_model_search_replayed_on_a_gpu_is_the_search_as_written(build):
     names = ["C01", "C01", "C02"]
-    assert_same(searched(build, 60, "cuda", names), from_places(build, 60, "cuda", names))
+    assert_same(searched(build, 60, "cuda", names), from_buffers(build, 60, "cuda", names))

@@ -88,7 +88,7 @@ def search(policy, budget=100, seeds=(1, 2), decisions=10):
 def test_a_grid_of_combinations_names_a_value_for_each_control():
     assert len(BOTH.grid) == 20
     assert BOTH.names == BOTH.traced == ("theta", "share")
-    values = BOTH.chosen(np.array([0, 5, 19]))
+    values = BOTH.combination(np.array([0, 5, 19]))
     assert_array_equal(values["theta"], [0.0, 0.25, 0.9])
     assert_array_equal(values["share"], [0.05, 0.3, 0.95])
 

@@ -21,7 +21,7 @@ from meco.policies.policy import (
     RandomPolicy,
     Weights,
     q_values,
-    side_by_side,
+    stack_policies,
 )
 
 RNG = np.random.default_rng(0)
@@ -138,7 +138,7 @@ def test_impossible_policies_are_refused():
     with pytest.raises(InvalidInput, match="from 1 to 10; got 0"):
         Masked(RandomPolicy(), hidden=(0,))
     with pytest.raises(InvalidInput, match="share features, controls and delta"):
-        side_by_side([Greedy(NETWORK, {"decoder": "aa"}), Greedy(NETWORK, {"decoder": "ca"})])
+        stack_policies([Greedy(NETWORK, {"decoder": "aa"}), Greedy(NETWORK, {"decoder": "ca"})])
 
 
 @pytest.mark.parametrize("method", ["MeCO-u", "MeCO-rand"])

@@ -22,7 +22,7 @@ from meco.files.safetensors import parse_tensors, write_tensors
 from meco.policies import policy_file
 from meco.policies import store as policy_store
 from meco.policies.network import Weights, draw_weights
-from meco.policies.paper.methods import trained
+from meco.policies.paper.methods import make_meco
 from meco.policies.store import load_policy, policy_names, save_policy
 from meco.problems.suite import get_problem
 
@@ -73,7 +73,7 @@ def test_the_official_package_reads_our_files(whole):
 def test_we_read_the_files_of_the_official_package(whole, tmp_path, dtype):
     _, texts = parse_tensors(whole.read_bytes(), "it")
     weights = Weights(*(w.astype(dtype) for w in NETWORK))
-    texts["policy"] = json.dumps({**json.loads(texts["policy"]), "digest": policy_file.digest(weights)})
+    texts["policy"] = json.dumps({**json.loads(texts["policy"]), "digest": policy_file.digest_weights(weights)})
     path = tmp_path / "theirs.safetensors"
     safetensors.numpy.save_file(weights._asdict(), path, metadata=texts)
     assert_array_equal(load_policy(str(path)).weights.w2, weights.w2)
@@ -82,7 +82,7 @@ def test_we_read_the_files_of_the_official_package(whole, tmp_path, dtype):
 def test_a_policy_decodes_its_actions_as_it_was_trained(tmp_path):
     save_policy(tmp_path / "aa.safetensors", NETWORK, {"decoder": "aa", "delta": 0.01})
     task = Task.of(Evaluator.on(get_problem("tilted"), 100), Streams([1]))
-    rule = trained(task, policy=tmp_path / "aa.safetensors").engine.rule
+    rule = make_meco(task, policy=tmp_path / "aa.safetensors").engine.rule
     assert (rule.decoder.name, rule.decoder.delta) == ("aa", 0.01)
 
 
@@ -100,7 +100,7 @@ def test_a_changed_byte_is_refused_or_harmless(whole, data):
         told = policy_file.check_metadata(texts, "it")
     except DamagedFile:
         return
-    if told["digest"] == policy_file.digest(weights):
+    if told["digest"] == policy_file.digest_weights(weights):
         for ours, saved in zip(weights, NETWORK):
             assert_array_equal(ours, saved)
 
@@ -221,7 +221,7 @@ def test_nothing_is_left_behind_by_a_policy_that_cannot_be_saved(tmp_path):
 def test_a_missing_policy_is_named_with_the_way_out(tmp_path, monkeypatch):
     with pytest.raises(MissingData, match=r"no policy file '/nowhere/p.safetensors'"):
         load_policy("/nowhere/p.safetensors")
-    monkeypatch.setattr(policy_store, "shelves", lambda: [tmp_path])
+    monkeypatch.setattr(policy_store, "policy_folders", lambda: [tmp_path])
     assert policy_names() == []
     with pytest.raises(MissingData, match="train one with `meco train`"):
         load_policy("meco-10d")
@@ -241,7 +241,7 @@ def test_every_shipped_policy_is_whole():
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
     """A library of two policies, one with a complete record and its log."""
-    monkeypatch.setattr(policy_store, "shelves", lambda: [tmp_path])
+    monkeypatch.setattr(policy_store, "policy_folders", lambda: [tmp_path])
     log = b"{}\n"
     (tmp_path / "meco-10d.training.jsonl").write_bytes(log)
     save_policy(
@@ -271,16 +271,16 @@ def test_the_command_lists_shows_and_verifies(shelf, capsys):
 
 def test_verify_finds_another_log_and_damaged_weights(shelf, capsys):
     (shelf / "meco-10d.training.jsonl").write_bytes(b"other")
-    assert "is not the log of the training" in policy_store.verify("meco-10d")[0]
+    assert "is not the log of the training" in policy_store.verify_policy("meco-10d")[0]
     path = shelf / "meco-30d.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
-    assert "not the ones that were saved" in policy_store.verify("meco-30d")[0]
+    assert "not the ones that were saved" in policy_store.verify_policy("meco-30d")[0]
     assert main(["policy", "list"]) == 0
     assert "damaged, see `meco policy verify meco-30d`" in capsys.readouterr().out
 
 
 def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, monkeypatch):
-    monkeypatch.setattr(policy_store, "CHECKOUT", tmp_path / "nowhere")
+    monkeypatch.setattr(policy_store, "REPOSITORY", tmp_path / "nowhere")
     assert policy_names() == ["meco-10d", "meco-tr"]
     with pytest.raises(MissingData, match="results/policies of the repository, which MECO_POLICIES may name"):
         load_policy("meco-loo50-C01")
@@ -292,5 +292,5 @@ def test_policies_are_found_in_the_folder_that_the_environment_names(tmp_path, m
 
 def test_a_checkout_has_the_policies_of_the_experiments_and_the_package_only_what_minimize_needs():
     assert {"meco-loo50-C01", "meco-split-30d"} <= set(policy_names())
-    assert sum(p.stat().st_size for p in policy_store.SHELF.iterdir()) <= 60_000
-    assert {p.suffix for p in policy_store.SHELF.iterdir() if not p.name.startswith(".")} == {".safetensors"}
+    assert sum(p.stat().st_size for p in policy_store.PACKAGE_FOLDER.iterdir()) <= 60_000
+    assert {p.suffix for p in policy_store.PACKAGE_FOLDER.iterdir() if not p.name.startswith(".")} == {".safetensors"}

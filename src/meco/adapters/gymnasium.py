@@ -40,7 +40,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
 
     reset(options={"problem": "C07"}) sets the problem, otherwise it is drawn; reset(seed=...)
     also forgets what earlier episodes reached, so that a seeded environment repeats itself.
-    render_mode "ansi" gives where the run stands as a line, "human" prints it after each step.
+    render_mode "ansi" describes the run in a line, "human" prints it after each step.
     """
 
     process: ClassVar[type[DecisionProcess]]
@@ -73,7 +73,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
 
     def render(self) -> Any:
-        """Where the run stands, in a line or as a picture [height, width, 3]."""
+        """The state of the run in a line, or as a picture [height, width, 3]."""
         if self.render_mode == "rgb_array":
             return search_figure(self._episode).to_array()
         return self._process.describe(self._episode) if self.render_mode == "ansi" else None
@@ -150,7 +150,7 @@ class TrustRegionEnv(ProcessEnv):
     """MeCO-TR-v0: observe 29 features of a search by models, set theta and share every fiftieth of the budget.
 
     The reward is the change of the run's quantile among its first points, up to 1.5 in all (TrustRegionEpisode).
-    discrete=True offers the 20 places of the grid instead of two numbers. render_mode "rgb_array" draws the search.
+    discrete=True offers the 20 combinations of the grid instead of two numbers; render_mode "rgb_array" draws the run.
     """
 
     process = TrustRegionProcess

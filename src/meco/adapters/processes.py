@@ -1,4 +1,4 @@
-"""The two decision processes as an environment meets them: problems to draw from, episodes on them, what is told.
+"""The two decision processes for an environment: problems to draw from, episodes on them, information on a run.
 
 RelaxationProcess is MeCO's, TrustRegionProcess that of MeCO-TR. Both serve one run or many in lockstep, and neither
 knows Gymnasium.
@@ -23,10 +23,10 @@ from meco.policies.paper.steered_rule import DECODERS
 from meco.problems.suite import CEC_NAMES, find, get_problem
 from meco.tr.steered import SEARCH_CONTROLS, SEARCH_FEATURES
 
-FAMILIES = ("bowl-linear", "linear-inside", "steps-outside")  # of the train set, with six inequalities each
-GENERATED = tuple(f"G-{family}-{seed:04d}" for seed in range(1, 9) for family in FAMILIES)
+DEFAULT_FAMILIES = ("bowl-linear", "linear-inside", "steps-outside")  # of the train set, with six inequalities each
+DEFAULT_PROBLEMS = tuple(f"G-{family}-{seed:04d}" for seed in range(1, 9) for family in DEFAULT_FAMILIES)
 
-Choice = tuple[Problem, int]  # the problem and the seed of a run
+RunChoice = tuple[Problem, int]  # the problem and the seed of a run
 
 
 class DecisionProcess(ABC):
@@ -42,7 +42,7 @@ class DecisionProcess(ABC):
     def __init__(self, environments: int = 1, **settings: Any) -> None:
         """For so many environments in lockstep."""
 
-    def draw(self, generator: np.random.Generator, wanted: Problem | str | None) -> Choice:
+    def draw(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:
         """Problem and seed of the next run; wanted overrules the choice of the problem."""
         chosen = self.problems[int(generator.integers(len(self.problems)))]
         seed = int(generator.integers(2**62))
@@ -61,7 +61,7 @@ class DecisionProcess(ABC):
         return own or get_problem(name, dim if find(name)[0].scalable else None)
 
     @abstractmethod
-    def open(self, choices: Sequence[Choice]) -> Any:
+    def open(self, choices: Sequence[RunChoice]) -> Any:
         """An episode with a run for each choice, that of environment i at i."""
 
     @abstractmethod
@@ -70,11 +70,11 @@ class DecisionProcess(ABC):
 
     @abstractmethod
     def info(self, episode: Any) -> dict[str, np.ndarray]:
-        """What is told of every run beside its observation."""
+        """Information on every run beside its observation."""
 
     @abstractmethod
     def describe(self, episode: Any) -> str:
-        """Where the first run stands, in a line."""
+        """The state of the first run, in a line."""
 
     def close(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
         """Remember what an ended episode reached, where the reward asks for it."""
@@ -109,7 +109,7 @@ class RelaxationProcess(DecisionProcess):
             "budget": budget, "pop_size": pop_size, "reward": reward, "decoder": DECODERS[decoder],
         }  # fmt: skip
 
-    def open(self, choices: Sequence[Choice]) -> Episode:
+    def open(self, choices: Sequence[RunChoice]) -> Episode:
         problems, seeds = zip(*choices)
         known = [own.of([problem.name])[0] for own, problem in zip(self.references, problems)]
         return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
@@ -125,10 +125,11 @@ class RelaxationProcess(DecisionProcess):
         self.references[environment] = ReferenceObjective()
 
     def describe(self, episode: Episode) -> str:
-        told = {name: values[0] for name, values in self.info(episode).items()}
+        known = {name: values[0] for name, values in self.info(episode).items()}
         return (
-            f"{told['problem']}  {told['nfev']} of {episode.budget} evaluations  f {told['f_best']:.6g}  "
-            f"mean violation {told['nu_bar']:.3g}  allowed {np.mean(told['eps']):.3g}  least f + nu {told['score']:.6g}"
+            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  f {known['f_best']:.6g}  "
+            f"mean violation {known['nu_bar']:.3g}  allowed {np.mean(known['eps']):.3g}  "
+            f"least f + nu {known['score']:.6g}"
         )
 
     def info(self, episode: Episode) -> dict[str, np.ndarray]:
@@ -146,7 +147,7 @@ class RelaxationProcess(DecisionProcess):
 class TrustRegionProcess(DecisionProcess):
     """MeCO-TR: theta and share of a search by models, decided every fiftieth of the budget.
 
-    discrete offers the places of their grid in place of two numbers.
+    discrete offers the combinations of their grid instead of two numbers.
     """
 
     features = FEATURES[SEARCH_FEATURES]
@@ -154,7 +155,7 @@ class TrustRegionProcess(DecisionProcess):
     def __init__(
         self,
         environments: int = 1,
-        problems: Sequence[Problem | str] = GENERATED,
+        problems: Sequence[Problem | str] = DEFAULT_PROBLEMS,
         dim: int = 10,
         budget: int | None = None,
         discrete: bool = False,
@@ -167,7 +168,7 @@ class TrustRegionProcess(DecisionProcess):
         self.low, self.high = (np.array([getattr(c, end) for c in controls.controls]) for end in ("low", "high"))
         self._budget = budget
 
-    def open(self, choices: Sequence[Choice]) -> TrustRegionEpisode:
+    def open(self, choices: Sequence[RunChoice]) -> TrustRegionEpisode:
         problems, seeds = zip(*choices)
         return TrustRegionEpisode(list(problems), seeds, self._budget)
 
@@ -175,10 +176,11 @@ class TrustRegionProcess(DecisionProcess):
         return actions.astype(np.float64 if self.choices is None else int)
 
     def describe(self, episode: TrustRegionEpisode) -> str:
-        told = {name: values[0] for name, values in self.info(episode).items()}
+        known = {name: values[0] for name, values in self.info(episode).items()}
         return (
-            f"{told['problem']}  {told['nfev']} of {episode.budget} evaluations  "
-            f"quantile {told['quantile']:.3f}  least f + nu {told['score']:.6g}"
+            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "
+            f"quantile {known['quantile']:.3f}  "
+            f"least f + nu {known['score']:.6g}"
         )
 
     def info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from meco.errors import DamagedFile
 from meco.files.names import visible
-from meco.policies.store import load_policy, policy_names, policy_path, verify
+from meco.policies.store import load_policy, policy_names, policy_path, verify_policy
 
 SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list
 
@@ -69,7 +69,7 @@ def _show(args: argparse.Namespace) -> int:
 def _verify(args: argparse.Namespace) -> int:
     """Exit code 1 if anything is wrong."""
     names = policy_names() if args.policy == "all" else [args.policy]
-    found = {name: verify(name) for name in names}
+    found = {name: verify_policy(name) for name in names}
     if args.json:
         print(json.dumps(found))
     else:

@@ -15,15 +15,15 @@ from meco.core.progress_line import ProgressLine
 from meco.core.signals import noted
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
-from meco.learn.paper.config import INSTANCES, TrainingConfig
-from meco.learn.paper.presets import PRESETS, folds, for_seeds, only, without
+from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
+from meco.learn.paper.presets import PRESETS, folds, for_seeds, problems_without, select_policies
 from meco.learn.training_record import write_trained
 from meco.policies.store import SUFFIX, load_policy
 
-OF_PROBLEMS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
-STOPPED = 130  # exit code after a clean stop that can be continued
+TASK_OPTIONS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
+EXIT_STOPPED = 130  # exit code after a clean stop that can be continued
 # options with a value that do not change the policy
-NOT_OF_THE_POLICY = ("--out", "--only", "--save-every", "--processes", "--seconds")
+OTHER_OPTIONS = ("--out", "--only", "--save-every", "--processes", "--seconds")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,12 +41,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
     how.add_argument("--select", action="store_true", help="keep only the seed that is best on the training problems")
     how.add_argument("--epochs", type=int, help="episodes per training problem (default: 50)")
-    configure_any(how)
+    add_common_options(how)
     parser.add_argument("--resume", action="store_true", help="go on where a stopped or killed training was")
     parser.add_argument("--save-every", type=float, default=30.0, help="seconds between checkpoints (default: 30)")
 
 
-def configure_any(group: Any) -> None:
+def add_common_options(group: Any) -> None:
     """Options of every training."""
     group.add_argument("--seeds", type=_numbers, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
     group.add_argument("--device", help="cpu or cuda (default: cpu)")
@@ -57,7 +57,7 @@ def configure_any(group: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     load_extra("torch", "train", "training")
-    configs = policies(args)
+    configs = read_configs(args)
     args.out.mkdir(parents=True, exist_ok=True)
     if args.resume:
         configs = _pending(configs, args.out, args.select)
@@ -67,39 +67,40 @@ def run(args: argparse.Namespace) -> int:
         for group in lockstep_groups(configs):
             if not _train(group, args, stop):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
-                return STOPPED
+                return EXIT_STOPPED
     return 0
 
 
-def policies(args: argparse.Namespace) -> list[TrainingConfig]:
+def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
     """The trainings that the options ask for."""
-    make = _maker(args)
+    make = _find_preset(args)
     if args.select and args.only is not None:  # names of what is kept, whatever the seed
         wanted, args.only = args.only, None
-        configs = for_seeds(lambda seed: only(make(seed), wanted), args.seeds)
+        configs = for_seeds(lambda seed: select_policies(make(seed), wanted), args.seeds)
     else:
         configs = for_seeds(make, args.seeds)
     changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
     changes = {k: v for k, v in changes.items() if v is not None}
-    configs = [replace(c, **changes).changed(settings(args)) for c in configs]
-    return configs if args.only is None else only(configs, args.only)
+    configs = [c.with_settings(**changes).with_texts(read_settings(args)) for c in configs]
+    return configs if args.only is None else select_policies(configs, args.only)
 
 
-def _maker(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
+def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
     if args.preset:
-        given = [f"--{name.replace('_', '-')}" for name in OF_PROBLEMS if getattr(args, name) is not None]
+        given = [f"--{name.replace('_', '-')}" for name in TASK_OPTIONS if getattr(args, name) is not None]
         if given:
             raise InvalidInput(f"a preset says what to train; leave out {given[0]}")
-        return partial(_of_preset, args.preset)
+        return partial(_read_preset, args.preset)
     suite, dim = args.suite or "cec2017", 10 if args.dim is None else args.dim
     name = args.name or f"{suite}-{dim}d"
     if args.leave_one_out:
         return partial(folds, name, suite=suite, dim=dim)
-    problems = without(suite, args.holdout or ())
-    return lambda seed: [TrainingConfig(name=name, suite=suite, dim=dim, problems=problems, seed=seed)]
+    problems = problems_without(suite, args.holdout or ())
+    task = TaskSettings(suite, dim, problems)
+    return lambda seed: [TrainingConfig(name, task, seed=seed)]
 
 
-def _of_preset(name: str, seed: int) -> list[TrainingConfig]:
+def _read_preset(name: str, seed: int) -> list[TrainingConfig]:
     """The trainings of a preset, which may be a function of a file."""
     preset = PRESETS[name]
     try:
@@ -126,46 +127,46 @@ def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable
     done = trainer.run(stop)
     if report:
         report.end()
-    for trained, losses in _kept(done, args.select):
+    for trained, losses in _with_losses(done, args.select):
         print(write_trained(args.out, trained, command_for(sys.argv[1:], trained.config.name), losses))
     if done:
         checkpoint.unlink(missing_ok=True)
     return bool(done)
 
 
-def _kept(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
+def _with_losses(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
     """The policies to write, each with the losses of the candidates it was chosen among."""
     if not select:
         return [(trained, None) for trained in done]
-    from meco.learn.paper.selection import choose, plain_name
+    from meco.learn.paper.selection import choose_seed, name_without_seed
 
-    names = dict.fromkeys(plain_name(t.config) for t in done)
-    return [choose([t for t in done if plain_name(t.config) == name], name) for name in names]
+    names = dict.fromkeys(name_without_seed(t.config) for t in done)
+    return [choose_seed([t for t in done if name_without_seed(t.config) == name], name) for name in names]
 
 
 def command_for(arguments: Sequence[str], name: str) -> str:
     """The command that makes this one policy again, whatever was trained beside it."""
-    return shlex.join(["meco", *lasting_words(arguments), "--only", name])
+    return shlex.join(["meco", *policy_words(arguments), "--only", name])
 
 
-def lasting_words(arguments: Sequence[str]) -> list[str]:
+def policy_words(arguments: Sequence[str]) -> list[str]:
     """The words of a command that change the policy; where it is written and how long that may take are left out."""
     words, rest = [], list(arguments)
     while rest:
         word = rest.pop(0)
-        if word in NOT_OF_THE_POLICY:
+        if word in OTHER_OPTIONS:
             rest.pop(0)
-        elif word not in ("--resume", "--quiet") and not word.startswith(tuple(f"{o}=" for o in NOT_OF_THE_POLICY)):
+        elif word not in ("--resume", "--quiet") and not word.startswith(tuple(f"{o}=" for o in OTHER_OPTIONS)):
             words.append(word)
     return words
 
 
 def _pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:
     """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
-    from meco.learn.paper.selection import plain_name
+    from meco.learn.paper.selection import name_without_seed
 
     def name_of(config: TrainingConfig) -> str:
-        return plain_name(config) if select else config.name
+        return name_without_seed(config) if select else config.name
 
     together: dict[str, list[TrainingConfig]] = {}
     for config in configs:
@@ -222,7 +223,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in _names(text))
 
 
-def settings(args: argparse.Namespace) -> dict[str, str]:
+def read_settings(args: argparse.Namespace) -> dict[str, str]:
     """What --set gives, by name."""
     return dict(_pair(text) for text in args.set)
 

@@ -1,4 +1,4 @@
-"""meco train-tr: train the policy of MeCO-TR, from runs that hold their controls."""
+"""meco train-tr: train the policy of MeCO-TR by rollouts."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from meco.commands.train import STOPPED, configure_any, lasting_words, settings
+from meco.commands.train import EXIT_STOPPED, add_common_options, policy_words, read_settings
 from meco.core.signals import noted
 from meco.errors import InvalidInput
 from meco.learn.settings import check_device
-from meco.learn.tr.training import HoldingConfig, produce_holding
+from meco.learn.tr.training import RolloutConfig, train_by_rollouts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    configure_any(parser)
-    parser.add_argument("--processes", type=int, default=1, help="that play at once (default: 1)")
+    add_common_options(parser)
+    parser.add_argument("--processes", type=int, default=1, help="number of processes (default: 1)")
     parser.add_argument("--seconds", type=float, help="stop after so long; the same command goes on")
 
 
@@ -27,15 +27,15 @@ def run(args: argparse.Namespace) -> int:
     if args.processes < 1:
         raise InvalidInput(f"--processes must be at least 1; got {args.processes}")
     end = None if args.seconds is None else time.monotonic() + args.seconds
-    say = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
-    command = shlex.join(["meco", *lasting_words(sys.argv[1:])])
+    report = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
+    command = shlex.join(["meco", *policy_words(sys.argv[1:])])
     with noted() as stop:
-        late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
+        stop_or_late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
         for seed in args.seeds:
-            config = HoldingConfig(seed=seed, device=args.device or "cpu").changed(settings(args))
+            config = RolloutConfig(seed=seed, device=args.device or "cpu").with_texts(read_settings(args))
             config = config if len(args.seeds) == 1 else replace(config, name=f"{config.name}-seed{seed}")
             check_device(config.device)
-            if not produce_holding(config, args.out, args.processes, late, say, command):
-                print(f"stopped; the same command goes on with what was played (in {args.out})", file=sys.stderr)
-                return STOPPED
+            if not train_by_rollouts(config, args.out, args.processes, stop_or_late, report, command):
+                print(f"stopped; the same command goes on with the runs in {args.out}", file=sys.stderr)
+                return EXIT_STOPPED
     return 0

@@ -1,20 +1,20 @@
-"""Iterations of a whole batch as CUDA graphs: the host starts one thing instead of a thousand.
+"""Iterations of a batch of searches as CUDA graphs: the host starts one thing instead of a thousand.
 
-Engines are written as formulas on arrays that make new arrays. A graph works on fixed memory, so between two iterations
-every tensor that an engine or an evaluator holds lies in a place of its own: an iteration reads these places and ends
-by copying what it made back into them. Whoever keeps an array beyond the next iteration copies it; what a value derived
-from its arrays and kept (the violations of an Evaluation) is forgotten before every iteration, and derived in it.
+Engines are formulas that make new arrays; a graph works on fixed memory. So between two iterations every tensor that an
+engine or an evaluator keeps lies in a buffer: an iteration reads the buffers and ends by copying what it made back into
+them. An array that is needed after the next iteration has to be copied. Values derived from arrays and cached (the
+violations of an Evaluation) are dropped before every iteration and derived again in it.
 
-What the host alone knows (counts, whether models are checked) cannot be recorded: iterations of different key have
-graphs of their own, and what is counted is counted beside the replay.
+What the host alone knows (counts, whether models are checked) cannot be recorded: iterations with different keys have
+graphs of their own, and the host advances its counters at every replay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, is_dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from meco.core.memory import contents, with_contents
 from meco.errors import load_extra
@@ -24,23 +24,24 @@ if TYPE_CHECKING:
     from meco.core.evaluator import Evaluator
 
 Change = Callable[[Any], Any]
+T = TypeVar("T")
 
 
-def can_repeat(device: Any) -> bool:
-    """Whether a torch device repeats recorded work by itself."""
+def supports_graphs(device: Any) -> bool:
+    """Whether work on a torch device can be recorded and replayed."""
     return str(device).startswith("cuda")
 
 
-def draws_by_itself(rng: Any) -> bool:
-    """Whether these random numbers are a device's own, which a recording draws anew whenever it is replayed."""
-    return bool(getattr(rng, "generators", ())) and can_repeat(rng.device)
+def draws_on_device(rng: Any) -> bool:
+    """Whether random numbers come from a generator of the device, which draws new ones at every replay."""
+    return bool(getattr(rng, "generators", ())) and supports_graphs(rng.device)
 
 
 @contextmanager
-def recording(graph: Any, device: Any) -> Iterator[None]:
-    """What the block does on the device is written into a CUDA graph, and happens when that is replayed.
+def capture(graph: Any, device: Any) -> Iterator[None]:
+    """Write what the block does on the device into a CUDA graph; it happens when the graph is replayed.
 
-    Caches, which torch.cuda.graph empties first, stay as they are: to fill them again takes longer than many turns.
+    Unlike torch.cuda.graph it keeps the memory caches: to fill them again takes longer than many iterations.
     """
     torch: Any = load_extra("torch", "train", "computing on a device")
     torch.cuda.synchronize(device)
@@ -49,10 +50,34 @@ def recording(graph: Any, device: Any) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            with suppress(RuntimeError):  # that the recording is of no use, which is not the reason
+            with suppress(RuntimeError):  # the capture is invalid, but that is not the reason
                 graph.capture_end()
             raise
         graph.capture_end()
+
+
+@dataclass(frozen=True)
+class RecordedWork(Generic[T]):
+    """Work that a device repeats on the same memory."""
+
+    graph: Any
+    result: T  # whose tensors every replay fills
+
+    def replay(self) -> T:
+        """Do the work once more; its result."""
+        self.graph.replay()
+        return self.result
+
+
+def record(work: Callable[[], T], device: Any, generators: Sequence[Any] = ()) -> RecordedWork[T]:
+    """Record a function without doing its work on the device; generators are those that it draws from."""
+    torch: Any = load_extra("torch", "train", "computing on a device")
+    graph = torch.cuda.CUDAGraph()
+    for generator in generators:
+        graph.register_generator_state(generator)
+    with capture(graph, device):
+        result = work()
+    return RecordedWork(graph, result)
 
 
 class GraphReplay:
@@ -64,73 +89,74 @@ class GraphReplay:
     def __init__(self, replay: Replay, evaluator: Evaluator, iterate: Callable[[], Any]) -> None:
         self._replay, self._evaluator, self._iterate = replay, evaluator, iterate
         self.torch: Any = load_extra("torch", "train", "computing on a device")
-        self.places: list[Any] = []
-        self.graphs: dict[Hashable, Any] = {}
-        self.records = draws_by_itself(replay.engine.task.rng) and evaluator.source.recordable
-        if self.records:
+        self.buffers: list[Any] = []
+        self.recorded: dict[Hashable, RecordedWork[None]] = {}
+        self.enabled = draws_on_device(replay.engine.task.rng) and evaluator.source.recordable
+        if self.enabled:
             self.torch.backends.cuda.preferred_linalg_library("cusolver")  # the other one waits for the device
 
     @property
     def overwrites(self) -> bool:
-        """Whether arrays may lie where the next iteration overwrites them."""
-        return bool(self.places)
+        """Whether the next iteration may overwrite arrays of this one."""
+        return bool(self.buffers)
 
     def replay(self) -> bool:
-        """Make the next iteration by a recording; False, and nothing is made, where it has to be made as it is written.
+        """Replay the next iteration; False, and nothing is done, where it has to be made as it is written.
 
         That is so for the first one of a search, for the last where the budget cuts it, for those without a key, and
-        whenever arrays got new places: what compiles a formula or sets a library up does not do so in a recording.
+        whenever buffers are new: formulas are compiled and libraries set up by an iteration that is not recorded.
         """
         replay, evaluator = self._replay, self._evaluator
-        key = replay.graph_key() if self.records and replay.engine.generation else None
+        key = replay.graph_key() if self.enabled and replay.engine.generation else None
         if key is None or not evaluator.has_for_all(replay.batch_size):
             return False
         replay.preallocate()
-        if self._settle():
+        if self._refresh_buffers():
             return False
-        if key in self.graphs:
+        if key in self.recorded:
             replay.advance_counters()
             evaluator.count(replay.batch_size)
         else:
-            self.graphs[key] = self._record()
-        self.graphs[key].replay()
+            self.recorded[key] = self._record()
+        self.recorded[key].replay()
         return True
 
-    def _settle(self) -> bool:
-        """Take over what was set since the last iteration; where shapes have changed, begin anew, and say so."""
-        held: list[Any] = []
-        self._each(held.append)
-        anew = [(t.shape, t.dtype) for t in held] != [(p.shape, p.dtype) for p in self.places]
-        if anew:
-            self.graphs.clear()
-            self.places = [t.clone(memory_format=self.torch.contiguous_format) for t in held]
+    def _refresh_buffers(self) -> bool:
+        """Copy what was set since the last iteration into the buffers; where shapes changed, make new ones: True."""
+        tensors: list[Any] = []
+        self._map_tensors(tensors.append)
+        changed = [(t.shape, t.dtype) for t in tensors] != [(b.shape, b.dtype) for b in self.buffers]
+        if changed:
+            self.recorded.clear()
+            self.buffers = [t.clone(memory_format=self.torch.contiguous_format) for t in tensors]
         else:
-            for place, tensor in zip(self.places, held):
-                if tensor is not place:
-                    place.copy_(tensor)
-        self._give_places()
-        return anew
+            self._fill_buffers(tensors)
+        self._attach_buffers()
+        return changed
 
-    def _give_places(self) -> None:
-        places = iter(self.places)
-        self._each(lambda _: next(places))
+    def _fill_buffers(self, tensors: Sequence[Any]) -> None:
+        for buffer, tensor in zip(self.buffers, tensors):
+            if tensor is not buffer:
+                buffer.copy_(tensor)
 
-    def _record(self) -> Any:
-        """The graph of an iteration, which the host counts but no device has made yet."""
-        graph = self.torch.cuda.CUDAGraph()
-        for generator in getattr(self._replay.engine.task.rng, "generators", ()):
-            graph.register_generator_state(generator)
-        with recording(graph, self._replay.engine.task.rng.device):
-            self._iterate()
-            made: list[Any] = []
-            self._each(made.append)
-            taken = {_storage(place) for place in self.places}
-            new = [m if m is p or _storage(m) not in taken else m.clone() for p, m in zip(self.places, made)]
-            for place, tensor in zip(self.places, new):
-                if tensor is not place:
-                    place.copy_(tensor)
-        self._give_places()
-        return graph
+    def _attach_buffers(self) -> None:
+        """Let engine and evaluator keep the buffers in place of their tensors."""
+        buffers = iter(self.buffers)
+        self._map_tensors(lambda _: next(buffers))
+
+    def _record(self) -> RecordedWork[None]:
+        """An iteration, which the host counts but the device has not made yet."""
+        rng: Any = self._replay.engine.task.rng
+        found = record(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))
+        self._attach_buffers()
+        return found
+
+    def _iterate_in_buffers(self) -> None:
+        self._iterate()
+        made: list[Any] = []
+        self._map_tensors(made.append)
+        taken = {_storage(buffer) for buffer in self.buffers}
+        self._fill_buffers([m if m is b or _storage(m) not in taken else m.clone() for b, m in zip(self.buffers, made)])
 
     def _parts(self) -> Iterator[tuple[object, list[str]]]:
         """Objects whose attributes an iteration changes, and the names of those that the next one may read."""
@@ -142,22 +168,22 @@ class GraphReplay:
         for best in (history.feasible_best, history.score_best):
             yield best, list(best.remembers)
 
-    def _each(self, change: Change) -> None:
-        """Every tensor that the parts hold becomes change(tensor), where that gives one."""
+    def _map_tensors(self, change: Change) -> None:
+        """Replace every tensor of the parts by change(tensor), unless that is None."""
         for part, names in self._parts():
             for name in names:
-                vars(part)[name] = self._mapped(vars(part)[name], change)
+                vars(part)[name] = self._map_value(vars(part)[name], change)
 
-    def _mapped(self, value: Any, change: Change) -> Any:
+    def _map_value(self, value: Any, change: Change) -> Any:
         if isinstance(value, self.torch.Tensor):
             new = change(value)
             return value if new is None else new
         inner = contents(value)
         if inner is None or _is_mutable_dataclass(value):
             return value
-        mapped = {name: self._mapped(part, change) for name, part in inner.items()}
+        mapped = {name: self._map_value(part, change) for name, part in inner.items()}
         same = all(mapped[name] is part for name, part in inner.items())
-        return value if same and not _has_derived(value) else with_contents(value, mapped)
+        return value if same and not _has_cache(value) else with_contents(value, mapped)
 
 
 def _is_mutable_dataclass(value: Any) -> bool:
@@ -165,16 +191,16 @@ def _is_mutable_dataclass(value: Any) -> bool:
     return made is not None and not made.frozen
 
 
-def _has_derived(value: Any) -> bool:
+def _has_cache(value: Any) -> bool:
     """Whether a dataclass keeps what it derived from its fields, such as a cached property."""
     return is_dataclass(value) and bool(vars(value).keys() - value.__dataclass_fields__.keys())
 
 
 def _storage(tensor: Any) -> int:
-    """Where its memory begins, of which it may be a part."""
+    """The address of the memory that it is a part of."""
     return tensor.untyped_storage().data_ptr()
 
 
 def recorder(rng: Any) -> Any:
-    """What records iterations of searches with these random numbers; None where no device can repeat them."""
-    return GraphReplay if draws_by_itself(rng) else None
+    """The class that records iterations of searches with these random numbers; None where no device can."""
+    return GraphReplay if draws_on_device(rng) else None

@@ -15,26 +15,26 @@ from meco.core.batching import ProblemBatch
 from meco.core.problem import Problem
 from meco.core.source import Beside, Values
 
-LANES = 12  # formulas at a time; small kernels leave most of a device idle, but the gain levels off
+CONCURRENT = 12  # formulas at a time; small kernels leave most of a device idle, but the gain levels off
 
 
-class Lanes:
-    """Streams of a CUDA device, on which independent work goes at the same time; elsewhere it goes one by one."""
+class CudaStreams:
+    """Streams of a CUDA device for independent work at the same time; on another device it is done one by one."""
 
     def __init__(self, device: str) -> None:
         cuda = torch.device(device).type == "cuda"
-        self._device, self._streams = device, [torch.cuda.Stream(device) for _ in range(LANES)] if cuda else []
+        self._device, self._streams = device, [torch.cuda.Stream(device) for _ in range(CONCURRENT)] if cuda else []
 
     @contextmanager
-    def open(self) -> Iterator[Callable[[int], AbstractContextManager[Any]]]:
-        """Inside the block, what is done `with lane(number)` does not wait for other lanes; all are done at its end."""
+    def fork(self) -> Iterator[Callable[[int], AbstractContextManager[Any]]]:
+        """Work `with on_stream(number)` inside the block does not wait for other streams; they join at its end."""
         if not self._streams:
             yield lambda number: nullcontext()
             return
         main = torch.cuda.current_stream(self._device)
         for stream in self._streams:
             stream.wait_stream(main)
-        yield lambda number: torch.cuda.stream(self._streams[number % LANES])
+        yield lambda number: torch.cuda.stream(self._streams[number % CONCURRENT])
         for stream in self._streams:
             main.wait_stream(stream)
 
@@ -42,8 +42,8 @@ class Lanes:
 class IndexedProblems:
     """A source that evaluates every problem for every run and gathers by index.
 
-    The computation, and so a recording of it, is the same whichever problems are chosen, for as many times the
-    arithmetic as there are problems: of use where runs are few and a device has plenty of it. choose() chooses them.
+    One recording fits whichever problems choose() gives the runs. It costs as many times the arithmetic as there are
+    problems, which pays where runs are few and the device is mostly idle.
     """
 
     def __init__(self, problems: Sequence[Problem], runs: int, xp: Any, device: Any) -> None:
@@ -51,11 +51,11 @@ class IndexedProblems:
         self.problems, self.runs, self.xp, self.device = every.problems, runs, xp, device
         self.names, self.strictest = every.names, every.strictest
         self.finite, self.recordable, self.counts = every.finite, every.recordable, every.counts
-        self._of_each, self._tolerances_of_each = every.box, every.tolerances()
+        self._all_boxes, self._all_tolerances = every.box, every.tolerances()
         columns, rows = value_columns([(p.n_ineq, p.n_eq) for p in problems]), np.arange(runs)[:, None]
         self._columns, self._rows = (xp.asarray(index, device=device) for index in (columns, rows))
-        self._lanes = Lanes(device)
-        self.box, self._tolerances = self._of_each, self._tolerances_of_each
+        self._streams = CudaStreams(device)
+        self.box, self._tolerances = self._all_boxes, self._all_tolerances
 
     def choose(self, which: Array) -> None:
         """Give runs [B] the problems with these numbers."""
@@ -64,10 +64,10 @@ class IndexedProblems:
         def take(each: Array) -> Array:
             return xp.take(each, which, axis=0) if each.shape[0] > 1 else each
 
-        self.box = self._of_each.transform(take)
-        ineq, eq = self._tolerances_of_each
+        self.box = self._all_boxes.transform(take)
+        ineq, eq = self._all_tolerances
         self._tolerances = take(ineq), take(eq)
-        self._mine = self.runs * xp.take(self._columns, which, axis=0) + self._rows  # among all values of all runs
+        self._gathered = self.runs * xp.take(self._columns, which, axis=0) + self._rows  # among all values
 
     def tolerances(self) -> tuple[Array, Array]:
         """Of the chosen problems."""
@@ -76,14 +76,14 @@ class IndexedProblems:
     def values(self, x: Array) -> Values:
         """f [B, N], g [B, N, p] and h [B, N, q] of every run's chosen problem."""
         xp, (runs, count, _) = self.xp, x.shape
-        values = [xp.zeros_like(x[..., 0])]  # what a problem with fewer constraints has in the others' places
-        with self._lanes.open() as lane:
+        values = [xp.zeros_like(x[..., 0])]  # for the constraints that a problem lacks
+        with self._streams.fork() as on_stream:
             for number, problem in enumerate(self.problems):
-                with lane(number):
+                with on_stream(number):
                     f, g, h = problem.formula(x)
                     values += [f, *_each(g), *_each(h)]
         every = xp.reshape(xp.stack(values), (-1, count))
-        mine = xp.reshape(xp.take(every, xp.reshape(self._mine, (-1,)), axis=0), (runs, -1, count))
+        mine = xp.reshape(xp.take(every, xp.reshape(self._gathered, (-1,)), axis=0), (runs, -1, count))
         n_ineq, _ = self.counts()
         f, g, h = mine[:, 0, :], mine[:, 1 : 1 + n_ineq, :], mine[:, 1 + n_ineq :, :]
         return f, xp.matrix_transpose(g), xp.matrix_transpose(h)
@@ -98,7 +98,10 @@ class IndexedProblems:
 
 
 def value_columns(counts: Sequence[tuple[int, int]]) -> np.ndarray:
-    """Where f, g and h of each problem stand if all values follow a first 0, which is for nothing: [P, 1 + p + q]."""
+    """Columns of f, g and h of each problem among all values, after a first one that is 0: [P, 1 + p + q].
+
+    A problem that lacks a constraint has column 0 for it.
+    """
     n_ineq, n_eq = (max(each) for each in zip(*counts))
     table = np.zeros((len(counts), 1 + n_ineq + n_eq), dtype=np.int64)
     starts = accumulate((1 + sum(c) for c in counts), initial=1)

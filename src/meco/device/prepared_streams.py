@@ -1,4 +1,4 @@
-"""Random numbers of a whole search, drawn before it begins and sent to a device together."""
+"""Random numbers of a search, all drawn before it begins and sent to a device together."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from meco.core.streams import Streams
 
 
 class PreparedStreams(Streams):
-    """The draws of Streams for one search after another, each of which asks for the same numbers in the same order.
+    """The draws of Streams for searches that make the same calls in the same order, one search after another.
 
-    The first search draws as it goes, which tells what the others will ask for. prepare() may be called while
-    the device still works on the search before; begin() sends what was prepared, and may be called once all
-    that the search before found has been read.
+    The first search draws as it goes, which tells the calls of the others. prepare() draws for the next search while
+    the device still works on this one; begin() sends the numbers, once all results of this one have been read.
     """
 
     def __init__(self, runs: int, xp: Any, device: str) -> None:
@@ -33,7 +32,7 @@ class PreparedStreams(Streams):
         self._next = 0  # number of the coming call
 
     def prepare(self, seeds: Iterable[int]) -> None:
-        """Draw all numbers of runs with these seeds, if it is known by now which."""
+        """Draw all numbers of runs with these seeds, once the calls are known."""
         wanted = tuple(seeds)
         if not self._rows or wanted == self._ready:
             return
@@ -46,7 +45,7 @@ class PreparedStreams(Streams):
         self._ready = wanted
 
     def begin(self, seeds: Iterable[int]) -> None:
-        """Begin a search of runs with these seeds: its numbers are on their way to the device."""
+        """Begin a search of runs with these seeds: send its numbers to the device."""
         self.seeds = tuple(seeds)
         if self._calls and not self._rows:
             self._lay_out()
@@ -56,33 +55,33 @@ class PreparedStreams(Streams):
             return
         self.prepare(self.seeds)
         self._numbers.copy_(self._block, non_blocking=True)
-        self._block, self._spare, self._ready = self._spare, self._block, ()  # the one that travels is left alone
+        self._block, self._spare, self._ready = self._spare, self._block, ()  # the block on its way is left alone
 
     def rewind(self) -> None:
-        """Ask for the same numbers once more."""
+        """Give the same numbers once more."""
         self._next = 0
 
     def uniform(self, *shape: int) -> Array:
-        return self._drawn(False, shape) if self._rows else self._noted(False, shape, super().uniform(*shape))
+        return self._take(False, shape) if self._rows else self._note(False, shape, super().uniform(*shape))
 
     def normal(self, *shape: int) -> Array:
-        return self._drawn(True, shape) if self._rows else self._noted(True, shape, super().normal(*shape))
+        return self._take(True, shape) if self._rows else self._note(True, shape, super().normal(*shape))
 
-    def _noted(self, normal: bool, shape: tuple[int, ...], numbers: Array) -> Array:
+    def _note(self, normal: bool, shape: tuple[int, ...], numbers: Array) -> Array:
         self._calls.append((normal, shape))
         return numbers
 
-    def _drawn(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
+    def _take(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
         assert self._calls[self._next] == (normal, shape), "a search asked for other numbers than the first one"
         first, count = self._rows[self._next]
         self._next += 1
         return self._numbers[first : first + self.runs * count].view(self.runs, *shape)
 
     def _lay_out(self) -> None:
-        """Where the numbers of each call lie, run by run; the host fills memory that a device can fetch by itself."""
+        """Give each call its range of numbers, run by run, in host memory that the device can fetch by itself."""
         counts = [math.prod(shape) for _, shape in self._calls]
         starts = accumulate((self.runs * count for count in counts), initial=0)
         self._rows = list(zip(starts, counts))
         self._numbers = self._numbers.new_empty(self.runs * sum(counts))
-        fetched = torch.device(self.device).type == "cuda"
-        self._block, self._spare = (torch.empty_like(self._numbers, device="cpu", pin_memory=fetched) for _ in "ab")
+        pinned = torch.device(self.device).type == "cuda"
+        self._block, self._spare = (torch.empty_like(self._numbers, device="cpu", pin_memory=pinned) for _ in "ab")

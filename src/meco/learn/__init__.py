@@ -1,4 +1,4 @@
-"""Learning to steer: episodes and rewards, the paper's Double DQN, and rollouts of held controls for the default.
+"""Learning to steer: episodes and rewards, the paper's Double DQN, and rollouts for the policy of MeCO-TR.
 
 Episodes need NumPy alone; learners need torch, the `train` extra.
 """
@@ -16,6 +16,9 @@ _HOMES = {
     "REWARDS": "paper.reward",
     "ReferenceObjective": "paper.reward",
     "reward_function": "paper.reward",
+    "EpisodeSettings": "paper.config",
+    "LearnerSettings": "paper.config",
+    "TaskSettings": "paper.config",
     "TrainingConfig": "paper.config",
     "PRESETS": "paper.presets",
     "draw_log": "training_record",

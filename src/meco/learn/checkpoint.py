@@ -1,4 +1,4 @@
-"""Where a training stands, in one file that appears whole or not at all: arrays and JSON, no pickle."""
+"""The state of a training in one file of arrays and JSON, written atomically; no pickle."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from meco.files.atomic import replacing
 from meco.files.npz import read_npz
 from meco.files.schema import check, parse_json
 
-FORMAT = 1
-LARGEST_CONTENT = 1 << 32  # bytes; replay memories of many policies are large
-STATE, SEAL = "state.json", "sha256"  # entries that hold the JSON and a checksum of all else, as bytes
+CHECKPOINT_FORMAT = 1
+MAX_CONTENT_BYTES = 1 << 32  # replay memories of many policies are large
+STATE_ENTRY, CHECKSUM_ENTRY = "state.json", "sha256"  # entries with the JSON and a checksum of all others, as bytes
 
 
 def write_checkpoint(path: Path, arrays: Mapping[str, np.ndarray], state: Mapping[str, Any]) -> None:
     """Write arrays and a JSON state; a kill at any moment leaves the old file or the new one."""
-    text = json.dumps({"format": FORMAT, **state}).encode()
-    entries = {**arrays, STATE: np.frombuffer(text, np.uint8)}
+    text = json.dumps({"format": CHECKPOINT_FORMAT, **state}).encode()
+    entries = {**arrays, STATE_ENTRY: np.frombuffer(text, np.uint8)}
     with replacing(path, fsync=True) as file:
-        np.savez(file, **entries, **{SEAL: np.frombuffer(_seal(entries), np.uint8)})  # type: ignore[arg-type]
+        np.savez(file, **entries, **{CHECKSUM_ENTRY: np.frombuffer(_checksum(entries), np.uint8)})  # type: ignore[arg-type]
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -33,19 +33,20 @@ def read_checkpoint(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if not path.is_file():
         raise MissingData(f"there is no checkpoint {path}; start the training without resuming")
     try:
-        arrays = read_npz(path, str(path), LARGEST_CONTENT)
-        if arrays.pop(SEAL).tobytes() != _seal(arrays):
+        arrays = read_npz(path, str(path), MAX_CONTENT_BYTES)
+        if arrays.pop(CHECKSUM_ENTRY).tobytes() != _checksum(arrays):
             raise DamagedFile("it is not what the training wrote")
-        state = parse_json(arrays.pop(STATE).tobytes(), STATE)
-        check(state, {"format": int}, STATE)
+        state = parse_json(arrays.pop(STATE_ENTRY).tobytes(), STATE_ENTRY)
+        check(state, {"format": int}, STATE_ENTRY)
     except (DamagedFile, KeyError) as error:
-        raise DamagedFile(f"{path} is not a readable checkpoint ({error}); delete it and train anew") from error
-    if state.get("format") != FORMAT:
-        raise DamagedFile(f"{path} is a checkpoint of format {state.get('format')}; this version reads {FORMAT}")
+        raise DamagedFile(f"{path} is not a readable checkpoint ({error}); delete it and train again") from error
+    if state.get("format") != CHECKPOINT_FORMAT:
+        found = state.get("format")
+        raise DamagedFile(f"{path} is a checkpoint of format {found}; this version reads {CHECKPOINT_FORMAT}")
     return arrays, state
 
 
-def _seal(entries: Mapping[str, np.ndarray]) -> bytes:
+def _checksum(entries: Mapping[str, np.ndarray]) -> bytes:
     """A checksum of names, types, shapes and numbers."""
     found = hashlib.sha256()
     for name, values in sorted(entries.items()):

@@ -1,13 +1,13 @@
-"""The digest of the engine that policies of MeCO-TR steer; another digest, another engine."""
+"""The digest of the engine that policies of MeCO-TR steer; it changes with the engine's source."""
 
 from __future__ import annotations
 
 from meco.files.source_digest import source_digest
 
-ENGINE = ("meco.tr.engine_es", "meco.tr.features", "meco.policies.controller")
-SEARCHED = ("meco.engines.rbf", "meco.engines.es")  # parts of the engine
+ENGINE_MODULES = ("meco.tr.engine_es", "meco.tr.features", "meco.policies.controller")
+ENGINE_PACKAGES = ("meco.engines.rbf", "meco.engines.es")  # whose modules belong to it where it imports them
 
 
 def engine_digest() -> str:
     """What the engine does, as a policy's record names it."""
-    return source_digest(ENGINE, SEARCHED)
+    return source_digest(ENGINE_MODULES, ENGINE_PACKAGES)

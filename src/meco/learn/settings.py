@@ -1,4 +1,4 @@
-"""Settings of a training as one frozen record, read from text or JSON and checked by one rule each."""
+"""Settings of a training as small frozen records, read from text or JSON by flat names and checked by one rule each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from meco.errors import InvalidInput, UnknownName, load_extra
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings with defaults; a record of them says the least values and the words that it takes."""
+    """Settings with defaults. A field may be a record of settings itself; by name its settings count as this one's.
+
+    So {"memory": 512} changes learner.memory where `learner` is such a field.
+    """
 
     minimums: ClassVar[Mapping[str, float]] = {}
     choices: ClassVar[Mapping[str, Collection[str]]] = {}
@@ -26,31 +29,70 @@ class Settings:
                 raise InvalidInput(f"{name} of a training must be at least {least}; got {value}")
 
     @classmethod
-    def of(cls, settings: Mapping[str, Any]) -> Self:
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """From settings by name, e.g. out of a JSON file; an unknown name is refused."""
-        defaults = cls._defaults(settings)
+        check_names(settings, cls._defaults())
         try:
-            return cls(**{k: tuple(v) if isinstance(defaults[k], tuple) else v for k, v in settings.items()})
+            values: dict[str, Any] = {}
+            for name, default in cls._own_defaults().items():
+                if isinstance(default, Settings):
+                    values[name] = default.from_dict(default.pick(settings))
+                elif name in settings:
+                    values[name] = tuple(settings[name]) if isinstance(default, tuple) else settings[name]
+            return cls(**values)
         except TypeError as error:
             raise InvalidInput(f"a training setting has the wrong type: {error}") from error
 
-    def changed(self, texts: Mapping[str, str]) -> Self:
+    def with_settings(self, **changes: Any) -> Self:
+        """With other values of some settings, by name."""
+        check_names(changes, self._defaults())
+        own = {name: value for name, value in changes.items() if name in self._own_defaults()}
+        groups = {name: group for name, group in self._groups().items() if group.pick(changes)}
+        return replace(self, **own, **{name: replace(group, **group.pick(changes)) for name, group in groups.items()})
+
+    def with_texts(self, texts: Mapping[str, str]) -> Self:
         """With settings given as text, as on a command line: {"memory": "512"}."""
-        defaults = self._defaults(texts)
-        return replace(self, **{name: _read(name, defaults[name], text) for name, text in texts.items()})
+        defaults = self._defaults()
+        check_names(texts, defaults)
+        return self.with_settings(**{name: _read(name, defaults[name], text) for name, text in texts.items()})
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; of() takes it back."""
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+        """All settings by name, for JSON; from_dict() takes it back."""
+        found: dict[str, Any] = {}
+        for name, value in asdict(self).items():
+            found |= value if name in self._groups() else {name: value}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
     @classmethod
-    def _defaults(cls, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Every default by name, which tells the type of a setting; a name that does not exist is refused."""
-        defaults = {f.name: f.default for f in fields(cls)}
-        for name in asked:
-            if name not in defaults:
-                raise UnknownName("training setting", name, defaults)
-        return defaults
+    def pick(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the settings that are this record's, by name."""
+        known = cls._defaults()
+        return {name: value for name, value in settings.items() if name in known}
+
+    def _groups(self) -> dict[str, Settings]:
+        """The fields that are records of settings."""
+        found = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Settings)}
+
+    @classmethod
+    def _own_defaults(cls) -> dict[str, Any]:
+        default = cls()
+        return {f.name: getattr(default, f.name) for f in fields(cls)}
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """The default of every setting by name, which tells its type."""
+        found: dict[str, Any] = {}
+        for name, value in cls._own_defaults().items():
+            found |= value._own_defaults() if isinstance(value, Settings) else {name: value}
+        return found
+
+
+def check_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Refuse settings that do not exist."""
+    for name in given:
+        if name not in known:
+            raise UnknownName("training setting", name, known)
 
 
 def check_device(device: str) -> None:
@@ -58,12 +100,12 @@ def check_device(device: str) -> None:
     torch = load_extra("torch", "train", "training")
     try:
         torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # torch without CUDA asserts
+    except (RuntimeError, AssertionError) as error:  # torch built without a device asserts
         raise InvalidInput(f"torch cannot use the device {device!r} here; train on 'cpu' or on one it lists") from error
 
 
 def _read(name: str, default: Any, text: str) -> Any:
-    """A value from text, by the type of the setting's default; None stands for an optional whole number."""
+    """A value from text, by the type of the setting's default; None stands for an optional integer."""
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(","))
     if isinstance(default, str):
@@ -76,5 +118,5 @@ def _read(name: str, default: Any, text: str) -> Any:
     try:
         return None if default is None and text.lower() == "none" else kind(text)
     except ValueError as error:
-        wanted = "a whole number" if kind is int else "a number"
+        wanted = "an integer" if kind is int else "a number"
         raise InvalidInput(f"{name} must be {wanted}; got {text!r}") from error

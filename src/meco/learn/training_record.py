@@ -31,16 +31,16 @@ def write_trained(
     losses are those of the candidates it was chosen among, by seed.
     """
     config, folder = trained.config, Path(folder)
+    settings = config.as_dict()
     folder.mkdir(parents=True, exist_ok=True)
     text = log_text(config, trained.rows).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
     known = {
-        **{k: getattr(config, k) for k in ("suite", "dim", "seed", "decoder", "q_output")},
-        "problems": list(config.problems),
+        **{name: settings[name] for name in ("suite", "dim", "seed", "decoder", "q_output", "problems")},
         "command": command,
         "commit": commit(),
         "log_digest": hashlib.sha256(text).hexdigest(),
-        "training": config.as_dict(),
+        "training": settings,
         **({"chosen_among": dict(losses)} if losses else {}),
         "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": _version("torch")},
     }
@@ -59,7 +59,7 @@ def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
     """The settings and the epochs of a training log."""
     try:
         first, *rows = [json.loads(line) for line in Path(path).read_text().splitlines()]
-        return TrainingConfig.of(first["training"]), rows
+        return TrainingConfig.from_dict(first["training"]), rows
     except (ValueError, KeyError, TypeError) as error:
         raise DamagedFile(f"{path} is not a training log ({error})") from error
 
@@ -67,7 +67,7 @@ def read_log(path: Path | str) -> tuple[TrainingConfig, list[dict[str, Any]]]:
 def draw_log(path: Path | str, picture: Path | str) -> None:
     """Draw a training log: return, loss, how often each action was taken, f + nu against the first epoch."""
     config, rows = read_log(path)
-    title = f"{config.name}: {len(config.problems)} problems of {config.suite}, D = {config.dim}"
+    title = f"{config.name}: {len(config.task.problems)} problems of {config.task.suite}, D = {config.task.dim}"
     columns = {key: [row[key] for row in rows] for key in ("epoch", "reward", "loss", "actions")}
     figure = training_figure(
         title, columns["epoch"], columns["reward"], columns["loss"], np.array(columns["actions"]), relative_scores(rows)

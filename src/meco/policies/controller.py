@@ -30,13 +30,13 @@ from meco.policies.controls import CONTROLS, ControlSet
 from meco.policies.features import FEATURES, FeatureSet
 from meco.policies.policy import Policy
 
-OWN_STREAM = 0xC0  # sets a controller's random numbers apart from its run's
+CONTROLLER_STREAM = 0xC0  # sets a controller's random numbers apart from its run's
 
 
 class Controller:
     """Looks at an engine through features, and hands it controls by name.
 
-    It remembers what the features need and which values stand. Without a policy the values
+    It remembers what the features need and the values in force. Without a policy the values
     come from outside, as in an Episode.
     """
 
@@ -94,7 +94,7 @@ class Controlled(Engine):
         self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
         self.task = engine.task
         self.interval = 0.0 if decisions is None else max(float(min_interval), self.task.budget / decisions)
-        self.draw = None if chance else self.task.rng.beside(OWN_STREAM)
+        self.draw = None if chance else self.task.rng.beside(CONTROLLER_STREAM)
         self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)
         self.told = 0  # candidates so far
         self.next_decision = 0.0  # by candidates
@@ -150,20 +150,21 @@ class Controlled(Engine):
 
 
 def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None) -> Steering:
-    """How to steer this engine; a policy, features or controls that it cannot serve are refused in words."""
-    who, steering = type(engine).__name__, offered(engine, Steering)
+    """How to steer this engine; a policy, features or controls that do not fit are refused."""
+    name, steering = type(engine).__name__, offered(engine, Steering)
     if steering is None:
-        raise InvalidInput(f"{who} cannot be steered: it offers no controls")
+        raise InvalidInput(f"{name} cannot be steered: it offers no controls")
     missing = [name for name in features.needs if name not in steering.knows]
     if missing:
         raise InvalidInput(
             f"the features {features.name!r} need {', '.join(features.needs)}; "
-            f"{who} knows {', '.join(steering.knows) or 'nothing'}"
+            f"{name} knows {', '.join(steering.knows) or 'nothing'}"
         )
     known = {c.name: c for c in steering.controls}
     if not all(_within(c, known.get(c.name)) for c in controls.controls):
         raise InvalidInput(
-            f"the controls {controls.name!r} set {_said(controls.controls)}; {who} offers {_said(known.values())}"
+            f"the controls {controls.name!r} set {_describe(controls.controls)}; "
+            f"{name} offers {_describe(known.values())}"
         )
     if policy is not None:
         for kind, wanted, given in (
@@ -180,5 +181,5 @@ def _within(control: Control, offered: Control | None) -> bool:
     return offered is not None and offered.low <= control.low and control.high <= offered.high
 
 
-def _said(controls: Any) -> str:
+def _describe(controls: Any) -> str:
     return ", ".join(f"{c.name} in [{c.low:g}, {c.high:g}]" for c in controls) or "none"

@@ -43,7 +43,7 @@ class ControlSet:
         """The controls' names."""
         return tuple(c.name for c in self.controls)
 
-    def chosen(self, index: Array) -> dict[str, Array]:
+    def combination(self, index: Array) -> dict[str, Array]:
         """The combination behind each index [B]: a value [B] for each control."""
         return {name: levels[index] for name, levels in self._levels.on(index).items()}
 
@@ -63,7 +63,7 @@ def relaxation(name: str, decoder: Decoder) -> ControlSet:
 
 
 # the decoder behind each set of the paper's
-DECODED = {"epsilon": "geometric", "epsilon-aa": "aa", "epsilon-ca": "ca"}
+DECODER_OF_CONTROLS = {"epsilon": "geometric", "epsilon-aa": "aa", "epsilon-ca": "ca"}
 
 # how much of the violation a model step may leave, and the strategy's share of the points
 THETA_AND_SHARE = ControlSet.product(
@@ -84,13 +84,13 @@ THETA_BY_SHARE = ControlSet.product(
 CONTROLS: Registry[ControlSet] = Registry(
     "control set",
     {
-        **{name: relaxation(name, DECODERS[decoder]) for name, decoder in DECODED.items()},
+        **{name: relaxation(name, DECODERS[decoder]) for name, decoder in DECODER_OF_CONTROLS.items()},
         THETA_AND_SHARE.name: THETA_AND_SHARE,
         THETA_BY_SHARE.name: THETA_BY_SHARE,
     },
 )
 
 
-def set_of(decoder: str) -> str:
+def control_set_of(decoder: str) -> str:
     """The control set that goes with a decoder."""
-    return next(name for name, known in DECODED.items() if known == DECODERS.resolve(decoder))
+    return next(name for name, known in DECODER_OF_CONTROLS.items() if known == DECODERS.resolve(decoder))

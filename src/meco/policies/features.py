@@ -11,7 +11,15 @@ import numpy as np
 from meco.core.arrays import Array, namespace
 from meco.core.registry import Registry
 from meco.core.rule import Population
-from meco.policies.paper.state import CLIP, PopulationSummary, Reference, counted, features, reference, summary
+from meco.policies.paper.state import (
+    FEATURE_BOUND,
+    PopulationSummary,
+    Reference,
+    features,
+    reference,
+    summary,
+    valid_mask,
+)
 from meco.tr.features import SEARCH_FEATURES, SEARCH_NEEDS, Remembered, search_state
 
 
@@ -26,7 +34,7 @@ class FeatureSet(ABC):
     version: int
     names: tuple[str, ...]  # of the features, in order
     needs: tuple[str, ...]  # of an engine's knowledge()
-    bound: float = CLIP  # every feature lies in [-bound, bound]
+    bound: float = FEATURE_BOUND  # every feature lies in [-bound, bound]
 
     @abstractmethod
     def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Any]:
@@ -37,7 +45,7 @@ class FeatureSet(ABC):
         """
 
 
-class Seen(NamedTuple):
+class PopulationMemory(NamedTuple):
     """What the paper's features remember of a run."""
 
     first: Reference
@@ -55,23 +63,27 @@ class PopulationTen(FeatureSet):
     )  # fmt: skip
     needs = ("population", "progress", "eps", "delta")
 
-    def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Seen]:
-        pop, ok = known["population"], counted(known["population"].ev)
+    def observe(
+        self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
+    ) -> tuple[Array, PopulationMemory]:
+        pop, ok = known["population"], valid_mask(known["population"].ev)
         seen = self._first(pop, known["delta"]) if memory is None else self._later(pop, ok, known, memory)
         (action,) = last.values()  # the paper has one control
         return features(pop, seen.now, seen.first, known["progress"], action, ok), seen
 
-    def _first(self, pop: Population, delta: float) -> Seen:
+    def _first(self, pop: Population, delta: float) -> PopulationMemory:
         first = reference(pop.ev, delta)
-        return Seen(first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _complete(first))
+        return PopulationMemory(first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _complete(first))
 
-    def _later(self, pop: Population, ok: Array | None, known: Mapping[str, Any], memory: Seen) -> Seen:
+    def _later(
+        self, pop: Population, ok: Array | None, known: Mapping[str, Any], memory: PopulationMemory
+    ) -> PopulationMemory:
         first, complete = memory.first, memory.complete
         if not complete:  # a run whose candidates had all failed is measured against its first success
-            first = first.or_where_void(reference(pop.ev, known["delta"]))
+            first = first.fill_void(reference(pop.ev, known["delta"]))
             complete = _complete(first)
         now = summary(pop.ev, known["eps"], ok)
-        return Seen(first, now if ok is None else now.or_where_void(memory.now), complete)
+        return PopulationMemory(first, now if ok is None else now.fill_void(memory.now), complete)
 
 
 def _complete(first: Reference) -> bool:
@@ -80,7 +92,7 @@ def _complete(first: Reference) -> bool:
 
 
 class ModelSearch(FeatureSet):
-    """How a search by models and a strategy beside them is doing (search_state.py)."""
+    """How a search by models and a strategy beside them is doing (tr/features.py)."""
 
     name, version, bound = "model-search", 1, 1.0
     names, needs = SEARCH_FEATURES, SEARCH_NEEDS

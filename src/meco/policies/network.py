@@ -12,7 +12,7 @@ from meco.policies.controls import CONTROLS, ControlSet
 from meco.policies.features import FEATURES, FeatureSet
 
 HIDDEN = 64  # units (paper, "Meta-Level MDP")
-OUTPUTS = ("linear", "sigmoid")
+Q_OUTPUTS = ("linear", "sigmoid")
 SELU_ALPHA = 1.6732632423543772848170429916717  # Klambauer et al. 2017
 SELU_SCALE = 1.0507009873554804934193349852946
 
@@ -45,7 +45,7 @@ class NetworkShape(NamedTuple):
         return Weights((s, h), (h,), (h, a), (a,))
 
 
-PAPER = NetworkShape.of(FEATURES["population-10"], CONTROLS["epsilon"])  # 10-64-11
+PAPER_SHAPE = NetworkShape.of(FEATURES["population-10"], CONTROLS["epsilon"])  # 10-64-11
 
 
 def selu(x: Array) -> Array:
@@ -69,7 +69,7 @@ def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:
     return 1.0 / (1.0 + xp.exp(-q)) if output == "sigmoid" else q
 
 
-def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER) -> Weights:
+def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER_SHAPE) -> Weights:
     """Fresh weights, uniform within 1 / sqrt(fan-in) for every layer: torch's default law."""
 
     def layer(fan_in: int, fan_out: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,6 +84,6 @@ def stack(networks: Iterable[Weights]) -> Weights:
     return Weights(*(np.stack(parts) for parts in zip(*networks, strict=True)))
 
 
-def packed(weights: Weights) -> np.ndarray:
+def pack(weights: Weights) -> np.ndarray:
     """The numbers of one network in a row: [P]."""
     return np.concatenate([np.ravel(part) for part in weights])

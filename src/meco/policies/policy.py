@@ -1,7 +1,7 @@
 """Policies: what to do in a state. Small values that turn features into controls.
 
 Most choose a row of the control set's grid and say which in act(); one that sets its controls outright
-overrides decide() instead. Nothing else is needed for a policy of a new kind; KINDS lists those that have files.
+overrides decide() instead. Nothing else is needed for a policy of a new kind; POLICY_KINDS lists those that have files.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from meco.core.arrays import Array, Constants, bounded, namespace, to_numpy
 from meco.core.registry import Registry
 from meco.errors import InvalidInput, UnknownName
-from meco.policies.controls import CONTROLS, ControlSet, set_of
+from meco.policies.controls import CONTROLS, ControlSet, control_set_of
 from meco.policies.features import FEATURES
-from meco.policies.network import PAPER, NetworkShape, Weights, q_values, stack
+from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack
 
 __all__ = [
-    "KINDS",
+    "POLICY_KINDS",
     "Choosing",
     "ConstantControls",
     "ConstantPolicy",
@@ -32,7 +32,7 @@ __all__ = [
     "RandomPolicy",
     "Weights",
     "q_values",
-    "side_by_side",
+    "stack_policies",
 ]
 
 CONSTRAINT_FEATURES = (7, 8, 9, 10)  # s7..s10, which the state ablation hides
@@ -52,14 +52,14 @@ class Policy:
     def controls(self) -> str | None:
         """The control set it was made for; None: any."""
         decoder = self.metadata.get("decoder")  # the paper's policies may name it instead
-        return self.metadata.get("controls", None if decoder is None else set_of(decoder))
+        return self.metadata.get("controls", None if decoder is None else control_set_of(decoder))
 
     def check(self, controls: ControlSet) -> None:
         """Refuse controls that this policy cannot set."""
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
         """A value [B] for each control by name."""
-        return controls.chosen(self.act(s, u))
+        return controls.combination(self.act(s, u))
 
     def act(self, s: Array, u: Array) -> Array:
         """Which combination of the controls' grid each run takes: [B] integers."""
@@ -72,15 +72,15 @@ class NetworkPolicy(Policy):
 
     weights: Weights
     metadata: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    _placed: Constants = field(init=False, repr=False)
+    _network: Constants = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         numbers = {k: to_numpy(v) for k, v in self.weights._asdict().items()}
-        object.__setattr__(self, "_placed", Constants(Weights, **numbers))
+        object.__setattr__(self, "_network", Constants(Weights, **numbers))
 
     def outputs(self, s: Array, output: str = "linear") -> Array:
         """What the network says: [B, A]."""
-        return q_values(self._placed.on(s), s, output)
+        return q_values(self._network.on(s), s, output)
 
     @staticmethod
     def width(controls: ControlSet) -> int:
@@ -126,7 +126,7 @@ class Choosing(NetworkPolicy):
         xp, values, size = namespace(s), self.outputs(s), len(controls.grid)
         own = s[:, -len(controls.controls) :]
         better = xp.max(values[:, :size], axis=-1) > values[:, size]
-        chosen = controls.chosen(xp.argmax(values[:, :size], axis=-1))
+        chosen = controls.combination(xp.argmax(values[:, :size], axis=-1))
         return {name: xp.where(better, chosen[name], own[:, k]) for k, name in enumerate(controls.names)}
 
 
@@ -151,10 +151,10 @@ class RandomPolicy(Policy):
     """Every combination of controls equally often."""
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
-        return controls.chosen(any_index(u[:, 1], len(controls.grid)))
+        return controls.combination(random_index(u[:, 1], len(controls.grid)))
 
     def act(self, s: Array, u: Array) -> Array:
-        return any_index(u[:, 1], PAPER.outputs)
+        return random_index(u[:, 1], PAPER_SHAPE.outputs)
 
 
 @dataclass(frozen=True)
@@ -164,8 +164,8 @@ class ConstantPolicy(Policy):
     index: int
 
     def __post_init__(self) -> None:
-        if self.index not in range(PAPER.outputs):
-            raise InvalidInput(f"an action index is a whole number from 0 to {PAPER.outputs - 1}; got {self.index!r}")
+        if self.index not in range(PAPER_SHAPE.outputs):
+            raise InvalidInput(f"an action index is an integer from 0 to {PAPER_SHAPE.outputs - 1}; got {self.index!r}")
 
     def act(self, s: Array, u: Array) -> Array:
         xp = namespace(s)
@@ -218,7 +218,7 @@ class Masked(Policy):
         return self.policy.act(s * self._seen.on(s)["seen"], u)
 
 
-KINDS: Registry[type[NetworkPolicy]] = Registry(
+POLICY_KINDS: Registry[type[NetworkPolicy]] = Registry(
     "kind of policy", {"greedy": Greedy, "correcting": Correcting, "choosing": Choosing}
 )
 
@@ -226,10 +226,10 @@ KINDS: Registry[type[NetworkPolicy]] = Registry(
 def network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
     """The shape that a policy's features, controls and kind ask for."""
     features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
-    return NetworkShape(len(features.names), hidden, KINDS[metadata["kind"]].width(controls))
+    return NetworkShape(len(features.names), hidden, POLICY_KINDS[metadata["kind"]].width(controls))
 
 
-def any_index(u: Array, count: int) -> Array:
+def random_index(u: Array, count: int) -> Array:
     """An index below count from a uniform number: [B]."""
     xp = namespace(u)
     return xp.astype(u * count, xp.int64)
@@ -237,10 +237,10 @@ def any_index(u: Array, count: int) -> Array:
 
 def explore(index: Array, u: Array, rate: Array | float, count: int) -> Array:
     """The chosen index, or with probability rate (one, or [B]) any below count; u [B, 2]."""
-    return namespace(u).where(u[:, 0] < rate, any_index(u[:, 1], count), index)
+    return namespace(u).where(u[:, 0] < rate, random_index(u[:, 1], count), index)
 
 
-def side_by_side(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
+def stack_policies(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
     """One network per run as a single policy; they must be of one kind and decode their actions alike."""
     each = list(policies)
     kinds = {(p.features, p.controls, p.metadata.get("delta")) for p in each}

@@ -18,63 +18,63 @@ from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_bytes
 from meco.files.safetensors import read_tensors, write_tensors
-from meco.policies.controls import CONTROLS, DECODED, set_of
+from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, control_set_of
 from meco.policies.features import FEATURES
-from meco.policies.network import OUTPUTS, PAPER, NetworkShape, Weights
+from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
 from meco.policies.paper.steered_rule import DECODERS
-from meco.policies.policy import KINDS, NetworkPolicy, network_shape
+from meco.policies.policy import POLICY_KINDS, NetworkPolicy, network_shape
 
 SUFFIX = ".safetensors"
-SEAL = "record_digest"
-DEFAULTS = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
+RECORD_DIGEST = "record_digest"
+DEFAULT_RECORD = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
 
 
 def read_policy(path: Path) -> NetworkPolicy:
     """The policy in a file, with its metadata.
 
-    Raises DamagedFile for a file that is not whole, or was made for other features or controls.
+    Raises DamagedFile for a damaged file, or one that was made for other features or controls.
     """
     facts = path.stat()
-    found = _checked(path, facts.st_size, facts.st_mtime_ns)
+    found = _read_checked(path, facts.st_size, facts.st_mtime_ns)
     return replace(found, metadata=dict(found.metadata))
 
 
 @lru_cache(maxsize=16)
-def _checked(path: Path, size: int, changed: int) -> NetworkPolicy:
+def _read_checked(path: Path, size: int, changed: int) -> NetworkPolicy:
     """What read_policy gives, read and checked once while the file stays as it is."""
     tensors, texts = read_tensors(path)
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
-    if metadata["digest"] != digest(weights):
+    if metadata["digest"] != digest_weights(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
-    if metadata.pop(SEAL, None) != seal(json.loads(texts["policy"])):
+    if metadata.pop(RECORD_DIGEST, None) != digest_record(json.loads(texts["policy"])):
         raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
-    return KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
+    return POLICY_KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
 
 
 def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mapping[str, Any] | None = None) -> None:
-    """Write one network and what is known of its training; the file appears whole or not at all.
+    """Write one network and what is known of its training; written atomically.
 
     metadata: features, controls (or the decoder of the paper's control) and kind, the paper's
     unless given, and the record of the training: suite, dim, seed, commit, command, log_digest.
     Anything else that JSON can hold is kept.
     """
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
-    told = {key: value for key, value in (metadata or {}).items() if key != SEAL}
-    record = {**DEFAULTS, **told, "digest": digest(numbers)}
-    record.setdefault("controls", set_of(record.get("decoder", "geometric")))
+    entries = {key: value for key, value in (metadata or {}).items() if key != RECORD_DIGEST}
+    record = {**DEFAULT_RECORD, **entries, "digest": digest_weights(numbers)}
+    record.setdefault("controls", control_set_of(record.get("decoder", "geometric")))
     features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
     record |= {
         "feature_version": features.version,
         "clip": features.bound,
         "grid": [list(row) for row in controls.grid],
     }
-    if controls.name in DECODED:
-        decoder = DECODED[controls.name]
+    if controls.name in DECODER_OF_CONTROLS:
+        decoder = DECODER_OF_CONTROLS[controls.name]
         record = {"delta": DECODERS[decoder].delta, **record, "decoder": decoder}
     record["library_version"] = meco.__version__
     record.pop("name", None)  # the file's name is its name
-    record[SEAL] = seal(record)
+    record[RECORD_DIGEST] = digest_record(record)
     try:
         texts = {"format": "meco-policy", "policy": json.dumps(record, allow_nan=False)}
         checked = check_metadata(texts, "the record")
@@ -85,23 +85,23 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     write_bytes(target, write_tensors(numbers._asdict(), texts))
 
 
-def seal(record: Mapping[str, Any]) -> str:
+def digest_record(record: Mapping[str, Any]) -> str:
     """A hash of what a record says: the weights have their digest, and this notices a change of anything else."""
-    told = {key: value for key, value in record.items() if key not in (SEAL, "digest")}
-    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    entries = {key: value for key, value in record.items() if key not in (RECORD_DIGEST, "digest")}
+    return hashlib.sha256(json.dumps(entries, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def digest(weights: Weights) -> str:
+def digest_weights(weights: Weights) -> str:
     """sha256 of the numbers of a network."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(w, "<f8").tobytes() for w in weights)).hexdigest()
 
 
 def hidden_units(tensors: Mapping[str, np.ndarray]) -> int:
     """Units of the hidden layer, the paper's where the file does not say."""
-    return len(tensors["b1"]) if "b1" in tensors and tensors["b1"].ndim == 1 else PAPER.hidden
+    return len(tensors["b1"]) if "b1" in tensors and tensors["b1"].ndim == 1 else PAPER_SHAPE.hidden
 
 
-def check_weights(tensors: Mapping[str, np.ndarray], source: str, shape: NetworkShape = PAPER) -> Weights:
+def check_weights(tensors: Mapping[str, np.ndarray], source: str, shape: NetworkShape = PAPER_SHAPE) -> Weights:
     """The tensors as one network, if names and shapes are right and every number is finite."""
     if set(tensors) != set(Weights._fields):
         wanted, got = ", ".join(Weights._fields), ", ".join(sorted(tensors))
@@ -132,8 +132,8 @@ def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
 
     one_of("features", FEATURES)
     one_of("controls", CONTROLS)
-    one_of("kind", KINDS)
-    one_of("q_output", OUTPUTS)
+    one_of("kind", POLICY_KINDS)
+    one_of("q_output", Q_OUTPUTS)
     _check_sets(record, source, expect)
     expect("digest", isinstance(record.get("digest"), str), "a text")
     return record
@@ -150,5 +150,5 @@ def _check_sets(record: dict[str, Any], source: str, expect: Any) -> None:
         )
     expect("clip", record.get("clip") == features.bound, f"{features.bound}")
     expect("grid", record.get("grid") == list(map(list, controls.grid)), f"the grid of {controls.name!r}")
-    if controls.name in DECODED:
+    if controls.name in DECODER_OF_CONTROLS:
         expect("delta", isinstance(delta, (int, float)) and 0.0 < delta < float("inf"), "a positive number")

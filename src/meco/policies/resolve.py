@@ -1,4 +1,4 @@
-"""The one place where a policy is found: by name, by file, as an object, as constants, or one for each run."""
+"""Finds a policy: by name, by file, as an object, as constants, or one for each run."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from meco.errors import InvalidInput
-from meco.policies.network import PAPER, NetworkShape, draw_weights, stack
-from meco.policies.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, side_by_side
+from meco.policies.network import PAPER_SHAPE, NetworkShape, draw_weights, stack
+from meco.policies.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, stack_policies
 from meco.policies.store import load_policy
 
-UNTRAINED = 0x75  # sets the weights' stream apart from the run's own
+UNTRAINED_STREAM = 0x75  # sets the weights' stream apart from the run's own
 
 PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
 
@@ -21,7 +21,7 @@ PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
 def find_policy(
     given: PolicyLike | Iterable[PolicyLike],
     seeds: Sequence[int],
-    shape: NetworkShape = PAPER,
+    shape: NetworkShape = PAPER_SHAPE,
     kind: type[NetworkPolicy] = Greedy,
 ) -> Policy:
     """The policy of the runs with these seeds.
@@ -35,14 +35,14 @@ def find_policy(
     if isinstance(given, (str, os.PathLike)):
         return _named(given, seeds, shape, kind)
     if isinstance(given, Mapping):
-        return constants(given)
+        return make_constants(given)
     if not isinstance(given, Iterable):
         raise InvalidInput(f"policy must be a name, a file or a policy; got {given!r}")
     each = [p if isinstance(p, Policy) else load_policy(p) for p in given]  # type: ignore[arg-type]
     kinds = {type(p) for p in each}
     if len(each) != len(seeds) or len(kinds) != 1 or not issubclass(kinds.pop(), NetworkPolicy):
         raise InvalidInput(f"{len(seeds)} runs need one policy, or {len(seeds)} networks of one kind; got {len(each)}")
-    return side_by_side(each)  # type: ignore[arg-type]
+    return stack_policies(each)  # type: ignore[arg-type]
 
 
 def _named(
@@ -50,15 +50,17 @@ def _named(
 ) -> Policy:
     if given == "random":
         return RandomPolicy()
-    return untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
+    return make_untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)
 
 
-def untrained(seeds: Iterable[int], shape: NetworkShape = PAPER, kind: type[NetworkPolicy] = Greedy) -> NetworkPolicy:
+def make_untrained(
+    seeds: Iterable[int], shape: NetworkShape = PAPER_SHAPE, kind: type[NetworkPolicy] = Greedy
+) -> NetworkPolicy:
     """A network with random weights for each run, drawn from its seed."""
-    return kind(stack(draw_weights(np.random.default_rng([seed, UNTRAINED]), shape) for seed in seeds))
+    return kind(stack(draw_weights(np.random.default_rng([seed, UNTRAINED_STREAM]), shape) for seed in seeds))
 
 
-def constants(given: Mapping[str, Any]) -> ConstantControls:
+def make_constants(given: Mapping[str, Any]) -> ConstantControls:
     """Controls that keep their value, by name."""
     try:
         return ConstantControls({str(name): float(value) for name, value in given.items()})

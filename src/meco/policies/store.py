@@ -19,32 +19,32 @@ from meco.files.schema import LARGEST_JSON_BYTES
 from meco.policies.policy import NetworkPolicy
 from meco.policies.policy_file import SUFFIX, read_policy, save_policy
 
-__all__ = ["LOG_SUFFIX", "SUFFIX", "load_policy", "policy_names", "policy_path", "save_policy", "verify"]
+__all__ = ["LOG_SUFFIX", "SUFFIX", "load_policy", "policy_names", "policy_path", "save_policy", "verify_policy"]
 
-SHELF = Path(__file__).parent / "weights"
-CHECKOUT = Path(__file__).parents[3]  # of the repository, where the package runs from one
-FOLDER = "MECO_POLICIES"  # the environment variable
+PACKAGE_FOLDER = Path(__file__).parent / "weights"
+REPOSITORY = Path(__file__).parents[3]  # of the repository, where the package runs from one
+POLICIES_VARIABLE = "MECO_POLICIES"  # the environment variable
 LOG_SUFFIX = ".training.jsonl"  # the training log beside a policy
-EXPERIMENTS = re.compile("meco-(loo50|split|paper|aa|ca|r1|r2|r1r2)-")  # policies that only experiments use
-RECORD = ("suite", "dim", "seed", "commit", "command", "log_digest")  # what a training should tell of itself
+EXPERIMENT_POLICIES = re.compile("meco-(loo50|split|paper|aa|ca|r1|r2|r1r2)-")  # policies that only experiments use
+RECORD_ENTRIES = ("suite", "dim", "seed", "commit", "command", "log_digest")  # what a training should tell of itself
 
 
-def shelves() -> Iterator[Path]:
+def policy_folders() -> Iterator[Path]:
     """The folders that are searched, in this order: the package, MECO_POLICIES, the repository.
 
     One after the other: a run that finds its policy in the package asks for no further folder.
     """
-    yield SHELF
-    own = os.environ.get(FOLDER)
+    yield PACKAGE_FOLDER
+    own = os.environ.get(POLICIES_VARIABLE)
     if own and os.path.isdir(own):
         yield Path(own)
-    if (CHECKOUT / "pyproject.toml").is_file() and (folder := CHECKOUT / "results" / "policies").is_dir():
+    if (REPOSITORY / "pyproject.toml").is_file() and (folder := REPOSITORY / "results" / "policies").is_dir():
         yield folder
 
 
 def policy_names() -> list[str]:
     """Policies at hand by name: meco-10d, and in a checkout meco-loo50-C01, ..."""
-    return sorted({p.stem for folder in shelves() for p in folder.glob("*" + SUFFIX)}, key=_natural)
+    return sorted({p.stem for folder in policy_folders() for p in folder.glob("*" + SUFFIX)}, key=_natural)
 
 
 def _natural(name: str) -> list[Any]:
@@ -58,7 +58,7 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
         if not os.path.isfile(text):
             raise MissingData(f"there is no policy file {text!r}; `meco policy list` shows the policies at hand")
         return Path(text)
-    found = (folder / (text + SUFFIX) for folder in shelves())
+    found = (folder / (text + SUFFIX) for folder in policy_folders())
     path = next((p for p in found if os.path.isfile(p)), None)  # False, not an error, where no file can be called so
     if path is None:
         raise _missing(text)
@@ -68,11 +68,11 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
 def _missing(name: str) -> Exception:
     """What to do about a policy that is not at hand."""
     known = policy_names()
-    if known and not EXPERIMENTS.match(name):
+    if known and not EXPERIMENT_POLICIES.match(name):
         return UnknownName("policy", name, known)
     return MissingData(
         f"policy {name!r} is not at hand ({', '.join(known[:4]) or 'none is'}{', ...' if len(known) > 4 else ''}): "
-        f"those of the experiments are in results/policies of the repository, which {FOLDER} may name; "
+        f"those of the experiments are in results/policies of the repository, which {POLICIES_VARIABLE} may name; "
         "or train one with `meco train`, or give a file"
     )
 
@@ -80,20 +80,22 @@ def _missing(name: str) -> Exception:
 def load_policy(name_or_path: str | os.PathLike[str]) -> NetworkPolicy:
     """A policy with its metadata, by name or from a file.
 
-    Raises DamagedFile for a file that is not whole, or was made for other features or controls.
+    Raises DamagedFile for a damaged file, or one that was made for other features or controls.
     """
     return read_policy(policy_path(name_or_path))
 
 
-def verify(name_or_path: str | os.PathLike[str]) -> list[str]:
+def verify_policy(name_or_path: str | os.PathLike[str]) -> list[str]:
     """What is wrong with a policy, nothing if all is well: the file, its record, the log of its training."""
     path = policy_path(name_or_path)
     try:
-        told = load_policy(path).metadata
+        known = load_policy(path).metadata
     except DamagedFile as error:
         return [str(error)]
-    wrong = [f"{path}: its training record lacks {entry}" for entry in RECORD if told.get(entry) is None]
-    log = next((p for folder in (path.parent, *shelves()) if (p := folder / (path.stem + LOG_SUFFIX)).is_file()), None)
-    if log is not None and hashlib.sha256(read_regular(log, LARGEST_JSON_BYTES)).hexdigest() != told.get("log_digest"):
+    wrong = [f"{path}: its training record lacks {entry}" for entry in RECORD_ENTRIES if known.get(entry) is None]
+    log = next(
+        (p for folder in (path.parent, *policy_folders()) if (p := folder / (path.stem + LOG_SUFFIX)).is_file()), None
+    )
+    if log is not None and hashlib.sha256(read_regular(log, LARGEST_JSON_BYTES)).hexdigest() != known.get("log_digest"):
         wrong.append(f"{log} is not the log of the training that made {path.name}")
     return wrong

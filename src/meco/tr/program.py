@@ -13,7 +13,6 @@ of the map's own step the duals of the rows are what e keeps.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, blank, identities, inverse, namespace, total
+from meco.device import has_triton
 
 RELAXATION = 1.6
 ITERATIONS = 40
@@ -98,14 +98,13 @@ def _way(v: Array) -> Callable[[Map, Array, int], Array]:
     """How to iterate on vectors like v [B, k]: alike in what it gives, not in what it costs."""
     if isinstance(v, np.ndarray):
         return _iterated_in_place
-    on_cuda = getattr(v, "is_cuda", False) and importlib.util.find_spec("triton") is not None
-    return _iterated_in_one if on_cuda and v.shape[1] <= LARGEST_FUSED else _iterated
+    return _iterated_in_one if has_triton(v) and v.shape[1] <= LARGEST_FUSED else _iterated
 
 
 def _iterated_in_one(map_: Map, v: Array, times: int) -> Array:
-    from meco.device.program_kernel import iterated  # needs a device
+    from meco.device.program_kernel import iterate_program  # needs a device
 
-    return iterated(map_, v, times, 1.0 - 0.5 * RELAXATION)
+    return iterate_program(map_, v, times, 1.0 - 0.5 * RELAXATION)
 
 
 def _iterated(map_: Map, v: Array, times: int) -> Array:

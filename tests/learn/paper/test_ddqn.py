@@ -7,19 +7,19 @@ torch = pytest.importorskip("torch")
 
 from torch import nn  # noqa: E402
 
-from meco.learn.paper.agents import Agents, play  # noqa: E402
+from meco.learn.paper.agents import Agents, play_round  # noqa: E402
 from meco.learn.paper.config import TrainingConfig  # noqa: E402
-from meco.learn.paper.ddqn import Batch, Learner, LearnerSettings, double_q_target, one_thread  # noqa: E402
-from meco.learn.paper.torch_network import forward, fresh, layers  # noqa: E402
-from meco.policies.network import PAPER, NetworkShape, Weights, q_values  # noqa: E402
+from meco.learn.paper.ddqn import Batch, Learner, StackedSettings, double_q_target, one_thread  # noqa: E402
+from meco.learn.paper.torch_network import forward, init_networks, layers  # noqa: E402
+from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values  # noqa: E402
 
 SMALL = NetworkShape(features=3, hidden=5, outputs=4)
 
 
 def settings(policies, **changes):
     numbers = {"lr_first": 5e-3, "lr_last": 1e-4, "learning_steps": 100, "gamma": 1.0, "weight_decay": 0.01, **changes}
-    return LearnerSettings(
-        *(torch.full((policies, 1), float(numbers[k]), dtype=torch.float64) for k in LearnerSettings._fields)
+    return StackedSettings(
+        *(torch.full((policies, 1), float(numbers[k]), dtype=torch.float64) for k in StackedSettings._fields)
     )
 
 
@@ -86,15 +86,15 @@ def test_the_last_transition_does_not_bootstrap():
 def test_networks_start_as_torch_starts_a_linear_layer():
     torch.manual_seed(7)
     net = nn.Sequential(nn.Linear(10, 64, dtype=torch.float64), nn.SELU(), nn.Linear(64, 11, dtype=torch.float64))
-    torch.testing.assert_close(fresh([3, 7], PAPER)[1], flat_weights(net).detach(), rtol=1e-14, atol=0)
+    torch.testing.assert_close(init_networks([3, 7], PAPER_SHAPE)[1], flat_weights(net).detach(), rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize("output", ["linear", "sigmoid"])
 def test_the_policy_evaluates_the_network_that_was_trained(output):
-    stack = fresh([1, 2], PAPER)
+    stack = init_networks([1, 2], PAPER_SHAPE)
     s = np.random.default_rng(0).normal(size=(2, 6, 10))
-    trained = forward(layers(stack, PAPER), torch.from_numpy(s), output == "sigmoid").q.numpy()
-    weights = Weights(*(part.numpy() for part in layers(stack, PAPER)))
+    trained = forward(layers(stack, PAPER_SHAPE), torch.from_numpy(s), output == "sigmoid").q.numpy()
+    weights = Weights(*(part.numpy() for part in layers(stack, PAPER_SHAPE)))
     np.testing.assert_allclose(q_values(weights, s, output), trained, rtol=0, atol=1e-13)
 
 
@@ -142,7 +142,7 @@ def test_a_policy_learns_the_same_bits_alone_and_in_a_stack():
         stacked = Learner(range(5), settings(5))
         alone = Learner([3], settings(1))
         for step in range(30):
-            batch = some_batch(5, PAPER, seed=step)
+            batch = some_batch(5, PAPER_SHAPE, seed=step)
             stacked.learn(batch)
             alone.learn(Batch(*(part[3:4] for part in batch)))
     assert torch.equal(stacked.online[3:4], alone.online)
@@ -151,7 +151,7 @@ def test_a_policy_learns_the_same_bits_alone_and_in_a_stack():
 
 def test_the_learning_rate_falls_linearly_from_first_to_last():
     learner = Learner([0, 1], settings(2, learning_steps=11)._replace(lr_last=torch.tensor([[1e-4], [5e-3]])), SMALL)
-    rate = learner.coming(11).rate[..., 0].numpy()
+    rate = learner.next_steps(11).rate[..., 0].numpy()
     assert learner.steps == 11
     np.testing.assert_allclose(rate[:, 0], np.linspace(5e-3, 1e-4, 11))
     np.testing.assert_allclose(rate[:, 1], 5e-3)
@@ -207,10 +207,11 @@ class Corridor:
 
 def test_double_dqn_finds_the_best_policy_of_a_corridor_from_ten_of_ten_seeds():
     paper = {"suite": "toy", "problems": ("tilted",), "dim": 2, "budget": 50 * (Corridor.STEPS + 1)}
-    agents = Agents([TrainingConfig(name=f"seed {k}", seed=k, epochs=200, **paper) for k in range(10)])
+    config = TrainingConfig.from_dict({"epochs": 200, **paper})
+    agents = Agents([config.with_settings(name=f"seed {k}", seed=k) for k in range(10)])
     with one_thread():
         for _ in range(200):
-            play(Corridor(10), agents, agents.plan(Corridor.STEPS))
+            play_round(Corridor(10), agents, agents.plan(Corridor.STEPS))
         corridor, earned, over = Corridor(10), np.zeros(10), False
         s = corridor.reset()
         while not over:

@@ -25,11 +25,11 @@ from meco.errors import InvalidInput
 from meco.learn import Episode, ReferenceObjective
 from meco.policies import DECODERS, ConstantPolicy, EpsilonGreedy, Greedy, Masked, RandomPolicy
 from meco.policies.controller import Controller
-from meco.policies.controls import CONTROLS, set_of
+from meco.policies.controls import CONTROLS, control_set_of
 from meco.policies.features import FEATURES
 from meco.policies.network import draw_weights
-from meco.policies.paper.methods import relaxed_by
-from meco.policies.paper.steered_rule import GRID, SteeredEpsilon
+from meco.policies.paper.methods import steer_relaxation
+from meco.policies.paper.steered_rule import ACTION_GRID, SteeredEpsilon
 from meco.rules.epsilon import DELTA, decode, relaxed_violation
 
 POLICY = Greedy(draw_weights(np.random.default_rng(12)))
@@ -119,7 +119,7 @@ def test_actions_are_checked_in_other_array_libraries_too():
 def test_row_b_is_run_b_alone_also_among_other_problems():
     """C02 has one constraint, C03 two, C23 two of other kinds: padding must not show in any bit."""
     problems, seeds = cec("C02", "C03", "C23", "C02"), [5, 6, 7, 8]
-    actions = np.random.default_rng(3).choice(GRID, (9, 4))
+    actions = np.random.default_rng(3).choice(ACTION_GRID, (9, 4))
     together = Episode(problems, seeds)
     states, rewards = play(together, actions)
     for b in range(4):
@@ -141,13 +141,9 @@ def test_the_greedy_policy_through_an_episode_is_the_run_that_solve_makes(decode
     solved = meco.solve("MeCO", cec("C21")[0], seeds=[3, 4], policy=policy)
     for ours, theirs in zip(episode.results(), solved):
         assert_array_equal(ours.x, theirs.x)
-        assert_array_equal(ours.x_score, theirs.x_score)
-        assert (ours.f, ours.nu, ours.score, ours.final_score) == (
-            theirs.f,
-            theirs.nu,
-            theirs.score,
-            theirs.final_score,
-        )
+        assert_array_equal(ours.paper.x_score, theirs.paper.x_score)
+        assert (ours.f, ours.nu, ours.score) == (theirs.f, theirs.nu, theirs.score)
+        assert ours.paper.final_score == theirs.paper.final_score
         assert_array_equal(ours.trace["action"][:-1], theirs.trace["action"][:-1])
         assert_array_equal(ours.trace["eps"][:-1], theirs.trace["eps"][:-1])
         assert_array_equal(ours.trace["nfev"], theirs.trace["nfev"])
@@ -162,7 +158,7 @@ def test_a_run_on_torch_tensors_equals_numpy_over_twenty_generations():
             assert len(a.trace["action"]) == 21
             assert_array_equal(a.trace["action"], b.trace["action"])
             assert_allclose(b.trace["score"], a.trace["score"], rtol=1e-9)
-            assert_allclose(b.final_x, a.final_x, rtol=1e-9, atol=1e-9)
+            assert_allclose(b.paper.final.x, a.paper.final.x, rtol=1e-9, atol=1e-9)
 
 
 def test_an_episode_runs_on_strict_arrays():
@@ -181,7 +177,7 @@ def test_no_array_leaves_its_device():
     assert all(a.device == device for a in arrays)
     for policy in (POLICY, RandomPolicy(), Masked(EpsilonGreedy(POLICY.weights)), ConstantPolicy(3)):
         evaluator = Evaluator.on(problems, 150, 2, array_api_strict, device)
-        engine = relaxed_by(policy, Task.of(evaluator, Streams([1, 2], array_api_strict, device)), "epsilon")
+        engine = steer_relaxation(policy, Task.of(evaluator, Streams([1, 2], array_api_strict, device)), "epsilon")
         Loop(engine, evaluator).run()
         assert engine.engine.state.eps.device == device
 
@@ -193,7 +189,7 @@ def test_f_best_is_stored_under_the_allowance_of_its_selection():
     base = np.maximum(episode.c.mean(axis=1), DELTA)
     assert_allclose(episode.engine.state.base, base)
     lowest = episode.now.f_best
-    for a in np.random.default_rng(0).choice(GRID, (6, 2)):
+    for a in np.random.default_rng(0).choice(ACTION_GRID, (6, 2)):
         episode.step(a)
         for b in range(2):
             eps = [v ** a[b] * DELTA ** (1 - a[b]) for v in base[b]]
@@ -274,7 +270,7 @@ def test_a_run_that_begins_with_failures_alone_is_measured_from_its_first_succes
     for name, decoder in DECODERS.items():
         problem = Problem("six", np.zeros(3), np.ones(3), 1, 0, None)
         engine = Shade(Task.of(Evaluator.on(problem, 60, 2), Streams([1, 2])), SteeredEpsilon(decoder), pop_size=6)
-        control = Controller(engine, FEATURES["population-10"], CONTROLS[set_of(name)])
+        control = Controller(engine, FEATURES["population-10"], CONTROLS[control_set_of(name)])
         engine.tell(engine.ask(), lost)
         control.observe()
         assert not control.memory.complete
@@ -293,7 +289,7 @@ def test_a_run_that_begins_with_failures_alone_is_measured_from_its_first_succes
 def test_the_steered_rule_compares_by_eq_2_and_the_controller_tells_what_it_did():
     problem = Problem("six", np.zeros(3), np.ones(3), 2, 0, None)
     task = Task.of(Evaluator.on(problem, 60, 2), Streams([1, 2]))
-    search = relaxed_by(RandomPolicy(), task, "epsilon", pop_size=6)
+    search = steer_relaxation(RandomPolicy(), task, "epsilon", pop_size=6)
     search.chance = lambda: np.array([[0.1, 0.5], [0.9, 0.95]])
     rng = np.random.default_rng(1)
     ev = Evaluation.of(rng.random((2, 6)), rng.random((2, 6, 2)), np.zeros((2, 6, 0)))

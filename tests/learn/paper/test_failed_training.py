@@ -8,7 +8,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import quick_training  # noqa: E402
-
 from meco.cli import main  # noqa: E402
 from meco.core.problem import Problem  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput  # noqa: E402
@@ -110,7 +109,7 @@ def test_a_changed_checkpoint_is_refused(tmp_path):
     np.savez(tmp_path / "c.npz", **content)
     with pytest.raises(DamagedFile, match="not what the training wrote"):
         trainer.resume()
-    changes = [{"courses": []}, {"agents": {}}, {"courses": [{**state["courses"][0], "epoch": [[1]]}]}]
+    changes = [{"curricula": []}, {"agents": {}}, {"curricula": [{**state["curricula"][0], "epoch": [[1]]}]}]
     changes.append({"agents": {**state["agents"], "streams": "[1]"}})
     for change in changes:  # under a seal that fits
         write_checkpoint(tmp_path / "c.npz", arrays, {**state, **change})

@@ -1,28 +1,27 @@
 """Rounds that a device repeats: the same episodes, problems chosen by number, numbers drawn beforehand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import array_api_compat.torch as xp  # noqa: E402
-from quick_training import assert_same, quick  # noqa: E402
-from recorded_on_cpu import Recording, recording  # noqa: E402
 
 from meco import get_problem  # noqa: E402
 from meco.core import arrays  # noqa: E402
 from meco.core.evaluator import Evaluator  # noqa: E402
 from meco.core.streams import Streams  # noqa: E402
+from meco.device import cuda_graphs  # noqa: E402
 from meco.device.indexed_problems import IndexedProblems, value_columns  # noqa: E402
 from meco.device.prepared_streams import PreparedStreams  # noqa: E402
 from meco.learn import Trainer  # noqa: E402
-from meco.learn import trainer as trainer_file  # noqa: E402
 from meco.learn.paper import recorded_rounds as recorded_file  # noqa: E402
-from meco.learn.paper.recorded_rounds import RecordedRounds, rounds_of  # noqa: E402
+from meco.learn.paper import trainer as trainer_file  # noqa: E402
+from meco.learn.paper.recorded_rounds import RecordedRounds, make_rounds  # noqa: E402
 from meco.learn.paper.rounds import PlainRounds  # noqa: E402
 from meco.learn.paper.trainer import TrainingFailed  # noqa: E402
+from quick_training import assert_same, quick  # noqa: E402
+from recorded_on_cpu import Capture, Recording  # noqa: E402
 
 DIFFERENT = ("C01", "C04", "C06", "C11", "C18", "C20")  # boxes, and from one constraint to six
 
@@ -66,8 +65,8 @@ def test_prepared_numbers_are_those_of_the_streams():
 def test_a_training_in_rounds_that_could_be_recorded_is_the_same_training(monkeypatch):
     configs = [quick("plain"), quick("steps", seed=2, decoder="aa", reward="r1"), quick("short", seed=3, epochs=1)]
     numpy = Trainer(configs).run()
-    monkeypatch.setattr(trainer_file, "rounds_of", RecordedRounds)
-    tensors = Trainer([replace(c, device="cpu:0") for c in configs]).run()
+    monkeypatch.setattr(trainer_file, "make_rounds", RecordedRounds)
+    tensors = Trainer([c.with_settings(device="cpu:0") for c in configs]).run()
     for one, other in zip(numpy, tensors):
         assert [row["actions"] for row in one.rows] == [row["actions"] for row in other.rows]
         for a, b in zip(one.weights, other.weights):
@@ -78,7 +77,7 @@ def test_seeds_of_the_coming_round_are_told_without_drawing_them():
     trainer = Trainer([quick(), quick("b", seed=2)])
     for curriculum in trainer.curricula:
         for _ in range(9):  # over the end of an epoch
-            assert curriculum.coming_seeds() == curriculum.coming_seeds() == [j.seed for j in curriculum.next_jobs()]
+            assert curriculum.peek_seeds() == curriculum.peek_seeds() == [j.seed for j in curriculum.next_jobs()]
 
 
 def several(**changes):
@@ -91,23 +90,23 @@ def recordings(monkeypatch):
     """Rounds on the CPU are recorded; the recordings that were made."""
     made = []
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: made.append(Recording()) or made[-1])
-    monkeypatch.setattr(recorded_file, "recording", recording)
-    monkeypatch.setattr(recorded_file, "can_repeat", lambda device: True)
+    monkeypatch.setattr(cuda_graphs, "capture", Capture)
+    monkeypatch.setattr(recorded_file, "supports_graphs", lambda device: True)
     return made
 
 
 def plainly(configs):
     """The same training, every round step by step."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recorded_file, "can_repeat", lambda device: False)
-        patch.setattr(trainer_file, "rounds_of", RecordedRounds)
+        patch.setattr(recorded_file, "supports_graphs", lambda device: False)
+        patch.setattr(trainer_file, "make_rounds", RecordedRounds)
         return Trainer(configs).run()
 
 
 @pytest.mark.parametrize(
     ("changes", "replays"),
     [
-        # three rounds do not learn at every step, and the one after them shows the places
+        # three rounds do not learn at every step, and the one after them shows the buffers
         pytest.param({}, [4 * 6 - 4], marks=pytest.mark.slow),
         pytest.param({"budget": 230}, [4 * 6 - 3], marks=pytest.mark.slow),  # the last generation is cut
         ({"parallel_episodes": 2}, [4 * 3 - 2]),
@@ -123,7 +122,7 @@ def test_replayed_rounds_end_as_plain_ones_do(recordings, changes, replays):
 @pytest.mark.slow
 def test_policies_that_end_earlier_or_decode_otherwise_are_replayed_too(recordings):
     one, other = several()
-    configs = [replace(one, epochs=2, decoder="aa"), replace(other, decoder="ca")]
+    configs = [one.with_settings(epochs=2, decoder="aa"), other.with_settings(decoder="ca")]
     for a, b in zip(plainly(configs), Trainer(configs).run(), strict=True):
         assert_same(a, b)
     assert len(recordings) == 2  # what is recorded is for so many policies
@@ -142,7 +141,7 @@ def test_a_replayed_training_goes_on_from_its_checkpoint(recordings, tmp_path):
 
 def test_formulas_that_cannot_be_repeated_are_not_recorded(recordings, monkeypatch):
     monkeypatch.setattr(type(get_problem("C01", 10).formula), "recordable", False)
-    assert type(rounds_of(several(), Trainer(several()).agents)) is PlainRounds
+    assert type(make_rounds(several(), Trainer(several()).agents)) is PlainRounds
 
 
 def test_a_training_leaves_compiling_as_its_caller_wants_it(monkeypatch):
@@ -156,7 +155,7 @@ def test_a_training_leaves_compiling_as_its_caller_wants_it(monkeypatch):
 
 def test_what_may_fail_or_is_drawn_anew_is_not_recorded(recordings):
     made = [several(), several(instances="random"), [quick(device="cpu:0")]]
-    kinds = [type(rounds_of(configs, Trainer(configs).agents)) for configs in made]
+    kinds = [type(make_rounds(configs, Trainer(configs).agents)) for configs in made]
     assert kinds == [RecordedRounds, PlainRounds, PlainRounds]
 
 

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from meco.learn.paper.replay_memory import ReplayMemory, without_replacement  # noqa: E402
+from meco.learn.paper.replay_memory import ReplayMemory, sample_without_replacement  # noqa: E402
 
 
 def filled(policies=2, capacity=4, count=6):
@@ -20,7 +20,7 @@ def filled(policies=2, capacity=4, count=6):
 
 def test_the_oldest_transition_makes_room_for_the_newest():
     memory = filled(capacity=4, count=6)
-    assert memory.held == 4
+    assert memory.size == 4
     assert sorted(memory.rows[0, :, 0].tolist()) == [2.0, 3.0, 4.0, 5.0]
     assert sorted(memory.rows[1, :, 0].tolist()) == [12.0, 13.0, 14.0, 15.0]
 
@@ -38,17 +38,17 @@ def test_a_batch_holds_whole_transitions_of_its_own_policy():
             assert bool(last) == (reward == 10 * k + 5)
 
 
-@pytest.mark.parametrize("held", [8, 9, 20, 64])
-def test_places_are_drawn_without_replacement(held):
-    places = without_replacement(np.random.default_rng(held).random((500, 8)), held)
-    assert places.min() >= 0
-    assert places.max() < held
-    assert all(len(set(row)) == 8 for row in places.tolist())
+@pytest.mark.parametrize("size", [8, 9, 20, 64])
+def test_rows_are_drawn_without_replacement(size):
+    rows = sample_without_replacement(np.random.default_rng(size).random((500, 8)), size)
+    assert rows.min() >= 0
+    assert rows.max() < size
+    assert all(len(set(row)) == 8 for row in rows.tolist())
 
 
-def test_every_set_of_places_is_equally_likely():
-    places = np.sort(without_replacement(np.random.default_rng(1).random((30_000, 3)), 5), axis=1)
-    _, counts = np.unique(places, axis=0, return_counts=True)
+def test_every_set_of_rows_is_equally_likely():
+    rows = np.sort(sample_without_replacement(np.random.default_rng(1).random((30_000, 3)), 5), axis=1)
+    _, counts = np.unique(rows, axis=0, return_counts=True)
     assert len(counts) == 10  # 3 of 5
     assert np.abs(counts - 3000).max() < 5 * np.sqrt(3000 * 0.9)
 

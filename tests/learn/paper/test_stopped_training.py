@@ -11,12 +11,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from quick_training import assert_same, quick  # noqa: E402
-
 from meco.cli import main  # noqa: E402
 from meco.errors import DamagedFile, InvalidInput, MissingData  # noqa: E402
 from meco.learn import Trainer  # noqa: E402
 from meco.policies import load_policy  # noqa: E402
+from quick_training import assert_same, quick  # noqa: E402
 
 
 @pytest.mark.parametrize("stop_after", [1, 7, 9, 11])

@@ -1,22 +1,18 @@
 """The trainer: lockstep, epochs, rewards, and every kind of array."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from quick_training import assert_same, quick  # noqa: E402
-
 from meco.errors import InvalidInput  # noqa: E402
 from meco.learn import (  # noqa: E402
     Episode,
     Trainer,
-    TrainingConfig,
 )
 from meco.learn.paper.mixed import mixed_decoder, mixed_reward  # noqa: E402
 from meco.policies.paper.steered_rule import DECODERS  # noqa: E402
+from quick_training import assert_same, quick  # noqa: E402
 
 
 def test_every_epoch_plays_each_training_problem_once_in_a_new_order(monkeypatch):
@@ -60,7 +56,7 @@ def test_the_reference_objective_changes_after_an_episode_not_within(monkeypatch
 
 
 def test_random_instances_differ_from_episode_to_episode():
-    config = TrainingConfig(name="r", problems=("C01", "C04"), instances="random", epochs=2, budget=150)
+    config = quick("r", suite="cec2017", dim=10, problems=("C01", "C04"), instances="random", epochs=2, budget=150)
     trainer = Trainer([config])
     instances = [trainer.curricula[0].next_jobs()[0].instance for _ in range(4)]
     assert len(set(instances)) == 4
@@ -119,7 +115,7 @@ def test_training_says_how_far_it_is():
 def test_training_on_torch_tensors_equals_training_in_numpy():
     configs = [quick("plain"), quick("steps", seed=2, decoder="aa", reward="r1")]
     numpy = Trainer(configs).run()
-    tensors = Trainer([replace(c, device="cpu:0") for c in configs]).run()  # any name but "cpu" is a torch device
+    tensors = Trainer([c.with_settings(device="cpu:0") for c in configs]).run()  # any name but "cpu" is a torch device
     for one, other in zip(numpy, tensors):
         for a, b in zip(one.weights, other.weights):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-9)

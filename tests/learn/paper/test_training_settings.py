@@ -2,39 +2,39 @@
 
 import json
 import sys
-from dataclasses import replace
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from quick_training import quick  # noqa: E402
-
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
 from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
 from meco.learn.paper.presets import HELD_OUT, PRESETS, folds, for_seeds  # noqa: E402
 from meco.problems.suite import CEC_NAMES  # noqa: E402
+from quick_training import quick  # noqa: E402
 
 
 def test_the_defaults_are_the_numbers_of_the_paper():
     c = TrainingConfig()
-    assert (c.epochs, c.memory, c.batch, c.explore, c.copy_every, c.gamma) == (50, 64, 8, 0.1, 10, 1.0)
-    assert (c.lr_first, c.lr_last, c.pop_size, c.evaluations) == (5e-3, 1e-4, 50, 500)
-    assert c.problems == CEC_NAMES
+    learner = c.learner
+    assert (c.epochs, learner.memory, learner.batch) == (50, 64, 8)
+    assert (learner.explore, learner.copy_every, learner.gamma) == (0.1, 10, 1.0)
+    assert (learner.lr_first, learner.lr_last, c.episode.pop_size, c.evaluations) == (5e-3, 1e-4, 50, 500)
+    assert c.task.problems == CEC_NAMES
     fold = folds("fold", dim=50)[0]
     assert fold.episodes * fold.steps == 66_150
 
 
 def test_settings_survive_json():
     c = quick(reward="r1+r2", decoder="ca", seed=7)
-    assert TrainingConfig.of(json.loads(json.dumps(c.as_dict()))) == c
+    assert TrainingConfig.from_dict(json.loads(json.dumps(c.as_dict()))) == c
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest_name():
     with pytest.raises(UnknownName, match=r"no training setting named 'memmory'; did you mean 'memory'\?"):
-        TrainingConfig.of({"memmory": 5})
+        TrainingConfig.from_dict({"memmory": 5})
     with pytest.raises(UnknownName, match="did you mean 'epochs'"):
-        TrainingConfig().changed({"epoch": "5"})
+        TrainingConfig().with_texts({"epoch": "5"})
 
 
 @pytest.mark.parametrize(
@@ -54,14 +54,15 @@ def test_an_unknown_setting_is_refused_with_the_nearest_name():
 )
 def test_settings_that_make_no_sense_are_refused(wrong, message):
     with pytest.raises((InvalidInput, UnknownName), match=message):
-        TrainingConfig(**wrong)
+        TrainingConfig.from_dict(wrong)
 
 
 def test_settings_are_read_from_text_by_their_type():
-    c = TrainingConfig().changed({"memory": "512", "lr_first": "1e-2", "budget": "none", "problems": "C01,C02"})
-    assert (c.memory, c.lr_first, c.budget, c.problems) == (512, 1e-2, None, ("C01", "C02"))
-    with pytest.raises(InvalidInput, match="memory must be a whole number; got 'many'"):
-        c.changed({"memory": "many"})
+    c = TrainingConfig().with_texts({"memory": "512", "lr_first": "1e-2", "budget": "none", "problems": "C01,C02"})
+    assert (c.learner.memory, c.learner.lr_first, c.episode.budget) == (512, 1e-2, None)
+    assert c.task.problems == ("C01", "C02")
+    with pytest.raises(InvalidInput, match="memory must be an integer; got 'many'"):
+        c.with_texts({"memory": "many"})
 
 
 def test_the_presets_make_every_policy_the_paper_needs():
@@ -76,10 +77,10 @@ def test_the_presets_make_every_policy_the_paper_needs():
 
 def test_a_fold_never_trains_on_the_problem_it_leaves_out():
     for config in PRESETS["loo50"](1):
-        assert len(config.problems) == 27
-        assert config.name[-3:] not in config.problems
+        assert len(config.task.problems) == 27
+        assert config.name[-3:] not in config.task.problems
     for preset in ("split-10d", "ablation"):
-        assert all(not set(HELD_OUT) & set(c.problems) for c in PRESETS[preset](1))
+        assert all(not set(HELD_OUT) & set(c.task.problems) for c in PRESETS[preset](1))
 
 
 def test_no_two_folds_and_seeds_draw_alike():
@@ -99,12 +100,12 @@ def test_training_without_torch_says_which_extra_brings_it(monkeypatch):
 
 
 def test_settings_are_values():
-    assert replace(quick(), seed=2) == quick(seed=2)
+    assert quick().with_settings(seed=2, memory=9) == quick(seed=2, memory=9)
 
 
 def test_formulas_are_compiled_for_a_device_only():
     with pytest.raises(InvalidInput, match="compiled for a torch device; got device='cpu'"):
         TrainingConfig(compiled=True)
-    assert TrainingConfig(device="cuda").changed({"compiled": "True"}).compiled is True
+    assert TrainingConfig(device="cuda").with_texts({"compiled": "True"}).compiled is True
     with pytest.raises(InvalidInput, match="compiled must be true or false; got '2'"):
-        TrainingConfig(device="cuda").changed({"compiled": "2"})
+        TrainingConfig(device="cuda").with_texts({"compiled": "2"})

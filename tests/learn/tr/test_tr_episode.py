@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.errors import InvalidInput, UnknownName
-from meco.learn import Episode, TrustRegionEpisode
+from meco.errors import InvalidInput
+from meco.learn import TrustRegionEpisode
 from meco.learn.tr.quantile import Outcomes, quantile
 
 
-def played(action, **options):
-    episode = Episode("ring", seeds=[1, 2], budget=100, method="MeCO-TR", **options)
+def play_episode(action, **options):
+    episode = TrustRegionEpisode("ring", seeds=[1, 2], budget=100, **options)
     s, done, rewards, states = episode.reset(), [False], [], []
     states.append(s)
     while not done[0]:
@@ -22,8 +22,7 @@ def played(action, **options):
 
 
 def test_constants_from_outside_are_the_constants_of_the_method():
-    episode, _, states = played([[0.5, 0.3]] * 2)
-    assert isinstance(episode, TrustRegionEpisode)
+    episode, _, states = play_episode([[0.5, 0.3]] * 2)
     assert np.all(np.abs(states) <= 1.0)
     assert episode.nfev.tolist() == [100, 100]
     for here, there in zip(
@@ -33,39 +32,33 @@ def test_constants_from_outside_are_the_constants_of_the_method():
         assert_array_equal(here.trace["share"][1:], there.trace["share"][1:])
 
 
-def test_places_in_the_grid_are_actions_too():
-    by_place, _, _ = played([13, 13])  # theta 0.75, share 0.3
-    by_value, _, _ = played([[0.75, 0.3]] * 2)
-    assert_array_equal(by_place.results()[0].x, by_value.results()[0].x)
+def test_grid_indices_are_actions_too():
+    by_index, _, _ = play_episode([13, 13])  # theta 0.75, share 0.3
+    by_value, _, _ = play_episode([[0.75, 0.3]] * 2)
+    assert_array_equal(by_index.results()[0].x, by_value.results()[0].x)
 
 
 def test_rewards_sum_to_the_final_quantile_among_the_references():
     rng = np.random.default_rng(1)
     references = Outcomes(rng.uniform(0, 3, (2, 10, 5)), np.zeros((2, 10, 5)), np.ones((2, 10, 5), dtype=bool))
-    episode, rewards, _ = played([[0.3, 0.0]] * 2, references=references)
+    episode, rewards, _ = play_episode([[0.3, 0.0]] * 2, references=references)
     final = [Outcomes(np.array(r.f), np.array(r.nu), np.array(r.feasible)) for r in episode.results()]
     expected = [quantile(one, Outcomes(*(part[b, -1] for part in references))) for b, one in enumerate(final)]
     assert_allclose(rewards.sum(axis=0), expected)
-    _, own, _ = played([[0.3, 0.0]] * 2)
+    _, own, _ = play_episode([[0.3, 0.0]] * 2)
     assert np.all(own.sum(axis=0) > 0.9)  # better than its own first points
-
-
-def test_the_default_is_still_the_papers_episode():
-    assert Episode("tilted", seeds=[1], budget=150).reset().shape == (1, 10)
-    with pytest.raises(UnknownName, match="did you mean 'MeCO-TR'"):
-        Episode("tilted", seeds=[1], method="MeCO-RT")
 
 
 @pytest.mark.parametrize(
     ("actions", "complaint"),
     [
-        ([0.5, 0.5, 0.5], r"need actions of shape \(2, 2\), values of theta and share, or \(2,\), places"),
+        ([0.5, 0.5, 0.5], r"need actions of shape \(2, 2\), values of theta and share, or \(2,\), indices"),
         ([[0.5, 2.0], [0.5, 0.0]], r"share must lie in \[0, 1\]"),
         ([3, 20], "go from 0 to 19"),
     ],
 )
 def test_actions_that_mean_nothing_are_refused(actions, complaint):
-    episode = Episode("ring", seeds=[1, 2], budget=100, method="MeCO-TR")
+    episode = TrustRegionEpisode("ring", seeds=[1, 2], budget=100)
     with pytest.raises(InvalidInput, match="call reset"):
         episode.step([0, 0])
     episode.reset()
@@ -76,4 +69,4 @@ def test_actions_that_mean_nothing_are_refused(actions, complaint):
 def test_problems_with_different_numbers_of_constraints_are_played_apart():
     problems = [meco.get_problem("G-bowl-linear-0001", dim=3), meco.get_problem("G-bowl-free-0001", dim=3)]
     with pytest.raises(InvalidInput, match="equal numbers of constraints"):
-        Episode(problems, seeds=[1, 2], method="MeCO-TR")
+        TrustRegionEpisode(problems, seeds=[1, 2])

@@ -75,7 +75,7 @@ def slow_features(x, f, c, feasible, ok, f_best, nu_bar, first, spent, action):
 
 
 def fast(first_pop, pop, eps, action, progress):
-    first, ok = st.reference(first_pop.ev, DELTA), st.counted(pop.ev)
+    first, ok = st.reference(first_pop.ev, DELTA), st.valid_mask(pop.ev)
     return st.features(pop, st.summary(pop.ev, eps, ok), first, progress, action, ok)
 
 
@@ -153,7 +153,7 @@ def test_rewards_do_not_notice_the_order_of_candidates(name):
         seen = [p.ev.map(lambda a: a[:, move]) for p in pops]
         scores = [np.nanmin(ev.f + ev.nu, axis=1) for ev in seen]
         moments = [
-            StepSummary(*st.summary(ev, eps, st.counted(ev)), score, np.full(4, 50.0))
+            StepSummary(*st.summary(ev, eps, st.valid_mask(ev)), score, np.full(4, 50.0))
             for ev, score in zip(seen, scores)
         ]
         return REWARDS[name](*moments, first, known)
@@ -177,7 +177,7 @@ def test_every_array_library_gives_the_same_features(xp, fail):
 
 def test_denominators_keep_their_sign_and_stay_away_from_zero():
     assert_array_equal(
-        st.guarded(np.array([0.0, 1e-12, -1e-12, -3.0, 2.0, -0.0])), [1e-8, 1e-8, -1e-8, -3.0, 2.0, 1e-8]
+        st.safe_denominator(np.array([0.0, 1e-12, -1e-12, -3.0, 2.0, -0.0])), [1e-8, 1e-8, -1e-8, -3.0, 2.0, 1e-8]
     )
 
 
@@ -188,7 +188,7 @@ def test_features_are_clipped_and_finite_whatever_the_objective():
         for pop in (huge, tiny):
             s = fast(start, pop, np.full((1, 1), DELTA), np.zeros(1), Progress(3, 6, 1))
             assert np.isfinite(s).all()
-            assert np.abs(s).max() <= st.CLIP
+            assert np.abs(s).max() <= st.FEATURE_BOUND
 
 
 def test_the_mean_of_least_violations_takes_five_or_all_there_are():

@@ -10,18 +10,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.core.arrays import to_numpy
 from meco.errors import UnknownName
-from meco.policies.paper.steered_rule import ACTIONS, DECODERS, GRID, GeometricDecoder, LinearDecoder
+from meco.policies.paper.steered_rule import ACTION_GRID, DECODERS, N_ACTIONS, GeometricDecoder, LinearDecoder
 from meco.rules.epsilon import DELTA
 
 LIBRARIES = pytest.mark.parametrize("xp", [array_api_strict, torch_xp], ids=["strict", "torch"])
 
 
 def test_the_grids_are_the_papers_and_symmetric_for_the_ablations():
-    assert GRID.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
-    assert DECODERS["geometric"].grid.tolist() == GRID.tolist()
+    assert ACTION_GRID.tolist() == [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]
+    assert DECODERS["geometric"].grid.tolist() == ACTION_GRID.tolist()
     assert_allclose(DECODERS["aa"].grid, [-1, -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 0.6, 0.8, 1], atol=1e-15)
     assert_allclose(DECODERS["ca"].grid, DECODERS["aa"].grid / 10, atol=1e-15)
-    assert all(len(d.grid) == ACTIONS and d.name == name for name, d in DECODERS.items())
+    assert all(len(d.grid) == N_ACTIONS and d.name == name for name, d in DECODERS.items())
 
 
 def test_geometric_decoding_spans_delta_to_the_initial_scale():
@@ -34,7 +34,7 @@ def test_geometric_decoding_spans_delta_to_the_initial_scale():
 
 def test_geometric_decoding_equals_eq_6_term_by_term():
     rng = np.random.default_rng(0)
-    base, action = 10.0 ** rng.uniform(-3, 6, (4, 3)), rng.choice(GRID, 4)
+    base, action = 10.0 ** rng.uniform(-3, 6, (4, 3)), rng.choice(ACTION_GRID, 4)
     eps = GeometricDecoder(delta=1e-2).next(base, action, base)
     for b in range(4):
         for c in range(3):

@@ -6,7 +6,7 @@ from typing import Any
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
-from meco.policies.paper.steered_rule import GRID
+from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
 from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS_SUFFIX
 
@@ -75,7 +75,7 @@ def _steering(dim: int) -> Experiment:
 
 def _held_actions() -> tuple[Contender, ...]:
     """MeCO with each of its eleven actions held for the whole run, beside the policy and rules without relaxation."""
-    held = (Contender(f"action {a:g}", "MeCO", {"policy": {"epsilon": float(a)}}) for a in GRID)
+    held = (Contender(f"action {a:g}", "MeCO", {"policy": {"epsilon": float(a)}}) for a in ACTION_GRID)
     return (*_named(("MeCO", "SHADE", "SHADE-FR")), *held)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,13 +13,13 @@ from meco.core.arrays import Array, to_numpy
 from meco.core.streams import Streams
 from meco.errors import DamagedFile
 from meco.learn.paper.config import TrainingConfig
-from meco.learn.paper.ddqn import Learner, LearnerSettings, LearningSteps
-from meco.learn.paper.replay_memory import ReplayMemory, Visits
-from meco.policies.network import PAPER
+from meco.learn.paper.ddqn import Learner, LearningSteps, StackedSettings
+from meco.learn.paper.replay_memory import MemoryAccess, ReplayMemory
+from meco.policies.network import PAPER_SHAPE
 from meco.policies.paper.steered_rule import DECODERS
-from meco.policies.policy import any_index
+from meco.policies.policy import random_index
 
-CHOICE = 2  # uniform numbers that decide an action: whether to explore, and what
+UNIFORMS_PER_ACTION = 2  # uniform numbers that decide an action: whether to explore, and what
 
 
 class Environment(Protocol):
@@ -37,7 +37,7 @@ class RoundPlan(NamedTuple):
 
     explores: Tensor  # [T, K, E] bool: not the greedy action
     others: Tensor  # [T, K, E], the index of the action taken then
-    visits: Visits
+    access: MemoryAccess
     learning: LearningSteps  # E for each step that is not idle
 
     @property
@@ -46,28 +46,28 @@ class RoundPlan(NamedTuple):
         return self.explores.shape[0]
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All that a device is told."""
-        return (self.explores, self.others, *self.visits[:2], *self.learning)
+        """All tensors that a recording reads."""
+        return (self.explores, self.others, *self.access[:2], *self.learning)
 
 
 class Agents:
     """Policies k = 0..K-1 with E episodes each: networks, memory and one random stream per policy."""
 
     def __init__(self, configs: Sequence[TrainingConfig]) -> None:
-        first = configs[0]
-        self.episodes, self.batch, self.device = first.parallel_episodes, first.batch, first.device
+        first, learner = configs[0], configs[0].learner
+        self.episodes, self.batch, self.device = first.parallel_episodes, learner.batch, first.device
         self.rng = Streams([c.seed for c in configs])
         self.learner = Learner(
             [c.seed for c in configs],
-            LearnerSettings(*(_column(configs, name, self.device) for name in LearnerSettings._fields)),
-            copy_every=first.copy_every,
-            shape=PAPER,
-            sigmoid=first.q_output == "sigmoid",
+            _stack_settings(configs, self.device),
+            copy_every=learner.copy_every,
+            shape=PAPER_SHAPE,
+            sigmoid=learner.q_output == "sigmoid",
             device=self.device,
         )
-        self.replay = ReplayMemory(len(configs), first.memory, self.learner.shape.features, self.device)
-        self._explore = np.array([[c.explore] for c in configs])  # [K, 1]
-        grids = np.array([DECODERS[c.decoder].grid for c in configs])
+        self.replay = ReplayMemory(len(configs), learner.memory, self.learner.shape.features, self.device)
+        self._explore = np.array([[c.learner.explore] for c in configs])  # [K, 1]
+        grids = np.array([DECODERS[c.episode.decoder].grid for c in configs])
         self._values = torch.from_numpy(grids).to(self.device)  # [K, A]
 
     def __len__(self) -> int:
@@ -75,13 +75,13 @@ class Agents:
 
     def plan(self, steps: int) -> RoundPlan:
         """The chance of the coming round, drawn for every policy from its own stream."""
-        u = self.rng.uniform(steps, self.episodes, CHOICE + self.batch)  # [K, T, E, ...]
-        seldom, which = np.moveaxis(u[..., :CHOICE], 0, 1).transpose(3, 0, 1, 2)
-        visits = self.replay.visits(u[..., CHOICE:])
-        learning = self.learner.coming(self.episodes * (steps - visits.idle))
+        u = self.rng.uniform(steps, self.episodes, UNIFORMS_PER_ACTION + self.batch)  # [K, T, E, ...]
+        seldom, which = np.moveaxis(u[..., :UNIFORMS_PER_ACTION], 0, 1).transpose(3, 0, 1, 2)
+        access = self.replay.plan_access(u[..., UNIFORMS_PER_ACTION:])
+        learning = self.learner.next_steps(self.episodes * (steps - access.idle))
         explores = torch.from_numpy(seldom < self._explore).to(self.device)
-        others = torch.from_numpy(any_index(which, self.learner.shape.outputs)).to(self.device)
-        return RoundPlan(explores, others, visits, learning)
+        others = torch.from_numpy(random_index(which, self.learner.shape.outputs)).to(self.device)
+        return RoundPlan(explores, others, access, learning)
 
     def act(self, s: Tensor, explores: Tensor, others: Tensor) -> Tensor:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
@@ -93,7 +93,7 @@ class Agents:
 
     def learn(self, plan: RoundPlan, t: int, s: Tensor, index: Tensor, r: Tensor, s_next: Tensor) -> Tensor:
         """Remember step t of every episode (s [K, E, S], index and r [K, E]), then learn E times: losses [K]."""
-        writes, reads, idle = plan.visits
+        writes, reads, idle = plan.access
         for e in range(self.episodes):
             self.replay.write(writes[t, e], s[:, e], index[:, e], r[:, e], s_next[:, e], t == plan.steps - 1)
         if t < idle:
@@ -119,7 +119,7 @@ class Agents:
         return {name: to_numpy(t) for name, t in {**tensors, "memory": self.replay.rows}.items()}
 
     def counters(self) -> dict[str, Any]:
-        """Steps made and where the random streams stand."""
+        """Steps made, and the states of the random streams."""
         return {"learned": self.learner.steps, "written": self.replay.written, "streams": self.rng.state()}
 
     def restore(self, arrays: dict[str, np.ndarray], counters: dict[str, Any]) -> None:
@@ -133,7 +133,7 @@ class Agents:
         self.rng.restore(counters["streams"])
 
 
-class Played(NamedTuple):
+class RoundStatistics(NamedTuple):
     """A round of episodes: return [K, E], mean loss [K], how often each action was taken [K, E, A]."""
 
     reward: Tensor
@@ -141,8 +141,8 @@ class Played(NamedTuple):
     actions: Tensor
 
 
-def play(environment: Environment, agents: Agents, plan: RoundPlan) -> Played:
-    """All episodes of a round to their end, learning at every step. No number is looked at on the way."""
+def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> RoundStatistics:
+    """Play all episodes of a round to their end, learning at every step; the host reads no number on the way."""
     shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 
     def tensor(values: Array, *more: int) -> Tensor:
@@ -159,8 +159,17 @@ def play(environment: Environment, agents: Agents, plan: RoundPlan) -> Played:
         reward += tensor(r)
         taken.scatter_add_(-1, index[..., None], one)
         s = s_next
-    return Played(reward, torch.stack(losses).mean(0), taken)
+    return RoundStatistics(reward, torch.stack(losses).mean(0), taken)
 
 
-def _column(configs: Sequence[TrainingConfig], name: str, device: str) -> Tensor:
-    return torch.tensor([[float(getattr(c, name))] for c in configs], dtype=torch.float64, device=device)
+def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSettings:
+    def column(values: Iterable[float]) -> Tensor:
+        return torch.tensor([[float(value)] for value in values], dtype=torch.float64, device=device)
+
+    return StackedSettings(
+        lr_first=column(c.learner.lr_first for c in configs),
+        lr_last=column(c.learner.lr_last for c in configs),
+        learning_steps=column(c.learning_steps for c in configs),
+        gamma=column(c.learner.gamma for c in configs),
+        weight_decay=column(c.learner.weight_decay for c in configs),
+    )

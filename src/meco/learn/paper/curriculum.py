@@ -1,4 +1,4 @@
-"""One policy's way through its training: the next problem, the reference objective, the record."""
+"""The episodes of one policy's training: the next problem, the reference objective, the log."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Curriculum:
         """The episodes of the next round: one, or as many as run side by side."""
         return [self._next_job() for _ in range(self.config.parallel_episodes)]
 
-    def coming_seeds(self) -> list[int]:
-        """The seeds of the round after this one, for those who want to draw its numbers already; nothing changes."""
+    def peek_seeds(self) -> list[int]:
+        """The seeds of the round after this one, without a change of state."""
         state, queue = self._generator.bit_generator.state, list(self._queue)
         seeds = [job.seed for job in self.next_jobs()]
         self._generator.bit_generator.state, self._queue = state, queue
@@ -62,9 +62,9 @@ class Curriculum:
 
     def _next_job(self) -> EpisodePlan:
         if not self._queue:
-            names = self.config.problems
+            names = self.config.task.problems
             self._queue = [names[i] for i in self._generator.permutation(len(names))]
-        problem, kind = self._queue.pop(0), self.config.instances
+        problem, kind = self._queue.pop(0), self.config.task.instances
         instance = int(self._generator.integers(2**31)) if kind == "random" else kind
         return EpisodePlan(problem, instance, int(self._generator.integers(2**62)))
 
@@ -74,7 +74,7 @@ class Curriculum:
         for job, outcome in zip(jobs, outcomes, strict=True):
             self._epoch.append((job.problem, outcome))
             self.played += 1
-            if self.played % len(self.config.problems) == 0:
+            if self.played % len(self.config.task.problems) == 0:
                 self.rows.append(_row(len(self.rows) + 1, self._epoch))
                 self._epoch = []
 

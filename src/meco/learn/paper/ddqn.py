@@ -13,10 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from meco.learn.paper.torch_network import Pass, forward, fresh, gradient, layers
-from meco.policies.network import PAPER, NetworkShape
+from meco.learn.paper.torch_network import Pass, forward, gradient, init_networks, layers
+from meco.policies.network import PAPER_SHAPE, NetworkShape
 
-FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-8  # AdamW's usual constants
+BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8  # AdamW's usual constants
 
 
 @contextmanager
@@ -50,12 +50,12 @@ class Batch(NamedTuple):
     last: Tensor
 
 
-class LearnerSettings(NamedTuple):
-    """The learner's numbers, one per policy: [K, 1] each."""
+class StackedSettings(NamedTuple):
+    """Settings of K learners: [K, 1] each."""
 
     lr_first: Tensor
     lr_last: Tensor
-    learning_steps: Tensor  # of the whole training, over which the rate falls linearly
+    learning_steps: Tensor  # of the training, over which the learning rate falls linearly
     gamma: Tensor
     weight_decay: Tensor
 
@@ -81,14 +81,14 @@ class Learner:
     def __init__(
         self,
         seeds: Sequence[int],
-        settings: LearnerSettings,
-        shape: NetworkShape = PAPER,
+        settings: StackedSettings,
+        shape: NetworkShape = PAPER_SHAPE,
         copy_every: int = 10,
         sigmoid: bool = False,
         device: str = "cpu",
     ) -> None:
         self.shape, self.settings, self.copy_every, self.sigmoid = shape, settings, copy_every, sigmoid
-        self.online = fresh(seeds, shape).to(device)
+        self.online = init_networks(seeds, shape).to(device)
         self.target = self.online.clone()
         self.first, self.second = torch.zeros_like(self.online), torch.zeros_like(self.online)
         self.steps = 0
@@ -104,12 +104,12 @@ class Learner:
         """Q values of states s [K, M, S] under the online networks: [K, M, A]."""
         return forward(self._online, s, self.sigmoid).q
 
-    def coming(self, count: int) -> LearningSteps:
+    def next_steps(self, count: int) -> LearningSteps:
         """The next steps, which count as made; the rate falls linearly from first to last over the training."""
         before, numbers = range(self.steps, self.steps + count), range(self.steps + 1, self.steps + count + 1)
         rate = self.settings.lr_first + self._change * (self._tensor(before)[:, None, None] * self._per_step)
-        first = self._tensor([1.0 - FIRST_DECAY**n for n in numbers])
-        second = self._tensor([(1.0 - SECOND_DECAY**n) ** 0.5 for n in numbers])
+        first = self._tensor([1.0 - BETA1**n for n in numbers])
+        second = self._tensor([(1.0 - BETA2**n) ** 0.5 for n in numbers])
         copied = torch.tensor([n % self.copy_every == 0 for n in numbers], device=self.online.device)
         self.steps += count
         return LearningSteps(rate, first, second, copied)
@@ -119,7 +119,7 @@ class Learner:
 
     def learn(self, batch: Batch, step: LearningSteps | None = None) -> Tensor:
         """One step of every policy, the next one unless given, on its own mini-batch; the losses before it, [K]."""
-        step = self.coming(1).at(0) if step is None else step
+        step = self.next_steps(1).at(0) if step is None else step
         loss, slope = self.loss(batch)
         self._descend(slope, step)
         self.target.copy_(torch.where(step.copied, self.online, self.target))
@@ -139,9 +139,9 @@ class Learner:
 
     def _descend(self, slope: Tensor, step: LearningSteps) -> None:
         """AdamW: moments with bias correction, weight decay apart from the gradient."""
-        self.first.lerp_(slope, 1.0 - FIRST_DECAY)
-        self.second.mul_(SECOND_DECAY).addcmul_(slope, slope, value=1.0 - SECOND_DECAY)
-        spread = self.second.sqrt().div_(step.second).add_(TINY)
+        self.first.lerp_(slope, 1.0 - BETA1)
+        self.second.mul_(BETA2).addcmul_(slope, slope, value=1.0 - BETA2)
+        spread = self.second.sqrt().div_(step.second).add_(ADAM_EPS)
         self.online.mul_(1.0 - step.rate * self.settings.weight_decay)
         self.online.sub_((step.rate / step.first) * (self.first / spread))
 
@@ -149,7 +149,7 @@ class Learner:
         """Go on with some of the policies only, given by their present rows."""
         for name in self.TENSORS:
             setattr(self, name, getattr(self, name)[policies].clone())
-        self.settings = LearnerSettings(*(v[policies] for v in self.settings))
+        self.settings = StackedSettings(*(v[policies] for v in self.settings))
         self._prepare()
 
     def restore(self, saved: dict[str, Tensor], steps: int) -> None:

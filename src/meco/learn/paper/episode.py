@@ -1,4 +1,4 @@
-"""An episode: one optimization run as the policy sees it, many of them in lockstep."""
+"""An episode of MeCO: one optimization run as the policy sees it, many of them in lockstep."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from meco.core.rule import Population
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.engines.rule_engine import RuleEngine
-from meco.errors import InvalidInput, UnknownName
+from meco.errors import InvalidInput
 from meco.learn.paper.reward import ReferenceObjective, Reward, StepSummary, reward_function
 from meco.policies.controller import Controller
 from meco.policies.controls import relaxation
-from meco.policies.features import FEATURES, Seen
+from meco.policies.features import FEATURES, PopulationMemory
 from meco.policies.paper.state import PopulationSummary, Reference
 from meco.policies.paper.steered_rule import Decoder, GeometricDecoder, SteeredEpsilon
 from meco.problems.suite import get_problem
@@ -34,8 +34,8 @@ class Episode:
     has its seed, and its own problem if a list is given; row b is run b alone, bit for bit.
     references is f~* of the reward: values [B], or a ReferenceObjective, which learns from
     the episodes that end here; unless given, the episode keeps one of its own. record=False
-    keeps no trace for results(), which training never asks for. method="MeCO-TR" gives an
-    episode of that method instead (search_episode.py).
+    keeps no trace for results(), which training never asks for. TrustRegionEpisode is the
+    same for MeCO-TR.
 
     Examples:
         >>> from meco.learn import Episode
@@ -46,15 +46,6 @@ class Episode:
         ((2, 10), (2,), [False, False])
     """
 
-    def __new__(cls, *args: Any, method: str = "MeCO", **options: Any) -> Any:
-        if cls is Episode and method != "MeCO":
-            if method != "MeCO-TR":
-                raise UnknownName("method with episodes", method, ("MeCO", "MeCO-TR"))
-            from meco.learn.tr.episode import TrustRegionEpisode  # the model engine is loaded by those who want it
-
-            return TrustRegionEpisode(*args, **options)
-        return super().__new__(cls)
-
     def __init__(
         self,
         problem: Problem | str | Sequence[Problem],
@@ -62,7 +53,6 @@ class Episode:
         budget: int | None = None,
         pop_size: int | None = 50,
         *,
-        method: str = "MeCO",
         decoder: Decoder | None = None,
         reward: str | Reward = "full",
         references: ReferenceObjective | Array | None = None,
@@ -88,7 +78,7 @@ class Episode:
         """Evaluate first populations and give their features s [B, 10]; the same seeds unless new ones come."""
         self._over = True  # unless the first populations can be evaluated
         self.seeds = self.seeds if seeds is None else list(seeds)
-        rng, self._evaluator = self._world()
+        rng, self._evaluator = self._make_evaluator()
         self.engine = self._build(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
         self._loop = Loop(self.engine, self._evaluator, traced=False)
         controls = relaxation(self.rule.decoder.name, self.rule.decoder)
@@ -96,7 +86,7 @@ class Episode:
         self.keys = list(self._evaluator.source.names)
         self._advance()
         self.best_objective, self._first_score = self.now.f_best, self.score
-        self._known = self._given(self._references())
+        self._known = self._like_population(self._references())
         self._over = self._evaluator.left == 0
         if self._over:
             raise InvalidInput(
@@ -104,8 +94,8 @@ class Episode:
             )
         return self.s
 
-    def _world(self) -> tuple[Streams, Evaluator]:
-        """Where the chance of new runs comes from, and what evaluates them."""
+    def _make_evaluator(self) -> tuple[Streams, Evaluator]:
+        """Random streams and evaluator of new runs."""
         rng = Streams(self.seeds, self._xp, self._device)
         return rng, Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
 
@@ -113,7 +103,7 @@ class Episode:
         """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
         if self._over:
             raise InvalidInput("no episode is running, or its last step failed: call reset() first")
-        before, wanted = self._summary(), self._checked(actions)
+        before, wanted = self._summary(), self._check_actions(actions)
         self._over = True  # unless this step comes to its end: after a failed one the runs no longer agree
         self._controller.steer({self.rule.decoder.control.name: wanted})
         self._record()
@@ -122,7 +112,7 @@ class Episode:
         xp = namespace(after.f_best)
         with np.errstate(all="ignore"):  # rewards are clipped
             r = self.reward(before, after, self.first, self._known)
-        kept = self.best_objective <= after.f_best  # false for nan, a first population that failed as a whole
+        kept = self.best_objective <= after.f_best  # false for nan, where all of the first population failed
         self.best_objective = xp.where(kept, self.best_objective, after.f_best)
         self._over = self._evaluator.left == 0
         if self._over:
@@ -132,12 +122,12 @@ class Episode:
     @property
     def first(self) -> Reference:
         """The first population, against which later ones are measured."""
-        return self._seen.first
+        return self._memory.first
 
     @property
     def now(self) -> PopulationSummary:
         """f_best under the allowance of its selection, and nu-bar, of the present population."""
-        return self._seen.now
+        return self._memory.now
 
     @property
     def eps(self) -> Array:
@@ -145,7 +135,7 @@ class Episode:
         return self.engine.state.eps
 
     @property
-    def _seen(self) -> Seen:
+    def _memory(self) -> PopulationMemory:
         return self._controller.memory
 
     @property
@@ -177,9 +167,9 @@ class Episode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.history.score_best.held
-        assert held is not None
-        return held.key.minor[:, 0]
+        best = self._evaluator.history.score_best.held
+        assert best is not None
+        return best.key.minor[:, 0]
 
     def results(self, method: str = "MeCO") -> list[Result]:
         """What the runs found so far, one record each."""
@@ -207,15 +197,15 @@ class Episode:
             return self.references.of(self.keys)
         return self.references
 
-    def _given(self, values: Any) -> Array:
+    def _like_population(self, values: Any) -> Array:
         """Numbers [B] from the caller, beside the population."""
         like = self.population.ev.f
         if not isinstance(values, type(like)):
             values = np.asarray(values, dtype=np.float64)
         return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
 
-    def _checked(self, actions: Any) -> Array:
-        values = self._given(actions)
+    def _check_actions(self, actions: Any) -> Array:
+        values = self._like_population(actions)
         runs, (low, *_, high) = len(self.seeds), self.rule.decoder.grid.tolist()
         if tuple(values.shape) != (runs,):
             raise InvalidInput(f"{runs} runs need actions of shape ({runs},); got {tuple(values.shape)}")

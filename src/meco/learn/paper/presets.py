@@ -1,7 +1,7 @@
-"""Every training the paper needs, as data: which policies, on which problems, with what changed.
+"""Every training the paper needs, as data: which policies, on which problems, with which settings.
 
-The shipped policies are rewarded by the decrease of f + nu and chosen among seeds on their
-training problems; "paper-..." are the paper's own trainings, on record for comparison.
+The shipped policies are rewarded by the decrease of f + nu and chosen among seeds on their training problems.
+"paper-..." are the paper's own trainings, for comparison.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from meco.learn.paper.config import TrainingConfig
 from meco.problems.suite import SUITES
 
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # of the fixed split
-SHIPPED: dict[str, Any] = {"reward": "score"}  # what the shipped policies change of the paper's settings
+SHIPPED_SETTINGS: dict[str, Any] = {"reward": "score"}  # what the shipped policies change of the paper's settings
 SEEDS_PER_FOLDS = 100  # fold k of seed s trains with seed 100 s + k, so that no two folds draw alike
 
 Preset = Callable[[int], list[TrainingConfig]]  # from a seed
 
 
-def without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
+def problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
     """The problems of a suite but for those held out."""
     for name in held_out:
         if name not in SUITES[suite]:
@@ -35,24 +35,28 @@ def folds(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     """Leave one out: a policy per problem of the suite, trained on all the others."""
     suite = settings.get("suite", "cec2017")
     return [
-        TrainingConfig(
-            name=f"{prefix}-{left_out}",
-            problems=without(suite, [left_out]),
-            seed=SEEDS_PER_FOLDS * seed + number,
+        _make(
+            f"{prefix}-{left_out}",
+            SEEDS_PER_FOLDS * seed + number,
+            problems=problems_without(suite, [left_out]),
             **settings,
         )
         for number, left_out in enumerate(SUITES[suite], 1)
     ]
 
 
+def _make(name: str, seed: int, **settings: Any) -> TrainingConfig:
+    return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
+
+
 def _everything(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
-    return [TrainingConfig(name=name, dim=10, seed=seed, **settings)]
+    return [_make(name, seed, dim=10, **settings)]
 
 
 def _split(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
-    problems = without("cec2017", HELD_OUT)
-    return [TrainingConfig(name=f"meco-{name}-{dim}d", dim=dim, problems=problems, seed=seed, **settings)]
+    problems = problems_without("cec2017", HELD_OUT)
+    return [_make(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
 
 
 def _ablation(seed: int) -> list[TrainingConfig]:
@@ -69,9 +73,9 @@ def _ablation(seed: int) -> list[TrainingConfig]:
 PRESETS: Registry[Preset] = Registry(
     "training preset",
     {
-        "10d": lambda seed: _everything(seed, **SHIPPED),
-        "loo50": lambda seed: folds("meco-loo50", seed, dim=50, **SHIPPED),
-        **{f"split-{dim}d": partial(_split, dim=dim, **SHIPPED) for dim in (10, 30, 50, 100)},
+        "10d": lambda seed: _everything(seed, **SHIPPED_SETTINGS),
+        "loo50": lambda seed: folds("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
+        **{f"split-{dim}d": partial(_split, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
         "ablation": _ablation,
         "paper-10d": lambda seed: _everything(seed, "meco-paper-10d"),
         "paper-loo50": lambda seed: folds("meco-paper-loo50", seed, dim=50),
@@ -87,7 +91,7 @@ def for_seeds(make: Preset, seeds: Sequence[int]) -> list[TrainingConfig]:
     return [replace(c, name=f"{c.name}-seed{seed}") for seed in seeds for c in make(seed)]
 
 
-def only(configs: Sequence[TrainingConfig], names: Sequence[str]) -> list[TrainingConfig]:
+def select_policies(configs: Sequence[TrainingConfig], names: Sequence[str]) -> list[TrainingConfig]:
     """Some of the policies, by name: a share of the folds for one process among several."""
     known = {c.name: c for c in configs}
     for name in names:

@@ -9,9 +9,9 @@ import numpy as np
 
 from meco.core.arrays import Array, namespace
 from meco.core.registry import Registry
-from meco.policies.paper.state import SMALLEST, Reference
+from meco.policies.paper.state import MIN_DENOMINATOR, Reference
 
-FLOOR = 1e-3  # least denominator of r1, as a share of the first population's objective range
+MIN_RANGE_SHARE = 1e-3  # least denominator of r1, as a share of the first population's objective range
 
 
 class StepSummary(NamedTuple):
@@ -34,8 +34,8 @@ def objective_gain(before: StepSummary, after: StepSummary, first: Reference, kn
     thousandth of the initial objective range. known [B] is f~*, inf where there is none yet.
     """
     xp = namespace(known)
-    floor = FLOOR * (first.f_worst - first.f_min)
-    scale = xp.clip(xp.maximum(first.f_best - known, floor), min=SMALLEST)
+    floor = MIN_RANGE_SHARE * (first.f_worst - first.f_min)
+    scale = xp.clip(xp.maximum(first.f_best - known, floor), min=MIN_DENOMINATOR)
     return _bounded((before.f_best - after.f_best) / scale)
 
 
@@ -72,12 +72,12 @@ def plain_sum(before: StepSummary, after: StepSummary, first: Reference, known: 
 
 def score_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
-    return _bounded((before.score - after.score) / namespace(known).clip(abs(before.first_score), min=SMALLEST))
+    return _bounded((before.score - after.score) / namespace(known).clip(abs(before.first_score), min=MIN_DENOMINATOR))
 
 
 def _bounded(r: Array, least: float = -1.0) -> Array:
     xp = namespace(r)
-    return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: a population failed as a whole
+    return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: all of a population failed
 
 
 REWARDS: Registry[Reward] = Registry(

@@ -11,7 +11,7 @@ import numpy as np
 from meco.core.arrays import Array
 from meco.core.problem import Problem
 from meco.errors import load_extra
-from meco.learn.paper.agents import Agents, Played, RoundPlan, play
+from meco.learn.paper.agents import Agents, RoundPlan, RoundStatistics, play_round
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import EpisodePlan
 from meco.learn.paper.episode import Episode
@@ -19,10 +19,10 @@ from meco.learn.paper.mixed import mixed_decoder, mixed_reward
 from meco.problems.suite import get_problem
 
 
-class Ended(NamedTuple):
+class RoundResult(NamedTuple):
     """A round that was played, with f~* and f + nu that its episodes [K E] reached."""
 
-    played: Played
+    statistics: RoundStatistics
     best_objective: Array
     score: Array
 
@@ -36,9 +36,9 @@ class Rounds(ABC):
         each = [c for c in configs for _ in range(agents.episodes)]
         self.options: dict[str, Any] = {
             "budget": configs[0].evaluations,
-            "pop_size": configs[0].pop_size,
-            "decoder": mixed_decoder([c.decoder for c in each]),
-            "reward": mixed_reward([c.reward for c in each]),
+            "pop_size": configs[0].episode.pop_size,
+            "decoder": mixed_decoder([c.episode.decoder for c in each]),
+            "reward": mixed_reward([c.episode.reward for c in each]),
             "record": False,
         }
         if agents.device != "cpu":
@@ -46,7 +46,7 @@ class Rounds(ABC):
             self.options |= {"device": agents.device}
 
     @abstractmethod
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         """The episodes [K E] policy by policy, with f~* of each, to their end; a device may still be at work on it."""
 
     def prepare(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
@@ -54,12 +54,13 @@ class Rounds(ABC):
 
     def suite(self) -> dict[tuple[str, str], Problem]:
         """Every problem of policies whose problems never change, by name and instance."""
-        each = {(name, c.instances): EpisodePlan(name, c.instances, 0) for c in self.configs for name in c.problems}
-        return {key: self.problem(job) for key, job in each.items()}
+        tasks = [c.task for c in self.configs]
+        keys = dict.fromkeys((name, task.instances) for task in tasks for name in task.problems)
+        return {key: self.problem(EpisodePlan(*key, seed=0)) for key in keys}
 
     def problem(self, job: EpisodePlan) -> Problem:
         """The problem of an episode; one that is drawn for it alone is not kept."""
-        dim, key = self.configs[0].dim, (job.problem, job.instance)
+        dim, key = self.configs[0].task.dim, (job.problem, job.instance)
         if isinstance(job.instance, int):
             return get_problem(job.problem, dim, job.instance)
         if key not in self.problems:
@@ -71,7 +72,7 @@ class Rounds(ABC):
 class PlainRounds(Rounds):
     """One step after the other, on any device."""
 
-    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> Ended:
+    def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         problems, seeds = [self.problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)
-        return Ended(play(episode, self.agents, plan), episode.best_objective, episode.score)
+        return RoundResult(play_round(episode, self.agents, plan), episode.best_objective, episode.score)

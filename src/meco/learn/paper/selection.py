@@ -13,35 +13,35 @@ from meco.methods import solve
 from meco.policies.policy import Greedy
 from meco.problems.suite import get_problem
 
-RUNS = range(1000, 1010)  # seeds of the runs that judge a policy; no training draws from them
-LEAST = 1e-12
+SELECTION_SEEDS = range(1000, 1010)  # of the runs that a policy is judged by; no training draws from them
+MIN_SCORE = 1e-12
 
 
-def loss_on_training(trained: Trained, runs: Sequence[int] = RUNS) -> float:
+def loss_on_training(trained: Trained, runs: Sequence[int] = SELECTION_SEEDS) -> float:
     """Mean over the training problems of log(mean f + nu at the end / mean f + nu of the first populations).
 
-    Every problem counts alike, however large its numbers: the mean relative reduction
-    hardly tells policies apart, since most problems reduce by 99 percent under any of them.
+    The logarithm gives every problem the same weight. A mean of relative reductions would hardly tell
+    policies apart: most problems reduce by 99 percent under any of them.
     """
     config = trained.config
-    policy = Greedy(trained.weights, {"decoder": config.decoder, "q_output": config.q_output})
+    policy = Greedy(trained.weights, {"decoder": config.episode.decoder, "q_output": config.learner.q_output})
     logs = []
-    for name in config.problems:
-        problem = get_problem(name, config.dim)
-        found = solve("MeCO", problem, config.evaluations, runs, policy=policy, pop_size=config.pop_size)
+    for name in config.task.problems:
+        problem = get_problem(name, config.task.dim)
+        found = solve("MeCO", problem, config.evaluations, runs, policy=policy, pop_size=config.episode.pop_size)
         last = np.mean([r.score for r in found])
         first = np.mean([r.trace["score"][0] for r in found])
-        logs.append(np.log(max(last, LEAST) / max(first, LEAST)))
+        logs.append(np.log(max(last, MIN_SCORE) / max(first, MIN_SCORE)))
     return float(np.mean(logs))
 
 
-def choose(candidates: Sequence[Trained], name: str) -> tuple[Trained, Mapping[str, float]]:
+def choose_seed(candidates: Sequence[Trained], name: str) -> tuple[Trained, Mapping[str, float]]:
     """The candidate that does best on its training problems, under this name, and the loss of each by seed."""
     losses = {str(c.config.seed): loss_on_training(c) for c in candidates}
     best = min(candidates, key=lambda c: losses[str(c.config.seed)])
     return best._replace(config=replace(best.config, name=name)), losses
 
 
-def plain_name(config: TrainingConfig) -> str:
+def name_without_seed(config: TrainingConfig) -> str:
     """The name without the seed that for_seeds() adds."""
     return config.name.rpartition("-seed")[0] or config.name

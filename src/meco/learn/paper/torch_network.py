@@ -23,12 +23,12 @@ def layers(stack: Tensor, shape: NetworkShape) -> Weights:
     return Weights(w1.view(k, s, h), b1, w2.view(k, h, a), b2)
 
 
-def fresh(seeds: Iterable[int], shape: NetworkShape) -> Tensor:
+def init_networks(seeds: Iterable[int], shape: NetworkShape) -> Tensor:
     """A stack [K, P] as torch.nn.Linear would start each network after manual_seed(seed)."""
-    return torch.stack([_fresh_one(seed, shape) for seed in seeds])
+    return torch.stack([_init_network(seed, shape) for seed in seeds])
 
 
-def _fresh_one(seed: int, shape: NetworkShape) -> Tensor:
+def _init_network(seed: int, shape: NetworkShape) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
 
     def linear(inputs: int, outputs: int) -> tuple[Tensor, Tensor]:

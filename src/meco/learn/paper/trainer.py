@@ -23,22 +23,22 @@ from meco.learn.paper.agents import Agents
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
 from meco.learn.paper.ddqn import one_thread
-from meco.learn.paper.recorded_rounds import rounds_of
-from meco.learn.paper.rounds import Ended, Rounds
+from meco.learn.paper.recorded_rounds import make_rounds
+from meco.learn.paper.rounds import RoundResult, Rounds
 from meco.learn.paper.torch_network import layers
 from meco.learn.settings import check_device
 from meco.policies.network import Weights
 
-# what policies in one batch must have in common
-SHARED = (
+# settings that policies in one batch must have in common
+SHARED_SETTINGS = (
     "dim", "budget", "pop_size", "memory", "batch", "copy_every", "parallel_episodes", "q_output", "device", "compiled",
 )  # fmt: skip
 
 
 # what the JSON of a checkpoint must look like
-FORM = {
+CHECKPOINT_SCHEMA = {
     "configs": [dict],
-    "courses": [{"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}],
+    "curricula": [{"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}],
     "agents": {"learned": int, "written": int, "streams": str},
 }
 
@@ -51,9 +51,9 @@ class TrainingStatus(NamedTuple):
     """How far a training is, after a round of episodes."""
 
     played: int  # episodes of all policies
-    episodes: int  # of the whole training
+    episodes: int  # of the training, of all policies
     elapsed: float  # seconds since this process began
-    left: float  # seconds to go, at the pace so far
+    left: float  # seconds to go, at the present rate
     outcomes: list[EpisodeOutcome]  # of the round
 
 
@@ -71,8 +71,9 @@ class Trainer:
     With a checkpoint file the training can be killed at any moment: resume() goes on to the
     same bits.
 
-    >>> from meco.learn import Trainer, TrainingConfig
-    >>> config = TrainingConfig(suite="toy", dim=2, problems=("tilted", "ring"), epochs=2, budget=200)
+    >>> from meco.learn import EpisodeSettings, TaskSettings, Trainer, TrainingConfig
+    >>> task = TaskSettings(suite="toy", dim=2, problems=("tilted", "ring"))
+    >>> config = TrainingConfig(task=task, epochs=2, episode=EpisodeSettings(budget=200))
     >>> policy = Trainer([config]).run()[0]
     >>> policy.weights.w1.shape, len(policy.rows)
     ((10, 64), 2)
@@ -85,7 +86,7 @@ class Trainer:
         save_every: float = 30.0,
         report: Callable[[TrainingStatus], Any] | None = None,
     ) -> None:
-        check_alike(configs)
+        check_lockstep(configs)
         self.configs, self.save_every, self.report = list(configs), save_every, report
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.agents = Agents(configs)
@@ -121,13 +122,13 @@ class Trainer:
 
     def _safe_round(self) -> list[EpisodeOutcome]:
         """A round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
-        before = self._held() if self.checkpoint else None
+        before = self._snapshot() if self.checkpoint else None
         try:
             return self._round()
         except (MissingData, MissingExtra):  # nothing was played
             raise
         except Exception as error:
-            kept = "no checkpoint was asked for, so it begins anew"
+            kept = "no checkpoint was asked for, so it has to start again"
             if self.checkpoint and before:
                 write_checkpoint(self.checkpoint, *before)
                 kept = f"{self.checkpoint} holds it up to there; resumed, it goes on with the same episodes"
@@ -144,10 +145,10 @@ class Trainer:
         each = [job for several in jobs for job in several]
         known = [c.references.of([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
         if self._rounds is None:
-            self._rounds = rounds_of([self.configs[k] for k in self._active], self.agents)
-        ended = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
-        self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.coming_seeds()])
-        outcomes = _outcomes(ended)
+            self._rounds = make_rounds([self.configs[k] for k in self._active], self.agents)
+        result = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
+        self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.peek_seeds()])
+        outcomes = _outcomes(result)
         for curriculum, played, found in zip(curricula, jobs, outcomes):
             curriculum.record(played, found)
         return [outcome for found in outcomes for outcome in found]
@@ -177,14 +178,14 @@ class Trainer:
     def save(self) -> None:
         """Write the checkpoint; call it between rounds only."""
         assert self.checkpoint is not None
-        write_checkpoint(self.checkpoint, *self._held())
+        write_checkpoint(self.checkpoint, *self._snapshot())
 
-    def _held(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    def _snapshot(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """All that a later process needs, as copies that the next round leaves alone."""
         ended = {f"ended {k}": weights for k, weights in self.ended.items()}
         state = {
             "configs": [c.as_dict() for c in self.configs],
-            "courses": [curriculum.state() for curriculum in self.curricula],
+            "curricula": [curriculum.state() for curriculum in self.curricula],
             "agents": self.agents.counters(),
         }
         return {name: a.copy() for name, a in {**self.agents.arrays(), **ended}.items()}, state
@@ -193,19 +194,19 @@ class Trainer:
         """Go on from the checkpoint, which must be of the same training."""
         assert self.checkpoint is not None
         arrays, state = read_checkpoint(self.checkpoint)
-        if not _same(state.get("configs"), self.configs):
+        if state.get("configs") != [c.as_dict() for c in self.configs]:
             raise InvalidInput(
                 f"{self.checkpoint} belongs to a training with other settings; "
-                "resume with the same ones, or start anew without resuming"
+                "resume with the same ones, or start again without resuming"
             )
         try:
-            check(state, FORM, "its state")
+            check(state, CHECKPOINT_SCHEMA, "its state")
             self._restore(arrays, state)
         except (ValueError, KeyError, TypeError, IndexError, RuntimeError) as error:  # torch raises the last
-            raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train anew") from error
+            raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train again") from error
 
     def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
-        for curriculum, saved in zip(self.curricula, state["courses"], strict=True):
+        for curriculum, saved in zip(self.curricula, state["curricula"], strict=True):
             curriculum.restore(saved)
         self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
         self._active = [k for k, c in enumerate(self.curricula) if not c.finished]
@@ -215,28 +216,23 @@ class Trainer:
             self.agents.restore(arrays, state["agents"])
 
 
-def _outcomes(ended: Ended) -> list[list[EpisodeOutcome]]:
+def _outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
     """One record per policy and episode."""
-    reward, loss, actions = (to_numpy(part).tolist() for part in ended.played)
-    shape = ended.played.reward.shape
-    best, score = (to_numpy(part).reshape(shape).tolist() for part in (ended.best_objective, ended.score))
+    reward, loss, actions = (to_numpy(part).tolist() for part in result.statistics)
+    shape = result.statistics.reward.shape
+    best, score = (to_numpy(part).reshape(shape).tolist() for part in (result.best_objective, result.score))
     return [
         [EpisodeOutcome(reward[k][e], loss[k], actions[k][e], best[k][e], score[k][e]) for e in range(shape[1])]
         for k in range(shape[0])
     ]
 
 
-def _same(saved: Any, configs: Sequence[TrainingConfig]) -> bool:
-    """Whether a checkpoint was written with these settings."""
-    return saved == [c.as_dict() for c in configs]
-
-
-def check_alike(configs: Sequence[TrainingConfig]) -> None:
+def check_lockstep(configs: Sequence[TrainingConfig]) -> None:
     """Refuse policies that cannot train in one batch, have one name, or ask for a device that is not there."""
     if not configs:
         raise InvalidInput("a training needs at least one policy; got none")
-    for setting in SHARED:
-        values = {getattr(c, setting) for c in configs}
+    for setting in SHARED_SETTINGS:
+        values = {c.as_dict()[setting] for c in configs}
         if len(values) > 1:
             raise InvalidInput(f"policies in lockstep need the same {setting}; got {sorted(map(str, values))}")
     names = [c.name for c in configs]
@@ -249,5 +245,6 @@ def lockstep_groups(configs: Sequence[TrainingConfig]) -> list[list[TrainingConf
     """The policies that can train in one batch, group by group, in the order given."""
     groups: dict[tuple[Any, ...], list[TrainingConfig]] = {}
     for config in configs:
-        groups.setdefault(tuple(getattr(config, s) for s in SHARED), []).append(config)
+        settings = config.as_dict()
+        groups.setdefault(tuple(settings[name] for name in SHARED_SETTINGS), []).append(config)
     return list(groups.values())

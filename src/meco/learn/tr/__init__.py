@@ -1,1 +1,1 @@
-"""Training of the default's policy: rollouts of held controls, and a regression of what they are worth."""
+"""Training of MeCO-TR's policy: rollouts with fixed controls, and a regression of what these are worth."""

@@ -35,8 +35,8 @@ class TrustRegionEpisode:
     budget; unless given, a run is compared with its own first points.
 
     Examples:
-        >>> from meco.learn import Episode
-        >>> episode = Episode("ring", seeds=[1, 2], budget=100, method="MeCO-TR")
+        >>> from meco.learn import TrustRegionEpisode
+        >>> episode = TrustRegionEpisode("ring", seeds=[1, 2], budget=100)
         >>> s = episode.reset()
         >>> s, r, done = episode.step([[0.5, 0.0], [0.0, 0.3]])  # theta and share of each run
         >>> s.shape, r.shape, done.tolist()
@@ -59,11 +59,11 @@ class TrustRegionEpisode:
         self.problem = get_problem(problem) if isinstance(problem, str) else problem
         each = [self.problem] if isinstance(self.problem, Problem) else list(self.problem)
         if len({(p.n_ineq, p.n_eq) for p in each}) > 1:
-            raise InvalidInput("problems of one MeCO-TR episode need equal numbers of constraints; play them apart")
+            raise InvalidInput("problems of one MeCO-TR episode need equal numbers of constraints")
         self.seeds, dim = list(seeds), each[0].dim
         self.budget = 50 * dim if budget is None else int(budget)
         self.features, self.controls, self.references = FEATURES[SEARCH_FEATURES], CONTROLS[controls], references
-        self.pace = max(float(native_size(dim)), self.budget / decisions)
+        self.interval = max(float(native_size(dim)), self.budget / decisions)
         self._xp, self._device, self._options = xp, device, options
         self._over = True  # until the first reset
 
@@ -77,7 +77,7 @@ class TrustRegionEpisode:
         self._controller = Controller(self.engine, self.features, self.controls)
         self.keys = list(self._evaluator.source.names)
         ev = self._iterate()
-        self._measure = self._first_points(ev) if self.references is None else self.references
+        self._reference_points = self._first_points(ev) if self.references is None else self.references
         self.quantile = np.zeros(rng.runs)
         self._over = self._evaluator.left == 0
         if self._over:
@@ -90,18 +90,18 @@ class TrustRegionEpisode:
     def step(self, actions: Any) -> tuple[Array, np.ndarray, np.ndarray]:
         """Search on until the next decision: features s [B, 29], reward r [B], and whether the budget is spent [B].
 
-        actions are values [B, 2] of theta and share, or places [B] in the grid of the controls.
+        actions are values [B, 2] of theta and share, or indices [B] into the grid of the controls.
         """
         if self._over:
             raise InvalidInput("no episode is running: call reset() first")
-        values = self._checked(actions)
+        values = self._read_actions(actions)
         self._over = True  # unless this step comes to its end: after a failed one the runs no longer agree
         self._controller.steer(values)
-        due = self.pace * ((self.budget - self._evaluator.left) // self.pace + 1)
-        while self._evaluator.left and self.budget - self._evaluator.left < due:
+        next_decision = self.interval * ((self.budget - self._evaluator.left) // self.interval + 1)
+        while self._evaluator.left and self.budget - self._evaluator.left < next_decision:
             self._iterate()
         self._over = self._evaluator.left == 0
-        before, self.quantile = self.quantile, self._standing()
+        before, self.quantile = self.quantile, self._current_quantile()
         self.s = self._controller.observe()
         return self.s, self.quantile - before, np.full(len(self.seeds), self._over)
 
@@ -117,14 +117,14 @@ class TrustRegionEpisode:
         parts = (to_numpy(part) for part in (ev.f, ev.nu, ev.feasible))
         return Outcomes(*(np.repeat(part[:, None, :], TENTHS, axis=1) for part in parts))
 
-    def _standing(self) -> np.ndarray:
+    def _current_quantile(self) -> np.ndarray:
         """The present quantile of each run, among the references at the next tenth: [B]."""
-        held = self._evaluator.history.feasible_best.host()
+        best = self._evaluator.history.feasible_best.host()
         tenth = max(0, -(-TENTHS * (self.budget - self._evaluator.left) // self.budget) - 1)
-        among = Outcomes(*(part[:, tenth] for part in self._measure))
-        return quantile(Outcomes(held.f[:, 0], held.nu[:, 0], held.feasible[:, 0]), among)
+        among = Outcomes(*(part[:, tenth] for part in self._reference_points))
+        return quantile(Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0]), among)
 
-    def _checked(self, actions: Any) -> Mapping[str, Array]:
+    def _read_actions(self, actions: Any) -> Mapping[str, Array]:
         """Values of the controls by name, [B] each."""
         like, names, runs = self.engine.region.delta, self.controls.names, len(self.seeds)
         given = np.asarray(to_numpy(actions) if hasattr(actions, "device") else actions)
@@ -132,12 +132,12 @@ class TrustRegionEpisode:
             count = len(self.controls.grid)
             if np.any((given < 0) | (given >= count)):
                 raise InvalidInput(
-                    f"places in the grid of {self.controls.name!r} go from 0 to {count - 1}; got {given}"
+                    f"indices into the grid of {self.controls.name!r} go from 0 to {count - 1}; got {given}"
                 )
             given = np.array(self.controls.grid)[given]
         given = given.astype(np.float64)
         if given.shape != (runs, len(names)):
-            wanted = f"({runs}, {len(names)}), values of {' and '.join(names)}, or ({runs},), places in the grid"
+            wanted = f"({runs}, {len(names)}), values of {' and '.join(names)}, or ({runs},), indices into the grid"
             raise InvalidInput(f"{runs} runs need actions of shape {wanted}; got {given.shape}")
         for k, control in enumerate(self.controls.controls):
             if not np.all((given[:, k] >= control.low) & (given[:, k] <= control.high)):
@@ -158,9 +158,9 @@ class TrustRegionEpisode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.history.score_best.held
-        assert held is not None
-        return held.key.minor[:, 0]
+        best = self._evaluator.history.score_best.held
+        assert best is not None
+        return best.key.minor[:, 0]
 
     def results(self, method: str = "MeCO-TR") -> RunResults:
         """What the runs found so far, one record each."""

@@ -1,4 +1,4 @@
-"""Rounds of held controls, a fit after each, and the choice among what they gave: the training of MeCO-TR's policy."""
+"""Training of MeCO-TR's policy: rounds of rollouts, a fit after each, and the choice among the fitted networks."""
 
 from __future__ import annotations
 
@@ -21,59 +21,59 @@ from meco.files.source_digest import source_digest
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint
 from meco.learn.engine_digest import engine_digest
 from meco.learn.settings import Settings
-from meco.learn.tr.judging import Verdict, judged
-from meco.learn.tr.matches import Match, drawn_matches, in_lockstep, read_layout
+from meco.learn.tr.policy_comparison import OWN_RULE_NAME, PolicyComparison, compare_policies
 from meco.learn.tr.quantile import Outcomes
-from meco.learn.tr.regression import Regression, Samples, fitted
+from meco.learn.tr.regression import FitSettings, RolloutSamples, fit_network
 from meco.learn.tr.rollouts import (
     ALTERNATIVES,
-    Course,
-    Game,
-    Plan,
-    drawn_plan,
-    own_quantiles,
-    played,
-    score_gains,
+    RolloutBatch,
+    RolloutPlan,
+    RolloutResult,
+    draw_plan,
+    quantile_rewards,
+    run_rollouts,
+    score_rewards,
 )
+from meco.learn.tr.training_problems import BudgetedProblem, group_by_shape, list_problems, read_layout
 from meco.learn.training_record import commit
 from meco.policies.features import FEATURES
-from meco.policies.network import Weights, packed, q_values
+from meco.policies.network import Weights, pack, q_values
 from meco.policies.policy import Choosing
 from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.problems.generated import GENERATED
 from meco.tr.steered import DECISIONS, SEARCH_FEATURES
 
-WIDEST = 48  # runs of one game on a CPU: more share their fate with too many others
-HOLDING_REWARDS = ("quantile", "score")
-MARGINS = (0.0, 0.05, 0.1)  # by which what a network values most on the whole is preferred: candidates of the choice
-PROPOSERS = ("models improve", "strategy improves", "who improved last", "strategy behind")
-# features hidden from the networks; runs of the next round follow the first of these
-UNSEEN: dict[str, tuple[str, ...]] = {"without proposers": PROPOSERS, "with every feature": ()}
-Call = Callable[..., Iterable[Any]]
-Say = Callable[[str], Any]
+CPU_LOCKSTEP = 48  # runs of a batch on a CPU: with more, a process shares too little of the work
+ROLLOUT_REWARDS = ("quantile", "score")
+VALUE_MARGINS = (0.0, 0.05, 0.1)  # added to the value of the action that is best on average: candidates of the choice
+PROPOSER_FEATURES = ("models improve", "strategy improves", "who improved last", "strategy behind")
+# features that a network does not see; the first network is the base policy of the next round
+HIDDEN_FEATURES: dict[str, tuple[str, ...]] = {"without proposers": PROPOSER_FEATURES, "with every feature": ()}
+Map = Callable[..., Iterable[Any]]  # as map() takes a function and its arguments
+Report = Callable[[str], Any]  # of a line
 
 
 @dataclass(frozen=True)
-class HoldingConfig(Settings):
-    """Settings of a training from held controls."""
+class RolloutConfig(Settings):
+    """Settings of a training by rollouts."""
 
     name: str = "meco-tr"
-    hidden: int = 48
+    hidden: int = 48  # units of a network
     steps: int = 4000  # of a fit
     rounds: int = 2
     runs: int = 750  # of each shape and round, about
-    least: int = 24  # runs of each match and round
-    families: tuple[str, ...] = ()  # to train and to choose on; the sets' own unless given
+    least: int = 24  # runs of each problem and round, at least
+    families: tuple[str, ...] = ()  # to train and to choose on; all of the two sets unless given
     layout: str = "2:50,5:50,10:50,20:50,5:20,10:20,10:100,5:200"  # D and evaluations per variable
-    problems: int = 6  # of each train family, at each place of the layout
-    judges: int = 4  # of each choose family, at each place of the layout
-    judge_seeds: int = 2
+    problems: int = 6  # of each train family, at each size of the layout
+    judges: int = 4  # problems of each choose family, at each size of the layout
+    judge_seeds: int = 2  # runs on each of these
     width: int = 4096  # runs in lockstep, at most
     seed: int = 1
-    reward: str = "quantile"  # or "score": what f + nu fell by, much as the paper rewards
+    reward: str = "quantile"  # or "score", the decrease of f + nu
     device: str = "cpu"
 
-    choices: ClassVar = {"reward": HOLDING_REWARDS}
+    choices: ClassVar = {"reward": ROLLOUT_REWARDS}
     minimums: ClassVar = dict.fromkeys(
         ("hidden", "steps", "rounds", "runs", "least", "problems", "judges", "judge_seeds", "width"), 1
     )
@@ -83,216 +83,220 @@ class HoldingConfig(Settings):
         for family in self.families:
             if family not in GENERATED:
                 raise UnknownName("family of generated problems", family, GENERATED)
-        self.places  # noqa: B018 - refuses what cannot be read
+        self.sizes  # noqa: B018 - refuses what cannot be read
 
     @property
     def lockstep(self) -> int:
-        """Runs of one game, at most; on a CPU, where row b is run b alone, as few as share the work among processes."""
-        return min(self.width, WIDEST) if self.device == "cpu" else self.width
+        """Runs of one batch, at most; fewer on a CPU, where processes share the batches."""
+        return min(self.width, CPU_LOCKSTEP) if self.device == "cpu" else self.width
 
     @property
-    def places(self) -> list[tuple[int, int]]:
-        """Where it trains and chooses: D and evaluations per variable."""
+    def sizes(self) -> list[tuple[int, int]]:
+        """D and evaluations per variable of the problems."""
         return read_layout(self.layout)
 
 
-class Drawn(NamedTuple):
-    """Runs of one shape: match, what is held and seed of each [B], and their plan."""
+class ShapeRollouts(NamedTuple):
+    """Rollouts on problems of one shape: problem, action and seed of each [B], and their plan."""
 
-    match: np.ndarray
-    plan: Plan
-    held: np.ndarray
+    problem: np.ndarray
+    plan: RolloutPlan
+    action: np.ndarray
     seeds: list[int]
 
 
-class Fitted(NamedTuple):
+class FittedNetwork(NamedTuple):
     """A network, and what is known of its fit."""
 
     name: str
     weights: Weights
-    known: dict[str, Any]
+    facts: dict[str, Any]
 
 
-class HoldingSearch:
-    """A training that can be stopped after any game and goes on to the same policy."""
+class RolloutTraining:
+    """A training that can be stopped after any batch of rollouts and goes on to the same policy."""
 
-    def __init__(self, config: HoldingConfig, folder: Path, say: Say = print) -> None:
-        self.config, self.folder, self.say = config, Path(folder), say
+    def __init__(self, config: RolloutConfig, folder: Path, report: Report = print) -> None:
+        self.config, self.folder, self.report = config, Path(folder), report
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.matches = drawn_matches("train", config.places, config.problems, config.families)
-        if not self.matches or not self.judging_matches():
+        self.problems = list_problems("train", config.sizes, config.problems, config.families)
+        self.choice_problems = list_problems("choose", config.sizes, config.judges, config.families)
+        if not self.problems or not self.choice_problems:
             raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
-        if len(self.matches) < 2:
+        if len(self.problems) < 2:
             raise InvalidInput("a training needs at least two problems, one to learn from and one to stop by; got 1")
-        self.samples: list[Samples] = []
-        self.fits: list[Fitted] = []
-        self.references: dict[int, Any] = {}  # outcomes of the first round, by match
+        self.samples: list[RolloutSamples] = []
+        self.networks: list[FittedNetwork] = []
+        self.references: dict[int, Any] = {}  # outcomes of the first round, by problem
 
-    def run(self, call: Call = map, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Every round and its fit; whether it came to the end."""
+    def run(self, call: Map = map, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Make every round and its fit; whether it came to the end."""
         for number in range(self.config.rounds):
-            if not self.round(number, call, stop):
+            if not self.run_round(number, call, stop):
                 return False
             self.fit(number)
         return True
 
-    def round(self, number: int, call: Call = map, stop: Callable[[], bool] = lambda: False) -> bool:
-        """Play the games of a round, or take them from the folder where they were played before."""
+    def run_round(self, number: int, call: Map = map, stop: Callable[[], bool] = lambda: False) -> bool:
+        """Run the rollouts of a round, but for those that the folder holds already; whether it came to the end."""
         rng = np.random.default_rng([self.config.seed, number])
-        drawn = [self._drawn(group, rng) for group in in_lockstep(self.matches)]
-        newest = self.fits[-1].weights if self.fits else None
-        facts = self._facts(newest)
-        paths = [self.folder / f"{self.config.name}.round{number}.{place}.npz" for place in range(len(drawn))]
-        known = [_known(path, facts) for path in paths]
-        parts = [[] if found else self._parts(some, newest) for some, found in zip(drawn, known)]
-        courses = iter(call(played, [game for games in parts for game in games]))
+        groups = [self._draw(group, rng) for group in group_by_shape(self.problems)]
+        base = self.networks[-1].weights if self.networks else None
+        facts = self._facts(base)
+        paths = [self.folder / f"{self.config.name}.round{number}.{k}.npz" for k in range(len(groups))]
+        stored = [_read_result(path, facts) for path in paths]
+        batches = [[] if found else self._batches(group, base) for group, found in zip(groups, stored)]
+        results = iter(call(run_rollouts, [batch for several in batches for batch in several]))
         began = time.monotonic()
-        for place, (some, found) in enumerate(zip(drawn, known)):
+        for k, (group, found) in enumerate(zip(groups, stored)):
             if stop():
                 return False
-            final, states = found or _together([next(courses) for _ in parts[place]])
+            final, states = found or _join_results([next(results) for _ in batches[k]])
             if not found:
-                write_checkpoint(paths[place], {"states": states, **final._asdict()}, facts)
-            self.samples.append(Samples(states, some.held, self._rewards(final, some.match), some.match))
-            if (place + 1) % 10 == 0:
-                self.say(f"round {number + 1}: {place + 1} of {len(drawn)} shapes, {time.monotonic() - began:.0f} s")
+                write_checkpoint(paths[k], {"states": states, **final._asdict()}, facts)
+            rewards = self._rewards(final, group.problem)
+            self.samples.append(RolloutSamples(states, group.action, rewards, group.problem))
+            if (k + 1) % 10 == 0:
+                self.report(f"round {number + 1}: {k + 1} of {len(groups)} shapes, {time.monotonic() - began:.0f} s")
         return True
 
-    def _facts(self, newest: Weights | None) -> dict[str, Any]:
-        """What games that were played before must agree in: settings, engine, problems, and whom the runs follow."""
-        followed = None if newest is None else hashlib.sha256(packed(newest).tobytes()).hexdigest()
+    def _facts(self, base: Weights | None) -> dict[str, Any]:
+        """What stored rollouts must agree in: settings, engine, problems and base policy."""
+        followed = None if base is None else hashlib.sha256(pack(base).tobytes()).hexdigest()
         problems = source_digest(["meco.problems.generated"], ["meco.problems"])
         return {"config": self.config.as_dict(), "engine": engine_digest(), "problems": problems, "followed": followed}
 
     def fit(self, number: int) -> None:
-        """Networks for all samples so far: the one that runs follow, and after the last round those to choose from."""
-        c, whole = self.config, Samples(*(np.concatenate(parts) for parts in zip(*self.samples)))
+        """Fit a network to all samples so far, the next base policy; after the last round, one for each choice."""
+        c, samples = self.config, RolloutSamples(*(np.concatenate(parts) for parts in zip(*self.samples)))
         last = number + 1 == c.rounds
-        for seen, names in list(UNSEEN.items())[: None if last else 1]:
+        for kind, names in list(HIDDEN_FEATURES.items())[: None if last else 1]:
             hidden = tuple(FEATURES[SEARCH_FEATURES].names.index(name) for name in names)
-            settings = Regression(c.hidden, c.steps, seed=c.seed, device=c.device, unseen=hidden)
-            made = Fitted(f"round {number + 1}, {seen}", *fitted(whole, ALTERNATIVES, settings))
-            self.fits.append(made)
-            self.say(f"{made.name}: error {made.known['error']:.4f}, {made.known['without']:.4f} without a network")
+            settings = FitSettings(c.hidden, c.steps, seed=c.seed, device=c.device, hidden_features=hidden)
+            network = FittedNetwork(f"round {number + 1}, {kind}", *fit_network(samples, ALTERNATIVES, settings))
+            self.networks.append(network)
+            error, without = network.facts["error"], network.facts["without"]
+            self.report(f"{network.name}: error {error:.4f}, {without:.4f} without a network")
 
-    def _rewards(self, final: Outcomes, match: np.ndarray) -> np.ndarray:
-        """What the runs of these matches [B] earned: [B]."""
+    def _rewards(self, final: Outcomes, problem: np.ndarray) -> np.ndarray:
+        """Rewards [B] of runs on these problems [B]."""
         if self.config.reward == "score":
-            return score_gains(final, [self.matches[i] for i in match])
-        return own_quantiles(final, match, self.references)
+            return score_rewards(final, [self.problems[i] for i in problem])
+        return quantile_rewards(final, problem, self.references)
 
-    def _drawn(self, group: list[int], rng: np.random.Generator) -> Drawn:
-        """Runs of the matches of one shape."""
-        first = self.matches[group[0]]
-        match = np.repeat(np.array(group), max(self.config.least, self.config.runs // len(group)))
+    def _draw(self, group: list[int], rng: np.random.Generator) -> ShapeRollouts:
+        """Rollouts on problems of one shape."""
+        first = self.problems[group[0]]
+        problem = np.repeat(np.array(group), max(self.config.least, self.config.runs // len(group)))
         decisions = int(first.budget / max(native_size(first.dim), first.budget / DECISIONS))
-        plan, held = drawn_plan(rng, len(match), decisions, follow=bool(self.fits))
-        return Drawn(match, plan, held, rng.integers(2**40, size=len(match)).tolist())
+        plan, action = draw_plan(rng, len(problem), decisions, has_policy=bool(self.networks))
+        return ShapeRollouts(problem, plan, action, rng.integers(2**40, size=len(problem)).tolist())
 
-    def _parts(self, some: Drawn, newest: Weights | None) -> list[Game]:
-        """The runs as games that are not too wide."""
-        followed, size = [Choosing(newest)] if newest else [], self.config.lockstep
+    def _batches(self, group: ShapeRollouts, base: Weights | None) -> list[RolloutBatch]:
+        """The rollouts in batches that are not too wide."""
+        policies, size = [Choosing(base)] if base else [], self.config.lockstep
         return [
-            Game(
-                [self.matches[i] for i in some.match[k : k + size]], some.seeds[k : k + size], followed,
-                Plan(*(each[k : k + size] for each in some.plan)), self.config.device,
+            RolloutBatch(
+                [self.problems[i] for i in group.problem[k : k + size]], group.seeds[k : k + size], policies,
+                RolloutPlan(*(each[k : k + size] for each in group.plan)), self.config.device,
             )
-            for k in range(0, len(some.match), size)
+            for k in range(0, len(group.problem), size)
         ]  # fmt: skip
 
-    def judging_matches(self) -> list[Match]:
-        """Matches of the choose families that candidates are compared on."""
-        return drawn_matches("choose", self.config.places, self.config.judges, self.config.families)
-
-    def judge(self, call: Call = map) -> Verdict:
-        """The networks of the last round with every margin beside constants, the own rule and random controls."""
+    def compare(self, call: Map = map) -> PolicyComparison:
+        """The candidates beside constants, the engine's own rule and random controls, on the choose families."""
         c = self.config
-        return judged(self.candidates(), self.judging_matches(), c.judge_seeds, call, c.device, c.lockstep)
+        return compare_policies(self.candidates(), self.choice_problems, c.judge_seeds, call, c.device, c.lockstep)
 
     def candidates(self) -> dict[str, Choosing]:
-        """What the choice is among, by name: a margin draws a network towards what it finds best on the whole."""
+        """Policies to choose among, by name: the last networks, each with margins for the action best on average."""
         found = {}
-        for made in self.fits[-len(UNSEEN) :]:
-            usual = best_on_the_whole(made.weights, self.samples)
-            for margin in MARGINS:
-                b2 = made.weights.b2.copy()
+        for network in self.networks[-len(HIDDEN_FEATURES) :]:
+            usual = best_on_average(network.weights, self.samples)
+            for margin in VALUE_MARGINS:
+                b2 = network.weights.b2.copy()
                 b2[usual] += margin
-                found[f"{made.name}, margin {margin:g}"] = Choosing(made.weights._replace(b2=b2))
+                found[f"{network.name}, margin {margin:g}"] = Choosing(network.weights._replace(b2=b2))
         return found
 
 
-def best_on_the_whole(weights: Weights, samples: Sequence[Samples]) -> int:
-    """The alternative that a network values most, each shape of each round counted alike."""
+def best_on_average(weights: Weights, samples: Sequence[RolloutSamples]) -> int:
+    """The action of largest mean value, each shape of each round with equal weight."""
     return int(np.argmax(np.mean([q_values(weights, part.s).mean(axis=0) for part in samples], axis=0)))
 
 
-def _known(path: Path, facts: dict[str, Any]) -> Course | None:
-    """What came of a game that was played before, under the same facts."""
+def _read_result(path: Path, facts: dict[str, Any]) -> RolloutResult | None:
+    """Stored rollouts, if there are any with the same facts."""
     if not path.is_file():
         return None
     arrays, state = read_checkpoint(path)
     if not facts.items() <= state.items():
         return None
-    return Course(Outcomes(*(arrays[name] for name in Outcomes._fields)), arrays["states"])
+    return RolloutResult(Outcomes(*(arrays[name] for name in Outcomes._fields)), arrays["states"])
 
 
-def _together(courses: Sequence[Course]) -> Course:
-    """What came of a game that was played in parts."""
-    final = Outcomes(*(np.concatenate(each) for each in zip(*(course.final for course in courses))))
-    return Course(final, np.concatenate([course.states for course in courses]))
+def _join_results(results: Sequence[RolloutResult]) -> RolloutResult:
+    """The results of several batches as one."""
+    final = Outcomes(*(np.concatenate(each) for each in zip(*(result.final for result in results))))
+    return RolloutResult(final, np.concatenate([result.states for result in results]))
 
 
-def produce_holding(
-    config: HoldingConfig, folder: Path, processes: int, stop: Callable[[], bool], say: Say, command: str | None
+def train_by_rollouts(
+    config: RolloutConfig, folder: Path, processes: int, stop: Callable[[], bool], report: Report, command: str | None
 ) -> bool:
     """Train, choose on the choose families alone, and write the policy with its log; whether it came to the end."""
     with process_map(processes) as call:
-        search = HoldingSearch(config, folder, say)
-        say(f"{len(search.matches)} matches to train on")
-        if not search.run(call, stop) or stop():
+        training = RolloutTraining(config, folder, report)
+        report(f"{len(training.problems)} problems to train on")
+        if not training.run(call, stop) or stop():
             return False
-        verdict = search.judge(call)
-    write_chosen(search, verdict, command)
+        comparison = training.compare(call)
+    write_chosen_policy(training, comparison, command)
     return True
 
 
-def write_chosen(search: HoldingSearch, verdict: Verdict, command: str | None) -> None:
-    """The candidate that is best on the choose families, as a policy with its log."""
-    config, folder, say = search.config, search.folder, search.say
-    candidates = search.candidates()
-    name = max(candidates, key=verdict.score)
-    for line in verdict.lines():
-        say(line)
+def write_chosen_policy(training: RolloutTraining, comparison: PolicyComparison, command: str | None) -> None:
+    """Write the candidate that is best on the choose families, as a policy with its log."""
+    config, folder, report = training.config, training.folder, training.report
+    candidates = training.candidates()
+    name = max(candidates, key=comparison.score)
+    for line in comparison.lines():
+        report(line)
     lines = [
         {"training": config.as_dict(), "engine": engine_digest()},
-        *({"network": made.name} | made.known for made in search.fits),
+        *({"network": network.name} | network.facts for network in training.networks),
     ]
-    lines.append({"choice": name, "choose": dict(zip(verdict.names, verdict.scores.round(6).tolist()))})
+    lines.append({"choice": name, "choose": dict(zip(comparison.names, comparison.scores.round(6).tolist()))})
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
-    save_policy(folder / (config.name + SUFFIX), candidates[name].weights, record(search, verdict, name, command, text))
-    say(f"{config.name}{SUFFIX}: {name}, {verdict.score(name):.4f} on the choose families")
+    facts = policy_record(training, comparison, name, command, text)
+    save_policy(folder / (config.name + SUFFIX), candidates[name].weights, facts)
+    report(f"{config.name}{SUFFIX}: {name}, {comparison.score(name):.4f} on the choose families")
 
 
-def record(search: HoldingSearch, verdict: Verdict, name: str, command: str | None, log: bytes) -> dict[str, Any]:
-    """What the policy file says of its making."""
+def policy_record(
+    training: RolloutTraining, comparison: PolicyComparison, name: str, command: str | None, log: bytes
+) -> dict[str, Any]:
+    """What the policy file says of its training."""
     return {
         "features": SEARCH_FEATURES,
         "controls": ALTERNATIVES.name,
         "kind": "choosing",
         "decisions": DECISIONS,
-        "families": {"train": _families(search.matches), "choose": _families(verdict.matches)},
+        "families": {"train": _families(training.problems), "choose": _families(comparison.problems)},
         "engine": engine_digest(),
-        "seed": search.config.seed,
-        "training": search.config.as_dict(),
-        **{"suite": "generated", "dim": sorted({dim for dim, _ in search.config.places})},
-        "choice": {"candidate": name, "choose": verdict.score(name), "own_rule": verdict.score("own rule")},
+        "seed": training.config.seed,
+        "training": training.config.as_dict(),
+        **{"suite": "generated", "dim": sorted({dim for dim, _ in training.config.sizes})},
+        "choice": {
+            "candidate": name, "choose": comparison.score(name), "own_rule": comparison.score(OWN_RULE_NAME),
+        },
         "command": command,
         "commit": commit(),
         "log_digest": hashlib.sha256(log).hexdigest(),
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
-    }
+    }  # fmt: skip
 
 
-def _families(matches: Iterable[Match]) -> list[str]:
-    return sorted({m.family for m in matches})
+def _families(problems: Iterable[BudgetedProblem]) -> list[str]:
+    return sorted({p.family for p in problems})

@@ -1,4 +1,4 @@
-"""MeCO and its two controls: the same engine and rule, steered by different policies."""
+"""MeCO and what it is compared with: the same engine and rule, steered by different policies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from meco.core.engine import Engine, Task
 from meco.engines import ENGINES
 from meco.policies.controller import Controlled
-from meco.policies.controls import DECODED, set_of
+from meco.policies.controls import DECODER_OF_CONTROLS, control_set_of
 from meco.policies.paper.steered_rule import DECODERS, SteeredEpsilon
 from meco.policies.policy import Policy
 from meco.policies.resolve import PolicyLike, find_policy
@@ -19,7 +19,7 @@ DEFAULT_POLICY = "meco-10d"
 EngineLike = str | Callable[..., Engine]  # a name of ENGINES, or how to build one from a task and a rule
 
 
-def trained(
+def make_meco(
     task: Task,
     policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_POLICY,
     engine: EngineLike = "shade",
@@ -27,25 +27,27 @@ def trained(
 ) -> Engine:
     """MeCO: a trained policy by name, by file or as it is; a list gives each run its own."""
     found = find_policy(policy, task.rng.seeds)
-    return relaxed_by(found, task, found.controls or "epsilon", engine, **options)
+    return steer_relaxation(found, task, found.controls or "epsilon", engine, **options)
 
 
-def untrained(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
+def make_untrained(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
     """MeCO-u: a network with random weights, drawn from each run's seed."""
-    return relaxed_by(find_policy("untrained", task.rng.seeds), task, set_of(decoder), engine, **options)
+    return steer_relaxation(find_policy("untrained", task.rng.seeds), task, control_set_of(decoder), engine, **options)
 
 
-def random_actions(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
+def make_random(task: Task, engine: EngineLike = "shade", decoder: str = "geometric", **options: Any) -> Engine:
     """MeCO-rand: an action at random in every generation."""
-    return relaxed_by(find_policy("random", task.rng.seeds), task, set_of(decoder), engine, **options)
+    return steer_relaxation(find_policy("random", task.rng.seeds), task, control_set_of(decoder), engine, **options)
 
 
-def relaxed_by(policy: Policy, task: Task, controls: str, engine: EngineLike = "shade", **options: Any) -> Controlled:
+def steer_relaxation(
+    policy: Policy, task: Task, controls: str, engine: EngineLike = "shade", **options: Any
+) -> Controlled:
     """The paper's composition: the relaxation of an engine's rule set by a policy after every generation.
 
     Its decisions draw from the numbers that each generation hands to its rule.
     """
-    decoder = DECODERS[DECODED.get(controls, "geometric")].with_delta(policy.metadata.get("delta", DELTA))
+    decoder = DECODERS[DECODER_OF_CONTROLS.get(controls, "geometric")].with_delta(policy.metadata.get("delta", DELTA))
     search: Any = find_engine(engine)(task, rule=SteeredEpsilon(decoder), **options)
     return Controlled(search, policy, policy.features or "population-10", controls, chance=lambda: search.u_rule)
 

@@ -29,9 +29,9 @@ from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Progress, best
 from meco.rules.epsilon import relaxed_violation
 
-CLIP = 10.0  # every feature ends in [-CLIP, CLIP]
-SMALLEST = 1e-8  # least size of a denominator
-LEAST = 5  # how many of the smallest violations nu-bar averages
+FEATURE_BOUND = 10.0  # every feature ends in [-FEATURE_BOUND, FEATURE_BOUND]
+MIN_DENOMINATOR = 1e-8  # least size of a denominator
+NU_BAR_COUNT = 5  # how many of the smallest violations nu-bar averages
 
 
 class PopulationSummary(NamedTuple):
@@ -40,8 +40,8 @@ class PopulationSummary(NamedTuple):
     f_best: Array
     nu_bar: Array
 
-    def or_where_void(self, old: PopulationSummary) -> PopulationSummary:
-        """This summary, or the old one where a whole population failed and says nothing."""
+    def fill_void(self, old: PopulationSummary) -> PopulationSummary:
+        """This summary, or the old one where all of a population failed."""
         xp = namespace(self.f_best)
         return PopulationSummary(*(xp.where(xp.isnan(new), before, new) for new, before in zip(self, old)))
 
@@ -66,24 +66,24 @@ class Reference(NamedTuple):
     @classmethod
     def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array) -> Reference:
         """With the denominators that follow."""
-        per = Denominators(guarded(f_worst - f_best), guarded(f_best), guarded(nu_bar))
+        per = Denominators(safe_denominator(f_worst - f_best), safe_denominator(f_best), safe_denominator(nu_bar))
         return cls(f_best, f_worst, f_min, nu_bar, per)
 
-    def or_where_void(self, found: Reference) -> Reference:
+    def fill_void(self, found: Reference) -> Reference:
         """This reference, or the one found where there was none."""
         xp = namespace(self.f_best)
         void = xp.isnan(self.f_best)
         return Reference.of(*(xp.where(void, new, old) for new, old in zip(found[:4], self[:4])))
 
 
-def guarded(d: Array) -> Array:
+def safe_denominator(d: Array) -> Array:
     """A denominator kept away from zero: sign(d) max(|d|, 1e-8), with sign(0) = +1."""
     xp = namespace(d)
-    return xp.where(d < 0.0, xp.clip(d, max=-SMALLEST), xp.clip(d, min=SMALLEST))
+    return xp.where(d < 0.0, xp.clip(d, max=-MIN_DENOMINATOR), xp.clip(d, min=MIN_DENOMINATOR))
 
 
-def counted(ev: Evaluation) -> Array | None:
-    """Which candidates count, [B, N]; None stands for all of them, where that is known without asking a device."""
+def valid_mask(ev: Evaluation) -> Array | None:
+    """Candidates that did not fail, [B, N]; None if none did, where the host knows that without waiting."""
     return None if ev.intact or not possibly(ev.failed) else ~ev.failed
 
 
@@ -124,8 +124,8 @@ def least_violation(nu: Array, ok: Array | None) -> Array:
     """nu-bar: mean of the five least violations (paper, after eq. 8); nan if all failed. [B]."""
     xp = namespace(nu)
     if ok is None:
-        return average(xp.sort(nu, axis=-1)[:, :LEAST], None)
-    least = xp.sort(xp.where(ok, nu, xp.inf), axis=-1)[:, :LEAST]
+        return average(xp.sort(nu, axis=-1)[:, :NU_BAR_COUNT], None)
+    least = xp.sort(xp.where(ok, nu, xp.inf), axis=-1)[:, :NU_BAR_COUNT]
     there = least < xp.inf
     return xp.where(there[:, 0], average(least, there), xp.nan)
 
@@ -138,10 +138,10 @@ def summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
 
 @np.errstate(all="ignore")
 def reference(ev: Evaluation, delta: float) -> Reference:
-    """What the first population fixes for the whole run; f_best with delta allowed everywhere."""
+    """What later populations are measured against; f_best with delta allowed everywhere."""
     xp = namespace(ev.f)
     ok = ~ev.failed
-    first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), counted(ev))
+    first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), valid_mask(ev))
     nothing = xp.isnan(first.f_best)
     f_worst = xp.where(nothing, xp.nan, masked_max(ev.f, ok))
     f_min = xp.where(nothing, xp.nan, masked_min(ev.f, ok))
@@ -202,13 +202,13 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     return pairs * (2.0 / at_least(n * (n - 1.0), 1.0))
 
 
-def clipped(s: Array) -> Array:
-    """Extreme values cut to [-CLIP, CLIP]; what is undefined (a population that failed as a whole) is 0."""
+def clip_features(s: Array) -> Array:
+    """Extreme values cut to [-FEATURE_BOUND, FEATURE_BOUND]; what is undefined (of a population that failed) is 0."""
     xp = namespace(s)
-    return bounded(xp.where(xp.isnan(s), 0.0, s), -CLIP, CLIP)
+    return bounded(xp.where(xp.isnan(s), 0.0, s), -FEATURE_BOUND, FEATURE_BOUND)
 
 
-@np.errstate(all="ignore")  # values beyond any range are clipped
+@np.errstate(all="ignore")  # values beyond any range are clip_features
 def features(
     pop: Population, now: PopulationSummary, first: Reference, progress: Progress, action: Array, ok: Array | None
 ) -> Array:
@@ -222,4 +222,4 @@ def features(
     s8 = feasible_share(ev, ok)
     s9 = action
     s10 = agreement(ev.f, ev.nu, ok)
-    return clipped(columns([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], s9))
+    return clip_features(columns([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], s9))

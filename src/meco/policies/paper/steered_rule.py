@@ -16,9 +16,9 @@ from meco.core.registry import Registry
 from meco.core.rule import Key, Population, Progress, Rule
 from meco.rules.epsilon import DELTA, decode, initial_scale, relaxed_violation
 
-ACTIONS = 11  # values that the paper's policy chooses among
-GRID = np.arange(ACTIONS) / 10  # {0, 0.1, ..., 1}
-GRID.flags.writeable = False
+N_ACTIONS = 11  # values that the paper's policy chooses among
+ACTION_GRID = np.arange(N_ACTIONS) / 10  # {0, 0.1, ..., 1}
+ACTION_GRID.flags.writeable = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class GeometricDecoder(Decoder):
     """eps_t = base^a delta^(1 - a) (paper eq. 6): forgets the allowance of before."""
 
     name = "geometric"
-    grid = GRID
+    grid = ACTION_GRID
     control = Control("epsilon", 0.0, 1.0, 0.0, "relaxation: 0 is the strictest, 1 the violation at first")
 
     def first(self, base: Array) -> Array:
@@ -86,7 +86,7 @@ class LinearDecoder(Decoder):
 
     @property
     def grid(self) -> np.ndarray:
-        return self.reach * ((np.arange(ACTIONS) - 5) / 5)
+        return self.reach * ((np.arange(N_ACTIONS) - 5) / 5)
 
     @property
     def control(self) -> Control:
@@ -123,7 +123,7 @@ class Allowance(NamedTuple):
 class SteeredEpsilon(Rule):
     """Within the allowance by objective, beyond it by what exceeds it (paper eq. 2 and the text after it).
 
-    The allowance stays until the control sets it anew.
+    The allowance stays until the control changes it.
     """
 
     decoder: Decoder = field(default_factory=GeometricDecoder)

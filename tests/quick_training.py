@@ -8,7 +8,7 @@ QUICK = {"suite": "toy", "dim": 2, "problems": ("tilted", "ring", "corner"), "ep
 
 
 def quick(name="quick", **changes):
-    return TrainingConfig(name=name, **{**QUICK, **changes})
+    return TrainingConfig.from_dict({"name": name, **QUICK, **changes})
 
 
 def assert_same(one, other):

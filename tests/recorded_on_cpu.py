@@ -39,8 +39,8 @@ class Recording:
                     old.copy_(new)
 
 
-class recording(TorchDispatchMode):
-    """Stands for graphs.recording."""
+class Capture(TorchDispatchMode):
+    """Stands for cuda_graphs.capture."""
 
     def __init__(self, graph: Recording, device: object = None) -> None:
         super().__init__()

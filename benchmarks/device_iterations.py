@@ -1,6 +1,6 @@
 """Complete runs of TR-ES per second on an accelerator, iterations replayed as CUDA graphs or made one by one.
 
-    python benchmarks/device_turns.py [--dim 10] [--runs 16384] [--plain] [--profile]
+    python benchmarks/device_iterations.py [--dim 10] [--runs 16384] [--plain] [--profile]
 
 Generated problems ("bowl-linear", six constraints), 50 D evaluations; the first iterations, which record, are left out.
 """
@@ -18,14 +18,14 @@ from meco.device.cuda_graphs import recorder
 from meco.problems.generated import make_batch
 from meco.tr.engine_es import TrustRegionES
 
-DIFFERENT = 256  # problems; the others repeat them with other random numbers
-WARM = 33  # iterations
+PROBLEMS = 256  # different ones; the others repeat them with other random numbers
+WARM_UP = 33  # iterations before the clock starts
 
 
-def begun(dim: int, runs: int, device: str, replayed: bool) -> Loop:
+def start_search(dim: int, runs: int, device: str, replayed: bool) -> Loop:
     """A search on the device, before its first iteration."""
     rng = DeviceStreams(1, runs, device)
-    problems = make_batch("bowl-linear", [run % DIFFERENT for run in range(runs)], dim)
+    problems = make_batch("bowl-linear", [run % PROBLEMS for run in range(runs)], dim)
     evaluator = Evaluator.on(problems, 50 * dim, runs, rng.xp, device)
     engine = TrustRegionES(Task.of(evaluator, rng))  # type: ignore[arg-type]
     return Loop(engine, evaluator, recorder(rng) if replayed else None, traced=False)
@@ -46,8 +46,8 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="no recording")
     parser.add_argument("--profile", action="store_true", help="where the time of five plain iterations goes")
     args = parser.parse_args()
-    loop = begun(args.dim, args.runs, args.device, replayed=not (args.plain or args.profile))
-    advance(loop, WARM)
+    loop = start_search(args.dim, args.runs, args.device, replayed=not (args.plain or args.profile))
+    advance(loop, WARM_UP)
     torch.cuda.synchronize()
     if args.profile:
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:

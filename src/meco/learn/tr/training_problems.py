@@ -1,0 +1,76 @@
+"""Generated problems with budgets: what the policy of MeCO-TR is trained and compared on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from meco.core.problem import Problem
+from meco.errors import InvalidInput
+from meco.problems.generated import GENERATED, MissionFamily, make_batch
+
+Layout = Sequence[tuple[int, int]]  # sizes of problems: D and evaluations per variable
+
+
+class BudgetedProblem(NamedTuple):
+    """A generated problem and the evaluations that a search on it has."""
+
+    family: str
+    seed: int
+    dim: int
+    budget: int
+
+    @property
+    def problem(self) -> Problem:
+        """The problem itself."""
+        return _make(self.family, self.seed, self.dim)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """What problems in lockstep have in common: D, budget, inequalities, equalities."""
+        return (self.dim, self.budget, *GENERATED[self.family].counts(self.dim))
+
+    @property
+    def cost(self) -> float:
+        """Time of a search, in relation to others."""
+        return self.budget * (self.dim + 5.0) ** 1.7
+
+
+@lru_cache(maxsize=4096)
+def _make(family: str, seed: int, dim: int) -> Problem:
+    return make_batch(family, [seed], dim)[0]
+
+
+def read_layout(text: str) -> list[tuple[int, int]]:
+    """A layout from text such as "5:50,10:100"."""
+    found = [re.fullmatch(r"([1-9]\d*):([1-9]\d*)", size.strip()) for size in text.split(",")]
+    if None in found:
+        raise InvalidInput(f'a layout is D and evaluations per variable, such as "5:50,10:100"; got {text!r}')
+    return [(int(size[1]), int(size[2])) for size in found if size]
+
+
+def list_problems(
+    family_set: str, layout: Layout, each: int, families: Sequence[str] = (), first: int = 1
+) -> list[BudgetedProblem]:
+    """So many problems of every family of a set, or of some families, at every size of a layout.
+
+    A mission has its own D, and as many problems as the other families.
+    """
+    found = []
+    for family in (f for f in GENERATED.values() if f.set == family_set and (not families or f.name in families)):
+        sizes = [(family.dim, per) for _, per in layout] if isinstance(family, MissionFamily) else layout
+        for number, (dim, per) in enumerate(sizes):
+            seeds = range(first + number * each, first + (number + 1) * each)
+            found += [BudgetedProblem(family.name, seed, dim, per * dim) for seed in seeds]
+    return found
+
+
+def group_by_shape(problems: Iterable[BudgetedProblem]) -> list[list[int]]:
+    """Indices of the problems that can be searched in lockstep, the costliest group first."""
+    groups: dict[Any, list[int]] = {}
+    each = list(problems)
+    for index, problem in enumerate(each):
+        groups.setdefault(problem.shape, []).append(index)
+    return sorted(groups.values(), key=lambda group: -each[group[0]].cost)
