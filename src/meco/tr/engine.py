@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, blank, namespace, possibly
+from meco.core.arrays import Array, asarray_like, maybe_any, namespace, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -121,7 +121,7 @@ class TrustRegion(Engine):
     def theta(self) -> Array:
         """The relaxation in force: [B]."""
         theta = self.held["theta"]
-        return blank(self.region.delta) + (self.own_theta() if theta is None else theta)
+        return zeros_like(self.region.delta) + (self.own_theta() if theta is None else theta)
 
     def own_theta(self) -> Array:
         """The relaxation where none is given: it falls with the budget, [1]."""
@@ -171,14 +171,14 @@ class TrustRegion(Engine):
         """The box around the centre in units of the radius, and the fence before failed evaluations."""
         region, xp = self.region, namespace(view.value)
         delta, centre = region.delta[:, None], region.centre
-        half = 1.0 + blank(centre)
+        half = 1.0 + zeros_like(centre)
         if self.lattice is not None:  # whole-number variables can always move by one
             half = xp.maximum(half, self.lattice.grain / delta)
         low, high = xp.maximum(-half, -centre / delta), xp.minimum(half, (1.0 - centre) / delta)
-        if possibly(self.seen.failed):
+        if maybe_any(self.seen.failed):
             fence, reach = fenced(self.seen, centre, region.delta)
         else:
-            fence, reach = blank(centre), blank(region.delta) + xp.inf
+            fence, reach = zeros_like(centre), zeros_like(region.delta) + xp.inf
         models = region.models.stretched(region.delta)
         return Place(models, view.value, view.span, low, high, fence, reach, self.seen.n_ineq, view.critical)
 
@@ -189,7 +189,7 @@ class TrustRegion(Engine):
         if self.lattice is not None:
             x, stuck = self._moved_by_one(x, place, step.weights, stuck)
         stale = (self.region.turn == STEP) & ~(foreseen > 0.0)
-        if possibly(stale):  # else nothing is looked for
+        if maybe_any(stale):  # else nothing is looked for
             stale = stale & is_seen(self.seen, x, self.region.delta)
         turn = xp.where(stuck, RESTART, xp.where(stale, GEOMETRY, self.region.turn))
         self.region = self.region._replace(
@@ -197,14 +197,14 @@ class TrustRegion(Engine):
         )
         looks, again, extra = turn == GEOMETRY, turn == RESTART, self.batch - 1
         points, who = [x], [turn]
-        if possibly(looks) or extra:
+        if maybe_any(looks) or extra:
             tries = least_known(view, place, self.region.delta, u[:, 1:, :], 1 + extra, looks | (extra > 0))
             points[0] = xp.where(looks[:, None], self._at(tries[:, 0, :]), x)
             for k in range(extra):
                 steps = k % 2 == 0
                 points.append(self._at(further_step(place, self.region, k // 2) if steps else tries[:, 1 + k, :]))
                 who.append(xp.zeros_like(turn) + (STEP if steps else GEOMETRY))
-        if possibly(again):
+        if maybe_any(again):
             points[0] = xp.where(again[:, None], self._restarted(again, u[:, 0, :]), points[0])
         return xp.stack(points, axis=1), xp.stack(who, axis=1)
 
@@ -218,7 +218,7 @@ class TrustRegion(Engine):
         assert self.lattice is not None
         xp, region = namespace(x), self.region
         repeated = self._repeats(x) & (region.turn == STEP)
-        if not possibly(repeated):
+        if not maybe_any(repeated):
             return x, stuck
         near = self.lattice.neighbours(region.centre)
         best, some = best_unseen(self.seen, place, region, weights, near)

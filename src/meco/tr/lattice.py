@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meco.core.arrays import Array, namespace, possibly
+from meco.core.arrays import Array, maybe_any, namespace
 from meco.core.engine import Task
 from meco.core.problem import round_half_away
 from meco.tr.region import Region
@@ -35,7 +35,7 @@ class Lattice:
 
         The other variables make up for what rounding does to the constraints; without it hardly an equality is met.
         """
-        if not possibly(self.mixed):
+        if not maybe_any(self.mixed):
             return step
         xp, delta = namespace(step.s), region.delta[:, None]
         x = xp.clip(region.centre + delta * step.s, min=0.0, max=1.0)

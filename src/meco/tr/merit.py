@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from meco.core.arrays import Array, blank, namespace
+from meco.core.arrays import Array, namespace, zeros_like
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Rule
 
@@ -93,7 +93,7 @@ class Merit(Rule):
 
     def values(self, ev: Evaluation, state: Weights) -> Key:
         total = self.total(ev.f, ev.c, state)
-        return Key(blank(total), total)
+        return Key(zeros_like(total), total)
 
     def total(self, f: Array, c: Array, state: Weights) -> Array:
         """f [B, N] plus the weighted violations c [B, N, C]: [B, N]."""

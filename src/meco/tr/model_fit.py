@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, all_columns, bounded, largest, namespace, nearest, possibly, rows, surely, total
+from meco.core.arrays import Array, all_columns, bounded, known_all, largest, maybe_any, namespace, nearest, rows, total
 from meco.core.rule import best
 from meco.tr.archive import SeenPoints
 from meco.tr.critical import Critical, critical, most_critical
@@ -34,9 +34,9 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
     xp = namespace(seen.x)
     left_out = seen.failed | (seen.start < region.start[:, None])
     key, blind = MERIT.values(seen.evaluation(), region.weights), all_columns(left_out)
-    chosen = best(key.last_where(left_out) if possibly(left_out) else key)[:, None]
+    chosen = best(key.last_where(left_out) if maybe_any(left_out) else key)[:, None]
     centre = rows(seen.x, chosen)[:, 0, :]
-    if possibly(blind):
+    if maybe_any(blind):
         centre = xp.where(blind[:, None], 0.5, centre)
     value = rows(seen.y, chosen)[:, 0, :]
     u, values, there = around(seen, centre, value, points)
@@ -51,7 +51,7 @@ def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]
         few = critical(value, reach, seen.n_ineq, most)
     models, fit = least_change(prior, u / spread[:, None, None], y, few)
     models = models.stretched(1.0 / spread)
-    if not surely(finite := models.finite):
+    if not known_all(finite := models.finite):
         models = models.where(finite, Quadratic.flat(models.gradient.shape, u))
     farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
     unmet = kept_nowhere(values[:, :, 1:], seen.n_ineq, region.weights.tolerance)
@@ -64,7 +64,7 @@ def around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[
 
     Where there are fewer, the centre fills their places, which tells the models nothing.
     """
-    xp, some_failed = namespace(centre), possibly(seen.failed)
+    xp, some_failed = namespace(centre), maybe_any(seen.failed)
     square = _square_distances(seen.x, centre)
     near = nearest(xp.where(seen.failed, xp.inf, square) if some_failed else square, min(points, square.shape[1]))
     u, values = rows(seen.x, near) - centre[:, None, :], rows(seen.y, near)

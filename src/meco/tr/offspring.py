@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from meco.core.arrays import Array, masked_max, masked_min, namespace, possibly, rows
+from meco.core.arrays import Array, masked_max, masked_min, maybe_any, namespace, rows
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, order
 from meco.engines.es.maes import (
@@ -89,7 +89,7 @@ class Strategy:
             brood.count + xp.astype(used, brood.count.dtype),
         )
         full = brood.count >= self.size
-        if possibly(full):
+        if maybe_any(full):
             self._learn(brood, full, key(brood.y, brood.failed), fresh)
             brood = brood._replace(count=xp.where(full, 0, brood.count))
         self.brood = brood

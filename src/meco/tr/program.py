@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, blank, identities, inverse, namespace, total
+from meco.core.arrays import Array, identities, inverse, namespace, total, zeros_like
 
 RELAXATION = 1.6
 ITERATIONS = 40
@@ -61,7 +61,7 @@ def solve_program(
     size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
     map_ = _as_map(hessian, slope, rows, low, high, size)
-    nowhere = xp.minimum(xp.maximum(blank(slope), low), high)  # no step yet
+    nowhere = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
     v = xp.concat([nowhere, rows.value + duals / size], axis=1)
     v = _way(v)(map_, v, iterations)
     e = excess(v, map_)
@@ -75,7 +75,7 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     turned = jacobian.mT
     reach = jacobian @ inverse(hessian + size[..., None] * (turned @ jacobian))
     matrix = (RELAXATION * size[..., None]) * (reach @ turned)
-    none = blank(slope)
+    none = zeros_like(slope)
     value = xp.concat([none, rows.value], axis=1)
     constant = RELAXATION * (value - _times(reach, slope)) - _times(matrix, value)
     return Map(

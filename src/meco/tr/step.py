@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, blank, namespace, rows, surely, total
+from meco.core.arrays import Array, known_all, namespace, rows, total, zeros_like
 from meco.tr.critical import Critical
 from meco.tr.curvature import convex
 from meco.tr.merit import ABOVE, MERIT, Weights, scale_weights
@@ -92,7 +92,7 @@ def relaxed(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, 
     left = theta[:, None] * xp.abs(value) / by
     g, h = left[:, :n_ineq], left[:, n_ineq:]
     high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - MARGIN
-    return xp.concat([blank(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
+    return xp.concat([zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
 
 
 def withheld(multipliers: Array, change: Array, n_ineq: int) -> Array:
@@ -138,15 +138,15 @@ def _step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> S
     xp, by = namespace(theta), scales(place)
     weights = weights.raised(scale_weights(by.f, by.c, place.value[:, 1:]))
     low, high = relaxed(place.value[:, 1:], theta, place.n_ineq, by.c)
-    s, value = blank(place.low), place.value
+    s, value = zeros_like(place.low), place.value
     slopes, bent, before = place.models.slope(s), None, multipliers
     for turn in range(PASSES):
         lines, length = _lines(place, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
-        if bent is None or not surely(multipliers == before):  # else the Lagrangian is the same
+        if bent is None or not known_all(multipliers == before):  # else the Lagrangian is the same
             bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
-        known = xp.concat([multipliers / unit, blank(slope[:, :1])], axis=1)
+        known = xp.concat([multipliers / unit, zeros_like(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, place.low - s, place.high - s, known)
         found = dual[:, :-1] * unit
         before, multipliers = multipliers, 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
@@ -185,7 +185,7 @@ def _lines(
     price = weights.w * by.c * length / by.f[:, None]
     price = xp.where(price > PRICE, xp.where(price < DEAREST, price, DEAREST), PRICE)
     gone = total(place.fence * s)[:, None]
-    last = 1.0 + blank(gone)
+    last = 1.0 + zeros_like(gone)
     lines = Rows(
         xp.concat([matrix / length[..., None], place.fence[:, None, :]], axis=1),
         xp.concat([value[:, 1:] / by.c / length, gone], axis=1),
