@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from meco.files.source_digest import source_digest
 
-ENGINE = ("meco.tr.engine_es", "meco.tr.features", "meco.policies.controller")
-SEARCHED = ("meco.engines.rbf", "meco.engines.es")  # parts of the engine
+ENGINE = ("meco.tr.engine", "meco.tr.features", "meco.policies.controller")
+SEARCHED = ("meco.tr", "meco.engines.es")  # parts of the engine
 
 
 def engine_digest() -> str:

@@ -63,7 +63,7 @@ def solve_program(
     map_ = _as_map(hessian, slope, rows, low, high, size)
     nowhere = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
     v = xp.concat([nowhere, rows.value + duals / size], axis=1)
-    v = _way(v)(map_, v, iterations)
+    v = _select_iteration(v)(map_, v, iterations)
     e = excess(v, map_)
     return (v - e)[:, :dim], (size * e)[:, dim:]
 
@@ -94,7 +94,7 @@ def excess(v: Array, map_: Map) -> Array:
     return xp.minimum(xp.maximum(outside, -map_.most), map_.most)
 
 
-def _way(v: Array) -> Callable[[Map, Array, int], Array]:
+def _select_iteration(v: Array) -> Callable[[Map, Array, int], Array]:
     """How to iterate on vectors like v [B, k]: alike in what it gives, not in what it costs."""
     if isinstance(v, np.ndarray):
         return _iterated_in_place

@@ -29,7 +29,7 @@ def test_a_network_of_zeros_leaves_the_rule_of_the_engine():
     def make(task):
         engine = steered_search(Correcting(Weights(*(np.zeros(sizes) for sizes in SHAPE.layers))), task)
         steer = engine.controller.steer
-        engine.controller.steer = lambda values: (seen.append((engine.engine.own_theta(), values)), steer(values))
+        engine.controller.steer = lambda values: (seen.append((engine.engine.default_theta(), values)), steer(values))
         return engine
 
     play(MATCHES[:1], [1], make)

@@ -153,7 +153,7 @@ class TrustRegionEpisode:
     @property
     def x(self) -> Array:
         """All points so far that the models know, in the problem's units: [B, n, D]."""
-        return self._evaluator.box.to_box(self.engine.seen.x)
+        return self._evaluator.box.to_box(self.engine.archive.x)
 
     @property
     def score(self) -> Array:

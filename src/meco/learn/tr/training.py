@@ -46,7 +46,7 @@ from meco.tr.steered import DECISIONS, SEARCH_FEATURES
 WIDEST = 48  # runs of one game on a CPU: more share their fate with too many others
 HOLDING_REWARDS = ("quantile", "score")
 MARGINS = (0.0, 0.05, 0.1)  # by which what a network values most on the whole is preferred: candidates of the choice
-PROPOSERS = ("models improve", "strategy improves", "who improved last", "strategy behind")
+PROPOSERS = ("models improve", "strategy improves", "balance of improvements", "strategy behind")
 # features hidden from the networks; runs of the next round follow the first of these
 UNSEEN: dict[str, tuple[str, ...]] = {"without proposers": PROPOSERS, "with every feature": ()}
 Call = Callable[..., Iterable[Any]]
