@@ -16,7 +16,7 @@ from meco.core.loop import Loop
 from meco.core.streams import DeviceStreams
 from meco.device.cuda_graphs import recorder
 from meco.problems.generated import make_batch
-from meco.tr.engine_es import TrustRegionES
+from meco.tr.engine import make_tr_es
 
 PROBLEMS = 256  # different ones; the others repeat them with other random numbers
 WARM_UP = 33  # iterations before the clock starts
@@ -27,7 +27,7 @@ def start_search(dim: int, runs: int, device: str, replayed: bool) -> Loop:
     rng = DeviceStreams(1, runs, device)
     problems = make_batch("bowl-linear", [run % PROBLEMS for run in range(runs)], dim)
     evaluator = Evaluator.on(problems, 50 * dim, runs, rng.xp, device)
-    engine = TrustRegionES(Task.of(evaluator, rng))  # type: ignore[arg-type]
+    engine = make_tr_es(Task.of(evaluator, rng))  # type: ignore[arg-type]
     return Loop(engine, evaluator, recorder(rng) if replayed else None, traced=False)
 
 

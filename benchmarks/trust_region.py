@@ -24,16 +24,16 @@ from scipy.optimize import Bounds, NonlinearConstraint, minimize
 import meco
 from _side_by_side import medians
 from meco.core.evaluator import Evaluator
-from meco.tr import model_fit as look
-from meco.tr import proposals, step
+from meco.tr import model_fit, step
+from meco.tr.proposers import model_points
 
 ALONE, LOCKSTEP, LARGER = {10: 0.6, 30: 0.35, 50: 0.35}, {10: 0.1, 30: 0.1}, 100  # at most, of COBYQA
 RUNS, PER_VARIABLE = 32, 20
 PARTS = {  # where each part of a step is called from
-    "model fit": [(look, "least_change")],
+    "model fit": [(model_fit, "least_change")],
     "program": [(step, "solve_program")],
-    "curvature": [(step, "convex")],
-    "geometry": [(proposals, "variance")],
+    "curvature": [(step, "convexify")],
+    "geometry": [(model_points, "variance")],
     "evaluation": [(Evaluator, "evaluate")],
 }
 

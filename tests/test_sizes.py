@@ -38,7 +38,7 @@ def test_no_function_is_long():
 
 
 # Classes that have more today: none may join them, and one that got smaller is taken off.
-WIDE = {"Engine", "EvaluationLog", "Evaluator", "TrustRegion"} | {}  # settings, a line each
+WIDE: set[str] = set()
 
 
 def public_members(cls):

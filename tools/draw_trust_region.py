@@ -22,10 +22,10 @@ from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Arrow, Axis, Band, LegendKey, Line, Mark, Outline, Panel, Segment, Spot, Strokes
 from meco.tr.engine import TrustRegion
 from meco.tr.quadratic import Quadratic
-from meco.tr.region import GEOMETRY
-from meco.tr.step import MARGIN
+from meco.tr.region import Source
+from meco.tr.step import FEASIBILITY_MARGIN
 
-SHOWN, BUDGET, THETA = 0, 40, 0.5  # the turn that is drawn, evaluations, share of the violation that may stay
+SHOWN, BUDGET, THETA = 0, 40, 0.5  # the iteration that is drawn, evaluations, share of the violation that may stay
 WALL, MODEL, RELAXED, REGION, GEOMETRIC = 0, 1, 2, 3, 4  # series
 DASH = "6 4"
 SIDE = 360  # of a panel
@@ -44,20 +44,21 @@ PROBLEM = Problem("valley", np.zeros(2), np.ones(2), 1, 0, curved)
 
 
 class Shot:
-    """What is to be seen of a turn: centre, radius, models, points before it, the point asked for and by whom."""
+    """What to draw of an iteration: centre, radius, models, points before it, the point asked for and its source."""
 
     def __init__(self, engine: TrustRegion, before: np.ndarray, asked: np.ndarray) -> None:
         region = engine.region
         self.centre, self.delta = region.centre[0], float(region.delta[0])
         self.models = Quadratic(region.models.gradient.copy(), region.models.hessian.copy())
         self.before, self.asked = before, asked
-        self.looks = bool(engine.expectation.who[0, 0] == GEOMETRY)
+        self.looks = bool(engine.asked.expectation.source[0, 0] == Source.GEOMETRY)
 
     @property
     def limit(self) -> float:
         """What the linearised constraint may come down to: eq. (1) of step.py."""
         (here,) = PROBLEM.raw(self.centre)[1]
-        return THETA * max(here, 0.0) - MARGIN * self.delta * float(np.linalg.norm(self.models.gradient[0, 1]))
+        change = self.delta * float(np.linalg.norm(self.models.gradient[0, 1]))
+        return THETA * max(here, 0.0) - FEASIBILITY_MARGIN * change
 
     @property
     def axes(self) -> tuple[np.ndarray, np.ndarray]:

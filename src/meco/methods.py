@@ -146,11 +146,11 @@ METHODS: Registry[MethodRecord] = Registry(
             options=("theta", "batch"), seconds=8.0,
         ),
         "TR-ES": _region(
-            later("tr.engine_es:TrustRegionES"), "TR with an evolution strategy beside the models",
+            later("tr.engine:make_tr_es"), "TR with an evolution strategy beside the models",
             options=("theta", "share", "batch"), seconds=8.0,
         ),
         "MeCO-TR": _region(
-            later("tr.steered:model_search"), "TR-ES with a policy that sets its relaxation and share",
+            later("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
             options=("policy", "batch"), seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "ISRES": _es(

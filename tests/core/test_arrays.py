@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
 from meco.core import arrays
-from meco.core.arrays import divisor, fused, fusing, ordered_sum, running_sums
+from meco.core.arrays import fused, fusing, ordered_sum, running_sums, safe_divisor
 
 torch = pytest.importorskip("torch", reason="TORCH MISSING: torch runs NOT tested")
 import array_api_compat.torch as torch_xp  # noqa: E402
@@ -77,6 +77,6 @@ def test_nothing_is_divided_by_zero_where_the_least_numbers_are_taken_for_it():
     if not torch.set_flush_denormal(True):
         pytest.skip("FLUSHING MISSING: this processor keeps the least numbers")
     try:
-        assert_array_equal(np.zeros(2) / divisor(np.array([0.0, 2.0])), [0.0, 0.0])
+        assert_array_equal(np.zeros(2) / safe_divisor(np.array([0.0, 2.0])), [0.0, 0.0])
     finally:
         torch.set_flush_denormal(False)

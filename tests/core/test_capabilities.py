@@ -34,7 +34,7 @@ from meco.methods import METHODS, methods_that_offer
 from meco.policies import Controlled
 from meco.policies.policy import ConstantControls
 from meco.rules import StaticPenalty
-from meco.tr.engine_es import TrustRegionES
+from meco.tr.engine import TrustRegion, make_tr_es
 
 
 def task(budget=60):
@@ -81,7 +81,7 @@ def test_methods_are_named_by_all_that_they_offer():
 
 def test_a_controlled_engine_hands_on_what_its_engine_offers():
     _, given = task()
-    inner = TrustRegionES(given)
+    inner = make_tr_es(given)
     wrapped = controlled(inner)
     mine, its = ({type(each): each for each in engine.capabilities()} for engine in (wrapped, inner))
     assert mine.keys() == its.keys() | {Policed}
@@ -92,7 +92,7 @@ def test_a_controlled_engine_hands_on_what_its_engine_offers():
 
 def test_a_controlled_engine_has_its_own_part_in_what_it_hands_on():
     _, given = task()
-    inner = TrustRegionES(given)
+    inner = make_tr_es(given)
     wrapped = controlled(inner)
     assert offered(wrapped, SavedState).part is wrapped
     assert offered(inner, SavedState).part is inner
@@ -101,12 +101,12 @@ def test_a_controlled_engine_has_its_own_part_in_what_it_hands_on():
     assert offered(wrapped, Replay).after == wrapped.count
     offered(wrapped, Steering).steer({"share": np.array([0.25])})
     assert_array_equal(wrapped.controller.last["share"], [0.25])  # the policy's features see it
-    assert_array_equal(inner.held["share"], [0.25])
+    assert_array_equal(inner.settings["share"], [0.25])
 
 
 def test_what_is_saved_of_a_controlled_engine_holds_the_engine_and_the_policys_memory():
     evaluator, given = task()
-    wrapped = controlled(TrustRegionES(given))
+    wrapped = controlled(make_tr_es(given))
     Loop(wrapped, evaluator).step()
     saved = captured(offered(wrapped, SavedState).part)
     assert {"engine", "controller", "told", "next_decision", "draw"} == saved.keys()
@@ -116,7 +116,7 @@ def test_what_is_saved_of_a_controlled_engine_holds_the_engine_and_the_policys_m
 
 def test_points_that_an_engine_only_remembers_count_for_the_policy_and_decide_nothing():
     evaluator, given = task()
-    wrapped = controlled(TrustRegionES(given))
+    wrapped = controlled(make_tr_es(given))
     loop = Loop(wrapped, evaluator)
     loop.step()
     aside = []
@@ -136,7 +136,7 @@ def test_points_that_an_engine_only_remembers_count_for_the_policy_and_decide_no
 def test_an_engine_without_controls_cannot_be_steered():
     _, given = task()
 
-    class Unsteered(TrustRegionES):
+    class Unsteered(TrustRegion):
         def capabilities(self):
             return tuple(each for each in super().capabilities() if not isinstance(each, Steering))
 

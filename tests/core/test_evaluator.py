@@ -28,7 +28,7 @@ def test_a_budget_below_the_population_evaluates_that_many_first_points():
     problem, asked = recording()
     result = meco.solve("SHADE", problem, budget=7, seeds=[1])[0]
     assert sum(len(x) for x in asked) == 7 == result.nfev
-    assert any("7" in note and "population" in note for note in result.notes)
+    assert any("7" in note and "population" in note for note in result.run.notes)
 
 
 def test_more_than_the_budget_is_refused():

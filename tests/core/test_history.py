@@ -23,9 +23,9 @@ def test_incumbents_are_the_best_of_all_evaluated_points(fail_every):
     least = order(objective_plus_violation(ev))[0, 0]
     assert_array_equal(result.x, points[first])
     assert (result.f, result.nu, result.feasible) == (ev.f[0, first], ev.nu[0, first], ev.feasible[0, first])
-    assert_array_equal(result.x_score, points[least])
+    assert_array_equal(result.paper.x_score, points[least])
     assert result.score == ev.f[0, least] + ev.nu[0, least]
-    assert result.nfail == ev.failed.sum()
+    assert result.run.nfail == ev.failed.sum()
 
 
 def test_a_feasible_point_beats_any_violation_however_good_its_objective():

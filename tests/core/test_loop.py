@@ -22,7 +22,6 @@ NO_ENGINES = {  # whose tell is another one
     "super()",  # of an engine, told by the one that derives from it
     "self.loop",
     "self", "search", "self.search",  # an Optimizer
-    "self.strategy",  # a part of TR-ES
     "self.es", "self.algorithm",  # other libraries
     "file",
 }  # fmt: skip
@@ -143,7 +142,7 @@ def test_a_library_with_a_loop_of_its_own_is_never_asked():
 def test_remarks_end_in_the_notes_of_the_result():
     loop = pairs(Remarks(lambda: [f"{loop.engine.generation} generations"]))
     loop.run()
-    assert loop.evaluator.results("", [0, 1])[0].notes == ("5 generations",)
+    assert loop.evaluator.results("", [0, 1])[0].run.notes == ("5 generations",)
 
 
 def test_a_budget_below_the_first_candidates_is_said_once():

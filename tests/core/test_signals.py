@@ -36,7 +36,7 @@ def test_ctrl_c_in_an_evaluation_ends_the_run_after_it():
         return float(x @ x)
 
     result = meco.minimize(fun, [(-5, 5)] * 2, method="SHADE-FR", budget=500, seed=1)
-    assert result.stop_reason == "interrupt"
+    assert result.run.stop_reason == "interrupt"
     assert result.evaluations.x[-1, 0] > 3
     assert np.sum(result.evaluations.x[:, 0] > 3) == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -65,6 +65,7 @@ def test_a_function_that_forks_answers_once():
             time.sleep(0.01)
         return float(x @ x)
 
-    result = meco.minimize(forks, [(-5, 5)] * 2, method="SHADE-FR", budget=40, pop_size=20, seed=1, workers=2)
-    assert result.nfail == 0
+    method = meco.Method("SHADE-FR", pop_size=20)
+    result = meco.minimize(forks, [(-5, 5)] * 2, method=method, budget=40, seed=1, workers=2)
+    assert result.run.nfail == 0
     np.testing.assert_array_equal(result.evaluations.f, [float(x @ x) for x in result.evaluations.x])

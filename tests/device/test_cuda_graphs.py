@@ -27,8 +27,7 @@ from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
-from meco.tr.engine import TrustRegion
-from meco.tr.engine_es import TrustRegionES
+from meco.tr.engine import TrustRegion, make_tr_es
 
 torch = pytest.importorskip("torch")
 from recorded_on_cpu import Capture, Recording  # noqa: E402 - needs torch
@@ -125,7 +124,7 @@ def test_a_replayed_search_is_the_search_as_written(recorded, build, rule, budge
     assert [graph.replays for graph in recorded] == [20 - (2 if build is MaEs else 3)]
 
 
-@pytest.mark.parametrize("build", [TrustRegion, TrustRegionES])
+@pytest.mark.parametrize("build", [TrustRegion, make_tr_es])
 def test_a_replayed_model_search_is_the_search_as_written(recorded, build):
     names = ["C01", "C01", "C02"]
     assert_same(searched(build, 60, names=names), from_buffers(build, 60, names=names))
@@ -385,7 +384,7 @@ def test_compiled_formulas_replayed_on_a_gpu_give_the_search_as_written(build):
 
 
 @on_cuda
-@pytest.mark.parametrize("build", [TrustRegion, TrustRegionES])
+@pytest.mark.parametrize("build", [TrustRegion, make_tr_es])
 def test_a_model_search_replayed_on_a_gpu_is_the_search_as_written(build):
     names = ["C01", "C01", "C02"]
     assert_same(searched(build, 60, "cuda", names), from_buffers(build, 60, "cuda", names))

@@ -157,7 +157,7 @@ def test_a_stuck_run_does_not_disturb_its_neighbours():
     for row, problem, seed in ((0, other, 1), (1, stuck_one, 2), (2, other, 3)):
         alone = solve("C2oDE", problem, budget=333, seeds=[seed], pop_size=10)[0]
         assert_array_equal(together[row].x, alone.x)
-        assert together[row].final_score == alone.final_score
+        assert together[row].paper.final_score == alone.paper.final_score
         recorded, wanted = (RunRecord.of(r, problem, 333, 0.0) for r in (together[row], alone))
         assert recorded == wanted  # also its curve: generations spent waiting do not show
 

@@ -96,7 +96,7 @@ def test_an_objective_that_fails_half_the_time_is_still_minimised(engine):
     ran, evaluator = start(engine, line(formula, (1, 0)), budget=300)
     Loop(ran, evaluator).run()
     found = evaluator.results("", [1])[0]
-    assert found.nfail > 10
+    assert found.run.nfail > 10
     assert found.f < 0.02
 
 
@@ -105,7 +105,7 @@ def test_a_problem_that_always_fails_spends_its_budget(engine):
     ran, evaluator = start(engine, line(lambda x: (np.nan * x[..., 0], [x[..., 0]], [x[..., 1]]), (1, 1)), budget=120)
     Loop(ran, evaluator).run()
     found = evaluator.results("", [1])[0]
-    assert (found.nfev, found.nfail) == (120, 120)
+    assert (found.nfev, found.run.nfail) == (120, 120)
 
 
 @pytest.mark.parametrize("engine", [Nsga3, Isres])
@@ -192,7 +192,7 @@ def test_nsga3_objectives_are_f_and_every_violation_or_their_sum():
 def test_nsga3_sums_violations_when_there_are_more_than_directions_and_says_so():
     crowded = line(lambda x: (x[..., 0], [x[..., 0] - k for k in range(60)], []), (60, 0))
     found = solve("NSGA-III", crowded, budget=60, seeds=[1])[0]
-    assert "60 violations were summed" in found.notes[0]
+    assert "60 violations were summed" in found.run.notes[0]
 
 
 def test_reference_directions_lie_on_the_simplex_and_are_kept_on_disk(tmp_path, monkeypatch):

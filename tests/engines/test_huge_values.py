@@ -25,9 +25,9 @@ SCALES = (1e308, 1e200, 1e155, 1e120, 1e90, 1e-155, 1e-300)
 
 def search(method, scale, seed, dim):
     """A short run where such values come; an integer among the variables of every other one that models them."""
-    whole = [seed % 2 == 0] + [False] * (dim - 1) if "TR" in method else None
-    box = [(-3.0, 4.0)] * dim
-    made = meco.minimize(Huge(scale, dim % 2), box, method=method, budget=40, seed=seed, integrality=whole)
+    first = meco.Variable(-3.0, 4.0, integer="TR" in method and seed % 2 == 0)
+    box = [first, *[(-3.0, 4.0)] * (dim - 1)]
+    made = meco.minimize(Huge(scale, dim % 2), box, method=method, budget=40, seed=seed)
     assert made.nfev == 40
     assert np.isfinite(made.x).all()
 

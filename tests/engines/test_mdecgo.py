@@ -72,7 +72,7 @@ def test_the_violation_of_a_slot_never_grows():
 
 def test_another_rule_can_be_given():
     penalty = solve("MDE-CGO", "corner", budget=2000, seeds=[1], rule=StaticPenalty())[0]
-    assert penalty.final_score < solve("MDE-CGO", "corner", budget=2000, seeds=[1])[0].final_score
+    assert penalty.paper.final_score < solve("MDE-CGO", "corner", budget=2000, seeds=[1])[0].paper.final_score
 
 
 def test_unusable_settings_are_refused():

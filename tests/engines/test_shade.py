@@ -199,7 +199,7 @@ def test_failed_evaluations_lose_and_are_not_learned_from():
         engine, evaluator = engine_on(problem, rule, [0, 1], size=20, budget=1000)
         Loop(engine, evaluator).run()
         results = evaluator.results(name, [0, 1])
-        assert all(r.nfail > 100 and np.isfinite(r.f) and np.isfinite(r.score) for r in results)
+        assert all(r.run.nfail > 100 and np.isfinite(r.f) and np.isfinite(r.score) for r in results)
         assert np.isfinite(engine.history.F).all()
         assert engine.population.ev.failed.sum() < 5
 

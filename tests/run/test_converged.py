@@ -60,4 +60,4 @@ def test_methods_without_models_have_no_multipliers_and_neither_has_a_run_under_
 def test_the_printed_result_tells_how_often_the_search_began():
     result = meco.minimize(bowl, BOX, budget=150, seed=1)
     assert f"starts: {result.starts}" in repr(result)
-    assert result.starts == result.trace["starts"][-1] + 1
+    assert result.starts == result.trace["restarts"][-1] + 1

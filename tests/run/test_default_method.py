@@ -62,5 +62,5 @@ def test_a_search_that_begins_again_says_how_often():
         return np.sum(x * x - 3 * np.cos(2 * np.pi * x))
 
     result = meco.minimize(crossed, BOX[:2], budget=400, seed=1)
-    assert result.starts == result.trace["starts"][-1] + 1 > 1
+    assert result.starts == result.trace["restarts"][-1] + 1 > 1
     assert meco.minimize(crossed, BOX[:2], **QUICK).starts == 1

@@ -22,9 +22,11 @@ def target(x):
 
 def test_linear_constraints_are_the_models_of_the_search(monkeypatch):
     gradients = []
-    place = TrustRegion._place
+    subproblem = TrustRegion._subproblem
     monkeypatch.setattr(
-        TrustRegion, "_place", lambda self, view: (gradients.append(self.region.models), place(self, view))[1]
+        TrustRegion,
+        "_subproblem",
+        lambda self, local: (gradients.append(self.region.models), subproblem(self, local))[1],
     )
     result = meco.minimize(target, [(0, 5)] * 2, meco.LinearConstraint(TRIANGLE, ub=SIDES), budget=40, seed=1)
     assert result.feasible

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
-from meco.tr.curvature import convex
+from meco.tr.curvature import convexify
 from meco.tr.program import Rows
 
 
@@ -15,7 +15,7 @@ def random_programs(rng, runs, dim, count):
     Rows leave room for a random point of the box; one in twenty asks for more, and may have to be broken.
     """
     bent = rng.normal(size=(runs, dim, dim)) * 10.0 ** rng.uniform(-0.5, 1.0, (runs, 1, 1)) / np.sqrt(dim)
-    hessian, slope = convex(bent + bent.swapaxes(1, 2)), rng.normal(size=(runs, dim))
+    hessian, slope = convexify(bent + bent.swapaxes(1, 2)), rng.normal(size=(runs, dim))
     box = np.where(rng.random((2, runs, dim)) < 0.2, rng.random((2, runs, dim)), 1.0)
     low, high = -box[0], box[1]
     inside = low + rng.random((runs, dim)) * (high - low)

@@ -14,7 +14,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import DeviceStreams
-from meco.tr.archive import SeenPoints, as_evaluation, values_of
+from meco.tr.archive import PointArchive, as_evaluation, values_of
 from meco.tr.engine import TrustRegion
 
 
@@ -25,35 +25,35 @@ def points(x, failed=(), xp=np):
     return xp.asarray(x), Evaluation.of(*map(xp.asarray, (f, -x, np.zeros((1, x.shape[1], 0)))))
 
 
-def seen(x, places, failed=(), xp=np):
-    return SeenPoints(*points(x, failed, xp), xp.asarray([0]), places)
+def seen(x, capacity, failed=(), xp=np):
+    return PointArchive(*points(x, failed, xp), xp.asarray([0]), capacity)
 
 
 def test_points_are_kept_in_the_order_they_came():
-    kept = seen([0.1, 0.2], places=5)
+    kept = seen([0.1, 0.2], capacity=5)
     kept.add(*points([0.3, 0.4]), np.array([1]), np.zeros((1, 1)))
     assert_array_equal(kept.x[0, :, 0], [0.1, 0.2, 0.3, 0.4])
     assert_array_equal(kept.y[0], [[0.1, -0.1], [0.2, -0.2], [0.3, -0.3], [0.4, -0.4]])
-    assert_array_equal(kept.start, [[0, 0, 1, 1]])
-    kept = seen([0.1, 0.2], places=5)
+    assert_array_equal(kept.restart_index, [[0, 0, 1, 1]])
+    kept = seen([0.1, 0.2], capacity=5)
     kept.add(*points([0.3, 0.4]), np.array([[2, 1]]), np.zeros((1, 1)))
-    assert_array_equal(kept.start, [[0, 0, 2, 1]])
+    assert_array_equal(kept.restart_index, [[0, 0, 2, 1]])
 
 
 def test_the_farthest_from_the_centre_makes_room():
-    kept = seen([0.9, 0.2, 0.1], places=3)
+    kept = seen([0.9, 0.2, 0.1], capacity=3)
     kept.add(*points([0.15]), np.array([2]), np.array([[0.0]]))
     assert_array_equal(kept.x[0, :, 0], [0.15, 0.2, 0.1])
-    assert_array_equal(kept.start, [[2, 0, 0]])
+    assert_array_equal(kept.restart_index, [[2, 0, 0]])
     kept.add(*points([0.11, 0.12]), np.array([3]), np.array([[0.1]]))
     assert sorted(kept.x[0, :, 0]) == [0.1, 0.11, 0.12]
     assert kept.count == 3
 
 
 @every_library
-def test_the_last_places_are_taken_by_a_turn_that_has_more_points_than_there_are(xp):
+def test_the_last_capacity_are_taken_by_a_turn_that_has_more_points_than_there_are(xp):
     for library in (np, xp):
-        kept = seen([0.9, 0.2], places=4, xp=library)
+        kept = seen([0.9, 0.2], capacity=4, xp=library)
         kept.add(*points([0.3, 0.4, 0.5], xp=library), library.asarray([1]), library.asarray([[0.0]]))
         assert kept.count == 4
         assert sorted(np.asarray(kept.x)[0, :4, 0]) == [0.2, 0.3, 0.4, 0.5]
@@ -61,7 +61,7 @@ def test_the_last_places_are_taken_by_a_turn_that_has_more_points_than_there_are
 
 
 def test_a_failed_point_is_marked_and_holds_zeros():
-    kept = seen([0.1, 0.2], places=2, failed=[1])
+    kept = seen([0.1, 0.2], capacity=2, failed=[1])
     assert_array_equal(kept.failed, [[False, True]])
     assert_array_equal(kept.y[0], [[0.1, -0.1], [0.0, 0.0]])
 
@@ -86,20 +86,20 @@ def test_a_device_that_adds_points_by_itself_is_given_room_for_them():
     """Places are made by what the host counts: where it does not count a repeated iteration, points would be lost."""
     torch = pytest.importorskip("torch")
     engine, replay = begun(DeviceStreams(1, 2, "cpu"))
-    first = engine.seen.x.shape[1]
+    first = engine.archive.x.shape[1]
     for _ in range(200):  # as if a device had made them
         replay.preallocate()
         replay.advance_counters()
-    assert isinstance(engine.seen.x, torch.Tensor)
-    assert engine.seen.count == first + 200 <= engine.seen.x.shape[1]
+    assert isinstance(engine.archive.x, torch.Tensor)
+    assert engine.archive.count == first + 200 <= engine.archive.x.shape[1]
 
 
 def test_an_iteration_for_which_somebody_makes_room_is_not_repeated_from_one_for_which_nobody_does(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr("meco.tr.engine.LARGEST", 60)
+    monkeypatch.setattr("meco.tr.tr_state.ARCHIVE_CAPACITY", 60)
     (engine, replay), keys = begun(DeviceStreams(1, 2, "cpu")), {}
     for _ in range(200):
-        keys.setdefault(engine.seen.count < 60, set()).add(replay.graph_key())
+        keys.setdefault(engine.archive.count < 60, set()).add(replay.graph_key())
         replay.advance_counters()
     assert len(keys[True]) == len(keys[False]) == 2  # models are checked now and then
     assert keys[True].isdisjoint(keys[False])

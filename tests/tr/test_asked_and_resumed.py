@@ -56,8 +56,8 @@ def test_asking_and_telling_in_any_order_is_the_run_of_minimize(method, save):
 @pytest.mark.parametrize("after", [0, 3, 7, 8, 41, 59])
 def test_an_interrupted_run_goes_on_bit_for_bit(method, after, tmp_path):
     part = meco.minimize(broken_off(fun, after), BOX, checkpoint=tmp_path / "run", **options(method))
-    assert (part.stop_reason, part.nfev) == ("interrupt", after)
-    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options(method))
+    assert (part.run.stop_reason, part.nfev) == ("interrupt", after)
+    resumed = meco.minimize(fun, BOX, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True), **options(method))
     same(resumed, meco.minimize(fun, BOX, **options(method)))
 
 
@@ -66,11 +66,13 @@ def test_known_and_starting_points_are_resumed_with_the_run(method, tmp_path):
     known = np.random.default_rng(3).uniform(-5, 4, (15, 3))
     more = options(method, evaluated=(known, *values(known)), x0=[0.1, 0.2, 0.3])
     meco.minimize(broken_off(fun, 20), BOX, checkpoint=tmp_path / "run", **more)
-    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **more)
+    resumed = meco.minimize(fun, BOX, checkpoint=meco.Checkpoint(tmp_path / "run", resume=True), **more)
     same(resumed, meco.minimize(fun, BOX, **more))
 
 
 @both
 def test_workers_change_nothing(method):
     alone = meco.minimize(fun, BOX, **options(method))
-    same(meco.minimize(fun, BOX, workers=2, batch=1, **options(method)), alone)  # a batch follows workers unless given
+    same(
+        meco.minimize(fun, BOX, workers=meco.Workers(2, batch=1), **options(method)), alone
+    )  # a batch follows workers unless given

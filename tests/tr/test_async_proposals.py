@@ -12,8 +12,8 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.tr.engine_es import TrustRegionES
-from meco.tr.region import OFFSPRING, RESTART
+from meco.tr.engine import make_tr_es
+from meco.tr.region import Source
 
 
 def bowl(dim=2):
@@ -28,7 +28,7 @@ def bowl(dim=2):
 def told(budget, held_back):
     """Tickets and the region after each answer; an offspring in so many is answered only after the next new start."""
     evaluator = Evaluator.on(bowl(), budget, 1)
-    engine = TrustRegionES(Task.of(evaluator, Streams([1])), share=0.3)
+    engine = make_tr_es(Task.of(evaluator, Streams([1])), share=0.3)
     loop = Loop(engine, evaluator)
     loop.step()
     search, late, answers = offered(engine, Asynchronous).start(4, loop.tell, lambda points: None), [], 0
@@ -36,16 +36,16 @@ def told(budget, held_back):
     def answer(ticket):
         x = ticket.x[None, None, :]
         search.answer(ticket, x, evaluator.evaluate(x))
-        return ticket, engine.region, engine.expectation, int(engine.seen.start[0, -1])
+        return ticket, engine.region, engine.asked.expectation, int(engine.archive.restart_index[0, -1])
 
     while evaluator.left > 10:
         ticket = search.ask()
         answers += 1
-        if ticket.who == OFFSPRING and answers % held_back == 0 and len(late) < 3:
+        if ticket.source == Source.OFFSPRING and answers % held_back == 0 and len(late) < 3:
             late.append(ticket)
             continue
         yield answer(ticket)
-        if ticket.who == RESTART:
+        if ticket.source == Source.RESTART:
             while late:
                 yield answer(late.pop())
 
@@ -53,14 +53,14 @@ def told(budget, held_back):
 def test_a_new_start_has_no_floors_whatever_comes_late():
     restarts = strays = 0
     for ticket, region, made, start in told(500, held_back=2):
-        assert start == int(ticket.start[0])
-        if ticket.who == RESTART:
+        assert start == int(ticket.restart_index[0])
+        if ticket.source == Source.RESTART:
             restarts += 1
             assert_array_equal(region.weights.floor, 0.0)
-            assert_array_equal(region.weights.w, made.anew)
-        elif start < int(region.start[0]):
+            assert_array_equal(region.weights.w, made.restart_weights)
+        elif start < int(region.restart_index[0]):
             strays += 1
-            if ticket.who == OFFSPRING and restarts:
+            if ticket.source == Source.OFFSPRING and restarts:
                 assert not made.violated.any()
     assert restarts > 2
     assert strays > 2

@@ -13,23 +13,24 @@ from meco.policies.controller import Controller
 from meco.policies.controls import CONTROLS
 from meco.policies.features import FEATURES
 from meco.problems.generated import make_batch
-from meco.tr.engine_es import TrustRegionES
-from meco.tr.proposal_counts import no_points, tallied, with_turn
-from meco.tr.region import GEOMETRY, OFFSPRING, STEP
+from meco.tr.engine import make_tr_es
+from meco.tr.proposal_counts import add_points, sum_counts, zero_counts
+from meco.tr.region import Source
 
 SEEN = FEATURES["model-search"]
 
 
-def told(counts, who, gained, f, g):
+def told(counts, source, gained, f, g):
     f, g = np.array([f], dtype=float), np.array([g], dtype=float)[..., None]
     ev = Evaluation.of(f, g, np.zeros((1, f.shape[1], 0)))
-    return with_turn(counts, np.array([who]), np.array([gained]), ev)
+    return add_points(counts, np.array([source]), np.array([gained]), ev)
 
 
-def test_a_tally_says_who_proposed_what_and_what_came_of_it():
-    counts = told(no_points(np.zeros((1, 2))), [STEP, STEP, GEOMETRY], [True, False, False], [3, 4, np.nan], [-1, 1, 0])
-    tally = tallied(told(counts, [OFFSPRING], [True], [2.0], [0.2]))
-    assert {name: float(value[0]) for name, value in tally._asdict().items()} == {
+def test_counts_say_which_source_proposed_what_and_what_came_of_it():
+    sources = [Source.STEP, Source.STEP, Source.GEOMETRY]
+    counts = told(zero_counts(np.zeros((1, 2))), sources, [True, False, False], [3, 4, np.nan], [-1, 1, 0])
+    counts = sum_counts(told(counts, [Source.OFFSPRING], [True], [2.0], [0.2]))
+    assert {name: float(value[0]) for name, value in counts._asdict().items()} == {
         "told": 4, "accepted": 1, "refused": 1, "geometry": 1, "offspring": 1, "fruitful": 1, "feasible": 1,
         "failed": 1,
     }  # fmt: skip
@@ -38,7 +39,7 @@ def test_a_tally_says_who_proposed_what_and_what_came_of_it():
 def observed(family, dim, xp=np, seeds=(1, 2, 3)):
     """Features at ten moments of a run: [10, B, F]."""
     evaluator = Evaluator.on(list(make_batch(family, seeds, dim)), 30 * dim, len(seeds), xp)
-    engine = TrustRegionES(Task.of(evaluator, Streams(seeds, xp)))
+    engine = make_tr_es(Task.of(evaluator, Streams(seeds, xp)))
     controller, seen = Controller(engine, SEEN, CONTROLS["theta-and-share"]), []
     while evaluator.left:
         x = engine.ask()

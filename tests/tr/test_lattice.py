@@ -13,42 +13,42 @@ from meco.core.streams import Streams
 from meco.tr.lattice import Lattice
 
 
-def lattice(lower, upper, whole):
+def lattice(lower, upper, integer):
     problem = meco.Problem(
-        "boxed", np.array(lower), np.array(upper), 0, 0, lambda x: (x[..., 0], [], []), integrality=whole
+        "boxed", np.array(lower), np.array(upper), 0, 0, lambda x: (x[..., 0], [], []), integrality=integer
     )
     evaluator = Evaluator.on(problem, 10)
     return Lattice(Task.of(evaluator, Streams([1]))), evaluator
 
 
-def test_a_snapped_point_is_the_place_that_is_evaluated_for_it():
+def test_a_snapped_point_is_the_value_that_is_evaluated_for_it():
     ours, evaluator = lattice([-3.0, 0.5, 0.0], [4.0, 7.5, 1.0], [True, True, False])
     x = np.random.default_rng(0).random((1, 200, 3))
-    assert_allclose(evaluator.box.to_box(ours.snapped(x)), evaluator.box.to_box(x), atol=1e-12)
-    assert_allclose(ours.snapped(ours.snapped(x)), ours.snapped(x), atol=1e-15)
-    assert_array_equal(ours.snapped(x)[..., 2], x[..., 2])  # a continuous variable stays
+    assert_allclose(evaluator.box.to_box(ours.snap(x)), evaluator.box.to_box(x), atol=1e-12)
+    assert_allclose(ours.snap(ours.snap(x)), ours.snap(x), atol=1e-15)
+    assert_array_equal(ours.snap(x)[..., 2], x[..., 2])  # a continuous variable stays
 
 
-def test_the_grain_is_the_distance_of_two_places():
+def test_the_spacing_is_the_distance_of_two_values():
     ours, _ = lattice([0.0, 0.0, 2.0], [4.0, 1.0, 2.0], [True, False, True])
-    assert_array_equal(ours.grain, [[0.25, 0.0, 1.0]])
+    assert_array_equal(ours.spacing, [[0.25, 0.0, 1.0]])
 
 
 @pytest.mark.parametrize(("at", "up", "down"), [(0.5, 0.75, 0.25), (1.0, 1.0, 0.75), (0.0, 0.25, 0.0)])
-def test_neighbours_lie_one_place_away_and_inside(at, up, down):
+def test_neighbours_lie_one_value_away_and_inside(at, up, down):
     ours, _ = lattice([0.0, 0.0], [4.0, 1.0], [True, False])
     found = ours.neighbours(np.array([[at, 0.3]]))
     assert_array_equal(found[0], [[up, 0.3], [at, 0.3], [down, 0.3], [at, 0.3]])
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_continuous_variables_make_up_for_the_rounding_of_whole_numbers(seed):
+def test_continuous_variables_make_up_for_the_rounding_of_integers(seed):
     """An equality between both kinds is met: rounding a step and leaving it at that misses it by its slope."""
 
     def fun(x):
         return float((x[0] - 7.3) ** 2 + (x[1] - 1) ** 2 + 0.1 * (x[2] - 2) ** 2), [], [x[0] * x[1] - x[2] ** 2 - 3.3]
 
-    found = meco.minimize(fun, [(0, 40), (0, 10), (0, 10)], integrality=[True, False, False], budget=60, seed=seed)
+    found = meco.minimize(fun, [meco.Variable(0, 40, integer=True), (0, 10), (0, 10)], budget=60, seed=seed)
     assert found.feasible
     assert_allclose(found.fun, 0.0904, atol=1e-3)
 
@@ -61,5 +61,5 @@ def test_a_new_start_may_flip_variables_of_two_places():
         reached.add(tuple(np.round(x).astype(int)))
         return float(np.dot(x, [3.0, 1.0, 2.0, 5.0, 4.0]))
 
-    meco.minimize(values, [(0, 1)] * 5, integrality=True, budget=150, seed=1)
+    meco.minimize(values, [meco.Variable(0, 1, integer=True)] * 5, budget=150, seed=1)
     assert len(reached) >= 28  # of 32

@@ -31,7 +31,7 @@ def test_row_b_of_a_batch_is_run_b_alone_to_the_last_bit(method, name, batch):
         alone, _ = visited(method, problem, budget, seeds=[3 + b], batch=batch)
         assert_array_equal(alone[0], together[b])
     if name == "impossible":
-        assert np.all(engine.region.start > 0)
+        assert np.all(engine.region.restart_index > 0)
 
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
@@ -42,9 +42,9 @@ def test_rows_stay_apart_when_offspring_come_at_random(share):
 
 
 def test_rows_stay_apart_when_the_archive_is_full(monkeypatch):
-    monkeypatch.setattr("meco.tr.engine.LARGEST", 30)
+    monkeypatch.setattr("meco.tr.tr_state.ARCHIVE_CAPACITY", 30)
     together, engine = visited("TR", PROBLEMS["corner"], 100, seeds=[3, 4])
-    assert engine.seen.count == 30
+    assert engine.archive.count == 30
     for b in range(2):
         assert_array_equal(visited("TR", PROBLEMS["corner"], 100, seeds=[3 + b])[0][0], together[b])
 
@@ -113,5 +113,5 @@ def test_runs_without_whole_numbers_do_not_notice_those_that_have_some():
     problems = [get(name, dim=3) for name in names]
     together = meco.solve("TR-ES", problems, 60, seeds=[5, 6, 7])
     for run, problem in zip(together, problems):
-        alone = meco.solve("TR-ES", problem, 60, seeds=[run.seed])[0]
+        alone = meco.solve("TR-ES", problem, 60, seeds=[run.run.seed])[0]
         np.testing.assert_array_equal(run.x, alone.x)

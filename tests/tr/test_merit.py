@@ -8,16 +8,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco.core.evaluation import Evaluation
 from meco.core.rule import best
 from meco.tr.merit import (
-    FLAT,
-    FORGET,
-    GROWTH,
-    HOLD,
+    FLAT_CHANGE,
+    FLOOR_DECAY,
     KAPPA,
+    WEIGHT_DECAY,
+    WEIGHT_GROWTH,
     Merit,
     Weights,
-    kept_nowhere,
+    beyond_tolerance,
     scale_weights,
-    tolerated,
+    violated_at_all_points,
 )
 
 
@@ -29,8 +29,10 @@ def weights(w, floor=None, tolerance=0.0):
 
 
 def test_a_step_forgets_a_share_of_each_weight_down_to_its_floor():
-    faded = weights([1.0, 1.0], floor=[0.0, 0.95]).faded(dim=7)
-    assert_allclose(faded.w, [[1.0 - FORGET / 7, 0.95]])  # 0.9 of the first, eq. (3); the floor of the second, eq. (4)
+    faded = weights([1.0, 1.0], floor=[0.0, 0.95]).decayed(dim=7)
+    assert_allclose(
+        faded.w, [[1.0 - WEIGHT_DECAY / 7, 0.95]]
+    )  # 0.9 of the first, eq. (3); the floor of the second, eq. (4)
 
 
 def test_a_weight_is_raised_and_never_lowered():
@@ -38,16 +40,18 @@ def test_a_weight_is_raised_and_never_lowered():
 
 
 def test_a_weight_grows_where_its_constraint_is_violated_and_pressed():
-    after = weights([2.0, 2.0, 2.0], floor=[1.0, 1.0, 1.0]).after(
+    after = weights([2.0, 2.0, 2.0], floor=[1.0, 1.0, 1.0]).update_floors(
         np.array([[True, True, False]]), np.array([[True, False, True]])
     )
-    assert_allclose(after.w, [[GROWTH * 2.0, 2.0, 2.0]])
-    assert_allclose(after.floor, [[GROWTH * 2.0, 2.0, HOLD * 1.0]])  # what is violated is held, the rest forgotten
+    assert_allclose(after.w, [[WEIGHT_GROWTH * 2.0, 2.0, 2.0]])
+    assert_allclose(
+        after.floor, [[WEIGHT_GROWTH * 2.0, 2.0, FLOOR_DECAY * 1.0]]
+    )  # what is violated is held, the rest forgotten
 
 
 def test_a_new_start_forgets_weights_and_floors():
     held = Weights(np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1)))
-    w, floor, _ = held.forgotten(np.array([True, False]), np.array([[0.5], [0.5]]))
+    w, floor, _ = held.reset(np.array([True, False]), np.array([[0.5], [0.5]]))
     assert_array_equal(w, [[0.5], [1.0]])
     assert_array_equal(floor, [[0.0], [1.0]])
 
@@ -55,17 +59,21 @@ def test_a_new_start_forgets_weights_and_floors():
 def test_a_constraint_is_kept_nowhere_if_every_point_violates_it_on_the_same_side():
     g = np.array([[2.0, 1.0], [3.0, 0.4]])  # of two points: the second inequality is kept within its tolerance
     h = np.array([[2.0, -2.0, -1.0], [1.0, -3.0, 1.0]])  # above, below, and crossed in between
-    found = kept_nowhere(np.concatenate([g, h], axis=1)[None], 2, np.full((1, 5), 0.5))
+    found = violated_at_all_points(np.concatenate([g, h], axis=1)[None], 2, np.full((1, 5), 0.5))
     assert_array_equal(found, [[True, False, True, True, False]])
 
 
 def test_a_weight_is_a_share_of_what_f_changes_by_for_each_change_of_the_constraint():
     found = scale_weights(np.array([10.0]), np.array([[5.0, 1e-9]]), np.array([[3.0, 4.0]]))
-    assert_allclose(found, [[KAPPA * 10.0 / 5.0, KAPPA * 10.0 / (FLAT * 4.0)]])  # the second is flat: its value counts
+    assert_allclose(
+        found, [[KAPPA * 10.0 / 5.0, KAPPA * 10.0 / (FLAT_CHANGE * 4.0)]]
+    )  # the second is flat: its value counts
 
 
 def test_violation_within_the_tolerance_is_none_and_beyond_it_counts_in_full():
-    assert_array_equal(tolerated(np.array([[[0.5, 1.0, 1.5]]]), np.array([[1.0, 1.0, 1.0]])), [[[0.0, 0.0, 1.5]]])
+    assert_array_equal(
+        beyond_tolerance(np.array([[[0.5, 1.0, 1.5]]]), np.array([[1.0, 1.0, 1.0]])), [[[0.0, 0.0, 1.5]]]
+    )
 
 
 def test_the_merit_is_f_and_the_weighted_violations():

@@ -51,10 +51,10 @@ def test_a_hundred_faulty_problems_end_well(method, group):
     for problem, result in zip(problems, results):
         assert result.nfev == budget
         assert np.all((result.x >= problem.lower) & (result.x <= problem.upper))
-        assert np.isfinite(result.f) == (result.nfail < budget)
-        if result.nfail < budget:
+        assert np.isfinite(result.f) == (result.run.nfail < budget)
+        if result.run.nfail < budget:
             assert np.nanmin(problem.raw(result.x)[0]) == result.f
-    assert sum(r.nfail < budget for r in results) > 0.9 * EACH
+    assert sum(r.run.nfail < budget for r in results) > 0.9 * EACH
 
 
 WHERE = ("beside the way", "beside the optimum", "beyond the constraint")
@@ -103,15 +103,15 @@ def test_a_failing_region_costs_half_as_many_evaluations_more_at_most(method):
     clean, failing = (meco.solve(method, [p[k] for p in pairs], 160, seeds=range(30)) for k in (0, 1))
     early = [r.trace["f"][r.trace["nfev"] <= 60][-1] for r in clean]
     ratio = evaluations_to(failing, early) / evaluations_to(clean, early)
-    assert np.median([r.nfail for r in failing]) >= 1
+    assert np.median([r.run.nfail for r in failing]) >= 1
     assert np.median(ratio) <= 1.5
     assert np.mean(np.isinf(ratio)) < 0.4
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_failed_point_is_not_asked_for_again(seed):
-    """A fence keeps the step from the nearest failure alone; the region must shrink before the others."""
+    """The half-space keeps the step from the nearest failure alone; the region must shrink before the others."""
     points, engine = visited("TR", clean_and_failing(seed, "beside the optimum")[1], 120)
-    failed = points[engine.seen.failed]
+    failed = points[engine.archive.failed]
     assert len(np.unique(failed.round(12), axis=0)) > 0.9 * len(failed)
     assert len(failed) < 100

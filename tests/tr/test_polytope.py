@@ -19,7 +19,7 @@ def test_the_nearest_point_keeps_the_rows_and_no_kept_point_is_nearer(seed):
     rng = np.random.default_rng(seed)
     polytope, anchor = random_polytope(rng, 3, 4)
     x = 3.0 * rng.random(3) - 1.0
-    near = polytope.kept(x, anchor)
+    near = polytope.project(x, anchor)
     assert polytope.excess(near) <= 0.0
     assert near.min() >= 0.0
     assert near.max() <= 1.0
@@ -30,7 +30,7 @@ def test_the_nearest_point_keeps_the_rows_and_no_kept_point_is_nearer(seed):
 def test_a_point_that_keeps_the_rows_stays():
     polytope = Polytope(np.array([[1.0, 1.0]]), np.array([-1.5]), np.array([False]))
     x = np.array([0.25, 0.5])
-    assert_array_equal(polytope.kept(x, x), x)
+    assert_array_equal(polytope.project(x, x), x)
 
 
 def test_equalities_are_met():
@@ -46,4 +46,4 @@ def test_rows_of_zeros_say_nothing():
 def test_rows_without_a_common_point_are_refused():
     apart = Polytope(np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([-0.2, 0.8]), np.zeros(2, dtype=bool))
     with pytest.raises(InvalidInput, match="no common point"):
-        apart.inside(np.full(2, 0.5))
+        apart.interior_point(np.full(2, 0.5))

@@ -14,11 +14,11 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
-from meco.tr.archive import SeenPoints
+from meco.tr.archive import PointArchive
 from meco.tr.engine import TrustRegion
 from meco.tr.expectation import Expectation
-from meco.tr.merit import GROWTH, LATE, Weights, kept_nowhere
-from meco.tr.region import RESTART, STEP, Region
+from meco.tr.merit import ESCALATION_BUDGET_SHARE, WEIGHT_GROWTH, Weights, violated_at_all_points
+from meco.tr.region import Region, Source
 
 
 def tilted(dim=3):
@@ -38,10 +38,11 @@ def refused(budget, passed, unmet):
         x = engine.ask()
         engine.tell(x, evaluator.evaluate(x))
     engine.ask()
-    made = engine.expectation
+    made = engine.asked.expectation
     yes = np.ones_like(made.violated)
-    engine.expectation = made._replace(who=np.zeros_like(made.who) + STEP, violated=yes, unmet=yes & unmet)
-    engine.passed = np.array([float(passed)])
+    made = made._replace(source=np.zeros_like(made.source) + Source.STEP, violated=yes, unmet=yes & unmet)
+    engine.asked = engine.asked._replace(expectation=made)
+    engine.state.told_array = np.array([float(passed)])
     before, far = engine.region.weights.w, np.zeros((1, 1, 3))
     engine.tell(far, Evaluation.of(made.merit[:, None] + 1.0, np.ones((1, 1, 1)), np.zeros((1, 1, 0))))
     return before, engine.region.weights.w
@@ -49,14 +50,14 @@ def refused(budget, passed, unmet):
 
 def test_a_refused_step_presses_what_is_kept_nowhere_around():
     before, after = refused(100, 10, unmet=True)
-    assert_array_equal(after, GROWTH * before)
+    assert_array_equal(after, WEIGHT_GROWTH * before)
 
 
 def test_what_is_kept_around_is_pressed_only_late():
-    before, after = refused(100, 100 * LATE - 1, unmet=False)
+    before, after = refused(100, 100 * ESCALATION_BUDGET_SHARE - 1, unmet=False)
     assert_array_equal(after, before)
-    before, after = refused(100, 100 * LATE, unmet=False)
-    assert_array_equal(after, GROWTH * before)
+    before, after = refused(100, 100 * ESCALATION_BUDGET_SHARE, unmet=False)
+    assert_array_equal(after, WEIGHT_GROWTH * before)
 
 
 class Restart(NamedTuple):
@@ -65,7 +66,7 @@ class Restart(NamedTuple):
     asked: Region
     made: Expectation
     after: Region
-    seen: SeenPoints
+    archive: PointArchive
     blind: bool
 
 
@@ -76,11 +77,11 @@ def restarts(problem, budget, batch=1):
     while evaluator.left >= batch:
         first = engine.generation == 0
         asked = None if first else engine.region
-        blind = not first and bool(engine.seen.failed[engine.seen.start == asked.start].all())
+        blind = not first and bool(engine.archive.failed[engine.archive.restart_index == asked.restart_index].all())
         x = engine.ask()
         engine.tell(x, evaluator.evaluate(x))
-        if not first and engine.expectation.who[0, 0] == RESTART:
-            found.append(Restart(asked, engine.expectation, engine.region, engine.seen, blind))
+        if not first and engine.asked.expectation.source[0, 0] == Source.RESTART:
+            found.append(Restart(asked, engine.asked.expectation, engine.region, engine.archive, blind))
     assert found
     return found
 
@@ -89,23 +90,23 @@ def test_a_new_start_has_the_weights_that_multipliers_and_scales_ask_for_and_no_
     for restart in restarts(tilted(), 400):
         after = restart.after.weights
         assert_array_equal(after.floor, 0.0)
-        assert_array_equal(after.w, restart.made.anew)
+        assert_array_equal(after.w, restart.made.restart_weights)
         assert np.all(after.w > 0.0)  # else f alone would be looked at until the next step
         assert np.all(after.w <= restart.made.weights.w)
 
 
 def test_until_its_answer_comes_a_new_start_is_compared_with_the_weights_of_the_search_before():
     for restart in restarts(tilted(), 400):
-        faded = restart.asked.weights.faded(3).w
+        faded = restart.asked.weights.decayed(3).w
         assert np.all(restart.made.weights.w >= faded)  # raised by the last step, not forgotten
 
 
 def test_only_the_first_point_of_a_turn_belongs_to_the_new_start():
     found = restarts(tilted(), 400, batch=3)
-    starts = found[0].seen.start[0]
+    starts = found[0].archive.restart_index[0]
     assert starts.max() == len(found)
     for restart in found:
-        new = int(restart.after.start[0])
+        new = int(restart.after.restart_index[0])
         place = int(np.argmax(starts == new))  # points come in order
         assert starts[place : place + 4].tolist() == [new, new - 1, new - 1, new]
 
@@ -122,7 +123,7 @@ def test_a_start_that_fails_keeps_what_is_left_of_the_weights():
     blind = [restart for restart in restarts(fails, 400) if restart.blind]
     assert blind
     for restart in blind:
-        assert_array_equal(restart.after.weights.w, restart.asked.weights.faded(3).w)
+        assert_array_equal(restart.after.weights.w, restart.asked.weights.decayed(3).w)
 
 
 @every_library
@@ -130,16 +131,23 @@ def test_every_library_says_what_is_kept_nowhere(xp):
     c = np.random.default_rng(1).normal(size=(2, 3, 4))
     tolerance = np.array([[0.0, 0.1, 0.2, 0.3]])
     for n_ineq in (0, 2, 4):
-        found = kept_nowhere(xp.asarray(c), n_ineq, xp.asarray(tolerance))
-        assert_array_equal(to_numpy(found), kept_nowhere(c, n_ineq, tolerance))
-    assert kept_nowhere(xp.asarray(c[..., :0]), 0, xp.asarray(tolerance[:, :0])).shape == (2, 0)
+        found = violated_at_all_points(xp.asarray(c), n_ineq, xp.asarray(tolerance))
+        assert_array_equal(to_numpy(found), violated_at_all_points(c, n_ineq, tolerance))
+    assert violated_at_all_points(xp.asarray(c[..., :0]), 0, xp.asarray(tolerance[:, :0])).shape == (2, 0)
 
 
 @every_library
 def test_every_library_presses_alike(xp):
     rng = np.random.default_rng(2)
-    w, floor, hurt, pressed = rng.random((2, 3)), rng.random((2, 3)), rng.random((2, 3)) > 0.5, rng.random((2, 3)) > 0.5
-    ours = Weights(w, floor, np.zeros((1, 3))).after(hurt, pressed)
-    theirs = Weights(*map(xp.asarray, (w, floor, np.zeros((1, 3))))).after(xp.asarray(hurt), xp.asarray(pressed))
+    w, floor, violated, escalate = (
+        rng.random((2, 3)),
+        rng.random((2, 3)),
+        rng.random((2, 3)) > 0.5,
+        rng.random((2, 3)) > 0.5,
+    )
+    ours = Weights(w, floor, np.zeros((1, 3))).update_floors(violated, escalate)
+    theirs = Weights(*map(xp.asarray, (w, floor, np.zeros((1, 3))))).update_floors(
+        xp.asarray(violated), xp.asarray(escalate)
+    )
     for mine, part in zip(ours, theirs, strict=True):
         assert_array_equal(to_numpy(part), mine)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from array_libraries import every_library
 from meco.core.arrays import to_numpy
-from meco.tr.critical import Critical
+from meco.tr.critical import CriticalFunctions
 from meco.tr.quadratic import ETA, TAU, Quadratic, covariance, explained_share, least_change, variance
 
 RIDGE = ETA * (1.0 + TAU)
@@ -36,7 +36,7 @@ def test_with_full_data_it_recovers_a_quadratic(rng, dim):
     truth = random_models(rng, runs=2, dim=dim)
     u = rng.normal(size=(2, dim * (dim + 3) // 2 + 3 * dim, dim))
     u /= np.sqrt(np.mean(np.sum(u * u, axis=-1), axis=-1))[:, None, None]  # as the engine scales them
-    found, _ = least_change(Quadratic.flat((2, 2, dim), u), u, truth.changes(u))
+    found, _ = least_change(Quadratic.zero((2, 2, dim), u), u, truth.changes(u))
     size = np.max(np.abs(truth.hessian))
     assert_allclose(found.gradient, truth.gradient, atol=1e-2 * size)
     assert_allclose(found.hessian, truth.hessian, atol=1e-2 * size)
@@ -60,7 +60,7 @@ def dense_reference(prior, u, y):
 def test_no_other_model_that_meets_the_values_changes_less(rng):
     prior, u, y = random_models(rng), rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7, 2))
     found, fit = least_change(prior, u, y)
-    kept = prior.times(fit.kept)
+    kept = prior.multiplied(fit.kept)
     for b in range(3):
         for k in range(2):
             one = Quadratic(kept.gradient[b, k], kept.hessian[b, k])
@@ -106,7 +106,7 @@ def test_wrong_curvature_is_forgotten_where_no_point_tells_of_it(rng):
 @np.errstate(all="ignore")
 def test_a_model_of_nothing_is_kept_and_huge_values_are_met(rng):
     u = rng.normal(size=(1, 5, 3))
-    _, fit = least_change(Quadratic.flat((1, 2, 3), u), u, rng.normal(size=(1, 5, 2)))
+    _, fit = least_change(Quadratic.zero((1, 2, 3), u), u, rng.normal(size=(1, 5, 2)))
     assert_array_equal(fit.kept, 1.0)
     found, fit = least_change(random_models(rng, runs=1, dim=3), u, 1e200 * rng.normal(size=(1, 5, 2)))
     found, fit = least_change(found, u, 1e200 * rng.normal(size=(1, 5, 2)))  # whose squares overflow
@@ -117,21 +117,21 @@ def test_a_model_of_nothing_is_kept_and_huge_values_are_met(rng):
 @every_library
 def test_every_library_keeps_the_same_share(xp, rng):
     prior, u, y = random_models(rng), rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7, 2))
-    _, expected = least_change(prior, u, y)
+    _, make_expectation = least_change(prior, u, y)
     _, fit = least_change(Quadratic(*map(xp.asarray, prior)), xp.asarray(u), xp.asarray(y))
-    assert_allclose(to_numpy(fit.kept), expected.kept, rtol=1e-9)
+    assert_allclose(to_numpy(fit.kept), make_expectation.kept, rtol=1e-9)
 
 
 def test_functions_with_linear_models_keep_a_share_too(rng):
     prior, u, y = random_models(rng, functions=4), rng.normal(size=(3, 7, 4)), rng.normal(size=(3, 7, 4))
     index = np.broadcast_to(np.array([0, 2, 3]), (3, 3))
-    place = np.broadcast_to(np.array([0, 3, 1, 2]), (3, 4))
-    few = Critical(index, place, 3)
+    position = np.broadcast_to(np.array([0, 3, 1, 2]), (3, 4))
+    few = CriticalFunctions(index, position, 3)
     level = Quadratic(prior.gradient, prior.hessian * np.array([1.0, 0.0, 1.0, 1.0])[:, None, None])
     found, fit = least_change(prior, u, y, few)
-    expected, whole = least_change(level, u, y)
+    make_expectation, whole = least_change(level, u, y)
     assert_allclose(fit.kept, whole.kept, rtol=1e-9)
-    assert_allclose(found.hessian[:, [0, 2, 3]], expected.hessian[:, [0, 2, 3]], rtol=1e-9, atol=1e-9)
+    assert_allclose(found.hessian[:, [0, 2, 3]], make_expectation.hessian[:, [0, 2, 3]], rtol=1e-9, atol=1e-9)
     assert_array_equal(found.hessian[:, 1], 0.0)
 
 
@@ -156,7 +156,7 @@ def test_a_shifted_or_stretched_model_is_the_same_function(rng):
         models.shifted(step).change(beyond), models.change(step + beyond) - models.change(step), rtol=1e-10, atol=1e-10
     )
     unit = np.array([0.5, 2.0, 3.0])
-    assert_allclose(models.stretched(unit).change(step / unit[:, None]), models.change(step), rtol=1e-12)
+    assert_allclose(models.rescaled(unit).change(step / unit[:, None]), models.change(step), rtol=1e-12)
     assert_array_equal(models.slope(step), models.shifted(step).gradient)
     assert_allclose(models.changes(step[:, None, :])[:, 0, :], models.change(step), rtol=1e-12)
 
@@ -169,18 +169,18 @@ def test_the_variance_is_that_of_a_gaussian_process_over_quadratics(rng):
             [np.sqrt(TAU) * x, np.einsum("nd,ne->nde", x, x).reshape(len(x), -1) / np.sqrt(2.0)], axis=1
         )
 
-    _, fit = least_change(Quadratic.flat((2, 1, 3), u), u, np.zeros((2, 7, 1)))
+    _, fit = least_change(Quadratic.zero((2, 1, 3), u), u, np.zeros((2, 7, 1)))
     for b in range(2):
         known, new = features(u[b]), features(v[b])
         assert_allclose(known @ new.T, covariance(u, v)[b], rtol=1e-12)
         precision = np.eye(known.shape[1]) + known.T @ known / RIDGE
-        expected = np.sum(new * np.linalg.solve(precision, new.T).T, axis=1)
-        assert_allclose(variance(fit, v)[b], expected, rtol=1e-4, atol=1e-6)
+        make_expectation = np.sum(new * np.linalg.solve(precision, new.T).T, axis=1)
+        assert_allclose(variance(fit, v)[b], make_expectation, rtol=1e-4, atol=1e-6)
 
 
 def test_where_points_were_fitted_the_variance_is_the_ridge_at_most(rng):
     u = rng.normal(size=(2, 7, 3))
-    _, fit = least_change(Quadratic.flat((2, 1, 3), u), u, np.zeros((2, 7, 1)))
+    _, fit = least_change(Quadratic.zero((2, 1, 3), u), u, np.zeros((2, 7, 1)))
     assert np.all(variance(fit, u) < 1.01 * RIDGE)
     assert np.all(variance(fit, 3.0 * rng.normal(size=(2, 7, 3))) > RIDGE)
 
@@ -188,15 +188,15 @@ def test_where_points_were_fitted_the_variance_is_the_ridge_at_most(rng):
 def test_the_explained_share_is_one_minus_the_errors_of_models_that_left_a_point_out(rng):
     prior, u, y = random_models(rng, runs=2), rng.normal(size=(2, 6, 4)), rng.normal(size=(2, 6, 2))
     _, fit = least_change(prior, u, y)
-    errors, kept = np.empty_like(y), prior.times(fit.kept)
+    errors, kept = np.empty_like(y), prior.multiplied(fit.kept)
     for b, i, k in np.ndindex(2, 6, 2):
         rest = np.arange(6) != i
         gradient, hessian = dense_reference(
             Quadratic(kept.gradient[b, k], kept.hessian[b, k]), u[b, rest], y[b, rest, k]
         )
         errors[b, i, k] = y[b, i, k] - u[b, i] @ (gradient + 0.5 * hessian @ u[b, i])
-    expected = 1.0 - np.sum(errors**2, axis=1) / np.sum((y - y.mean(axis=1, keepdims=True)) ** 2, axis=1)
-    assert_allclose(explained_share(fit), expected, rtol=1e-6)
+    make_expectation = 1.0 - np.sum(errors**2, axis=1) / np.sum((y - y.mean(axis=1, keepdims=True)) ** 2, axis=1)
+    assert_allclose(explained_share(fit), make_expectation, rtol=1e-6)
 
 
 def test_models_that_are_not_finite_are_told_apart(rng):
@@ -204,7 +204,7 @@ def test_models_that_are_not_finite_are_told_apart(rng):
     models.gradient[1, 0, 2] = np.inf
     models.hessian[2, 1, 0, 0] = np.nan
     assert_array_equal(models.finite, [True, False, False])
-    kept = models.where(models.finite, Quadratic.flat((3, 2, 4), models.gradient))
+    kept = models.where(models.finite, Quadratic.zero((3, 2, 4), models.gradient))
     assert kept.finite.all()
     assert_array_equal(kept.gradient[0], models.gradient[0])
     assert not kept.gradient[1:].any()

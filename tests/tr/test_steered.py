@@ -67,7 +67,7 @@ def test_random_and_untrained_controls_differ_from_run_to_run_and_repeat_themsel
 
 
 def test_a_policy_of_other_features_or_controls_is_refused():
-    with pytest.raises(InvalidInput, match=r"the controls 'epsilon' set epsilon.*TrustRegionES offers theta in"):
+    with pytest.raises(InvalidInput, match=r"the controls 'epsilon' set epsilon.*TrustRegion offers theta in"):
         runs("meco-10d")
     ten = Greedy(draw_weights(np.random.default_rng(1)), {"features": "population-10", "controls": "theta-and-share"})
     with pytest.raises(InvalidInput, match="made for the features 'population-10'; the search has 'model-search'"):
@@ -84,9 +84,9 @@ def test_results_and_run_folders_name_the_policy(own, tmp_path):
     def fun(x):
         return float(np.sum(x**2)), [1.0 - x[0]]
 
-    options = {"method": "MeCO-TR", "policy": str(own), "budget": 30, "seed": 1}
+    options = {"method": meco.Method("MeCO-TR", policy=str(own)), "budget": 30, "seed": 1}
     result = meco.minimize(fun, [(-2, 2)] * 2, checkpoint=tmp_path / "run", **options)
-    assert result.versions["policy"] == f"own {load_policy(own).metadata['digest'][:12]}"
+    assert result.run.versions["policy"] == f"own {load_policy(own).metadata['digest'][:12]}"
     assert load_policy(own).metadata["digest"][:12] in "".join(p.read_text() for p in (tmp_path / "run").glob("*.json"))
 
 
@@ -117,9 +117,9 @@ def test_what_other_searches_found_goes_to_the_models():
     evaluator = Evaluator.on(meco.get_problem("ring"), 60, 1)
     search = steered_search(ZEROS, Task.of(evaluator, Streams([1])))
     Loop(search, evaluator).step()
-    known, x = search.engine.seen.count, search.engine.seen.x[:, :3] * 0.5
+    known, x = search.engine.archive.count, search.engine.archive.x[:, :3] * 0.5
     offered(search, Cooperation).learn(x, evaluator.peek(x))
-    assert search.engine.seen.count == known + 3
+    assert search.engine.archive.count == known + 3
 
 
 def test_correcting_policies_keep_the_ranges_of_their_controls(own):

@@ -12,9 +12,8 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.errors import InvalidInput
-from meco.tr.engine import TrustRegion
-from meco.tr.engine_es import TrustRegionES
-from meco.tr.region import GEOMETRY, OFFSPRING, STEP
+from meco.tr.engine import TrustRegion, make_tr_es
+from meco.tr.region import Source
 
 BOX = [(-5.0, 5.0)] * 3
 both = pytest.mark.parametrize("method", METHODS)
@@ -92,7 +91,7 @@ def test_where_every_evaluation_fails_the_search_looks_everywhere(method):
     )
     points, _ = visited(method, problem, 60)
     result = meco.solve(method, problem, 60, seeds=[1])[0]
-    assert (result.nfev, result.nfail) == (60, 60)
+    assert (result.nfev, result.run.nfail) == (60, 60)
     assert np.ptp(points[0, 20:], axis=0).min() > 0.8
 
 
@@ -133,15 +132,16 @@ def test_known_points_cost_nothing_and_feed_the_models(method):
     assert with_them.fun < 0.34
 
 
-@pytest.mark.parametrize("whole", [[True, True, True], [True, False, False]], ids=["pure", "mixed"])
+@pytest.mark.parametrize("integer", [[True, True, True], [True, False, False]], ids=["pure", "mixed"])
 @both
-def test_whole_numbers_are_found(method, whole):
+def test_integers_are_found(method, integer):
     def fun(x):
-        assert np.all(x[whole] == np.round(x[whole]))
+        assert np.all(x[integer] == np.round(x[integer]))
         return float(((x - [1.3, -2.2, 3.4]) ** 2).sum()), {"sum": float(x.sum()) - 4.0}
 
-    result = meco.minimize(fun, BOX, method=method, integrality=whole, budget=150, seed=1)
-    best = [1.0, -2.0, 3.0] if all(whole) else [1.0, -2.2, 3.4]
+    bounds = [meco.Variable(low, high, integer=is_integer) for (low, high), is_integer in zip(BOX, integer)]
+    result = meco.minimize(fun, bounds, method=method, budget=150, seed=1)
+    best = [1.0, -2.0, 3.0] if all(integer) else [1.0, -2.2, 3.4]
     assert result.feasible
     assert_allclose(result.x, best, atol=1e-3)
 
@@ -149,8 +149,8 @@ def test_whole_numbers_are_found(method, whole):
 @both
 def test_a_pure_integer_search_does_not_ask_for_one_point_again_and_again(method):
     problem = meco.get_problem("sphere", 3)
-    whole = meco.Problem("whole", problem.lower, problem.upper, 0, 0, problem.formula, integrality=[True] * 3)
-    points, _ = visited(method, whole, 120)
+    integer = meco.Problem("integer", problem.lower, problem.upper, 0, 0, problem.formula, integrality=[True] * 3)
+    points, _ = visited(method, integer, 120)
     assert len(np.unique(points[0].round(9), axis=0)) > 80
 
 
@@ -169,7 +169,7 @@ def test_a_batch_asks_for_several_points_a_step(method):
     points, engine = visited(method, problem, 9 + 4 * 20, batch=4)
     assert engine.generation == 21
     assert len(np.unique(points[0], axis=0)) == len(points[0])
-    assert_array_equal(engine.expectation.who[0, 1:], [STEP, GEOMETRY, STEP])
+    assert_array_equal(engine.asked.expectation.source[0, 1:], [Source.STEP, Source.GEOMETRY, Source.STEP])
     assert meco.solve(method, problem, 200, seeds=[1], batch=4)[0].f < problem.best_known + 0.01
 
 
@@ -178,46 +178,46 @@ def engine_of(build, **options):
     return build(Task.of(evaluator, Streams([1, 2])), **options), evaluator
 
 
-def one_turn(engine, evaluator):
+def one_iteration(engine, evaluator):
     x = engine.ask()
     engine.tell(x, evaluator.evaluate(x))
 
 
 def test_controls_are_declared_checked_and_steered():
-    engine, evaluator = engine_of(TrustRegionES)
+    engine, evaluator = engine_of(make_tr_es)
     assert [c.name for c in engine.controls] == ["theta", "share"]
-    one_turn(engine, evaluator)
+    one_iteration(engine, evaluator)
     engine.steer({"share": np.array([0.0, 1.0]), "theta": np.array([0.2, 0.9])})
-    one_turn(engine, evaluator)
+    one_iteration(engine, evaluator)
     assert_array_equal(engine.theta(), [0.2, 0.9])
-    assert_array_equal(engine.expectation.who[:, 0] == OFFSPRING, [False, True])
+    assert_array_equal(engine.asked.expectation.source[:, 0] == Source.OFFSPRING, [False, True])
     with pytest.raises(InvalidInput, match="has no control 'radius'; it offers theta, share"):
         engine.steer({"radius": np.ones(2)})
     for build, options in (
         (TrustRegion, {"theta": 1.5}),
         (TrustRegion, {"batch": 0}),
-        (TrustRegionES, {"share": -0.1}),
+        (make_tr_es, {"share": -0.1}),
     ):
         with pytest.raises(InvalidInput):
             engine_of(build, **options)
 
 
 def test_theta_falls_with_the_budget_unless_it_is_given():
-    engine, evaluator = engine_of(TrustRegionES)
-    one_turn(engine, evaluator)
+    engine, evaluator = engine_of(make_tr_es)
+    one_iteration(engine, evaluator)
     assert_allclose(engine.theta(), 0.5 * (1.0 - 9 / 60))
-    assert_array_equal(engine_of(TrustRegion, theta=0.7)[0].held["theta"], 0.7)
+    assert_array_equal(engine_of(TrustRegion, theta=0.7)[0].settings["theta"], 0.7)
 
 
-def test_the_trace_tells_radius_controls_weights_and_who_proposed():
+def test_the_trace_tells_radius_controls_weights_and_source():
     result = meco.solve("TR-ES", meco.get_problem("corner", 4), 60, seeds=[1])[0]
-    assert {"delta", "theta", "share", "weights", "who", "starts", "sigma"} <= set(result.trace)
+    assert {"delta", "theta", "share", "weights", "source", "restarts", "sigma"} <= set(result.trace)
     assert np.all(np.diff(result.trace["theta"]) <= 0.0)
     assert result.trace["weights"].shape == (52, 3)
 
 
 @both
 def test_a_step_costs_the_same_whatever_the_archive_holds(method, monkeypatch):
-    monkeypatch.setattr("meco.tr.engine.LARGEST", 40)
+    monkeypatch.setattr("meco.tr.tr_state.ARCHIVE_CAPACITY", 40)
     _, engine = visited(method, meco.get_problem("corner", 4), 120)
-    assert engine.seen.count == engine.seen.x.shape[1] == 40
+    assert engine.archive.count == engine.archive.x.shape[1] == 40

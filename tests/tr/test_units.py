@@ -65,7 +65,7 @@ def test_powers_of_two_change_no_bit_of_any_point(method, units):
 def test_powers_of_two_change_no_bit_where_the_search_starts_again_and_lets_offspring_in():
     problem = meco.get_problem("impossible", 2)
     plain, engine = visited("TR-ES", problem, 150)
-    assert engine.region.start[0] > 0
+    assert engine.region.restart_index[0] > 0
     assert_array_equal(visited("TR-ES", changed(problem, f=2.0**9, g=2.0**-4), 150)[0], plain)
 
 

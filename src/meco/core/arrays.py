@@ -204,19 +204,14 @@ def _identities(runs: int, size: int, factor: float) -> np.ndarray:
     return np.broadcast_to(factor * np.eye(size), (runs, size, size))
 
 
-def possibly(mask: Array) -> bool:
-    """Whether the mask may hold somewhere: asked of NumPy, granted on a device, where asking means waiting."""
+def maybe_any(mask: Array) -> bool:
+    """Whether the mask may hold somewhere: exact in NumPy, always True on a device, where asking would wait."""
     return bool(np.count_nonzero(mask)) if isinstance(mask, np.ndarray) else True
 
 
-def surely(mask: Array) -> bool:
-    """Whether the mask is known to hold everywhere: asked of NumPy, never known of a device without waiting for it."""
+def known_all(mask: Array) -> bool:
+    """Whether the mask is known to hold everywhere: exact in NumPy, always False on a device, where asking waits."""
     return isinstance(mask, np.ndarray) and np.count_nonzero(mask) == mask.size
-
-
-def everywhere(mask: Array) -> bool:
-    """Whether the whole mask holds; on small NumPy arrays counting is several times faster than the function."""
-    return surely(mask) if isinstance(mask, np.ndarray) else bool(namespace(mask).all(mask))
 
 
 def all_columns(mask: Array) -> Array:
@@ -245,8 +240,8 @@ def total(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
     return namespace(x).sum(x, axis=axis)
 
 
-def converted(x: Array, dtype: Any) -> Array:
-    """The same numbers in another type, cut towards zero where it holds whole numbers only."""
+def astype(x: Array, dtype: Any) -> Array:
+    """The same numbers in another type; an integer type cuts them towards zero."""
     return x.astype(dtype) if isinstance(x, np.ndarray) else namespace(x).astype(x, dtype)
 
 
@@ -255,8 +250,8 @@ def reshaped(x: Array, shape: tuple[int, ...]) -> Array:
     return x.reshape(shape) if isinstance(x, np.ndarray) else namespace(x).reshape(x, shape)
 
 
-def divisor(x: Array) -> Array:
-    """x, which is not negative, to divide by: where it is 0, so is what it divides, and the quotient too."""
+def safe_divisor(x: Array) -> Array:
+    """x >= 0 as a divisor that is never 0: 0 / safe_divisor(0) is 0."""
     return np.maximum(x, TINY) if isinstance(x, np.ndarray) else namespace(x).where(x > 0, x, 1.0)
 
 
@@ -270,7 +265,7 @@ def at_most(x: Array, high: float) -> Array:
     return np.minimum(x, high) if isinstance(x, np.ndarray) else namespace(x).clip(x, max=high)
 
 
-def blank(x: Array) -> Array:
+def zeros_like(x: Array) -> Array:
     """Zeros in the shape of x."""
     return np.zeros(x.shape) if isinstance(x, np.ndarray) else namespace(x).zeros_like(x)
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, all_columns, at_least, converted, fused, namespace, ordered_sum, surely, total
+from meco.core.arrays import Array, all_columns, astype, at_least, fused, known_all, namespace, ordered_sum, total
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Evaluation:
     @cached_property
     def feasible_share(self) -> Array:
         """Feasible candidates by all of them: [B]."""
-        return total(converted(self.feasible, self.f.dtype)) / self.feasible.shape[-1]
+        return total(astype(self.feasible, self.f.dtype)) / self.feasible.shape[-1]
 
     def where(self, keep: Array, other: Evaluation) -> Evaluation:
         """These rows where keep [B, N] holds, the other's rows elsewhere."""
@@ -77,12 +77,12 @@ class Evaluation:
 def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
     xp = namespace(f)
     finite = kept = xp.isfinite(f)
-    numbers = surely(finite)
+    numbers = known_all(finite)
     for values, size, limit in ((g, g, ineq_tol), (h, xp.abs(h), eq_tol)):
         if values.shape[-1]:
             kept = kept & all_columns(size <= limit)
             sound = xp.isfinite(values)
-            numbers = numbers and surely(sound)
+            numbers = numbers and known_all(sound)
             finite = finite if numbers else finite & all_columns(sound)
     if numbers:
         return Evaluation(f, g, h, ~finite, kept, intact=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from meco.core.arrays import Array, GrowingRows, namespace, surely, to_numpy
+from meco.core.arrays import Array, GrowingRows, known_all, namespace, to_numpy
 from meco.core.evaluation import Evaluation
 from meco.core.results import Held, Incumbent, feasibility_first, objective_plus_violation
 from meco.core.rule import Population
@@ -64,7 +64,7 @@ class History:
         if survivor is None:
             return False
         same = survivor.key.minor == point.key.minor
-        return surely(same) and surely(survivor.key.major == point.key.major)
+        return known_all(same) and known_all(survivor.key.major == point.key.major)
 
     def bests(self, to_box: Callable[[Array], Array]) -> tuple[Held, Held, Held, Held]:
         """In NumPy: over all points by feasibility and by f + nu, over survivors so far, and of the last population."""

@@ -3,11 +3,11 @@
 Whatever names its attributes in `remembers` can be saved: an engine that offers SavedState, its parts, random streams.
 Beneath these lie arrays, numbers and plain containers of them (named tuples, frozen dataclasses, tuples, dicts), so
 
-    TrustRegion.region.models.gradient [B, F, D]   is saved as   "region.models.gradient"
+    TrustRegion.state.region.models.gradient [B, F, D]   is saved as   "state.region.models.gradient"
 
 A record says no types. It is put back into a search of the same kind that has been told one generation, whatever its
 values: that one has every array in its place, and what does not fit it in name, type or shape is refused. Nothing is
-computed anew, so models are not fitted again.
+computed again, so models are not fitted again.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, blank, fused, namespace, rows, surely, to_numpy
+from meco.core.arrays import Array, fused, known_all, namespace, rows, to_numpy, zeros_like
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, not_worse
 from meco.result import PaperMetrics, Point, Result, RunFacts
@@ -24,7 +24,7 @@ def feasibility_first(ev: Evaluation) -> Key:
 def objective_plus_violation(ev: Evaluation) -> Key:
     """f + nu, the number of the paper's CEC2017 tables."""
     sum_ = ev.f + ev.nu
-    key = Key(blank(sum_), sum_)
+    key = Key(zeros_like(sum_), sum_)
     return key if ev.intact else key.last_where(ev.failed)
 
 
@@ -76,7 +76,7 @@ def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Eval
         return held if not_worse(_number(held.key), _number(key, i.item())) else _gather(key, x, ev, i)
     found = _gather(key, x, ev, i)
     lost = not_worse(held.key, found.key)
-    return held if surely(lost) else _better(~lost, found, held)
+    return held if known_all(lost) else _better(~lost, found, held)
 
 
 def _number(key: Key, at: int = 0) -> Key:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, divisor, fused, largest, namespace, possibly, rows
+from meco.core.arrays import Array, fused, largest, maybe_any, namespace, rows, safe_divisor
 from meco.core.control import Control, refuse_unknown
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
     xp = namespace(trial.minor)
     usable = better & (parent.minor < xp.inf)  # a failed parent teaches nothing
     decided = usable & (trial.major < parent.major)
-    if not raw and not possibly(decided):  # one class only, as under any rule with one level
+    if not raw and not maybe_any(decided):  # one class only, as under any rule with one level
         return _by_largest(xp.where(usable, parent.minor - trial.minor, 0.0))
     major = xp.where(decided, parent.major - trial.major, 0.0)
     minor = xp.where(usable & ~decided, parent.minor - trial.minor, 0.0)
@@ -110,7 +110,7 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
 
 
 def _by_largest(values: Array) -> Array:
-    return values / divisor(largest(values))
+    return values / safe_divisor(largest(values))
 
 
 @fused

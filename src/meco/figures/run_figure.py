@@ -78,7 +78,7 @@ def _beginnings(result: Any, low: float, high: float) -> list[Mark]:
     trace = result.trace
     if "starts" not in trace:
         return []
-    at = trace["nfev"][1:][np.diff(trace["starts"]) > 0]
+    at = trace["nfev"][1:][np.diff(trace["restarts"]) > 0]
     return [Segment((float(x), float(x)), (low, high)) for x in at]
 
 

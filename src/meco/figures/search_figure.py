@@ -26,7 +26,7 @@ def search_figure(episode: TrustRegionEpisode, run: int = 0) -> Figure:
 
 def _points(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
     """Evaluated points, and the box that the next step stays in."""
-    x = to_numpy(episode.engine.seen.x)[run]
+    x = to_numpy(episode.engine.archive.x)[run]
     centre, delta = to_numpy(episode.engine.region.centre)[run], float(to_numpy(episode.engine.region.delta)[run])
     first, second = 0, min(1, x.shape[1] - 1)
     low, high = np.clip(centre - delta, 0.0, 1.0), np.clip(centre + delta, 0.0, 1.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from meco.files.source_digest import source_digest
 
-ENGINE_MODULES = ("meco.tr.engine_es", "meco.tr.features", "meco.policies.controller")
-ENGINE_PACKAGES = ("meco.engines.rbf", "meco.engines.es")  # whose modules belong to it where it imports them
+ENGINE_MODULES = ("meco.tr.engine", "meco.tr.features", "meco.policies.controller")
+ENGINE_PACKAGES = ("meco.tr", "meco.engines.es")  # whose modules belong to it where it imports them
 
 
 def engine_digest() -> str:

@@ -20,7 +20,7 @@ from meco.policies.paper.state import (
     summary,
     valid_mask,
 )
-from meco.tr.features import SEARCH_FEATURES, SEARCH_NEEDS, Remembered, search_state
+from meco.tr.features import TR_FEATURE_NAMES, TR_FEATURE_NEEDS, TrFeatureMemory, tr_features
 
 
 class FeatureSet(ABC):
@@ -95,11 +95,13 @@ class ModelSearch(FeatureSet):
     """How a search by models and a strategy beside them is doing (tr/features.py)."""
 
     name, version, bound = "model-search", 1, 1.0
-    names, needs = SEARCH_FEATURES, SEARCH_NEEDS
+    names, needs = TR_FEATURE_NAMES, TR_FEATURE_NEEDS
 
     @np.errstate(all="ignore")  # values beyond any range are bounded
-    def observe(self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any) -> tuple[Array, Remembered]:
-        return search_state(known, memory)
+    def observe(
+        self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
+    ) -> tuple[Array, TrFeatureMemory]:
+        return tr_features(known, memory)
 
 
 FEATURES: Registry[FeatureSet] = Registry("feature set", {each.name: each for each in (PopulationTen(), ModelSearch())})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.core.arrays import Array, blank, masked_max, masked_mean, masked_min, namespace
+from meco.core.arrays import Array, masked_max, masked_mean, masked_min, namespace, zeros_like
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Progress, Rule
 from meco.errors import UnknownName
@@ -16,7 +16,7 @@ NOTHING_TO_COMPARE = 1e12  # first weight when the first population cannot set o
 def penalised(ev: Evaluation, weight: Array | float) -> Key:
     """f + weight * nu as a one-level key."""
     total = ev.f + weight * ev.nu
-    return Key(blank(total), total)
+    return Key(zeros_like(total), total)
 
 
 @dataclass(frozen=True)

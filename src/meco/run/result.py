@@ -52,7 +52,7 @@ def make_result(
         budget=request.budget,
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
-        starts=int(trace["starts"][-1]) + 1 if trace and "starts" in trace else 1,
+        starts=int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1,
         versions=versions() | _policy(loop),
         notes=tuple(notes),
     )

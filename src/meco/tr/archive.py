@@ -1,4 +1,4 @@
-"""The points a region has seen, up to a fixed number: models are fitted to them and the centre is one of them."""
+"""The evaluated points of a search, up to a fixed number: models are fitted to them, and the centre is one of them."""
 
 from __future__ import annotations
 
@@ -9,91 +9,91 @@ import numpy as np
 from meco.core.arrays import Array, namespace
 from meco.core.evaluation import Evaluation
 
-LARGEST = 2000  # points kept, so that the cost of a step does not grow with the run
-BLOCK = 128  # places that are made at a time, at least: on a device shapes should stay the same between steps
+ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
 
 
-class SeenPoints:
-    """Points x [B, n, D] in the unit cube, their values, and the start [B, n] of the search that made each.
+class PointArchive:
+    """Points x [B, n, D] in the unit cube, their values, and the restart [B, n] that each belongs to.
 
-    Runs in lockstep have seen equally many. Once all places are taken, the newest point takes
-    the place of the one farthest from the centre. On a device n counts places: those yet to
-    be taken hold failed points infinitely far away.
+    Runs in lockstep have equally many. Once all rows are filled, the newest point replaces the one farthest from
+    the centre. On a device n counts rows: those not filled yet hold failed points infinitely far away.
     """
 
     remembers = ("count", "_arrays")
 
-    def __init__(self, x: Array, ev: Evaluation, start: Array, places: int) -> None:
+    def __init__(self, x: Array, ev: Evaluation, restart_index: Array, capacity: int) -> None:
         self.n_ineq = ev.g.shape[-1]
-        self.places, self.count = places, x.shape[1]
+        self.capacity, self.count = capacity, x.shape[1]
         self.on_host = isinstance(x, np.ndarray)
-        self._arrays = list(_columns(x, ev, start))
-        self._next = namespace(x).full((1, 1), self.count, dtype=start.dtype, device=x.device)  # place to be taken
-        self.make_room(places if self.on_host else 0)
+        self._arrays = list(_columns(x, ev, restart_index))
+        self._next = namespace(x).full(
+            (1, 1), self.count, dtype=restart_index.dtype, device=x.device
+        )  # next row to fill
+        self.reserve(capacity if self.on_host else 0)
 
-    def make_room(self, count: int) -> None:
-        """Places for count more points, as far as there may be any."""
+    def reserve(self, count: int) -> None:
+        """Make rows for count more points, as far as the capacity allows."""
         made = self._arrays[0].shape[1]
-        if made < min(self.count + count, self.places):
-            more = min(max(made, count, BLOCK), self.places - made)
-            self._arrays = [_extended(part, more, value) for part, value in zip(self._arrays, (np.inf, 0.0, True, 0))]
+        if made < min(self.count + count, self.capacity):
+            more = min(max(made, count, ARCHIVE_BLOCK), self.capacity - made)
+            self._arrays = [_extend(part, more, value) for part, value in zip(self._arrays, (np.inf, 0.0, True, 0))]
 
-    def add(self, x: Array, ev: Evaluation, start: Array, centre: Array) -> None:
-        """Remember points x [B, k, D] made since start [B or B, k]; centre [B, D] decides who makes room."""
-        new, count = _columns(x, ev, start), x.shape[1]
-        self.make_room(count)
+    def add(self, x: Array, ev: Evaluation, restart_index: Array, centre: Array) -> None:
+        """Remember points x [B, k, D] of restarts [B or B, k]; the centre [B, D] decides which ones they replace."""
+        new, count = _columns(x, ev, restart_index), x.shape[1]
+        self.reserve(count)
         if not self.has_room(count):
-            self._put(new, self._farthest(centre, count))  # places that are not taken yet are infinitely far away
+            self._put(new, self._farthest(centre, count))  # rows that are not filled yet are infinitely far away
         elif self.on_host:
             for kept, part in zip(self._arrays, new):
                 kept[:, self.count : self.count + count, ...] = part
         else:
             self._put(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
             self._next = self._next + count
-        self.count_more(count)
+        self.advance_count(count)
 
-    def count_more(self, count: int) -> None:
+    def advance_count(self, count: int) -> None:
         """What the host knows of points that were added, by add() or by a device that repeats it."""
-        self.count = min(self.count + count, self.places)
+        self.count = min(self.count + count, self.capacity)
 
     def has_room(self, count: int) -> bool:
-        """Whether count more points need nobody's place."""
-        return self.count + count <= self.places
+        """Whether count more points replace none."""
+        return self.count + count <= self.capacity
 
     def _farthest(self, centre: Array, count: int) -> Array:
-        """Places [B, k] of the points farthest from the centre."""
+        """Rows [B, k] of the points farthest from the centre."""
         xp, apart = namespace(centre), self._arrays[0] - centre[:, None, :]
         return xp.argsort(xp.sum(apart * apart, axis=-1), axis=-1)[:, -count:]
 
-    def _put(self, new: tuple[Any, ...], place: Array) -> None:
-        """New points at places [B or 1, k]."""
-        xp, first = namespace(place), self._arrays[0]
-        numbers = xp.arange(first.shape[1], dtype=place.dtype, device=first.device)[None, :]
-        for k in range(place.shape[1]):
-            here = numbers == place[:, k : k + 1]
+    def _put(self, new: tuple[Any, ...], row: Array) -> None:
+        """New points in rows [B or 1, k]."""
+        xp, first = namespace(row), self._arrays[0]
+        numbers = xp.arange(first.shape[1], dtype=row.dtype, device=first.device)[None, :]
+        for k in range(row.shape[1]):
+            here = numbers == row[:, k : k + 1]
             self._arrays = [_put(here, part[:, k : k + 1, ...], kept) for kept, part in zip(self._arrays, new)]
 
     @property
     def x(self) -> Array:
         """The points, [B, n, D]."""
-        return self._taken(0)
+        return self._filled(0)
 
     @property
     def y(self) -> Array:
         """f, g and h of each point: [B, n, 1 + p + q], 0 where it failed."""
-        return self._taken(1)
+        return self._filled(1)
 
     @property
     def failed(self) -> Array:
         """Which of them failed, [B, n]."""
-        return self._taken(2)
+        return self._filled(2)
 
     @property
-    def start(self) -> Array:
-        """The start that each was made after, [B, n]."""
-        return self._taken(3)
+    def restart_index(self) -> Array:
+        """The restart that each belongs to, [B, n]."""
+        return self._filled(3)
 
-    def _taken(self, part: int) -> Array:
+    def _filled(self, part: int) -> Array:
         kept = self._arrays[part]
         return kept[:, : self.count, ...] if self.on_host else kept
 
@@ -114,14 +114,14 @@ def values_of(ev: Evaluation) -> Array:
     return y if ev.intact else xp.where(ev.failed[..., None], 0.0, y)
 
 
-def _columns(x: Array, ev: Evaluation, start: Array) -> tuple[Any, ...]:
-    each = start[:, None] if start.ndim == 1 else start
+def _columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
+    each = restart_index[:, None] if restart_index.ndim == 1 else restart_index
     return x, values_of(ev), ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
 
 
-def _extended(part: Array, places: int, value: float) -> Array:
-    """part [B, n, ...] with more places at its end that hold a value."""
-    xp, shape = namespace(part), (part.shape[0], places, *part.shape[2:])
+def _extend(part: Array, count: int, value: float) -> Array:
+    """part [B, n, ...] with more rows at its end that hold a value."""
+    xp, shape = namespace(part), (part.shape[0], count, *part.shape[2:])
     return xp.concat([part, xp.full(shape, value, dtype=part.dtype, device=part.device)], axis=1)
 
 

@@ -1,36 +1,36 @@
 """One proposal at a time for workers that are never waited for: the TR family while answers are outstanding.
 
-A turn of the engine has a step that is judged when its answer comes, and further points that are not: other steps of
-the same models, points they know least about, offspring. Here the step of a turn is given out first. Whoever asks
+An iteration of the engine has a step that is judged when its answer comes, and further points that are not: other
+steps of the same models, points they know least about, offspring. Here the step is given out first. Whoever asks
 before it is answered gets a further point, of models that have been fitted to all answers so far, and none that lies
-where one is outstanding, unless a lattice has no other place. With the answer of the step the turn ends, and the
+where one is outstanding, unless a lattice has no other point. With the answer of the step the iteration ends, and the
 next one to ask gets the next step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from meco.core.arrays import Array
 from meco.core.evaluation import Evaluation
-from meco.tr.expectation import Expectation
-from meco.tr.proposal_counts import with_turn
-from meco.tr.proposals import CLOSE, SAME, is_seen
-from meco.tr.region import GEOMETRY, OFFSPRING, RESTART, STEP
+from meco.tr.expectation import Asked, Expectation
+from meco.tr.lattice import snap_to
+from meco.tr.merit import MERIT
+from meco.tr.proposal_counts import add_points
+from meco.tr.proposers.model_points import EXACT_RADIUS, SAME_POINT_RADII, is_evaluated
+from meco.tr.region import Source
 
 if TYPE_CHECKING:
     from meco.tr.engine import TrustRegion
 
-TRIED = 8  # turns whose further points are looked through for one that is not outstanding
-PLACES = 100  # near a step, looked through for one that is not outstanding
-SHORTER = 0.8  # of a step next to one that is outstanding
-PATIENCE = 2  # batches of answers that a step is waited for; a call may hang
-TURN = ("expectation", "z", "d", "fresh")  # what a turn leaves with the engine for the answers to it
-OF_A_POINT = ("z", "d")  # of these, what each point has
+MAX_ITERATIONS_TRIED = 8  # whose further points are searched for one that is not outstanding
+MAX_POINTS_TRIED = 100  # near a step, searched for one that is not outstanding
+STEP_SHORTENING = 0.8  # of a step next to one that is outstanding
+PATIENCE_BATCHES = 2  # of answers that a step is waited for; a call may hang
 
 
 @dataclass(eq=False)
@@ -38,11 +38,11 @@ class Ticket:
     """A point given out, [D], and what its answer is for."""
 
     x: np.ndarray
-    who: int | None = None  # None: one of the first points
-    judged: bool = False  # whether it is the step of a turn
+    source: int | None = None  # None: one of the first points
+    is_step: bool = False  # whether it is the step of an iteration
     late: bool = False  # whether it was, and has been waited for in vain
-    start: Any = None  # of the search, [1]
-    turn: dict[str, Any] = field(default_factory=dict)  # what the engine left for the answer
+    restart_index: Any = None  # that it belongs to, [1]
+    asked: Asked | None = None  # what the engine is to know when it is told
 
 
 class AsyncProposals:
@@ -53,16 +53,16 @@ class AsyncProposals:
 
     def __init__(
         self,
-        region: TrustRegion,
+        engine: TrustRegion,
         batch: int,
         tell: Callable[[Array, Any], None],
         aside: Callable[[int], None] = lambda points: None,
     ) -> None:
-        self.region, self.batch, self._tell, self._aside = region, max(2, int(batch)), tell, aside
-        self.waiting = [] if self.begun else [Ticket(x) for x in region.ask()[0]]  # first points to be given out
+        self.engine, self.batch, self._tell, self._aside = engine, max(2, int(batch)), tell, aside
+        self.waiting = [] if self.begun else [Ticket(x) for x in engine.ask()[0]]  # first points to be given out
         self.out: list[Ticket] = []
-        self.stock: list[Ticket] = []  # further points of the last turn
-        self.beside: list[Evaluation] = []  # what came while a step was judged
+        self.stock: list[Ticket] = []  # further points of the last iteration
+        self.beside: list[Evaluation] = []  # what came while a step was out
         self.step: Ticket | None = None  # the step that is out
         self.since = 0  # answers since it was given out
         self.tried = 0  # points given out because the first ones were not answered
@@ -70,7 +70,7 @@ class AsyncProposals:
     @property
     def begun(self) -> bool:
         """Whether the engine has been told of first points."""
-        return self.region.generation > 0
+        return self.engine.generation > 0
 
     @np.errstate(all="ignore")
     def ask(self) -> Ticket:
@@ -79,9 +79,9 @@ class AsyncProposals:
             ticket = self.waiting.pop(0)
         elif not self.begun:
             self.tried += 1
-            ticket = Ticket(self._near(self.region.first[0], anywhere=self.tried > len(self.region.first)))
+            ticket = Ticket(self._near(self.engine.first[0], anywhere=self.tried > len(self.engine.first)))
         else:
-            ticket = self._step() if self.step is None else self._further(self.step)
+            ticket = self._next_step() if self.step is None else self._further(self.step)
         self.out.append(ticket)
         return ticket
 
@@ -102,130 +102,128 @@ class AsyncProposals:
     @np.errstate(all="ignore")
     def answer(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
         """Take the answer to a point: x [1, 1, D] and its evaluation, once the engine has begun."""
-        region, start = self.region, ticket.start
         self.withdraw(ticket)
         self.since += 1
-        if self.step is not None and ticket is not self.step and self.since > PATIENCE * self.batch:
-            self.step.judged, self.step.late = False, True  # it counts as any other point when it comes
+        if self.step is not None and ticket is not self.step and self.since > PATIENCE_BATCHES * self.batch:
+            self.step.is_step, self.step.late = False, True  # it counts as any other point when it comes
             self.step, self.stock = None, []
-        if ticket.who == OFFSPRING or ticket.judged:
-            self._hand_back(ticket, ev)
+        if ticket.source == Source.OFFSPRING or ticket.is_step:
+            self._restore_asked(ticket, ev)
             self._tell(x, ev)
-            if ticket.judged:
+            if ticket.is_step:
                 self.step, self.stock, self.beside = None, [], []
             return
-        region.seen.add(x, ev, region.region.start * 0 if start is None else start, region.region.centre)
-        region.told, region.passed = region.told + 1, region.passed + 1
-        who = region.region.start[:, None] * 0 + (GEOMETRY if ticket.who is None else ticket.who)
-        made = ticket.turn.get("expectation")
-        gained = ev.failed & False if made is None else self._merits(ev, made) < made.merit[:, None]
-        region.counts = with_turn(region.counts, who, gained, ev)
+        self._remember(ticket, x, ev)
         self._aside(1)
         self.beside.append(ev)
+
+    def _remember(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
+        """Take the answer to a further point, which the engine is not told of."""
+        state, index = self.engine.state, ticket.restart_index
+        region = state.region
+        state.archive.add(x, ev, region.restart_index * 0 if index is None else index, region.centre)
+        state.count(1)
+        source = region.restart_index[:, None] * 0 + (Source.GEOMETRY if ticket.source is None else ticket.source)
+        made = None if ticket.asked is None else ticket.asked.expectation
+        gained = ev.failed & False if made is None else _merits(ev, made) < made.merit[:, None]
+        state.counts = add_points(state.counts, source, gained, ev)
 
     def withdraw(self, ticket: Ticket) -> None:
         """A point that is not outstanding any more."""
         self.out = [other for other in self.out if other is not ticket]
 
-    def _hand_back(self, ticket: Ticket, ev: Evaluation) -> None:
-        """Let the engine find what it expected of this point; a step that others have made up for is not held poor.
+    def _restore_asked(self, ticket: Ticket, ev: Evaluation) -> None:
+        """Let the engine find what it expected of this point; a step that others have made up for is not judged poor.
 
-        An answer of an earlier start holds no weights of the present one.
+        An answer of an earlier restart sets no weights of the present one.
         """
-        vars(self.region).update(ticket.turn)
-        made = self.region.expectation
-        assert made is not None
-        if (made.start != self.region.region.start[:, None]).any():
-            self.region.expectation = made = made._replace(violated=made.violated & False)
-        if ticket.who != STEP or not ticket.judged or not self.beside:
-            return
-        merits = [float(self._merits(each, made)[0, 0]) for each in (ev, *self.beside)]
-        if min(merits[1:]) < float(made.merit[0]) <= merits[0]:
-            self.region.expectation = made._replace(who=made.who * 0 + GEOMETRY)
+        asked = ticket.asked
+        assert asked is not None
+        made = asked.expectation
+        if (made.restart_index != self.engine.region.restart_index[:, None]).any():
+            made = made._replace(violated=made.violated & False)
+        if ticket.source == Source.STEP and ticket.is_step and self.beside:
+            merits = [float(_merits(each, made)[0, 0]) for each in (ev, *self.beside)]
+            if min(merits[1:]) < float(made.merit[0]) <= merits[0]:
+                made = made._replace(source=made.source * 0 + Source.GEOMETRY)
+        self.engine.asked = asked._replace(expectation=made)
 
-    def _merits(self, ev: Evaluation, made: Expectation) -> Array:
-        return self.region.rule.key(ev, made.weights).minor
-
-    def _step(self) -> Ticket:
-        """The step of a new turn; where that very point is out already, its answer is judged in its place."""
-        ticket = self._turn(1)[0]
-        if ticket.who == OFFSPRING:
+    def _next_step(self) -> Ticket:
+        """The step of a new iteration; where that very point is out already, its answer is judged instead."""
+        ticket = self._propose(1)[0]
+        if ticket.source == Source.OFFSPRING:
             return ticket
         same = self._out_at(ticket.x)
-        for _ in range(PLACES):
-            if same is None or not (same.late or same.who == OFFSPRING):
+        for _ in range(MAX_POINTS_TRIED):
+            if same is None or not (same.late or same.source == Source.OFFSPRING):
                 break
-            ticket.x = self._shorter(ticket.x)  # next to it: nobody knows when that answer comes, or what it is for
+            ticket.x = self._shorten(ticket.x)  # next to it: nobody knows when that answer comes, or what it is for
             same = self._out_at(ticket.x)
         else:
-            same = None  # on a small lattice every place may be out: one of them is called a second time
+            same = None  # on a small lattice every point may be out: one of them is called a second time
         if same is None:
-            ticket.judged, self.step, self.beside, self.since = True, ticket, [], 0
+            ticket.is_step, self.step, self.beside, self.since = True, ticket, [], 0
             return ticket
-        same.judged, same.who, same.turn = True, ticket.who, ticket.turn
+        same.is_step, same.source, same.asked = True, ticket.source, ticket.asked
         self.step, self.beside, self.since = same, [], 0
         return self._further(same)
 
     def _out_at(self, x: np.ndarray) -> Ticket | None:
         """What is outstanding at a point [D], if anything."""
-        return next((other for other in self.out if self._close(other.x, x)), None)
+        return next((other for other in self.out if self._is_close(other.x, x)), None)
 
-    def _shorter(self, x: np.ndarray) -> np.ndarray:
+    def _shorten(self, x: np.ndarray) -> np.ndarray:
         """A point [D] nearer to the centre; at it, any near it."""
-        region = self.region
-        nearer = region.region.centre[0] + SHORTER * (x - region.region.centre[0])
-        if region.lattice is not None or self._close(nearer, x):
+        centre = self.engine.region.centre[0]
+        nearer = centre + STEP_SHORTENING * (x - centre)
+        if self.engine.lattice is not None or self._is_close(nearer, x):
             return self._near(x)
         return nearer
 
     def _further(self, step: Ticket) -> Ticket:
-        """A point beside the step: of the last turn while there is one, else of another turn that leaves no trace."""
-        if step.who == RESTART:  # there are no models yet around a new start
-            return Ticket(self._near(step.x), GEOMETRY, start=self.region.region.start)
-        for _ in range(TRIED):
+        """A point beside the step: of the last iteration while there is one, else of another that is undone."""
+        if step.source == Source.RESTART:  # there are no models yet around a restart
+            return Ticket(self._near(step.x), Source.GEOMETRY, restart_index=self.engine.region.restart_index)
+        for _ in range(MAX_ITERATIONS_TRIED):
             while self.stock:
                 ticket = self.stock.pop(0)
-                if (
-                    self._out_at(ticket.x) is None
-                    and not is_seen(self.region.seen, ticket.x[None], np.array([SAME]))[0]
-                ):
+                known = is_evaluated(self.engine.archive, ticket.x[None], np.array([EXACT_RADIUS]))[0]
+                if self._out_at(ticket.x) is None and not known:
                     return ticket
-            self.stock = self._without_trace()
+            self.stock = self._propose_undone()
         return self.stock.pop(0)
 
-    def _without_trace(self) -> list[Ticket]:
-        """Points of a turn after which the region is what it was."""
-        region = self.region
-        kept = {name: getattr(region, name) for name in ("region", "explained", *TURN) if hasattr(region, name)}
-        tickets = self._turn(self.batch)
-        vars(region).update(kept)
+    def _propose_undone(self) -> list[Ticket]:
+        """Points of an iteration after which the engine is what it was."""
+        engine, state = self.engine, self.engine.state
+        region, r2, asked = state.region, state.r2, engine.asked
+        tickets = self._propose(self.batch)
+        state.region, state.r2, engine.asked = region, r2, asked
         return tickets
 
-    def _turn(self, batch: int) -> list[Ticket]:
-        """The points of a turn of so many."""
-        region, before = self.region, self.region.batch
-        region.batch = batch
-        try:
-            x = region.ask()[0]
-        finally:
-            region.batch = before
-        left = {name: getattr(region, name) for name in TURN if hasattr(region, name)}
-        made = left["expectation"]
-        tickets = []
-        for k in range(len(x)):
-            mine = {name: value[:, k : k + 1, :] if name in OF_A_POINT else value for name, value in left.items()}
-            mine["expectation"] = made._replace(who=made.who[:, k : k + 1], start=made.start[:, k : k + 1])
-            tickets.append(Ticket(x[k], int(made.who[0, k]), start=made.start[:, k], turn=mine))
-        return tickets
+    def _propose(self, batch: int) -> list[Ticket]:
+        """The points of an iteration of so many."""
+        x = self.engine.propose(batch)[0]
+        asked = self.engine.asked
+        assert asked is not None
+        made = asked.expectation
+        return [
+            Ticket(x[k], int(made.source[0, k]), restart_index=made.restart_index[:, k], asked=asked.of_point(k))
+            for k in range(len(x))
+        ]
 
-    def _close(self, one: np.ndarray, other: np.ndarray) -> bool:
+    def _is_close(self, one: np.ndarray, other: np.ndarray) -> bool:
         """Whether two points [D] are as good as the same."""
-        return bool(np.max(np.abs(one - other)) < CLOSE * float(self.region.region.delta[0]))
+        return bool(np.max(np.abs(one - other)) < SAME_POINT_RADII * float(self.engine.region.delta[0]))
 
     def _near(self, x: np.ndarray, anywhere: bool = False) -> np.ndarray:
         """A random point [D] around one that has no models yet, or anywhere."""
-        region = self.region
-        u = region.task.rng.uniform(1, region.task.dim)
-        near = u if anywhere else np.clip(x + 2.0 * region.radius * (u - 0.5), 0.0, 1.0)
-        near = near if region.lattice is None else region.lattice.snapped(near)
-        return near[0, 0] if region.inside is None else region.inside.at_first(near[0])[0]
+        engine = self.engine
+        u = engine.task.rng.uniform(1, engine.task.dim)
+        near = u if anywhere else np.clip(x + 2.0 * engine.radius * (u - 0.5), 0.0, 1.0)
+        near = snap_to(engine.lattice, near)
+        return near[0, 0] if engine.guard is None else engine.guard.project(near[0])[0]
+
+
+def _merits(ev: Evaluation, made: Expectation) -> Array:
+    return MERIT.key(ev, made.weights).minor

@@ -11,40 +11,40 @@ from typing import NamedTuple
 from meco.core.arrays import Array, namespace, rows
 
 
-class Critical(NamedTuple):
-    """Which functions are critical: index [B, K], 0 being f; place [B, F] of each among them, K for the others."""
+class CriticalFunctions(NamedTuple):
+    """Which functions are critical: index [B, K], 0 being f; position [B, F] of each among them, K for the others."""
 
     index: Array
-    place: Array
+    position: Array
     n_ineq: int
 
-    def taken(self, values: Array) -> Array:
+    def gather(self, values: Array) -> Array:
         """Rows of the critical functions: [B, F, ...] -> [B, K, ...]."""
         return rows(values, self.index)
 
-    def spread(self, values: Array) -> Array:
+    def scatter(self, values: Array) -> Array:
         """Rows back at their functions, zeros for the others: [B, K, ...] -> [B, F, ...]."""
         xp = namespace(values)
         nothing = xp.zeros((values.shape[0], 1, *values.shape[2:]), dtype=values.dtype, device=values.device)
-        return rows(xp.concat([values, nothing], axis=1), self.place)
+        return rows(xp.concat([values, nothing], axis=1), self.position)
 
-    def replaced(self, new: Array, old: Array) -> Array:
+    def merge(self, new: Array, old: Array) -> Array:
         """Constraints [B, C] with new values [B, K - 1] for the critical ones."""
         xp = namespace(new)
-        return xp.where(self.chosen[:, 1:], self.spread(xp.concat([new[:, :1], new], axis=1))[:, 1:], old)
+        return xp.where(self.is_critical[:, 1:], self.scatter(xp.concat([new[:, :1], new], axis=1))[:, 1:], old)
 
     @property
-    def chosen(self) -> Array:
+    def is_critical(self) -> Array:
         """Whether a function is critical: [B, F]."""
-        return self.place < self.index.shape[1]
+        return self.position < self.index.shape[1]
 
 
-def most_critical(dim: int) -> int:
+def max_critical(dim: int) -> int:
     """Constraints of which all are modelled by quadratics."""
     return 4 * dim + 20
 
 
-def critical(value: Array, change: Array, n_ineq: int, count: int) -> Critical | None:
+def select_critical(value: Array, change: Array, n_ineq: int, count: int) -> CriticalFunctions | None:
     """The critical functions, by value and change across the region [B, 1 + C]; None where all of them may be."""
     xp = namespace(value)
     runs, functions = value.shape
@@ -60,4 +60,4 @@ def critical(value: Array, change: Array, n_ineq: int, count: int) -> Critical |
     numbers = xp.arange(functions, dtype=near.dtype, device=near.device)
     same = index[:, None, :] == numbers[None, :, None]  # [B, F, K]
     found = xp.argmax(xp.astype(same, xp.int64), axis=-1)
-    return Critical(index, xp.where(xp.any(same, axis=-1), found, index.shape[1]), kept)
+    return CriticalFunctions(index, xp.where(xp.any(same, axis=-1), found, index.shape[1]), kept)

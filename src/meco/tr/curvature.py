@@ -13,24 +13,24 @@ import numpy as np
 
 from meco.core.arrays import Array, namespace
 
-LARGEST = 1e8  # curvature beyond this, in units of the region, is a broken model
-ABSURD = 1e100  # of which no product may be formed
+MAX_CURVATURE = 1e8  # curvature beyond this, in units of the region, is a broken model
+OVERFLOWING_CURVATURE = 1e100  # of which no product may be formed
 STEEP, STEADY = (3.4445, -4.7750, 2.0315), (1.875, -1.25, 0.375)  # quick from small values; exact at +-1
 SCHEDULE = (STEEP,) * 4 + (STEADY,) * 3
 
 
-def convex(hessian: Array) -> Array:
+def convexify(hessian: Array) -> Array:
     """|H| of Hessians [B, D, D]."""
     h = 0.5 * (hessian + hessian.mT)
     if not isinstance(h, np.ndarray):
-        return by_products(h)
-    if not np.abs(h).max(initial=0.0) < ABSURD:  # nan too: an eigen-decomposition would not converge
-        h = np.clip(np.nan_to_num(h), -ABSURD, ABSURD)
+        return convexify_by_products(h)
+    if not np.abs(h).max(initial=0.0) < OVERFLOWING_CURVATURE:  # nan too: an eigen-decomposition would not converge
+        h = np.clip(np.nan_to_num(h), -OVERFLOWING_CURVATURE, OVERFLOWING_CURVATURE)
     values, vectors = np.linalg.eigh(h)
-    return (vectors * np.minimum(np.abs(values), LARGEST)[:, None, :]) @ vectors.mT
+    return (vectors * np.minimum(np.abs(values), MAX_CURVATURE)[:, None, :]) @ vectors.mT
 
 
-def by_products(h: Array) -> Array:
+def convexify_by_products(h: Array) -> Array:
     """|H| of symmetric Hessians [B, D, D], by matrix products alone."""
     xp = namespace(h)
     size = xp.sqrt(xp.sum(h * h, axis=(1, 2)))[:, None, None]
@@ -41,4 +41,4 @@ def by_products(h: Array) -> Array:
         sign = sign @ (a * eye + b * square + c * (square @ square))
     made = h @ sign
     made = 0.5 * (made + made.mT)
-    return xp.where(size > LARGEST, made * (LARGEST / xp.where(size > 0.0, size, 1.0)), made)
+    return xp.where(size > MAX_CURVATURE, made * (MAX_CURVATURE / xp.where(size > 0.0, size, 1.0)), made)

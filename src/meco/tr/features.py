@@ -1,4 +1,4 @@
-"""The state of a model search: bounded numbers, free of units, from what TR-ES knows of itself (knowledge.py).
+"""What a policy sees of TR-ES: bounded numbers, free of units, from what TR-ES knows of itself (knowledge.py).
 
 Every function is pure and works on B runs at once. Counts are those since the last decision; what improved is
 remembered a little longer. The last two numbers are what the engine's own rule would set now.
@@ -11,30 +11,31 @@ from typing import Any, NamedTuple
 
 from meco.core.arrays import Array, bounded, namespace
 
-FORGET = 0.7  # what a decision leaves of the improvements before it
+IMPROVEMENT_DECAY = 0.7  # what a decision leaves of the improvements before it
 DIMENSIONS, PER_VARIABLE = (2.0, 20.0), (20.0, 100.0)  # beyond these, policies see the border
-FINEST = 1e-6  # least share of a range that counts
+SMALLEST_SHARE = 1e-6  # least share of a range that counts
 
-SEARCH_FEATURES = (
+TR_FEATURE_NAMES = (
     "r2 of f", "r2 of the worst constraint",
     "steps accepted", "steps refused", "geometry points", "feasible points", "failed points",
-    "models improve", "strategy improves", "who improved last",
-    "radius", "radius over sigma", "starts", "ends apart", "ends behind", "strategy behind",
+    "models improve", "strategy improves", "balance of improvements",
+    "radius", "radius over sigma", "restarts", "restart distance", "restart loss", "strategy behind",
     "progress of f", "progress of the violation", "violation",
     "active constraints", "flat constraints",
-    "variables", "inequalities", "equalities", "whole variables", "evaluations per variable", "budget spent",
+    "variables", "inequalities", "equalities", "integer variables", "evaluations per variable", "budget spent",
     "theta by the rule", "share by the rule",
 )  # fmt: skip
-SEARCH_NEEDS = (
-    "tally", "f", "f_range", "violation", "radius", "starts", "ends_apart", "ends_behind", "rivalry", "active", "flat",
-    "dim", "inequalities", "equalities", "budget", "spent", "whole", "own_theta", "own_share", "r2_f", "r2_c", "sigma",
+TR_FEATURE_NEEDS = (  # of an engine's knowledge
+    "counts", "f", "f_range", "violation", "radius", "restarts", "restart_distance", "restart_loss", "es_lead",
+    "active", "flat", "dim", "inequalities", "equalities", "budget", "spent", "integers", "default_theta",
+    "default_share", "r2_f", "r2_c", "sigma",
 )  # fmt: skip
 
 
-class Remembered(NamedTuple):
+class TrFeatureMemory(NamedTuple):
     """What the next observation is compared with."""
 
-    tally: Any
+    counts: Any
     f: Array
     violation: Array
     lately: tuple[Array, Array, Array, Array]  # points and improvements of the models, then of the strategy
@@ -43,7 +44,7 @@ class Remembered(NamedTuple):
 def logarithm(share: Array) -> Array:
     """A share's size and sign on a logarithmic scale: 0 below 1e-6 or so, 1 at 1."""
     xp = namespace(share)
-    size = xp.log10(1.0 + xp.abs(share) / FINEST) / 6.0
+    size = xp.log10(1.0 + xp.abs(share) / SMALLEST_SHARE) / 6.0
     return xp.where(share < 0.0, -size, size)
 
 
@@ -56,47 +57,48 @@ def in_shares(value: Array, span: Array) -> Array:
 def nines(r2: Array) -> Array:
     """How many nines an R^2 has, in sixths: 0 explains nothing, 1 all but a millionth."""
     xp = namespace(r2)
-    return -xp.log10(bounded(1.0 - r2, FINEST, 1e6)) / 6.0
+    return -xp.log10(bounded(1.0 - r2, SMALLEST_SHARE, 1e6)) / 6.0
 
 
-def since(tally: Any, before: Any) -> tuple[Array, ...]:
-    """Counts [B] since another tally, as shares of the points told; then points and improvements of each proposer."""
-    xp = namespace(tally.told)
+def counts_since(counts: Any, before: Any) -> tuple[Array, ...]:
+    """Counts [B] since earlier ones, as shares of the points told; then points and improvements of each proposer."""
+    xp = namespace(counts.told)
     told, accepted, refused, geometry, offspring, fruitful, feasible, failed = (
-        tally if before is None else (now - then for now, then in zip(tally, before))
+        counts if before is None else (now - then for now, then in zip(counts, before))
     )
     per = xp.where(told > 0.0, told, 1.0)
     shares = (accepted / per, refused / per, geometry / per, feasible / per, failed / per)
     return (*shares, told - offspring, accepted, offspring, fruitful)
 
 
-def search_state(known: Mapping[str, Any], memory: Remembered | None) -> tuple[Array, Remembered]:
-    """The features [B, 29] in the order of SEARCH_FEATURES, and what to remember."""
-    xp, tally, span = namespace(known["f"]), known["tally"], known["f_range"]
-    *shares, tried, won, born, fruitful = since(tally, None if memory is None else memory.tally)
+def tr_features(known: Mapping[str, Any], memory: TrFeatureMemory | None) -> tuple[Array, TrFeatureMemory]:
+    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember."""
+    xp, counts, span = namespace(known["f"]), known["counts"], known["f_range"]
+    *shares, tried, won, born, fruitful = counts_since(counts, None if memory is None else memory.counts)
     lately = (tried, won, born, fruitful)
     if memory is None:
         fell = eased = xp.zeros_like(span)
     else:
-        lately = tuple(FORGET * old + new for old, new in zip(memory.lately, lately))
+        lately = tuple(IMPROVEMENT_DECAY * old + new for old, new in zip(memory.lately, lately))
         fell = in_shares(memory.f - known["f"], span)
         eased = memory.violation - known["violation"]
     models, strategy = lately[1] / (lately[0] + 1.0), lately[3] / (lately[2] + 1.0)
-    whose = (lately[3] - lately[1]) / (lately[1] + lately[3] + 1.0)
+    balance = (lately[3] - lately[1]) / (lately[1] + lately[3] + 1.0)
     dim = known["dim"]
     columns = [
         nines(known["r2_f"]), nines(known["r2_c"]),
-        *shares, models, strategy, whose,
+        *shares, models, strategy, balance,
         1.0 + xp.log10(known["radius"]) / 6.0, xp.log10(known["radius"] / known["sigma"]) / 6.0,
-        xp.log2(1.0 + known["starts"]) / 5.0, known["ends_apart"], logarithm(in_shares(known["ends_behind"], span)),
-        -logarithm(in_shares(known["rivalry"], span)), logarithm(fell), logarithm(eased), logarithm(known["violation"]),
+        xp.log2(1.0 + known["restarts"]) / 5.0, known["restart_distance"],
+        logarithm(in_shares(known["restart_loss"], span)),
+        -logarithm(in_shares(known["es_lead"], span)), logarithm(fell), logarithm(eased), logarithm(known["violation"]),
         known["active"], known["flat"],
         xp.log10(bounded(dim, *DIMENSIONS)) / 2.0, known["inequalities"] / (known["inequalities"] + dim),
-        known["equalities"] / dim, known["whole"], xp.log10(bounded(known["budget"] / dim, *PER_VARIABLE)) / 3.0,
+        known["equalities"] / dim, known["integers"], xp.log10(bounded(known["budget"] / dim, *PER_VARIABLE)) / 3.0,
         known["spent"],
-        known["own_theta"], known["own_share"],
+        known["default_theta"], known["default_share"],
     ]  # fmt: skip
     s = xp.stack(columns, axis=-1)
     s = bounded(xp.where(xp.isnan(s), 0.0, s), -1.0, 1.0)
-    kept = type(tally)(*(count + 0.0 for count in tally))  # a copy: on a device the engine counts on in place
-    return s, Remembered(kept, known["f"], known["violation"], lately)
+    kept = type(counts)(*(count + 0.0 for count in counts))  # a copy: on a device the engine counts on in place
+    return s, TrFeatureMemory(kept, known["f"], known["violation"], lately)

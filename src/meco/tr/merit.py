@@ -7,13 +7,13 @@ and nothing else; but multipliers are only known near a solution. So each weight
     what the scales ask for             kappa s_f / s_i,  s: change across the region                 (2)
     what is left of the last weight     (1 - 0.7 / D) w_i                                             (3)
     what hard feasibility asks for      a floor, set while the centre violates the constraint and     (4)
-                                        raised by 1.1 with every refused step that it is pressed in;
-                                        forgotten slowly after (a new start has (1) and (2) alone)
+                                        raised by 1.1 with every refused step that escalates it;
+                                        decaying slowly after (a restart has (1) and (2) alone)
 
 (2) makes merits comparable before any multiplier is known, (3) forgets what an early region asked for, (4) is for
 constraints whose models keep promising what they do not hold. One that some point around keeps can be met by steps;
 raising its weight would hold the search to the first place where an oscillating constraint happens to be kept. So a
-constraint is pressed where no point around keeps it, and every one late in the run. Nothing here has a unit: f, or a
+constraint is escalated where no point around keeps it, and every one late in the run. Nothing here has a unit: f, or a
 constraint with its tolerance, may be multiplied by any factor and every comparison stays the same.
 """
 
@@ -22,17 +22,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from meco.core.arrays import Array, blank, namespace
+from meco.core.arrays import Array, namespace, zeros_like
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Rule
 
-ABOVE = 1.5  # weights above the multipliers
+MULTIPLIER_FACTOR = 1.5  # weights above the multipliers
 KAPPA = 0.3
-FORGET = 0.7  # share of a weight that is forgotten over D steps
-GROWTH = 1.1  # of a weight that is pressed, with a refused step
-LATE = 0.7  # of the budget, after which every violated constraint is pressed
-HOLD = 0.999  # what a step leaves of a floor once the centre satisfies its constraint
-FLAT = 1e-3  # least change of a constraint across the region that counts, in shares of its value
+WEIGHT_DECAY = 0.7  # share of a weight that decays over D steps
+WEIGHT_GROWTH = 1.1  # of a weight that is escalated, with a refused step
+ESCALATION_BUDGET_SHARE = 0.7  # after which every violated constraint is escalated
+FLOOR_DECAY = 0.999  # what a step leaves of a floor once the centre satisfies its constraint
+FLAT_CHANGE = 1e-3  # least change of a constraint across the region that counts, in shares of its value
 
 
 class Weights(NamedTuple):
@@ -42,9 +42,9 @@ class Weights(NamedTuple):
     floor: Array
     tolerance: Array
 
-    def faded(self, dim: int) -> Weights:
+    def decayed(self, dim: int) -> Weights:
         """What is left of the weights when the next step begins; eqs. (3) and (4)."""
-        return self.with_w(namespace(self.w).maximum((1.0 - FORGET / dim) * self.w, self.floor))
+        return self.with_w(namespace(self.w).maximum((1.0 - WEIGHT_DECAY / dim) * self.w, self.floor))
 
     def raised(self, wanted: Array) -> Weights:
         """Weights of at least wanted [B, C]."""
@@ -54,13 +54,13 @@ class Weights(NamedTuple):
         """The same with other weights."""
         return Weights(w, self.floor, self.tolerance)
 
-    def after(self, hurt: Array, pressed: Array) -> Weights:
-        """Floors after a step: hurt [B, C] is what the centre violates, pressed [B, C] what grows if it is; eq. (4)."""
-        xp = namespace(hurt)
-        w = xp.where(hurt & pressed, GROWTH * self.w, self.w)
-        return Weights(w, xp.where(hurt, w, HOLD * self.floor), self.tolerance)
+    def update_floors(self, violated: Array, escalate: Array) -> Weights:
+        """After a step from a centre that violates [B, C]: the weights to escalate [B, C] grow if violated; eq. (4)."""
+        xp = namespace(violated)
+        w = xp.where(violated & escalate, WEIGHT_GROWTH * self.w, self.w)
+        return Weights(w, xp.where(violated, w, FLOOR_DECAY * self.floor), self.tolerance)
 
-    def forgotten(self, where: Array, w: Array) -> Weights:
+    def reset(self, where: Array, w: Array) -> Weights:
         """Weights w [B, C] and no floors where [B] holds."""
         xp, wide = namespace(where), where[:, None]
         return Weights(xp.where(wide, w, self.w), xp.where(wide, 0.0, self.floor), self.tolerance)
@@ -69,35 +69,35 @@ class Weights(NamedTuple):
 def scale_weights(s_f: Array, s_c: Array, value: Array) -> Array:
     """Eq. (2): kappa s_f / s_i [B, C]; a constraint that is flat across the region counts by its value [B, C]."""
     xp = namespace(value)
-    return KAPPA * s_f[:, None] / xp.maximum(s_c, FLAT * xp.abs(value))
+    return KAPPA * s_f[:, None] / xp.maximum(s_c, FLAT_CHANGE * xp.abs(value))
 
 
-def kept_nowhere(c: Array, n_ineq: int, tolerance: Array) -> Array:
-    """Constraints that none of the points with g and h in c [B, m, C] keeps, nor any between two of them: [B, C].
+def violated_at_all_points(c: Array, n_ineq: int, tolerance: Array) -> Array:
+    """Constraints that all points, with g and h in c [B, m, C], violate: [B, C].
 
-    An equality that changes sign is kept in between.
+    An equality that changes sign among them is kept in between.
     """
     xp = namespace(c)
     above, below = xp.min(c, axis=1) > tolerance, xp.max(c, axis=1) < -tolerance
     return xp.concat([above[:, :n_ineq], (above | below)[:, n_ineq:]], axis=1)
 
 
-def tolerated(c: Array, tolerance: Array) -> Array:
+def beyond_tolerance(c: Array, tolerance: Array) -> Array:
     """Violations c [B, N, C], 0 where they are within the tolerance [B, C]."""
     return namespace(c).where(c > tolerance[:, None, :], c, 0.0)
 
 
 @dataclass(frozen=True)
 class Merit(Rule):
-    """The exact penalty with a weight for each constraint. The region makes the weights, see trust_region.py."""
+    """The exact penalty with a weight for each constraint. The region makes the weights, see expectation.py."""
 
     def values(self, ev: Evaluation, state: Weights) -> Key:
         total = self.total(ev.f, ev.c, state)
-        return Key(blank(total), total)
+        return Key(zeros_like(total), total)
 
     def total(self, f: Array, c: Array, state: Weights) -> Array:
         """f [B, N] plus the weighted violations c [B, N, C]: [B, N]."""
-        return f + (tolerated(c, state.tolerance) @ state.w[..., None])[..., 0]
+        return f + (beyond_tolerance(c, state.tolerance) @ state.w[..., None])[..., 0]
 
     def trace(self, state: Weights) -> dict[str, Array]:
         return {"weights": state.w}

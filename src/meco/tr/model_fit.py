@@ -1,22 +1,37 @@
-"""Where a step starts: the centre, the models around it, and what they were fitted to."""
+"""The fit of an iteration: the centre, the models around it, and the points they were fitted to."""
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, all_columns, bounded, largest, namespace, nearest, possibly, rows, surely, total
+import numpy as np
+
+from meco.core.arrays import (
+    Array,
+    all_columns,
+    asarray_like,
+    bounded,
+    known_all,
+    largest,
+    maybe_any,
+    namespace,
+    nearest,
+    rows,
+    total,
+)
+from meco.core.known_limits import KnownLimits
 from meco.core.rule import best
-from meco.tr.archive import SeenPoints
-from meco.tr.critical import Critical, critical, most_critical
-from meco.tr.merit import MERIT, kept_nowhere
+from meco.tr.archive import PointArchive
+from meco.tr.critical import CriticalFunctions, max_critical, select_critical
+from meco.tr.merit import MERIT, violated_at_all_points
 from meco.tr.quadratic import Fit, Quadratic, least_change
 from meco.tr.region import Region
 
-NEAR = 2.0  # radii (times sqrt D) within which a failed evaluation keeps steps away
+FAILURE_RADII = 2.0  # radii (times sqrt D) within which a failed evaluation keeps steps away
 
 
-class View(NamedTuple):
+class LocalFit(NamedTuple):
     """The centre's values, the fit around it, and what it reaches."""
 
     value: Array  # [B, 1 + C] f, g and h at the centre
@@ -24,71 +39,98 @@ class View(NamedTuple):
     spread: Array  # [B] root mean square distance of the fitted points
     farthest: Array  # [B] largest
     span: Array  # [B, 1 + C] largest change of each function among them
-    unmet: Array  # [B, C] constraints that are kept at none of them, nor between two
-    blind: Array  # [B] whether no evaluation since the start has succeeded
-    critical: Critical | None  # functions that a step depends on; None: all
+    unmet: Array  # [B, C] constraints that all of them violate
+    blind: Array  # [B] whether no evaluation since the restart has succeeded
+    critical: CriticalFunctions | None  # functions that a step depends on; None: all
 
 
-def looked(seen: SeenPoints, region: Region, points: int) -> tuple[Region, View]:
-    """The region around the point of least merit since the last start, with models fitted to the nearest points."""
-    xp = namespace(seen.x)
-    left_out = seen.failed | (seen.start < region.start[:, None])
-    key, blind = MERIT.values(seen.evaluation(), region.weights), all_columns(left_out)
-    chosen = best(key.last_where(left_out) if possibly(left_out) else key)[:, None]
-    centre = rows(seen.x, chosen)[:, 0, :]
-    if possibly(blind):
+def model_size(dim: int) -> int:
+    """Points a model is fitted to: 3 D + 1, and in few variables enough for a full quadratic and more."""
+    return 3 * dim + 1 + min(3 * dim, 12)
+
+
+def fit_models(archive: PointArchive, region: Region, points: int) -> tuple[Region, LocalFit]:
+    """The region around the point of least merit since the last restart, with models fitted to the nearest points."""
+    xp = namespace(archive.x)
+    left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
+    key, blind = MERIT.values(archive.evaluation(), region.weights), all_columns(left_out)
+    chosen = best(key.last_where(left_out) if maybe_any(left_out) else key)[:, None]
+    centre = rows(archive.x, chosen)[:, 0, :]
+    if maybe_any(blind):
         centre = xp.where(blind[:, None], 0.5, centre)
-    value = rows(seen.y, chosen)[:, 0, :]
-    u, values, there = around(seen, centre, value, points)
+    value = rows(archive.y, chosen)[:, 0, :]
+    u, values, there = nearest_points(archive, centre, value, points)
     y = values - value[:, None, :]
     square = total(u * u)
     spread = xp.sqrt(total(square) / bounded(there, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
-    prior = region.models.shifted(centre - region.centre).stretched(spread)
+    prior = region.models.shifted(centre - region.centre).rescaled(spread)
     few = None
-    if value.shape[-1] > 1 + (most := most_critical(centre.shape[-1])):
+    if value.shape[-1] > 1 + (most := max_critical(centre.shape[-1])):
         reach = region.delta[:, None] * xp.sqrt(total(region.models.gradient * region.models.gradient))
-        few = critical(value, reach, seen.n_ineq, most)
+        few = select_critical(value, reach, archive.n_ineq, most)
     models, fit = least_change(prior, u / spread[:, None, None], y, few)
-    models = models.stretched(1.0 / spread)
-    if not surely(finite := models.finite):
-        models = models.where(finite, Quadratic.flat(models.gradient.shape, u))
+    models = models.rescaled(1.0 / spread)
+    if not known_all(finite := models.finite):
+        models = models.where(finite, Quadratic.zero(models.gradient.shape, u))
     farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
-    unmet = kept_nowhere(values[:, :, 1:], seen.n_ineq, region.weights.tolerance)
-    view = View(value, fit, spread, farthest, span, unmet, blind, few)
-    return region._replace(centre=centre, models=models), view
+    unmet = violated_at_all_points(values[:, :, 1:], archive.n_ineq, region.weights.tolerance)
+    local = LocalFit(value, fit, spread, farthest, span, unmet, blind, few)
+    return region._replace(centre=centre, models=models), local
 
 
-def around(seen: SeenPoints, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
+def nearest_points(archive: PointArchive, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
     """The nearest points that did not fail, from the centre on: u [B, m, D]; their values [B, m, 1 + C]; how many [B].
 
     Where there are fewer, the centre fills their places, which tells the models nothing.
     """
-    xp, some_failed = namespace(centre), possibly(seen.failed)
-    square = _square_distances(seen.x, centre)
-    near = nearest(xp.where(seen.failed, xp.inf, square) if some_failed else square, min(points, square.shape[1]))
-    u, values = rows(seen.x, near) - centre[:, None, :], rows(seen.y, near)
+    xp, some_failed = namespace(centre), maybe_any(archive.failed)
+    square = _square_distances(archive.x, centre)
+    near = nearest(xp.where(archive.failed, xp.inf, square) if some_failed else square, min(points, square.shape[1]))
+    u, values = rows(archive.x, near) - centre[:, None, :], rows(archive.y, near)
     if not some_failed:
         return u, values, xp.full_like(u[:, 0, 0], near.shape[1])
-    there = ~rows(seen.failed, near)
+    there = ~rows(archive.failed, near)
     wide = there[..., None]
     return xp.where(wide, u, 0.0), xp.where(wide, values, value[:, None, :]), total(xp.astype(there, u.dtype))
 
 
-def fenced(seen: SeenPoints, centre: Array, delta: Array) -> tuple[Array, Array]:
+def failure_halfspace(archive: PointArchive, centre: Array, delta: Array) -> tuple[Array, Array]:
     """Direction [B, D] of the failed evaluation nearest to the centre, and half the way to it in radii [B].
 
     No direction and no limit where none is near.
     """
     xp = namespace(centre)
-    distance = xp.sqrt(_square_distances(seen.x, centre))
-    distance = xp.where(seen.failed & (distance > 0.0), distance, xp.inf)
+    distance = xp.sqrt(_square_distances(archive.x, centre))
+    distance = xp.where(archive.failed & (distance > 0.0), distance, xp.inf)
     chosen = xp.argmin(distance, axis=-1)[:, None]
-    way = rows(distance, chosen)[:, 0]
-    near = way < NEAR * math.sqrt(centre.shape[-1]) * delta
-    way = xp.where(near, way, 1.0)
-    fence = xp.where(near[:, None], (rows(seen.x, chosen)[:, 0, :] - centre) / way[:, None], 0.0)
-    return fence, xp.where(near, 0.5 * way / delta, xp.inf)
+    length = rows(distance, chosen)[:, 0]
+    near = length < FAILURE_RADII * math.sqrt(centre.shape[-1]) * delta
+    length = xp.where(near, length, 1.0)
+    normal = xp.where(near[:, None], (rows(archive.x, chosen)[:, 0, :] - centre) / length[:, None], 0.0)
+    return normal, xp.where(near, 0.5 * length / delta, xp.inf)
+
+
+def use_exact_rows(region: Region, limits: KnownLimits | None) -> Region:
+    """The region with the linear constraints that are known as their own models."""
+    models = insert_rows(region.models, limits)
+    return region if models is region.models else region._replace(models=models)
+
+
+def insert_rows(models: Quadratic, limits: KnownLimits | None) -> Quadratic:
+    """Models in which known linear rows stand for themselves, where the answers told their positions."""
+    if limits is None or not ((positions := limits.places()) >= 0).any():
+        return models
+    known, gradient = np.zeros(models.gradient.shape[1]), np.zeros(models.gradient.shape[1:])
+    for position, slope in zip(positions, limits.slope):
+        if position >= 0:
+            known[1 + position], gradient[1 + position] = 1.0, slope
+    is_row = (asarray_like(known, models.gradient) > 0.0)[None, :, None]
+    xp = namespace(models.gradient)
+    return Quadratic(
+        xp.where(is_row, asarray_like(gradient, models.gradient)[None], models.gradient),
+        xp.where(is_row[..., None], 0.0, models.hessian),
+    )
 
 
 def _square_distances(x: Array, centre: Array) -> Array:

@@ -11,9 +11,9 @@ import numpy as np
 from meco.errors import InvalidInput
 
 SWEEPS = 400
-CLOSE = 1e-10  # movement of a sweep, in the unit cube, that ends them
+SWEEP_TOLERANCE = 1e-10  # movement of a sweep, in the unit cube, that ends them
 ROUNDING = 1e-12  # by which a point lies inside what it was moved to; equalities are met as closely
-MARGINS = (0.1, 0.03, 0.01, 1e-3, 1e-5, 0.0)  # how far inside a first point may lie, in the unit cube
+INTERIOR_MARGINS = (0.1, 0.03, 0.01, 1e-3, 1e-5, 0.0)  # how far inside a first point may lie, in the unit cube
 
 
 class Polytope:
@@ -49,7 +49,7 @@ class Polytope:
                 over = max(self.offset[i - 1] + margin + self.slope[i - 1] @ y, 0.0)
                 x = y - over * self.slope[i - 1]
                 gone[i] = y - x
-            if np.max(np.abs(x - before)) < CLOSE:
+            if np.max(np.abs(x - before)) < SWEEP_TOLERANCE:
                 break
         return self._closed(x, margin)
 
@@ -66,9 +66,9 @@ class Polytope:
     def _in_plane(self, x: np.ndarray) -> np.ndarray:
         return x if self.back is None else x - self.back @ (self.level + self.plane @ x)
 
-    def inside(self, x: np.ndarray) -> np.ndarray:
+    def interior_point(self, x: np.ndarray) -> np.ndarray:
         """A point near x [D] that keeps every row, as far inside as there is room."""
-        for margin in MARGINS:
+        for margin in INTERIOR_MARGINS:
             found = self.nearest(x, margin)
             if self.excess(found) <= 0.0:
                 return found
@@ -77,7 +77,7 @@ class Polytope:
             raise InvalidInput("the linear constraints that must be kept have no common point within the bounds")
         return found
 
-    def kept(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
+    def project(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
         """The point nearest to x [D] that keeps every row; anchor [D] keeps them."""
         x = np.clip(x, 0.0, 1.0)
         if self.excess(x) <= 0.0:

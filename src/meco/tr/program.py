@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, blank, identities, inverse, namespace, total
+from meco.core.arrays import Array, identities, inverse, namespace, total, zeros_like
 from meco.device import has_triton
 
 RELAXATION = 1.6
@@ -61,9 +61,9 @@ def solve_program(
     size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
     map_ = _as_map(hessian, slope, rows, low, high, size)
-    nowhere = xp.minimum(xp.maximum(blank(slope), low), high)  # no step yet
+    nowhere = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
     v = xp.concat([nowhere, rows.value + duals / size], axis=1)
-    v = _way(v)(map_, v, iterations)
+    v = _select_iteration(v)(map_, v, iterations)
     e = excess(v, map_)
     return (v - e)[:, :dim], (size * e)[:, dim:]
 
@@ -75,7 +75,7 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     turned = jacobian.mT
     reach = jacobian @ inverse(hessian + size[..., None] * (turned @ jacobian))
     matrix = (RELAXATION * size[..., None]) * (reach @ turned)
-    none = blank(slope)
+    none = zeros_like(slope)
     value = xp.concat([none, rows.value], axis=1)
     constant = RELAXATION * (value - _times(reach, slope)) - _times(matrix, value)
     return Map(
@@ -94,7 +94,7 @@ def excess(v: Array, map_: Map) -> Array:
     return xp.minimum(xp.maximum(outside, -map_.most), map_.most)
 
 
-def _way(v: Array) -> Callable[[Map, Array, int], Array]:
+def _select_iteration(v: Array) -> Callable[[Map, Array, int], Array]:
     """How to iterate on vectors like v [B, k]: alike in what it gives, not in what it costs."""
     if isinstance(v, np.ndarray):
         return _iterated_in_place

@@ -24,11 +24,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, Factored, bounded, identities, inverse, namespace, total
-from meco.tr.critical import Critical
+from meco.tr.critical import CriticalFunctions
 
 TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
 ETA = 1e-6  # share of the diagonal that is added to it
-LIKELY = 0.5  # gamma above which values are more likely with the previous model than without any
+LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
 
 
 class Quadratic(NamedTuple):
@@ -38,7 +38,7 @@ class Quadratic(NamedTuple):
     hessian: Array
 
     @classmethod
-    def flat(cls, shape: tuple[int, int, int], like: Array) -> Quadratic:
+    def zero(cls, shape: tuple[int, int, int], like: Array) -> Quadratic:
         """Models of which nothing is known; shape is (B, F, D)."""
         xp, made = namespace(like), {"dtype": like.dtype, "device": like.device}
         return cls(xp.zeros(shape, **made), xp.zeros((*shape, shape[-1]), **made))
@@ -47,11 +47,11 @@ class Quadratic(NamedTuple):
         """The same functions around a centre that moved by step [B, D]."""
         return Quadratic(self.slope(step), self.hessian)
 
-    def stretched(self, unit: Array) -> Quadratic:
+    def rescaled(self, unit: Array) -> Quadratic:
         """The same functions in coordinates whose unit is unit [B] of the present ones."""
         return Quadratic(self.gradient * unit[:, None, None], self.hessian * (unit * unit)[:, None, None, None])
 
-    def times(self, share: Array) -> Quadratic:
+    def multiplied(self, share: Array) -> Quadratic:
         """Shares [B, F] of the functions."""
         return Quadratic(self.gradient * share[..., None], self.hessian * share[..., None, None])
 
@@ -69,9 +69,9 @@ class Quadratic(NamedTuple):
 
     def changes(self, u: Array) -> Array:
         """The same at several points u [B, m, D]: [B, m, F]."""
-        return (self.bent(u) + self.gradient @ u.mT).mT
+        return (self.curvature_terms(u) + self.gradient @ u.mT).mT
 
-    def bent(self, u: Array) -> Array:
+    def curvature_terms(self, u: Array) -> Array:
         """The part of it that curvature makes: [B, F, m]."""
         return 0.5 * total((u[:, None, :, :] @ self.hessian) * u[:, None, :, :])
 
@@ -109,7 +109,9 @@ def covariance(u: Array, v: Array) -> Array:
     return product * (0.5 * product + TAU)
 
 
-def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None = None) -> tuple[Quadratic, Fit]:
+def least_change(
+    prior: Quadratic, u: Array, y: Array, curved: CriticalFunctions | None = None
+) -> tuple[Quadratic, Fit]:
     """The models nearest to what is worth keeping of the prior that meet y [B, m, F], changes from the centre, at u.
 
     A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
@@ -117,15 +119,15 @@ def least_change(prior: Quadratic, u: Array, y: Array, curved: Critical | None =
     """
     kernel = Factored(covariance(u, u) + identities(1, u.shape[1], u, ETA * (1.0 + TAU)))
     if curved is not None:
-        few = Quadratic(curved.taken(prior.gradient), curved.taken(prior.hessian))
-        bent = curved.spread(few.bent(u)).mT
+        few = Quadratic(curved.gather(prior.gradient), curved.gather(prior.hessian))
+        bent = curved.scatter(few.curvature_terms(u)).mT
         w, kept = _weights(kernel, y, u @ prior.gradient.mT + bent)
         wt = w.mT
-        hessian = curved.spread(few.times(curved.taken(kept)).hessian + _outer(curved.taken(wt), u))
+        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _outer(curved.gather(wt), u))
     else:
         w, kept = _weights(kernel, y, prior.changes(u))
         wt = w.mT
-        hessian = prior.times(kept).hessian + _outer(wt, u)
+        hessian = prior.multiplied(kept).hessian + _outer(wt, u)
     return Quadratic(prior.gradient * kept[..., None] + TAU * (wt @ u), hessian), Fit(u, y, kernel, w, kept)
 
 
@@ -134,7 +136,7 @@ def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
 
     The first function, f, keeps all of its model while gamma is above a half, where the values are more likely with
     the model than without any: f is met to the last digit in a region that hardly moves any more, constraints are met
-    anew wherever the search goes.
+    again wherever the search goes.
     """
     xp, count = namespace(y), y.shape[-1]
     solved = kernel.solved(xp.concat([y - p, p], axis=-1))
@@ -143,7 +145,7 @@ def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     share = 1.0 + total(p * rest, 1) / xp.where(whole > 0.0, whole, 1.0)  # eq. (3): y is p and the rest
     share = xp.where(xp.isfinite(share) & (whole > 0.0), bounded(share, 0.0, 1.0), 1.0)
     f = share[:, :1]
-    share = xp.concat([xp.where(f > LIKELY, 1.0, f), share[:, 1:]], axis=-1)
+    share = xp.concat([xp.where(f > LIKELY_SHARE, 1.0, f), share[:, 1:]], axis=-1)
     return rest + (1.0 - share)[:, None, :] * own, share
 
 

@@ -13,15 +13,15 @@ from meco.policies.features import FEATURES
 from meco.policies.network import NetworkShape
 from meco.policies.policy import Correcting, Policy
 from meco.policies.resolve import PolicyLike, find_policy
-from meco.tr.engine_es import TrustRegionES
+from meco.tr.engine import make_tr_es
 
 DEFAULT_SEARCH_POLICY = "meco-tr"
 SEARCH_FEATURES, SEARCH_CONTROLS = "model-search", "theta-and-share"
 DECISIONS = 50  # over the budget
-UNITS = 8  # hidden ones of a network, unless it says otherwise
+HIDDEN_UNITS = 8  # hidden ones of a network, unless it says otherwise
 
 
-def model_search(
+def make_meco_tr(
     task: Task, policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_SEARCH_POLICY, **options: Any
 ) -> Controlled:
     """MeCO-TR: TR-ES whose relaxation and share of offspring a policy sets, given as find_policy() takes it."""
@@ -30,10 +30,10 @@ def model_search(
 
 def steered_search(policy: Policy, task: Task, **options: Any) -> Controlled:
     """TR-ES with a policy: a decision every fiftieth of the budget, but not more often than its strategy learns."""
-    engine, controls = TrustRegionES(task, **options), policy.controls or SEARCH_CONTROLS
+    engine, controls = make_tr_es(task, **options), policy.controls or SEARCH_CONTROLS
     return Controlled(engine, policy, SEARCH_FEATURES, controls, DECISIONS, min_interval=native_size(task.dim))
 
 
-def correcting_shape(hidden: int = UNITS) -> NetworkShape:
+def correcting_shape(hidden: int = HIDDEN_UNITS) -> NetworkShape:
     """Of a network that corrects the engine's own rule."""
     return NetworkShape(len(FEATURES[SEARCH_FEATURES].names), hidden, Correcting.width(CONTROLS[SEARCH_CONTROLS]))

@@ -17,26 +17,26 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, blank, namespace, rows, surely, total
-from meco.tr.critical import Critical
-from meco.tr.curvature import convex
-from meco.tr.merit import ABOVE, MERIT, Weights, scale_weights
+from meco.core.arrays import Array, known_all, namespace, rows, total, zeros_like
+from meco.tr.critical import CriticalFunctions
+from meco.tr.curvature import convexify
+from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.program import Rows, solve_program
 from meco.tr.quadratic import Quadratic
 
-PASSES = 2  # a third would need the slopes where the step stayed: those at hand are of where it might have moved
-MARGIN = 0.1
-PRICE = 30.0  # of breaking a row, at least: in units where rows and the gradient have length one
-DEAREST = 1e6
-SHORTEST = 0.1  # row of a second pass, in units of the first one's
+LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
+FEASIBILITY_MARGIN = 0.1
+MIN_ROW_PRICE = 30.0  # of breaking a row: in units where rows and the gradient have length one
+MAX_ROW_PRICE = 1e6
+MIN_ROW_LENGTH = 0.1  # row of a second pass, in units of the first one's
 LEAST_SLOPE = 0.05  # change of f that counts, in shares of what its curvature makes
 ROUNDING = 1e-14  # share of a value below which its changes are noise
 
 
-class Place(NamedTuple):
-    """Where a step starts: models in units of the radius, values [B, 1 + C] at the centre, and the box of steps [B, D].
+class Subproblem(NamedTuple):
+    """What a step solves: models in units of the radius, values [B, 1 + C] at the centre, and the box of steps [B, D].
 
-    fence [B, D] and reach [B]: the direction of a failed evaluation, and how far a step may go that way.
+    normal [B, D] and distance [B]: the direction of a failed evaluation, and how far a step may go that way.
     """
 
     models: Quadratic
@@ -44,10 +44,10 @@ class Place(NamedTuple):
     span: Array  # [B, 1 + C] largest change among the fitted points
     low: Array
     high: Array
-    fence: Array
-    reach: Array
+    normal: Array
+    distance: Array
     n_ineq: int
-    critical: Critical | None = None  # functions that the step depends on; None: all
+    critical: CriticalFunctions | None = None  # functions that the step depends on; None: all
 
     def values(self, s: Array) -> Array:
         """What the models expect of a step s [B, D]: [B, 1 + C]."""
@@ -74,31 +74,31 @@ class Step(NamedTuple):
     by: Scales
 
 
-def scales(place: Place) -> Scales:
+def scales(sub: Subproblem) -> Scales:
     """Changes across the region to first order, kept above rounding."""
-    xp, gradient = namespace(place.value), place.models.gradient
-    noise = ROUNDING * (place.span + xp.abs(place.value)) + 1e-300
+    xp, gradient = namespace(sub.value), sub.models.gradient
+    noise = ROUNDING * (sub.span + xp.abs(sub.value)) + 1e-300
     f = total(xp.abs(gradient[:, 0, :])) / math.sqrt(gradient.shape[-1])
-    bent = place.models.hessian[:, 0, ...]
+    bent = sub.models.hessian[:, 0, ...]
     least = LEAST_SLOPE * xp.sqrt(total(bent * bent, (-2, -1)))
     f = xp.where(f > least, f, least)  # at a minimum of f its curvature is all there is
     c = xp.sqrt(total(gradient[:, 1:, :] * gradient[:, 1:, :]))
     return Scales(f + noise[:, 0], c + noise[:, 1:])
 
 
-def relaxed(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, Array]:
+def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, Array]:
     """What the constraints, value [B, C], may come down to, eq. (1), in units of by [B, C]: lowest, highest [B, C]."""
     xp = namespace(value)
     left = theta[:, None] * xp.abs(value) / by
     g, h = left[:, :n_ineq], left[:, n_ineq:]
-    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - MARGIN
-    return xp.concat([blank(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
+    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - FEASIBILITY_MARGIN
+    return xp.concat([zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
 
 
-def withheld(multipliers: Array, change: Array, n_ineq: int) -> Array:
+def margin_cost(multipliers: Array, change: Array, n_ineq: int) -> Array:
     """What the margins keep from f to first order: margin sum_i |lambda_i| s_i over the inequalities, [B]."""
     xp = namespace(change)
-    return MARGIN * total(xp.abs(multipliers[:, :n_ineq]) * change[:, :n_ineq])
+    return FEASIBILITY_MARGIN * total(xp.abs(multipliers[:, :n_ineq]) * change[:, :n_ineq])
 
 
 def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
@@ -112,53 +112,53 @@ def violations(y: Array, n_ineq: int) -> Array:
     return xp.concat([xp.where(g > 0.0, g, 0.0), xp.abs(y[:, 1 + n_ineq :])], axis=1)
 
 
-def relaxed_step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
+def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
     """The step of the models in the region, with theta [B] of the violation allowed to stay."""
-    few = place.critical
+    few = sub.critical
     if few is None:
-        return _step(place, theta, multipliers, weights)
+        return _step(sub, theta, multipliers, weights)
     xp = namespace(theta)
     tolerance = xp.zeros_like(weights.w) + weights.tolerance
     columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
-    models = Quadratic(few.taken(place.models.gradient), few.taken(place.models.hessian))
-    part = place._replace(
-        models=models, value=few.taken(place.value), span=few.taken(place.span), n_ineq=few.n_ineq, critical=None
+    models = Quadratic(few.gather(sub.models.gradient), few.gather(sub.models.hessian))
+    part = sub._replace(
+        models=models, value=few.gather(sub.value), span=few.gather(sub.span), n_ineq=few.n_ineq, critical=None
     )
     step = _step(part, theta, columns[0], Weights(*columns[1:]))
     return Step(
         step.s,
-        place.values(step.s),
-        few.replaced(step.multipliers, xp.zeros_like(multipliers)),
-        weights._replace(w=few.replaced(step.weights.w, weights.w)),
-        scales(place),
+        sub.values(step.s),
+        few.merge(step.multipliers, xp.zeros_like(multipliers)),
+        weights._replace(w=few.merge(step.weights.w, weights.w)),
+        scales(sub),
     )
 
 
-def _step(place: Place, theta: Array, multipliers: Array, weights: Weights) -> Step:
-    xp, by = namespace(theta), scales(place)
-    weights = weights.raised(scale_weights(by.f, by.c, place.value[:, 1:]))
-    low, high = relaxed(place.value[:, 1:], theta, place.n_ineq, by.c)
-    s, value = blank(place.low), place.value
-    slopes, bent, before = place.models.slope(s), None, multipliers
-    for turn in range(PASSES):
-        lines, length = _lines(place, s, value, slopes, by, low, high, weights)
+def _step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
+    xp, by = namespace(theta), scales(sub)
+    weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:]))
+    low, high = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c)
+    s, value = zeros_like(sub.low), sub.value
+    slopes, bent, before = sub.models.slope(s), None, multipliers
+    for number in range(LINEARISATIONS):
+        lines, length = _linearise(sub, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
-        if bent is None or not surely(multipliers == before):  # else the Lagrangian is the same
-            bent = convex(_lagrangian(place.models, multipliers / by.f[:, None], by.f))
+        if bent is None or not known_all(multipliers == before):  # else the Lagrangian is the same
+            bent = convexify(_lagrangian(sub.models, multipliers / by.f[:, None], by.f))
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
-        known = xp.concat([multipliers / unit, blank(slope[:, :1])], axis=1)
-        d, dual = solve_program(bent, slope, lines, place.low - s, place.high - s, known)
+        known = xp.concat([multipliers / unit, zeros_like(slope[:, :1])], axis=1)
+        d, dual = solve_program(bent, slope, lines, sub.low - s, sub.high - s, known)
         found = dual[:, :-1] * unit
         before, multipliers = multipliers, 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
-        weights = weights.raised(ABOVE * xp.abs(multipliers))
+        weights = weights.raised(MULTIPLIER_FACTOR * xp.abs(multipliers))
         moved = s + d
-        slopes = place.models.slope(moved)
-        expected = place.value + place.models.change_by(moved, slopes)
-        if turn == 0:  # the first answer is evaluated even if the models expect it to be worse
-            s, value = moved, expected
+        slopes = sub.models.slope(moved)
+        predicted = sub.value + sub.models.change_by(moved, slopes)
+        if number == 0:  # the first answer is evaluated even if the models expect it to be worse
+            s, value = moved, predicted
         else:
-            better = (merit(expected, place.n_ineq, weights) < merit(value, place.n_ineq, weights))[:, None]
-            s, value = xp.where(better, moved, s), xp.where(better, expected, value)
+            better = (merit(predicted, sub.n_ineq, weights) < merit(value, sub.n_ineq, weights))[:, None]
+            s, value = xp.where(better, moved, s), xp.where(better, predicted, value)
     return Step(s, value, multipliers, weights, by)
 
 
@@ -171,26 +171,26 @@ def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
     return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
 
 
-def _lines(
-    place: Place, s: Array, value: Array, slopes: Array, by: Scales, low: Array, high: Array, weights: Weights
+def _linearise(
+    sub: Subproblem, s: Array, value: Array, slopes: Array, by: Scales, low: Array, high: Array, weights: Weights
 ) -> tuple[Rows, Array]:
-    """Constraints linearised at s, with length about one, and the fence as a last row; and their lengths [B, C].
+    """Constraints linearised at s, of length about one, and a last row that keeps off failures; their lengths [B, C].
 
     value [B, 1 + C] and slopes [B, 1 + C, D] are those at s.
     """
     xp = namespace(s)
     matrix = slopes[:, 1:, :] / by.c[..., None]
     length = xp.sqrt(total(matrix * matrix))
-    length = xp.where(length > SHORTEST, length, SHORTEST)
+    length = xp.where(length > MIN_ROW_LENGTH, length, MIN_ROW_LENGTH)
     price = weights.w * by.c * length / by.f[:, None]
-    price = xp.where(price > PRICE, xp.where(price < DEAREST, price, DEAREST), PRICE)
-    gone = total(place.fence * s)[:, None]
-    last = 1.0 + blank(gone)
+    price = xp.where(price > MIN_ROW_PRICE, xp.where(price < MAX_ROW_PRICE, price, MAX_ROW_PRICE), MIN_ROW_PRICE)
+    gone = total(sub.normal * s)[:, None]
+    last = 1.0 + zeros_like(gone)
     lines = Rows(
-        xp.concat([matrix / length[..., None], place.fence[:, None, :]], axis=1),
+        xp.concat([matrix / length[..., None], sub.normal[:, None, :]], axis=1),
         xp.concat([value[:, 1:] / by.c / length, gone], axis=1),
         xp.concat([low / length, -xp.inf * last], axis=1),
-        xp.concat([high / length, place.reach[:, None]], axis=1),
-        xp.concat([price, PRICE * last], axis=1),
+        xp.concat([high / length, sub.distance[:, None]], axis=1),
+        xp.concat([price, MIN_ROW_PRICE * last], axis=1),
     )
     return lines, length

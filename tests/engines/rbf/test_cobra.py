@@ -99,7 +99,7 @@ def test_a_cap_is_kept_and_reported():
     Loop(cobra, evaluator).run()
     assert cobra.training.rbf.size <= 40
     result = evaluator.results("COBRA", [1])[0]
-    assert "at most 40 points" in " ".join(result.notes)
+    assert "at most 40 points" in " ".join(result.run.notes)
     assert_allclose(result.f, 0.25, atol=2e-2)
 
 
@@ -134,7 +134,7 @@ def test_failed_points_are_left_out_of_training_and_not_proposed_again():
     cobra = Cobra(Task.of(evaluator, Streams([4])))
     Loop(cobra, evaluator).run()
     found = evaluator.results("COBRA", [4])[0]
-    assert found.nfail > 0
+    assert found.run.nfail > 0
     assert found.feasible
     assert_allclose(found.f, 1 / 3, atol=1e-2)
     trained = cobra.training.rbf.x[: cobra.training.rbf.size]
@@ -145,7 +145,7 @@ def test_failed_points_are_left_out_of_training_and_not_proposed_again():
 def test_a_problem_that_always_fails_spends_its_budget():
     hopeless = Problem("hopeless", -np.ones(3), np.ones(3), 0, 0, lambda x: (np.nan * x[..., 0], [], []))
     found = solve("COBRA", hopeless, budget=25, seeds=[0])[0]
-    assert (found.nfev, found.nfail) == (25, 25)
+    assert (found.nfev, found.run.nfail) == (25, 25)
 
 
 def surrogate_of(fun, dim=3, count=60):

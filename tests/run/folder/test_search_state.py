@@ -25,7 +25,7 @@ from meco.run.folder import run_folder as runfolder
 from meco.run.folder.optimizer_state import seal
 from meco.run.folder.search_state import AnswerDigest, unpacked
 from meco.run.log.log_file import read_log
-from meco.tr import model_fit as look
+from meco.tr import model_fit
 
 BOX = [(-5.0, 5.0)] * 3
 SAVED = ["TR", "TR-ES", "MeCO-TR", "SHADE", "MA-ES", "MeCO", "C2oDE", "COLSHADE", "MDE-CGO"]  # a class each
@@ -126,8 +126,8 @@ def test_known_points_are_told_once_in_all(tmp_path, method, often):
 
 @pytest.mark.parametrize(("method", "batch"), [(DEFAULT, 1), ("TR-ES", 4)])
 def test_no_model_is_fitted_again_for_what_the_state_covers(tmp_path, monkeypatch, method, batch, often):
-    fits, fit = [], look.least_change
-    monkeypatch.setattr(look, "least_change", lambda *args: fits.append(1) or fit(*args))
+    fits, fit = [], model_fit.least_change
+    monkeypatch.setattr(model_fit, "least_change", lambda *args: fits.append(1) or fit(*args))
     options = {"method": method, "budget": 120, "seed": 3, "batch": batch}
     meco.minimize(fun, BOX, **options)
     whole, fits[:] = len(fits), []
@@ -163,7 +163,7 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path, lie, often):
     cut_off(tmp_path / "run", 40, **options)
     place = tmp_path / "run" / "state.bin"
     state = unpacked(place.read_bytes())
-    name = "engine.region.centre"
+    name = "engine.state.region.centre"
     record = dict(state.record)
     if lie == "name":
         record["engine.more"] = np.zeros(1)
@@ -255,7 +255,7 @@ def engine_and(values, method="SHADE", seed=1, **options):
 
 def test_a_record_is_flat_and_named_by_what_it_holds():
     record = flattened(captured(engine_and(1.0, "TR")))
-    assert record["region.models.hessian"].shape == (1, 2, 3, 3)
+    assert record["state.region.models.hessian"].shape == (1, 2, 3, 3)
     assert record["seen.count"].dtype == np.int64
     assert {type(value) for value in record.values()} == {np.ndarray}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.core.arrays import Array, at_most, converted, namespace, rows, total
+from meco.core.arrays import Array, astype, at_most, namespace, rows, total
 from meco.engines.de.operators import ascending, positions
 
 
@@ -38,5 +38,5 @@ class Archive:
         capacity = self.x.shape[1]
         member = xp.concat([success, positions(capacity, self.size)[None, :] < self.size[:, None]], axis=1)
         ranked = ascending(xp.where(member, u_drop, 2.0))[:, :capacity]
-        count = total(converted(member, self.size.dtype))
+        count = total(astype(member, self.size.dtype))
         return Archive(rows(pool, ranked), at_most(count, capacity))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from meco.core.arrays import Array, bounded, converted, divisor, namespace, rows, total
+from meco.core.arrays import Array, astype, bounded, namespace, rows, safe_divisor, total
 from meco.engines.de.operators import positions
 
 WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR
@@ -34,7 +34,7 @@ class History:
         population loses its spread.
         """
         xp = namespace(u_slot)
-        slot = converted(u_slot * self.F.shape[1], self.turn.dtype)
+        slot = astype(u_slot * self.F.shape[1], self.turn.dtype)
         CR = bounded(rows(self.CR, slot) + WIDTH * normal, 0.0, 1.0)
         least = 0.0 if crowd is None else xp.sqrt((1.0 - 0.5 * CR) / crowd)
         return positive_cauchy(rows(self.F, slot), u_F, least), CR
@@ -49,7 +49,7 @@ class History:
         learns = whole > 0
         here = (positions(self.F.shape[1], self.turn) == self.turn[:, None]) & learns[:, None]
         mean_CR = lehmer_mean(CR, weight) if lehmer_CR else weighted_mean(CR, weight, whole)
-        turn = (self.turn + converted(learns, self.turn.dtype)) % self.F.shape[1]
+        turn = (self.turn + astype(learns, self.turn.dtype)) % self.F.shape[1]
         return History(
             xp.where(here, lehmer_mean(F, weight)[:, None], self.F),
             xp.where(here, mean_CR[:, None], self.CR),
@@ -59,13 +59,13 @@ class History:
 
 def weighted_mean(values: Array, weight: Array, whole: Array) -> Array:
     """Sum of w v over the sum of w, which is whole [B], along the last axis; 0 where no weight is positive."""
-    return namespace(values).vecdot(weight, values) / divisor(whole)
+    return namespace(values).vecdot(weight, values) / safe_divisor(whole)
 
 
 def lehmer_mean(values: Array, weight: Array) -> Array:
     """Sum of w v^2 over sum of w v along the last axis; 0 where the sums are."""
     xp = namespace(values)
-    return xp.vecdot(weight, values * values) / divisor(xp.vecdot(weight, values))
+    return xp.vecdot(weight, values * values) / safe_divisor(xp.vecdot(weight, values))
 
 
 def positive_cauchy(centre: Array, u: Array, least: Array | float = 0.0) -> Array:

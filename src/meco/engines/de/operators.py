@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, bounded, converted, namespace, reshaped
+from meco.core.arrays import Array, astype, bounded, namespace, reshaped
 from meco.core.streams import Streams
 
 
@@ -36,7 +36,7 @@ def _places(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
 def stepped_over(index: Array, taken: Array) -> Array:
     """Positions counted without the taken one as positions counted with it."""
     beyond = index >= taken
-    return index + (beyond if isinstance(beyond, np.ndarray) else converted(beyond, index.dtype))
+    return index + (beyond if isinstance(beyond, np.ndarray) else astype(beyond, index.dtype))
 
 
 def distinct(u: Array) -> list[Array]:
@@ -50,7 +50,7 @@ def distinct(u: Array) -> list[Array]:
     taken = xp.broadcast_to(own[None, :, None], (runs, size, 1))
     picked = []
     for k in range(count):
-        index = converted(u[..., k] * (size - 1 - k), xp.int64)
+        index = astype(u[..., k] * (size - 1 - k), xp.int64)
         for j in range(k + 1):
             index = stepped_over(index, taken[..., j])
         picked.append(index)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, at_least, bounded, converted, fused, namespace, rows
+from meco.core.arrays import Array, astype, at_least, bounded, fused, namespace, rows
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Rule, duel, gain, order
@@ -169,12 +169,12 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     first = _index(u_first * (size - 1), archived)
     first = stepped_over(first, own)
     low, high = xp.minimum(first, own), xp.maximum(first, own)
-    second = _index(u_second * converted(archived + (size - 2), u_second.dtype)[:, None], archived)
+    second = _index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
     return first, stepped_over(stepped_over(second, low), high)  # the lower taken index first
 
 
 def _index(position: Array, like: Array) -> Array:
-    return converted(position, like.dtype)  # positions are not negative: this is the floor
+    return astype(position, like.dtype)  # positions are not negative: this is the floor
 
 
 def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, F: Array) -> Array:

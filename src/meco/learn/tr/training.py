@@ -46,7 +46,7 @@ from meco.tr.steered import DECISIONS, SEARCH_FEATURES
 CPU_LOCKSTEP = 48  # runs of a batch on a CPU: with more, a process shares too little of the work
 ROLLOUT_REWARDS = ("quantile", "score")
 VALUE_MARGINS = (0.0, 0.05, 0.1)  # added to the value of the action that is best on average: candidates of the choice
-PROPOSER_FEATURES = ("models improve", "strategy improves", "who improved last", "strategy behind")
+PROPOSER_FEATURES = ("models improve", "strategy improves", "balance of improvements", "strategy behind")
 # features that a network does not see; the first network is the base policy of the next round
 HIDDEN_FEATURES: dict[str, tuple[str, ...]] = {"without proposers": PROPOSER_FEATURES, "with every feature": ()}
 Map = Callable[..., Iterable[Any]]  # as map() takes a function and its arguments

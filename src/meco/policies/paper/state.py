@@ -12,18 +12,18 @@ import numpy as np
 from meco.core.arrays import (
     Array,
     at_least,
-    blank,
     bounded,
     columns,
     fused,
     masked_max,
     masked_mean,
     masked_min,
+    maybe_any,
     namespace,
-    possibly,
     reshaped,
     rows,
     total,
+    zeros_like,
 )
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Progress, best
@@ -84,7 +84,7 @@ def safe_denominator(d: Array) -> Array:
 
 def valid_mask(ev: Evaluation) -> Array | None:
     """Candidates that did not fail, [B, N]; None if none did, where the host knows that without waiting."""
-    return None if ev.intact or not possibly(ev.failed) else ~ev.failed
+    return None if ev.intact or not maybe_any(ev.failed) else ~ev.failed
 
 
 def average(values: Array, ok: Array | None) -> Array:
@@ -172,7 +172,7 @@ def objective_progress(now: PopulationSummary, first: Reference) -> Array:
 
 def spent_share(progress: Progress, like: Array) -> Array:
     """s6 = FEs / FEs_max, the first population included; the same for all runs in lockstep."""
-    return blank(like) + progress.evaluations / progress.budget
+    return zeros_like(like) + progress.evaluations / progress.budget
 
 
 def violation_progress(now: PopulationSummary, first: Reference) -> Array:

@@ -1,11 +1,11 @@
-"""An evolution strategy beside the models: MA-ES whose offspring come one at a time, each run at its own pace."""
+"""The evolution strategy of TR-ES: MA-ES whose offspring come one at a time, each run at its own pace."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from meco.core.arrays import Array, masked_max, masked_min, namespace, possibly, rows
+from meco.core.arrays import Array, masked_max, masked_min, maybe_any, namespace, rows
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, order
 from meco.engines.es.maes import (
@@ -22,11 +22,11 @@ from meco.engines.es.maes import (
 )
 from meco.tr.merit import Weights
 
-SIGMA = 0.2
+INITIAL_SIGMA = 0.2
 
 
-class Brood(NamedTuple):
-    """The generation under way: z, d [B, L, D], y [B, L, F], failed [B, L], and how many have come, count [B]."""
+class PendingGeneration(NamedTuple):
+    """The incomplete generation: z, d [B, L, D], y [B, L, F], failed [B, L], and how many were told, count [B]."""
 
     z: Array
     d: Array
@@ -35,7 +35,7 @@ class Brood(NamedTuple):
     count: Array
 
 
-def balanced(weights: Weights, ev: Evaluation) -> Weights:
+def balance_weights(weights: Weights, ev: Evaluation) -> Weights:
     """Weights with which each constraint counts as much as f, by their ranges in a generation [B, L].
 
     The region's weights may rise with refused steps, which would leave a strategy no view of f.
@@ -50,58 +50,60 @@ def balanced(weights: Weights, ev: Evaluation) -> Weights:
 class Strategy:
     """MA-ES around the middle of the cube; a generation is learnt from when its last offspring is told."""
 
-    remembers = ("distribution", "brood")
+    remembers = ("distribution", "pending")
 
     def __init__(self, mean: Array, functions: int) -> None:
         xp, (runs, dim) = namespace(mean), mean.shape
         self.size = native_size(dim)
         self.parameters = StrategyParameters.of(dim, self.size // 2)
-        self.distribution = SearchDistribution.round(mean, SIGMA)
+        self.distribution = SearchDistribution.round(mean, INITIAL_SIGMA)
         made = {"dtype": mean.dtype, "device": mean.device}
         steps = xp.zeros((runs, self.size, dim), **made)
         values = xp.zeros((runs, self.size, functions), **made)
         failed = xp.ones((runs, self.size), dtype=xp.bool, device=mean.device)
-        self.brood = Brood(steps, steps, values, failed, xp.zeros((runs,), dtype=xp.int64, device=mean.device))
+        self.pending = PendingGeneration(
+            steps, steps, values, failed, xp.zeros((runs,), dtype=xp.int64, device=mean.device)
+        )
 
-    def offspring(self, z: Array) -> tuple[Array, Array]:
+    def make_offspring(self, z: Array) -> tuple[Array, Array]:
         """Points [B, k, D] of the unit cube for standard normal z [B, k, D], and their steps d = M z."""
         now = self.distribution
         d = z @ namespace(z).matrix_transpose(now.matrix)
         return fold(now.mean[:, None, :] + now.sigma[:, None, None] * d), d
 
-    def tell(
+    def learn(
         self, used: Array, z: Array, d: Array, y: Array, failed: Array, key: Callable[[Array, Array], Key], fresh: Array
     ) -> None:
         """One offspring z, d [B, D] with values y [B, F] of the runs that used it [B].
 
         A complete generation moves the distribution; key(y, failed) ranks it. fresh [B, D] is where a
-        run that can learn nothing more starts again.
+        run that can learn nothing more begins anew.
         """
-        xp, brood = namespace(y), self.brood
-        numbers = xp.arange(self.size, dtype=brood.count.dtype, device=y.device)
-        here = (numbers[None, :] == brood.count[:, None]) & used[:, None]
+        xp, pending = namespace(y), self.pending
+        numbers = xp.arange(self.size, dtype=pending.count.dtype, device=y.device)
+        here = (numbers[None, :] == pending.count[:, None]) & used[:, None]
         wide = here[..., None]
-        brood = Brood(
-            xp.where(wide, z[:, None, :], brood.z),
-            xp.where(wide, d[:, None, :], brood.d),
-            xp.where(wide, y[:, None, :], brood.y),
-            xp.where(here, failed[:, None], brood.failed),
-            brood.count + xp.astype(used, brood.count.dtype),
+        pending = PendingGeneration(
+            xp.where(wide, z[:, None, :], pending.z),
+            xp.where(wide, d[:, None, :], pending.d),
+            xp.where(wide, y[:, None, :], pending.y),
+            xp.where(here, failed[:, None], pending.failed),
+            pending.count + xp.astype(used, pending.count.dtype),
         )
-        full = brood.count >= self.size
-        if possibly(full):
-            self._learn(brood, full, key(brood.y, brood.failed), fresh)
-            brood = brood._replace(count=xp.where(full, 0, brood.count))
-        self.brood = brood
+        full = pending.count >= self.size
+        if maybe_any(full):
+            self._adapt(pending, full, key(pending.y, pending.failed), fresh)
+            pending = pending._replace(count=xp.where(full, 0, pending.count))
+        self.pending = pending
 
-    def _learn(self, brood: Brood, full: Array, key: Key, fresh: Array) -> None:
+    def _adapt(self, pending: PendingGeneration, full: Array, key: Key, fresh: Array) -> None:
         xp, par, now = namespace(fresh), self.parameters, self.distribution
         parents = order(key)[:, : par.mu]
-        weight = parent_weights(par.weights.on(fresh)["w"], ~rows(brood.failed, parents))
-        lost, broken = diagnosis(now, brood.d, xp.any(weight > 0.0, axis=-1))
-        new = moved(now, rows(brood.z, parents), rows(brood.d, parents), weight, par)
+        weight = parent_weights(par.weights.on(fresh)["w"], ~rows(pending.failed, parents))
+        lost, broken = diagnosis(now, pending.d, xp.any(weight > 0.0, axis=-1))
+        new = moved(now, rows(pending.z, parents), rows(pending.d, parents), weight, par)
         new = new._replace(sigma=xp.clip(new.sigma * step_change(new.path, par), max=WIDEST))
-        new = repaired(new, broken, lost, fresh, SIGMA)
+        new = repaired(new, broken, lost, fresh, INITIAL_SIGMA)
         self.distribution = SearchDistribution(
             xp.where(full[:, None], new.mean, now.mean),
             xp.where(full, new.sigma, now.sigma),

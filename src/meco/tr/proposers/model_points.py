@@ -1,0 +1,168 @@
+"""The first proposer: the step of the models, points that they know least about, restarts, and further steps."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from meco.core.arrays import Array, maybe_any, namespace, rows
+from meco.core.engine import Task
+from meco.core.rule import best
+from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.lattice import Lattice, snap_to
+from meco.tr.merit import MERIT, Weights
+from meco.tr.model_fit import LocalFit
+from meco.tr.quadratic import Fit, Quadratic, variance
+from meco.tr.region import RADIUS_SHRINKAGE, Region, Source
+from meco.tr.step import Step, Subproblem, relaxed_step
+from meco.tr.tr_state import TrState
+
+SAME_POINT_RADII = 0.05  # within which a point is as good as evaluated
+EXACT_RADIUS = 1e-8  # with which only the very point counts as evaluated
+GEOMETRY_TRIES = 40  # random points of which the ones the models know least about are geometry points
+RESTART_DISTANCE = 0.25  # of a restart from the best point, at most, in the unit cube
+BATCH_VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps: share of the radius, theta
+
+
+class Iteration(NamedTuple):
+    """What is known when the points of an iteration are proposed."""
+
+    local: LocalFit
+    sub: Subproblem
+    step: Step
+    foreseen: Array  # [B] decrease of the merit that the models foresee of the step
+    batch: int  # points to propose
+
+
+class ModelPoints:
+    """Proposes points for the runs of a task; radius is that of a restart."""
+
+    def __init__(self, task: Task, lattice: Lattice | None, radius: float) -> None:
+        self.task, self.lattice, self.radius = task, lattice, radius
+
+    def propose(self, state: TrState, given: Iteration) -> tuple[Array, Array]:
+        """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again."""
+        local, sub, step, foreseen, batch = given
+        xp, u = namespace(step.s), self.task.rng.uniform(max(GEOMETRY_TRIES, batch) + 1, self.task.dim)
+        x, stuck = self._point(state, step.s), local.blind
+        if self.lattice is not None:
+            x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
+        stale = (state.region.next_source == Source.STEP) & ~(foreseen > 0.0)
+        if maybe_any(stale):  # else no point is compared with the archive
+            stale = stale & is_evaluated(state.archive, x, state.region.delta)
+        first = xp.where(stuck, Source.RESTART, xp.where(stale, Source.GEOMETRY, state.region.next_source))
+        state.region = state.region._replace(
+            next_source=first, delta=xp.where(stale, RADIUS_SHRINKAGE * state.region.delta, state.region.delta)
+        )
+        geometry, restart, extra = first == Source.GEOMETRY, first == Source.RESTART, batch - 1
+        points, source = [x], [first]
+        if maybe_any(geometry) or extra:
+            tries = least_known(local, sub, state.region.delta, u[:, 1:, :], 1 + extra, geometry | (extra > 0))
+            points[0] = xp.where(geometry[:, None], self._point(state, tries[:, 0, :]), x)
+            for k in range(extra):
+                steps = k % 2 == 0
+                s = further_step(sub, state.region, k // 2) if steps else tries[:, 1 + k, :]
+                points.append(self._point(state, s))
+                source.append(xp.zeros_like(first) + (Source.STEP if steps else Source.GEOMETRY))
+        if maybe_any(restart):
+            points[0] = xp.where(restart[:, None], self._restart(state, restart, u[:, 0, :]), points[0])
+        return xp.stack(points, axis=1), xp.stack(source, axis=1)
+
+    def _point(self, state: TrState, s: Array) -> Array:
+        """The point of a step s [B, D], in the cube and on the lattice."""
+        x = state.region.centre + state.region.delta[:, None] * s
+        return snap_to(self.lattice, namespace(x).clip(x, min=0.0, max=1.0)[:, None, :])[:, 0, :]
+
+    def _move_by_one(
+        self, state: TrState, x: Array, sub: Subproblem, weights: Weights, stuck: Array
+    ) -> tuple[Array, Array]:
+        """Steps x [B, D] to evaluated points become the best new neighbour; runs without one are stuck [B]."""
+        assert self.lattice is not None
+        xp, region = namespace(x), state.region
+        repeated = is_repeated(state, x) & (region.next_source == Source.STEP)
+        if not maybe_any(repeated):
+            return x, stuck
+        near = self.lattice.neighbours(region.centre)
+        found, some = best_new(state.archive, sub, region, weights, near)
+        return xp.where((repeated & some)[:, None], found, x), stuck | (repeated & ~some)
+
+    def _restart(self, state: TrState, restart: Array, u: Array) -> Array:
+        """Forget the region where restart [B] holds, and begin at another point [B, D]; u [B, D]."""
+        region, xp = state.region, namespace(u)
+        x = restart_point(state.archive, region, u, 0.0 if self.lattice is None else self.lattice.spacing)
+        state.region = region._replace(
+            restart_index=region.restart_index + xp.astype(restart, region.restart_index.dtype),
+            delta=xp.where(restart, self.radius, region.delta),
+            models=Quadratic.zero(region.models.gradient.shape, u).where(restart, region.models),
+            multipliers=xp.where(restart[:, None], 0.0, region.multipliers),
+        )
+        return snap_to(self.lattice, x[:, None, :])[:, 0, :]
+
+
+def least_known(local: LocalFit, sub: Subproblem, delta: Array, u: Array, count: int, needed: Array) -> Array:
+    """Of random steps u [B, n, D] in (0, 1), stretched over the box, those of largest variance: [B, count, D].
+
+    Only some runs need them [B]: NumPy makes no others, and gives those zeros.
+    """
+    xp, fit = namespace(u), local.fit
+    tries = xp.minimum(xp.maximum(2.0 * u - 1.0, sub.low[:, None, :]), sub.high[:, None, :])
+    unit = (delta / local.spread)[:, None, None]
+    if isinstance(needed, np.ndarray) and not needed.all():
+        found = np.zeros((u.shape[0], count, u.shape[2]))
+        found[needed] = _least_known(fit.of(needed), tries[needed], unit[needed], count)
+        return found
+    return _least_known(fit, tries, unit, count)
+
+
+def _least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Array:
+    order = namespace(tries).argsort(-variance(fit, tries * unit), axis=-1, stable=True)
+    return rows(tries, order[:, :count])
+
+
+def restart_point(archive: PointArchive, region: Region, u: Array, spacing: Array | float = 0.0) -> Array:
+    """A point near the one of least merit, anywhere if all have failed; u [B, D] in (0, 1).
+
+    Integer variables may move by one value, spacing [B, D], however far apart two values are.
+    """
+    xp = namespace(u)
+    chosen = best(MERIT.values(archive.evaluation(), region.weights).last_where(archive.failed))[:, None]
+    width = xp.maximum(xp.zeros_like(u) + RESTART_DISTANCE, xp.zeros_like(u) + spacing)
+    near = rows(archive.x, chosen)[:, 0, :] + 2.0 * width * (u - 0.5)
+    return xp.where(xp.all(archive.failed, axis=-1)[:, None], u, xp.clip(near, min=0.0, max=1.0))
+
+
+def further_step(sub: Subproblem, region: Region, number: int) -> Array:
+    """Another step of the same models, in a smaller or larger box or under another theta: [B, D]."""
+    share, theta = BATCH_VARIANTS[number % len(BATCH_VARIANTS)]
+    xp = namespace(region.delta)
+    low = xp.maximum(sub.low, xp.zeros_like(sub.low) - share)
+    high = xp.minimum(sub.high, xp.zeros_like(sub.high) + share)
+    relaxation = xp.zeros_like(region.delta) + theta
+    return relaxed_step(sub._replace(low=low, high=high), relaxation, region.multipliers, region.weights).s
+
+
+def best_new(
+    archive: PointArchive, sub: Subproblem, region: Region, weights: Weights, near: Array
+) -> tuple[Array, Array]:
+    """Of points near [B, n, D], the new one of least foreseen merit: [B, D]; and whether any is new: [B]."""
+    xp = namespace(near)
+    steps = (near - region.centre[:, None, :]) / region.delta[:, None, None]
+    y = sub.value[:, None, :] + sub.models.changes(steps)
+    exact = xp.zeros_like(region.delta) + EXACT_RADIUS
+    known = xp.stack([is_evaluated(archive, near[:, k, :], exact) for k in range(near.shape[1])], axis=1)
+    key = MERIT.values(as_evaluation(y, sub.n_ineq, known), weights)
+    chosen = best(key.last_where(known))[:, None]
+    return rows(near, chosen)[:, 0, :], ~xp.all(known, axis=-1)
+
+
+def is_evaluated(archive: PointArchive, x: Array, delta: Array) -> Array:
+    """Whether a point x [B, D] is as good as evaluated in a region of radius delta [B]: [B]."""
+    xp = namespace(x)
+    distance = xp.max(xp.abs(archive.x - x[:, None, :]), axis=-1)
+    return xp.min(distance, axis=-1) < SAME_POINT_RADII * delta
+
+
+def is_repeated(state: TrState, x: Array) -> Array:
+    """Whether the very point x [B, D] has been evaluated: [B]."""
+    return is_evaluated(state.archive, x, namespace(x).zeros_like(state.region.delta) + EXACT_RADIUS)

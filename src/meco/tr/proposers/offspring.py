@@ -1,0 +1,78 @@
+"""The second proposer, of TR-ES: offspring of an evolution strategy take the place of a share of the models' points."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from meco.core.arrays import Array, namespace
+from meco.core.control import Control
+from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
+from meco.core.rule import Key
+from meco.tr.archive import as_evaluation, values_of
+from meco.tr.lattice import Lattice
+from meco.tr.merit import MERIT
+from meco.tr.proposers.model_points import is_repeated
+from meco.tr.proposers.strategy import balance_weights
+from meco.tr.region import Region, Source
+from meco.tr.tr_state import TrState
+
+SHARE = Control("share", 0.0, 1.0, 0.0, "share of the points that the evolution strategy proposes")
+SHARE_BY_RESTART = (0.0, 0.5, 0.9)  # before the first restart, after it, and after all later ones
+
+
+class Draws(NamedTuple):
+    """What offspring were made of, for the answers: z and d = M z [B, k, D], and a fresh mean [B, D]."""
+
+    z: Array
+    d: Array
+    fresh: Array
+
+    def of_point(self, k: int) -> Draws:
+        """Of one of the points."""
+        return Draws(self.z[:, k : k + 1, :], self.d[:, k : k + 1, :], self.fresh)
+
+
+def default_share(region: Region) -> Array:
+    """The share where none is given: it grows with every restart, [B].
+
+    A problem with many minima shows itself by converging early; one without has no use for a strategy.
+    """
+    xp, index = namespace(region.delta), region.restart_index
+    first, second, later = SHARE_BY_RESTART
+    return xp.where(index == 0, first, xp.where(index == 1, second, region.delta * 0.0 + later))
+
+
+class Offspring:
+    """Replaces points of the models by offspring, and lets the strategy learn from them."""
+
+    def __init__(self, task: Task, lattice: Lattice | None) -> None:
+        self.task, self.lattice = task, lattice
+
+    def replace_points(self, state: TrState, x: Array, source: Array, share: Array) -> tuple[Array, Array, Draws]:
+        """Points x [B, k, D] and their sources [B, k], a share [B] of them replaced; a restart is not put off."""
+        assert state.strategy is not None
+        xp, (_, count, dim) = namespace(x), x.shape
+        u, z = self.task.rng.uniform(count + dim), self.task.rng.normal(count, dim)
+        born, d = state.strategy.make_offspring(z)
+        use = (u[:, :count] < share[:, None]) & (source != Source.RESTART)
+        if self.lattice is not None:  # rounding may take offspring to evaluated points: nothing to learn there
+            born = self.lattice.snap(born)
+            use = use & ~xp.stack([is_repeated(state, born[:, k, :]) for k in range(count)], axis=1)
+        draws = Draws(z, d, u[:, count:])
+        return xp.where(use[..., None], born, x), xp.where(use, Source.OFFSPRING, source), draws
+
+    def learn(self, state: TrState, draws: Draws, source: Array, ev: Evaluation) -> None:
+        """From the answers [B, k] to the points of these sources [B, k]; generations are ranked by the merit."""
+        assert state.strategy is not None
+
+        def key(y: Array, failed: Array) -> Key:
+            ev = as_evaluation(y, state.archive.n_ineq, failed)
+            return MERIT.values(ev, balance_weights(state.region.weights, ev)).last_where(failed)
+
+        y = values_of(ev)
+        for k in range(source.shape[1]):
+            used = source[:, k] == Source.OFFSPRING
+            state.strategy.learn(
+                used, draws.z[:, k, :], draws.d[:, k, :], y[:, k, :], ev.failed[:, k], key, draws.fresh
+            )

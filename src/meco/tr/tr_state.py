@@ -1,0 +1,55 @@
+"""What a trust-region search remembers from its first answers on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from meco.core.arrays import Array, namespace
+from meco.core.engine import Task
+from meco.core.evaluation import Evaluation
+from meco.tr.archive import PointArchive
+from meco.tr.merit import Weights
+from meco.tr.proposal_counts import add_points, zero_counts
+from meco.tr.proposers.strategy import Strategy
+from meco.tr.quadratic import Quadratic
+from meco.tr.region import Region, Source
+
+ARCHIVE_CAPACITY = 2000  # points kept, so that the cost of a step does not grow with the run
+
+
+@dataclass(eq=False)
+class TrState:
+    """Points, region and counts of B runs in lockstep; the engine and its proposers write to it."""
+
+    archive: PointArchive
+    region: Region
+    r2: tuple[Array, Array]  # leave-one-out R^2 of the models of f and of the worst constraint, [B] each
+    counts: Array  # of the points told, by source and outcome: [B, 32]
+    told: int  # evaluations told
+    told_array: Array  # the same where the runs are: [1]
+    strategy: Strategy | None  # of TR-ES
+
+    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "strategy")
+
+    @classmethod
+    def begin(cls, task: Task, x: Array, ev: Evaluation, radius: float, batch: int, with_strategy: bool) -> TrState:
+        """From the first points x [B, n, D]; the search makes `batch` points at a time after them."""
+        xp, (runs, count, dim) = namespace(x), x.shape
+        none = xp.zeros_like(x[:, 0, 0])
+        restart_index = xp.astype(none, xp.int64)
+        capacity = min(count + task.budget, max(ARCHIVE_CAPACITY, 2 * count, count + batch))
+        archive = PointArchive(x, ev, restart_index, capacity)
+        constraints = ev.g.shape[-1] + ev.h.shape[-1]
+        zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
+        weights = Weights(zeros, zeros, task.tolerance(ev))
+        models = Quadratic.zero((runs, 1 + constraints, dim), x)
+        region = Region(x[:, 0, :], none + radius, models, zeros, weights, restart_index + Source.STEP, restart_index)
+        sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + Source.GEOMETRY
+        counts = add_points(zero_counts(x), sources, ev.failed & ~ev.failed, ev)
+        strategy = Strategy(xp.zeros_like(x[:, 0, :]) + 0.5, 1 + constraints) if with_strategy else None
+        return cls(archive, region, (none, none), counts, 0, none[:1], strategy)
+
+    def count(self, points: int) -> None:
+        """Note that so many more points were told."""
+        self.told_array = self.told_array + points
+        self.told += points
