@@ -31,5 +31,5 @@ def on_files(files: Files, config: Any) -> Files:
 
 @cache  # a server builds the pages again and again
 def report() -> bytes:
-    """The page of our results, from the pack store."""
+    """The page of our results, from the packed store."""
     return write_report(ROOT / "results", page_only=True).page.read_bytes()

@@ -68,14 +68,14 @@ def reported(folder, capsys):
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-@pytest.mark.parametrize("pack", [True, False], ids=["pack", "store"])
-def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path, capsys, kind, pack):
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "store"])
+def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path, capsys, kind, packed):
     pages = []
     for more in (SENTENCE, HOSTILE[kind]):
         place = tmp_path / str(len(pages))
         place.mkdir()
         results = of_a_stranger(read_results(folder), more)
-        if pack:
+        if packed:
             write_packed(results, place / PACKED)
         else:
             with Store.campaign(place) as store:

@@ -1,4 +1,4 @@
-"""The pack store: final numbers exactly, curves and designs where they are shown, and nothing that runs."""
+"""The packed store: final numbers exactly, curves and designs where they are shown, and nothing that runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from meco.bench.plan.experiment import Contender, Experiment
 from meco.bench.report.report import write_report
-from meco.bench.run import pack
+from meco.bench.run import packed
 from meco.bench.run.executors import Workers
 from meco.bench.run.folder import PACKED, STORE
 from meco.bench.run.runner import run_campaign
@@ -39,7 +39,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def alone(folder, tmp_path):
-    """A folder with the pack store alone."""
+    """A folder with the packed store alone."""
     write_packed(read_results(folder), tmp_path / PACKED)
     return tmp_path
 
@@ -85,7 +85,7 @@ def test_the_best_design_on_each_problem_is_kept_and_of_each_method_where_it_is_
 
 
 def test_of_many_runs_those_at_even_ranks_keep_their_curves(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(pack, "CURVES", 2)
+    monkeypatch.setattr(packed, "CURVES", 2)
     write_packed(read_results(folder), tmp_path / PACKED)
     after = read_results(tmp_path)
     by_problem: dict[str, list[tuple[float, bool]]] = {}
@@ -151,7 +151,7 @@ def test_a_damaged_file_is_named_and_nothing_in_it_runs(content, alone):
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(alone, monkeypatch):
-    monkeypatch.setattr(pack, "LARGEST_CONTENT", 1000)
+    monkeypatch.setattr(packed, "LARGEST_CONTENT", 1000)
     with pytest.raises(DamagedFile, match="more than 1000 bytes"):
         read_results(alone)
 
