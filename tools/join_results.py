@@ -1,4 +1,4 @@
-"""Results of several folders as one pack store, also of an earlier version whose searches are the same.
+"""Results of several folders as one packed store, also of an earlier version whose searches are the same.
 
     python tools/join_results.py results new-runs [more-runs ...]
     python tools/join_results.py results new-runs --without MeCO-TR

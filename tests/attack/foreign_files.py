@@ -159,7 +159,7 @@ def computing_store(draw, place):
 
 
 def bomb(draw, place):
-    """A pack store that unpacks to much."""
+    """A packed store that unpacks to much."""
     (place / "s").mkdir()
     kept = place.parents[2] / "bomb.xz"  # made once
     if not kept.exists():

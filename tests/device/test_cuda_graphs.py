@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -226,19 +226,20 @@ def test_what_a_rule_does_with_the_progress_is_never_replayed(recorded):
     assert recorded == []
 
 
-@dataclass(frozen=True)
-class Impatient(StaticPenalty):
-    """Derived from a rule that ignores the progress."""
-
-
 class Restless(MaEs):
-    """Derived from an engine whose iterations are alike."""
+    """Derived from an engine whose iterations are alike, and may have added what makes them differ."""
 
 
-@pytest.mark.parametrize(("build", "rule"), [(MaEs, Impatient()), (Restless, StaticPenalty())])
-def test_what_is_derived_says_for_itself_that_it_can_be_replayed(recorded, build, rule):
-    searched(lambda task: build(task, rule=rule), 80)
-    assert recorded == []
+def test_only_a_method_whose_record_says_so_is_replayed(recorded):
+    search = partial(Restless, rule=StaticPenalty())
+    options = {"budget": 80, "seeds": [1, 2], "xp": DeviceStreams(1, 1, "cpu").xp, "device": "cpu"}
+    record = replace(as_method(search), lockstep=True)
+    for method, replayed in ((record, False), (replace(record, offers=(Replay,)), True)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("meco.methods.recorder", lambda rng: GraphReplay)
+            patch.setattr("meco.device.cuda_graphs.draws_on_device", lambda rng: True)
+            meco.solve(method, meco.get_problem("C01", 5), **options)
+        assert bool(recorded) == replayed
 
 
 def test_two_engines_with_rules_can_be_replayed():

@@ -11,7 +11,7 @@ from meco.errors import DamagedFile
 from meco.files.npz import read_npz
 
 
-def pack(array: bytes, method: int = zipfile.ZIP_STORED) -> bytes:
+def packed(array: bytes, method: int = zipfile.ZIP_STORED) -> bytes:
     inner = io.BytesIO()
     with zipfile.ZipFile(inner, "w", method) as archive:
         archive.writestr("text.npy", array)
@@ -24,11 +24,11 @@ def test_an_array_that_claims_more_than_its_file_holds_is_refused(shape, kind):
     head = repr({"descr": kind, "fortran_order": False, "shape": shape}).encode()
     array = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head) + 1) + head + b"\n" + b"\0" * 64
     with pytest.raises(DamagedFile, match=r"text\.npy"):
-        read_npz(pack(array), "a file")
+        read_npz(packed(array), "a file")
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused():
     content = io.BytesIO()
     np.save(content, np.zeros(1 << 16))
     with pytest.raises(DamagedFile, match="more than 100000"):
-        read_npz(pack(content.getvalue(), zipfile.ZIP_DEFLATED), "a file", 100_000)
+        read_npz(packed(content.getvalue(), zipfile.ZIP_DEFLATED), "a file", 100_000)

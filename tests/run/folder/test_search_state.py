@@ -179,7 +179,7 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path, lie, often):
     changes = {"covered": 4000, "answers": "0" * 64, "belongs": "0" * 64}
     if lie in changes:
         state = state._replace(**{lie: changes[lie]})
-    place.write_bytes(state.pack())
+    place.write_bytes(state.packed())
     same(
         meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options),
         meco.minimize(fun, BOX, **options),
@@ -191,7 +191,7 @@ def test_a_run_whose_state_was_refused_notes_what_it_was_told_itself(tmp_path, m
     options = {"method": "TR", "budget": 60, "seed": 1}
     cut_off(tmp_path / "run", 40, **options)
     place = tmp_path / "run" / "state.bin"
-    place.write_bytes(unpacked(place.read_bytes())._replace(answers="0" * 64).pack())
+    place.write_bytes(unpacked(place.read_bytes())._replace(answers="0" * 64).packed())
     noted, write = [], runfolder.write_bytes
     monkeypatch.setattr(runfolder, "write_bytes", lambda path, content: noted.append(content) or write(path, content))
     meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options)
