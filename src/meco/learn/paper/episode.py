@@ -177,7 +177,7 @@ class Episode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.history.score_best.held
+        held = self._evaluator.history.score_best.point
         assert held is not None
         return held.key.minor[:, 0]
 

@@ -22,7 +22,7 @@ from meco.policies.controller import Controller
 from meco.policies.controls import CONTROLS
 from meco.policies.features import FEATURES
 from meco.problems.suite import get_problem
-from meco.tr.engine_es import TrustRegionES
+from meco.tr.engine import make_tr_es
 from meco.tr.steered import DECISIONS, SEARCH_CONTROLS, SEARCH_FEATURES
 
 
@@ -72,7 +72,7 @@ class TrustRegionEpisode:
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng = Streams(self.seeds, self._xp, self._device)
         self._evaluator = Evaluator.on(self.problem, self.budget, rng.runs, self._xp, self._device)
-        self.engine = TrustRegionES(Task.of(self._evaluator, rng), **self._options)
+        self.engine = make_tr_es(Task.of(self._evaluator, rng), **self._options)
         self._loop = Loop(self.engine, self._evaluator, traced=False)
         self._controller = Controller(self.engine, self.features, self.controls)
         self.keys = list(self._evaluator.source.names)
@@ -158,7 +158,7 @@ class TrustRegionEpisode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        held = self._evaluator.history.score_best.held
+        held = self._evaluator.history.score_best.point
         assert held is not None
         return held.key.minor[:, 0]
 

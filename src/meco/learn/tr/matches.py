@@ -104,9 +104,9 @@ class Copies:
         """Standard normal numbers: [B, *shape], copy after copy."""
         return self.xp.concat([self._streams.normal(*shape)] * self._count, axis=0)
 
-    def beside(self, purpose: int) -> Copies:
+    def spawn(self, purpose: int) -> Copies:
         """Other streams of the same runs."""
-        return Copies(self._streams.beside(purpose), self._count)
+        return Copies(self._streams.spawn(purpose), self._count)
 
 
 def play(matches: Sequence[Match], seeds: Sequence[int], make: Make, copies: int = 1, device: str = "cpu") -> Outcomes:
@@ -125,7 +125,7 @@ def play(matches: Sequence[Match], seeds: Sequence[int], make: Make, copies: int
         while evaluator.left:
             loop.step()
             while len(found) < TENTHS * (budget - evaluator.left) // budget:
-                held = evaluator.history.feasible_best.held
+                held = evaluator.history.feasible_best.point
                 assert held is not None
                 found.append([to_numpy(part)[:, 0].copy() for part in (held.f, held.nu, held.feasible)])
     return Outcomes(*(np.stack(parts, axis=-1) for parts in zip(*found)))
