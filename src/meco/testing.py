@@ -31,7 +31,7 @@ from meco.core.capabilities import SavedState, offered
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.memory import captured, flattened, put_back
+from meco.core.memory import capture, flatten, restore
 from meco.core.problem import Problem
 from meco.core.streams import Streams
 from meco.errors import MecoError
@@ -269,11 +269,11 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
             made += 1
         if loop.evaluator.over:
             break
-        record, until, saved = flattened(captured(_memory(loop))), len(through.asked), saved + 1
+        record, until, saved = flatten(capture(_memory(loop))), len(through.asked), saved + 1
         loop.run()
         other = subject.loop(replace(again.problem, formula=_zeros), budget)
         other.step()
-        put_back(_memory(other), record)
+        restore(_memory(other), record)
         other = Loop(other.engine, other.evaluator.on_source(ProblemBatch(again.problem)))
         other.run()
         assert_array_equal(again.asked, through.asked[until:], f"saved after {made} generations")

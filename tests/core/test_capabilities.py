@@ -26,7 +26,7 @@ from meco.core.capabilities import (
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.memory import captured
+from meco.core.memory import capture
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput
@@ -108,7 +108,7 @@ def test_what_is_saved_of_a_controlled_engine_holds_the_engine_and_the_policys_m
     evaluator, given = task()
     wrapped = controlled(make_tr_es(given))
     Loop(wrapped, evaluator).step()
-    saved = captured(offered(wrapped, SavedState).part)
+    saved = capture(offered(wrapped, SavedState).part)
     assert {"engine", "controller", "told", "next_decision", "draw"} == saved.keys()
     assert saved["engine"]["generation"] == 1
     assert_array_equal(saved["controller"]["last"]["theta"], [0.5])

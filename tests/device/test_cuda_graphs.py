@@ -296,7 +296,7 @@ def test_buffers_hold_what_the_next_iteration_reads_and_nothing_of_the_batch():
     engine, evaluator = searched(lambda task: MaEs(task, rule=StaticPenalty()), 80)
     seen = []
     graph_replay(engine, evaluator)._map_tensors(seen.append)
-    now, held = engine.distribution, evaluator.history.feasible_best.held
+    now, held = engine.distribution, evaluator.history.feasible_best.point
     for array in (*now, engine.z, engine.d, engine.population.x, engine.population.ev.g, *held[1:]):
         assert any(t is array for t in seen)
     assert len(seen) == 4 + 2 + 6 + 1 + 2 * 6  # distribution; z, d; population; u_rule; best points

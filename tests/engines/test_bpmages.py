@@ -14,12 +14,12 @@ from meco.engines.es.bpmages import (
     centroid,
     difference_steps,
     gauss_newton,
-    reflected,
+    reflect_into,
     small_size,
 )
 from meco.errors import InvalidInput
 from meco.rules import Population, Progress, order
-from meco.rules.levels import AnsweringEpsilon, answered_level, average_violation, masked_median
+from meco.rules.levels import HellwigBeyerEpsilon, average_violation, masked_median, next_level
 
 
 def run(problem, budget, seed=1, **options):
@@ -42,16 +42,16 @@ def evaluated(f, g, h):
 def test_pure_decrease_multiplies_up(generations, level):
     eps = np.ones(1)
     for g in range(1, generations + 1):
-        eps = answered_level(eps, share=np.ones(1), generation=g, horizon=500)
+        eps = next_level(eps, share=np.ones(1), generation=g, horizon=500)
     assert_allclose(eps, level, atol=5e-7)
 
 
 def test_the_level_grows_while_few_parents_keep_it_and_ends_at_the_horizon():
-    assert_allclose(answered_level(np.array([2.0]), np.array([0.2]), 7, 500), 2.2)
-    assert_allclose(answered_level(np.array([2.0]), np.array([0.21]), 7, 500), 2.0 * (1 - 7 / 500) ** 2)
-    assert_allclose(answered_level(np.array([2.0]), np.array([1.0]), 1, 500), 2.0)  # the first generation waits
-    assert_allclose(answered_level(np.array([1e-9]), np.array([1.0]), 1, 500), 0.0)
-    assert_allclose(answered_level(np.array([2.0]), np.array([1.0]), 500, 500), 0.0)
+    assert_allclose(next_level(np.array([2.0]), np.array([0.2]), 7, 500), 2.2)
+    assert_allclose(next_level(np.array([2.0]), np.array([0.21]), 7, 500), 2.0 * (1 - 7 / 500) ** 2)
+    assert_allclose(next_level(np.array([2.0]), np.array([1.0]), 1, 500), 2.0)  # the first generation waits
+    assert_allclose(next_level(np.array([1e-9]), np.array([1.0]), 1, 500), 0.0)
+    assert_allclose(next_level(np.array([2.0]), np.array([1.0]), 500, 500), 0.0)
 
 
 def test_violation_is_averaged_and_small_equalities_are_kept():
@@ -71,7 +71,7 @@ def test_the_level_starts_at_the_median_of_what_did_not_fail():
 
 def test_within_the_level_the_objective_decides():
     ev = evaluated([3.0, 1.0, 2.0, 0.0], [[0.1], [0.2], [0.0], [5.0]], np.zeros((4, 0)))
-    rule = AnsweringEpsilon()
+    rule = HellwigBeyerEpsilon()
     assert_array_equal(order(rule.key(ev, np.array([0.2]))), [[1, 2, 0, 3]])
     assert_array_equal(order(rule.key(ev, np.array([0.0]))), [[2, 0, 1, 3]])
 
@@ -79,8 +79,8 @@ def test_within_the_level_the_objective_decides():
 def test_the_share_counts_parents_only():
     ev = evaluated(np.zeros(9), [[0.1]] + [[9.0]] * 8, np.zeros((9, 0)))  # one of three parents is within: 1/3 > 0.2
     pop = Population(np.zeros((1, 9, 1)), ev)
-    assert AnsweringEpsilon().adapt(np.array([1.0]), pop, Progress(0, 1, 5), None)[0] < 1.0
-    assert AnsweringEpsilon(one_in=1).adapt(np.array([1.0]), pop, Progress(0, 1, 5), None)[0] > 1.0
+    assert HellwigBeyerEpsilon().adapt(np.array([1.0]), pop, Progress(0, 1, 5), None)[0] < 1.0
+    assert HellwigBeyerEpsilon(one_in=1).adapt(np.array([1.0]), pop, Progress(0, 1, 5), None)[0] > 1.0
 
 
 # -- bounds, repair, restarts -----------------------------------------------------------------------
@@ -88,11 +88,11 @@ def test_the_share_counts_parents_only():
 
 def test_reflection_is_the_published_one():
     x = np.array([-1.25, -3.5, 1.25, 4.5, 0.3])
-    assert_allclose(reflected(x, np.full(5, -1.0), np.full(5, 1.0)), [-0.75, -0.5, 0.75, -0.5, 0.3])
+    assert_allclose(reflect_into(x, np.full(5, -1.0), np.full(5, 1.0)), [-0.75, -0.5, 0.75, -0.5, 0.3])
 
 
 def test_reflection_stays_in_a_box_without_width():
-    assert_array_equal(reflected(np.array([-7.0, 9.0]), np.array([2.0, 2.0]), np.array([2.0, 2.0])), [2.0, 2.0])
+    assert_array_equal(reflect_into(np.array([-7.0, 9.0]), np.array([2.0, 2.0]), np.array([2.0, 2.0])), [2.0, 2.0])
 
 
 def test_differences_stay_in_the_box():
@@ -113,10 +113,10 @@ def test_one_step_keeps_linear_constraints():
 
     x = np.array([1.0, 2.0, -1.0])
     h = np.full(3, 1e-4)
-    moved = x + gauss_newton(values(x[None]), values(x + np.diag(h)), h)
-    after = values(moved[None])
+    move_distribution = x + gauss_newton(values(x[None]), values(x + np.diag(h)), h)
+    after = values(move_distribution[None])
     assert_allclose([after.g[0, 0, 0], after.h[0, 0, 0]], 0.0, atol=1e-9)
-    assert_allclose(moved - x, -np.linalg.pinv(a) @ [4.0, 3.0], atol=1e-8)  # the least such move
+    assert_allclose(move_distribution - x, -np.linalg.pinv(a) @ [4.0, 3.0], atol=1e-8)  # the least such move
 
 
 def test_the_start_is_the_plain_mean_of_the_parents_that_did_not_fail():

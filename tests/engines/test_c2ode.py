@@ -11,7 +11,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.engines.de.c2ode import C2oDE, C2oDENumbers, preselected, stuck, trials
+from meco.engines.de.c2ode import C2oDE, C2oDENumbers, is_stuck, make_trials, preselect
 from meco.rules import Population, Progress
 from meco.rules.levels import FallingEpsilon, falling_level
 
@@ -49,10 +49,10 @@ def test_the_rule_counts_the_budget_after_the_first_population():
 
 
 def test_a_population_is_stuck_when_violations_are_alike_and_none_is_feasible():
-    assert stuck(evaluated([1, 2, 3], [5, 5, 5]))
-    assert not stuck(evaluated([1, 2, 3], [5, 5, 5.1]))
-    assert not stuck(evaluated([1, 2, 3], [-1, -1, -1]))
-    assert stuck(evaluated([1, np.nan, 3], [5, 9, 5]))  # a failed one does not count
+    assert is_stuck(evaluated([1, 2, 3], [5, 5, 5]))
+    assert not is_stuck(evaluated([1, 2, 3], [5, 5, 5.1]))
+    assert not is_stuck(evaluated([1, 2, 3], [-1, -1, -1]))
+    assert is_stuck(evaluated([1, np.nan, 3], [5, 9, 5]))  # a failed one does not count
 
 
 def slow_trials(x, f, nu, u, b):
@@ -99,7 +99,7 @@ def test_trials_equal_a_slow_reference():
     f, g, h = problem.raw(problem.lower + x * (problem.upper - problem.lower))
     population = Population(x, Evaluation.of(f, g, h))
     u = C2oDENumbers.take(task, size)
-    got = trials(population, u)
+    got = make_trials(population, u)
     for b in range(runs):
         assert_allclose(got[b], slow_trials(x[b], f[b], population.ev.nu[b], u, b), atol=1e-14)
 
@@ -107,7 +107,7 @@ def test_trials_equal_a_slow_reference():
 def test_of_three_trials_the_least_violating_goes_on():
     x = np.arange(6.0).reshape(1, 6, 1)
     ev = evaluated([5, 1, 9, 3, 2, 1], [1, 7, 1, 0, -4, np.nan])
-    chosen = preselected(x, ev, size=2)
+    chosen = preselect(x, ev, size=2)
     assert_array_equal(chosen.x[0, :, 0], [0, 4])
     assert_array_equal(chosen.ev.f, [[5, 2]])
 

@@ -11,8 +11,8 @@ from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.streams import Streams
-from meco.engines.de.colshade import ColShade, back_inside, leaders, levy_flight, paid_share
-from meco.engines.de.history import History, positive_cauchy
+from meco.engines.de.colshade import ColShade, back_inside, levy_flight, mark_best, update_flight_share
+from meco.engines.de.success_history import SuccessHistory, positive_cauchy
 from meco.errors import InvalidInput
 from meco.rules import FeasibilityFirst, Key, Population, Progress
 from meco.rules.levels import ShrinkingTolerance
@@ -82,7 +82,7 @@ def test_outside_components_return_near_the_bound():
 
 
 def test_scale_factors_lie_above_the_critical_one():
-    history = History.fresh(np.zeros((1, 1, 1)), 6)
+    history = SuccessHistory.initial(np.zeros((1, 1, 1)), 6)
     u = np.random.default_rng(0).random((3, 1, 100_000))
     scale, rate = history.sample(u[0], u[1], np.zeros((1, 100_000)), crowd=50)
     assert_allclose(rate, 0.5)
@@ -97,14 +97,14 @@ def test_scale_factors_lie_above_the_critical_one():
 def test_the_share_of_flights_follows_what_they_gained():
     share = np.array([0.5, 0.5, 0.5, 0.002])
     walk, flight = np.array([[1.0], [0.0], [0.0], [4.0]]), np.array([[3.0], [0.0], [2.0], [0.0]])
-    assert_allclose(paid_share(share, walk, flight), [0.125 + 0.75 * 0.75, 0.5, 0.875, 0.001])
+    assert_allclose(update_flight_share(share, walk, flight), [0.125 + 0.75 * 0.75, 0.5, 0.875, 0.001])
 
 
 # -- the engine -------------------------------------------------------------------------------------
 
 
 def test_the_first_best_of_each_run_leads():
-    marked = leaders(Key(np.array([[1.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), np.array([[0.0, 5.0, 5.0], [3.0, 1.0, 2.0]])))
+    marked = mark_best(Key(np.array([[1.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), np.array([[0.0, 5.0, 5.0], [3.0, 1.0, 2.0]])))
     assert_array_equal(marked, [[False, True, False], [False, True, False]])
 
 

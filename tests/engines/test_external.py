@@ -11,7 +11,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.streams import Streams
-from meco.engines.external import Ceiling, pack, unpack
+from meco.engines.external import FailureCeiling, pack, unpack
 from meco.engines.external.directions import reference_directions
 from meco.engines.external.pycma import AugmentedLagrangian, CmaEs
 from meco.engines.external.pymoo import Isres, Nsga3
@@ -119,7 +119,7 @@ def test_pymoo_starts_from_the_shared_first_population(engine):
 
 
 def test_failed_candidates_stand_above_everything_seen():
-    ceiling = Ceiling()
+    ceiling = FailureCeiling()
     first = ceiling.cover(np.array([[1.0, -8.0], [np.nan, np.nan]]), np.array([False, True]))
     assert_array_equal(first, [[1.0, -8.0], [3.0, 17.0]])
     later = ceiling.cover(np.array([[np.nan, np.nan]]), np.array([True]))

@@ -12,16 +12,16 @@ from meco.core.engine import Task
 from meco.core.loop import Loop
 from meco.core.streams import Streams
 from meco.engines.es.maes import (
-    NARROWEST,
+    MIN_STEP,
     MaEs,
     SearchDistribution,
     StrategyParameters,
-    diagnosis,
+    diagnose,
     fold,
-    moved,
+    move_distribution,
     native_size,
     parent_weights,
-    repaired,
+    repair_distribution,
     short_steps,
     step_change,
 )
@@ -98,7 +98,7 @@ def test_update_equals_a_slow_reference(dim, mu):
     z = rng.normal(size=(runs, mu, dim))
     d = z @ np.swapaxes(cloud.matrix, 1, 2)
     weight = np.broadcast_to(rates.weights.on(z)["w"], (runs, mu))
-    new = moved(cloud, z, d, weight, rates)
+    new = move_distribution(cloud, z, d, weight, rates)
     sigma = new.sigma * step_change(new.path, rates)
     for b in range(runs):
         want = slow_update(*(part[b] for part in cloud), z[b], rates)
@@ -111,20 +111,20 @@ def test_a_run_without_parents_stays_as_it_is():
     cloud = SearchDistribution(rng.random((2, 4)), rng.random(2), rng.normal(size=(2, 4, 4)), rng.normal(size=(2, 4)))
     z = rng.normal(size=(2, 3, 4))
     weight = np.array([[0.0, 0.0, 0.0], [0.5, 0.3, 0.2]])
-    new = moved(cloud, z, z, weight, StrategyParameters.of(4, 3))
+    new = move_distribution(cloud, z, z, weight, StrategyParameters.of(4, 3))
     for old, now in zip(cloud, new):
         assert_array_equal(old[0], now[0])
     assert not np.allclose(cloud.matrix[1], new.matrix[1])
 
 
 def test_what_ran_away_is_made_round_and_what_converged_starts_afresh():
-    cloud = SearchDistribution.round(np.array([[0.5, 2.25], [0.1, 0.2], [0.3, 0.4], [0.6, 0.7]]), 0.5)
+    cloud = SearchDistribution.isotropic(np.array([[0.5, 2.25], [0.1, 0.2], [0.3, 0.4], [0.6, 0.7]]), 0.5)
     cloud = cloud._replace(path=np.ones((4, 2)), matrix=cloud.matrix * 3.0)
-    d = np.ones((4, 3, 2)) * np.array([1.0, np.nan, 1e-3 * NARROWEST, 1.0])[:, None, None]
-    lost, broken = diagnosis(cloud, d, some=np.ones(4, dtype=bool))
+    d = np.ones((4, 3, 2)) * np.array([1.0, np.nan, 1e-3 * MIN_STEP, 1.0])[:, None, None]
+    lost, broken = diagnose(cloud, d, some=np.ones(4, dtype=bool))
     assert_array_equal(broken, [False, True, False, False])
     assert_array_equal(lost, [False, False, True, False])
-    new = repaired(cloud, broken, lost, np.full((4, 2), 0.9), 0.2)
+    new = repair_distribution(cloud, broken, lost, np.full((4, 2), 0.9), 0.2)
     assert_allclose(new.mean, [[0.5, 0.25], [0.1, 0.2], [0.9, 0.9], [0.6, 0.7]])  # 2.25 and 0.25 are one place
     assert_allclose(new.sigma, [0.5, 0.5, 0.2, 0.5])
     assert_allclose(new.matrix[:, 0, 0], [3.0, 1.0, 1.0, 3.0])
@@ -132,9 +132,9 @@ def test_what_ran_away_is_made_round_and_what_converged_starts_afresh():
 
 
 def test_a_run_that_only_ever_failed_starts_afresh_but_one_that_moved_waits():
-    cloud = SearchDistribution.round(np.full((2, 3), 0.5), 0.2)
+    cloud = SearchDistribution.isotropic(np.full((2, 3), 0.5), 0.2)
     cloud = cloud._replace(path=np.array([[0.0] * 3, [1.0] * 3]))
-    lost, _ = diagnosis(cloud, np.ones((2, 4, 3)), some=np.zeros(2, dtype=bool))
+    lost, _ = diagnose(cloud, np.ones((2, 4, 3)), some=np.zeros(2, dtype=bool))
     assert_array_equal(lost, [True, False])
 
 
@@ -158,10 +158,10 @@ def test_formulas_run_on_any_array_library(xp):
     def all_of_it(move):
         cloud, z_, d_ = SearchDistribution(*map(move, parts)), move(z), move(d)
         weight = parent_weights(rates.weights.on(z_)["w"], move(ok))
-        new = moved(cloud, *short_steps(z_, d_), weight, rates)
+        new = move_distribution(cloud, *short_steps(z_, d_), weight, rates)
         new = new._replace(sigma=new.sigma * step_change(new.path, rates))
-        lost, broken = diagnosis(new, d_, move(np.array([False, True])))
-        return [*repaired(new, broken, lost, move(fresh), 0.2), fold(d_)]
+        lost, broken = diagnose(new, d_, move(np.array([False, True])))
+        return [*repair_distribution(new, broken, lost, move(fresh), 0.2), fold(d_)]
 
     for ours, theirs in zip(all_of_it(np.asarray), all_of_it(xp.asarray)):
         assert_allclose(np.asarray(theirs), ours, rtol=1e-13, atol=1e-13)

@@ -12,8 +12,8 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import Streams
-from meco.engines.de.history import History, lehmer_mean, positive_cauchy, weighted_mean
 from meco.engines.de.shade import Shade, midpoint_repair, pick_guides, pick_others
+from meco.engines.de.success_history import SuccessHistory, lehmer_mean, positive_cauchy, weighted_mean
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
 
@@ -67,13 +67,13 @@ def test_means_of_the_unit_vectors():
 
 
 def test_the_memory_moves_away_from_a_half_and_turns_in_order():
-    history = History.fresh(np.zeros((2, 3, 2)), 4)
+    history = SuccessHistory.initial(np.zeros((2, 3, 2)), 4)
     scale = np.array([[0.4, 0.6, 0.9], [0.4, 0.6, 0.9]])
     weight = np.array([[1.0, 3.0, 6.0], [0.0, 0.0, 0.0]])
-    after = history.learned(scale, scale, weight)
+    after = history.learn(scale, scale, weight)
     assert_allclose(after.F[0, 0], 0.8026315789473685)
     assert_array_equal(after.F[1], [0.5] * 4)
-    assert_array_equal(after.turn, [1, 0])
+    assert_array_equal(after.next_slot, [1, 0])
 
 
 def test_positive_cauchy_follows_the_redrawing_law():
@@ -132,8 +132,11 @@ def test_a_run_does_not_notice_its_neighbours(method):
     problem = meco.get_problem("C06", 10)
     together = meco.solve(method, problem, budget=730, seeds=[3, 4, 5])
     alone = meco.solve(method, problem, budget=730, seeds=[4])[0]
-    for name in ("x", "x_score", "snapshot_x", "final_x"):
-        assert_array_equal(getattr(together[1], name), getattr(alone, name))
+    assert_array_equal(together[1].x, alone.x)
+    ours, theirs = together[1].paper, alone.paper
+    assert_array_equal(ours.x_score, theirs.x_score)
+    assert_array_equal(ours.snapshot.x, theirs.snapshot.x)
+    assert_array_equal(ours.final.x, theirs.final.x)
     for name in alone.trace:
         assert_array_equal(together[1].trace[name], alone.trace[name])
 
@@ -146,7 +149,7 @@ def test_different_problems_in_lockstep_are_the_runs_alone(method):
         alone = meco.solve(method, problem, budget=400, seeds=[seed])[0]
         assert_array_equal(together[seed].x, alone.x)
         assert together[seed].score == alone.score
-        assert together[seed].problem == problem.name
+        assert together[seed].run.problem == problem.name
 
 
 def test_an_endless_allowance_is_unconstrained_and_none_is_feasibility_first():

@@ -126,10 +126,10 @@ def test_a_policy_that_draws_changes_no_number_of_the_search():
 
 def test_streams_beside_others_leave_them_where_they_stand():
     rng = Streams([1, 2])
-    other = rng.beside(7)
+    other = rng.spawn(7)
     assert not np.array_equal(other.uniform(3), rng.uniform(3))
     assert_array_equal(rng.uniform(2), Streams([1, 2]).uniform(5)[:, 3:])
-    assert_array_equal(Streams([2]).beside(7).uniform(3)[0], Streams([1, 2]).beside(7).uniform(3)[1])
+    assert_array_equal(Streams([2]).spawn(7).uniform(3)[0], Streams([1, 2]).spawn(7).uniform(3)[1])
 
 
 def test_networks_of_any_shape_choose_rows_or_set_values():
@@ -209,6 +209,6 @@ def test_the_package_lists_its_public_names_alone():
 
 def test_a_device_has_streams_beside_too():
     rng = DeviceStreams(3, 2, "cpu")
-    other = rng.beside(7)
+    other = rng.spawn(7)
     assert not bool((other.uniform(4) == rng.uniform(4)).any())
-    assert bool((rng.beside(7).uniform(4) == DeviceStreams(3, 2, "cpu").beside(7).uniform(4)).all())
+    assert bool((rng.spawn(7).uniform(4) == DeviceStreams(3, 2, "cpu").spawn(7).uniform(4)).all())

@@ -33,7 +33,7 @@ class Evaluation:
         finite: bool = False,
     ) -> Evaluation:  # fmt: skip
         """Mark what is not finite as failed, unless all is known to be, and what keeps all limits as feasible."""
-        return (_compared if finite else _judged)(f, g, h, ineq_tol, eq_tol)
+        return (_compare if finite else _mark_failed)(f, g, h, ineq_tol, eq_tol)
 
     @cached_property
     def c(self) -> Array:
@@ -74,7 +74,7 @@ class Evaluation:
 
 
 @fused
-def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+def _mark_failed(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
     xp = namespace(f)
     finite = kept = xp.isfinite(f)
     numbers = known_all(finite)
@@ -93,7 +93,7 @@ def _judged(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array
 
 
 @fused
-def _compared(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+def _compare(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
     xp = namespace(f)
     none = xp.zeros_like(f, dtype=xp.bool)
     kept = ~none

@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.core.arrays import Array, GrowingRows, known_all, namespace, to_numpy
 from meco.core.evaluation import Evaluation
-from meco.core.results import Held, Incumbent, feasibility_first, objective_plus_violation
+from meco.core.results import Incumbent, IncumbentPoint, feasibility_first, objective_plus_violation
 from meco.core.rule import Population
 
 STACKED_TOGETHER = 512  # generations that are noted before their rows are stacked, which takes less memory
@@ -42,7 +42,7 @@ class History:
         self, nfev: np.ndarray, population: Population | None, extras: Mapping[str, Array] = {}, copy: bool = False
     ) -> None:
         """Record a generation: incumbents, survivors, what the method did; copies of what the next one overwrites."""
-        held, score = self.feasible_best.held, self.score_best.held
+        held, score = self.feasible_best.point, self.score_best.point
         assert held is not None
         assert score is not None
         row = {"nfev": nfev, "f": held.f[:, 0], "nu": held.nu[:, 0], "feasible": held.feasible[:, 0]}
@@ -59,20 +59,22 @@ class History:
 
     def _survivors_cannot_improve(self) -> bool:
         """Whether the best survivor of each run already is the best point evaluated."""
-        survivor, point = self.snapshot_best.held, self.feasible_best.held
+        survivor, point = self.snapshot_best.point, self.feasible_best.point
         assert point is not None
         if survivor is None:
             return False
         same = survivor.key.minor == point.key.minor
         return known_all(same) and known_all(survivor.key.major == point.key.major)
 
-    def bests(self, to_box: Callable[[Array], Array]) -> tuple[Held, Held, Held, Held]:
+    def bests(
+        self, to_box: Callable[[Array], Array]
+    ) -> tuple[IncumbentPoint, IncumbentPoint, IncumbentPoint, IncumbentPoint]:
         """In NumPy: over all points by feasibility and by f + nu, over survivors so far, and of the last population."""
         found, score = self.feasible_best.host(), self.score_best.host()
         snapshot = found
-        if self.snapshot_best.held is not None:
-            held = self.snapshot_best.held
-            snapshot = Incumbent.hosted(held._replace(x=to_box(held.x)))
+        if self.snapshot_best.point is not None:
+            held = self.snapshot_best.point
+            snapshot = Incumbent.to_host(held._replace(x=to_box(held.x)))
         final = score
         if self.last_population is not None:
             last = Incumbent(objective_plus_violation)

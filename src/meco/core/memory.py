@@ -28,16 +28,16 @@ class DoesNotFit(ValueError):
     """A record that is not of this search."""
 
 
-def captured(thing: Any) -> Any:
+def capture(thing: Any) -> Any:
     """What a thing keeps, without copies: arrays are never written to, objects and dicts may be."""
     if getattr(thing, "remembers", None) is not None:
-        return {name: captured(getattr(thing, name)) for name in thing.remembers}
+        return {name: capture(getattr(thing, name)) for name in thing.remembers}
     if isinstance(thing, dict):
-        return {name: captured(value) for name, value in thing.items()}
+        return {name: capture(value) for name, value in thing.items()}
     return thing
 
 
-def flattened(value: Any, name: str = "") -> Record:
+def flatten(value: Any, name: str = "") -> Record:
     """Something captured as arrays by name; where there is nothing, there is no name."""
     if value is None:
         return {}
@@ -45,7 +45,7 @@ def flattened(value: Any, name: str = "") -> Record:
     if parts is not None:
         found: Record = {}
         for part, inner in parts.items():
-            found |= flattened(inner, _under(name, part))
+            found |= flatten(inner, _under(name, part))
         return found
     array = np.array(value) if isinstance(value, NUMBERS) else to_numpy(value)
     if array.dtype.kind not in "biuf":
@@ -53,32 +53,32 @@ def flattened(value: Any, name: str = "") -> Record:
     return {name: array}
 
 
-def put_back(thing: Any, record: Mapping[str, np.ndarray]) -> None:
+def restore(thing: Any, record: Mapping[str, np.ndarray]) -> None:
     """Make a thing that was told one generation what the record says, or raise DoesNotFit and leave it half done."""
     left = dict(record)
-    _restored(thing, left, "")
+    _restore(thing, left, "")
     if left:
         raise DoesNotFit(f"{min(left)} is unknown here")
 
 
-def _restored(like: Any, left: Record, name: str) -> Any:
+def _restore(like: Any, left: Record, name: str) -> Any:
     if getattr(like, "remembers", None) is not None:
         for part in like.remembers:
-            setattr(like, part, _restored(getattr(like, part), left, _under(name, part)))
+            setattr(like, part, _restore(getattr(like, part), left, _under(name, part)))
         return like
     if like is None:
         return None
     parts = contents(like)
     if parts is None:
         return _leaf(like, left, name)
-    return with_contents(like, {part: _restored(inner, left, _under(name, part)) for part, inner in parts.items()})
+    return with_contents(like, {part: _restore(inner, left, _under(name, part)) for part, inner in parts.items()})
 
 
 def _leaf(like: Any, left: Record, name: str) -> Any:
     """The record's value of this name, if it has the form of the one that is there."""
     if name not in left:
         raise DoesNotFit(f"{name} is missing")
-    value, there = left.pop(name), flattened(like)[""]
+    value, there = left.pop(name), flatten(like)[""]
     if value.dtype != there.dtype or value.shape != there.shape:
         raise DoesNotFit(f"{name} should be {there.dtype} {there.shape}, and is {value.dtype} {value.shape}")
     if isinstance(like, NUMBERS):

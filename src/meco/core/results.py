@@ -28,7 +28,7 @@ def objective_plus_violation(ev: Evaluation) -> Key:
     return key if ev.intact else key.last_where(ev.failed)
 
 
-class Held(NamedTuple):
+class IncumbentPoint(NamedTuple):
     """One candidate per run: key and numbers [B, 1], x [B, 1, D]."""
 
     key: Key
@@ -41,34 +41,34 @@ class Held(NamedTuple):
 class Incumbent:
     """The best candidate of each run under one metric; the earlier of equals stays."""
 
-    remembers = ("held",)
+    remembers = ("point",)
 
     def __init__(self, metric: Callable[[Evaluation], Key]) -> None:
         self.metric = metric
-        self.held: Held | None = None
+        self.point: IncumbentPoint | None = None
 
     def challenge(self, x: Array, ev: Evaluation) -> None:
         """Take the best of these candidates where it beats what is held."""
         ev.nu  # noqa: B018 - made and kept here, since a compiled formula keeps nothing
-        if self.held is not None:
-            self.held = _best_of(self.metric, self.held, x, ev)
+        if self.point is not None:
+            self.point = _best_of(self.metric, self.point, x, ev)
             return
         key = self.metric(ev)
-        self.held = _gather(key, x, ev, best(key))
+        self.point = _gather(key, x, ev, best(key))
 
-    def host(self) -> Held:
+    def host(self) -> IncumbentPoint:
         """What is held, in NumPy."""
-        assert self.held is not None
-        return self.hosted(self.held)
+        assert self.point is not None
+        return self.to_host(self.point)
 
     @staticmethod
-    def hosted(held: Held) -> Held:
+    def to_host(held: IncumbentPoint) -> IncumbentPoint:
         """The same candidates in NumPy."""
-        return Held(Key(*(to_numpy(v) for v in held.key)), *(to_numpy(v) for v in held[1:]))
+        return IncumbentPoint(Key(*(to_numpy(v) for v in held.key)), *(to_numpy(v) for v in held[1:]))
 
 
 @fused
-def _best_of(metric: Callable[[Evaluation], Key], held: Held, x: Array, ev: Evaluation) -> Held:
+def _best_of(metric: Callable[[Evaluation], Key], held: IncumbentPoint, x: Array, ev: Evaluation) -> IncumbentPoint:
     """The best of these candidates, or what is held where that is not worse."""
     key = metric(ev)
     i = best(key)
@@ -83,21 +83,21 @@ def _number(key: Key, at: int = 0) -> Key:
     return Key(key.major.item(at), key.minor.item(at))
 
 
-def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> Held:
+def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> IncumbentPoint:
     """Candidate i [B] of each run."""
     if isinstance(i, np.ndarray) and i.size == 1:
         one = slice(at := i.item(), at + 1)
         major, minor, *rest = [a[:, one].copy() for a in (*key, x, ev.f, ev.nu, ev.feasible)]
     else:
         major, minor, *rest = [rows(a, i[:, None]) for a in (*key, x, ev.f, ev.nu, ev.feasible)]
-    return Held(Key(major, minor), *rest)
+    return IncumbentPoint(Key(major, minor), *rest)
 
 
-def _better(won: Array, found: Held, held: Held) -> Held:
+def _better(won: Array, found: IncumbentPoint, held: IncumbentPoint) -> IncumbentPoint:
     xp = namespace(found.f)
     key = Key(*(xp.where(won, a, b) for a, b in zip(found.key, held.key)))
     numbers = (xp.where(won, a, b) for a, b in zip(found[2:], held[2:]))
-    return Held(key, xp.where(won[..., None], found.x, held.x), *numbers)
+    return IncumbentPoint(key, xp.where(won[..., None], found.x, held.x), *numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,10 +107,10 @@ class RunResults(Sequence[Result]):
     method: str
     seeds: Sequence[int]
     problems: Sequence[str]
-    found: Held
-    score: Held
-    snapshot: Held
-    final: Held
+    found: IncumbentPoint
+    score: IncumbentPoint
+    snapshot: IncumbentPoint
+    final: IncumbentPoint
     nfev: np.ndarray
     nfail: np.ndarray
     budget: int
@@ -147,5 +147,5 @@ class RunResults(Sequence[Result]):
         )
 
 
-def _point(held: Held, b: int) -> Point:
+def _point(held: IncumbentPoint, b: int) -> Point:
     return Point(held.x[b, 0], float(held.f[b, 0]), float(held.nu[b, 0]), bool(held.feasible[b, 0]))

@@ -19,7 +19,7 @@ class Streams:
     tensors uses the very draws of the NumPy run.
     """
 
-    remembers = ("places",)
+    remembers = ("positions",)
 
     def __init__(self, seeds: Iterable[int], xp: Any = np, device: Any = None) -> None:
         self.seeds = tuple(int(s) for s in seeds)
@@ -53,14 +53,14 @@ class Streams:
         """The generator of one run, for engines that draw as they go."""
         return self._generators[run]
 
-    def kept(self, runs: Iterable[int]) -> Streams:
+    def select(self, runs: Iterable[int]) -> Streams:
         """The same streams, where they stand, of some of the runs."""
         chosen = list(runs)
         part = Streams([self.seeds[b] for b in chosen], self.xp, self.device)
         part._generators = [self._generators[b] for b in chosen]
         return part
 
-    def beside(self, purpose: int) -> Streams:
+    def spawn(self, purpose: int) -> Streams:
         """Other streams of the same runs, for a purpose whose draws must not move these."""
         other = Streams(self.seeds, self.xp, self.device)
         other._generators = [np.random.default_rng([seed, purpose]) for seed in self.seeds]
@@ -76,7 +76,7 @@ class Streams:
             generator.bit_generator.state = saved
 
     @property
-    def places(self) -> np.ndarray:
+    def positions(self) -> np.ndarray:
         """Where every stream stands, as numbers: [B, 6], two of 128 bits in halves, and what is left of a draw."""
         rows = []
         for generator in self._generators:
@@ -85,8 +85,8 @@ class Streams:
             rows.append([*wide, now["has_uint32"], now["uinteger"]])
         return np.array(rows, dtype=np.uint64)
 
-    @places.setter
-    def places(self, numbers: np.ndarray) -> None:
+    @positions.setter
+    def positions(self, numbers: np.ndarray) -> None:
         for generator, (high, low, inc_high, inc_low, some, rest) in zip(self._generators, numbers.tolist()):
             generator.bit_generator.state = {
                 "bit_generator": "PCG64", "state": {"state": (high << 64) + low, "inc": (inc_high << 64) + inc_low},
@@ -124,7 +124,7 @@ class DeviceStreams:
             (self.runs, *shape), generator=self._generator, device=self.device, dtype=self._torch.float64
         )
 
-    def beside(self, purpose: int) -> DeviceStreams:
+    def spawn(self, purpose: int) -> DeviceStreams:
         """Other streams of the same runs, for a purpose whose draws must not move these."""
         other = DeviceStreams(self._seed, self.runs, self.device)
         other._generator.manual_seed(int(np.random.SeedSequence([self._seed, purpose]).generate_state(1)[0]))

@@ -94,7 +94,7 @@ class Controlled(Engine):
         self.engine, self.controller = engine, Controller(engine, FEATURES[features], CONTROLS[controls], policy)
         self.task = engine.task
         self.interval = 0.0 if decisions is None else max(float(min_interval), self.task.budget / decisions)
-        self.draw = None if chance else self.task.rng.beside(CONTROLLER_STREAM)
+        self.draw = None if chance else self.task.rng.spawn(CONTROLLER_STREAM)
         self.chance = chance or partial(self.task.rng.uniform if self.draw is None else self.draw.uniform, 2)
         self.told = 0  # candidates so far
         self.next_decision = 0.0  # by candidates

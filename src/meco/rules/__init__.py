@@ -12,17 +12,17 @@ from meco.rules.epsilon import (
     relaxed_violation,
     thresholded_violation,
 )
-from meco.rules.levels import AnsweringEpsilon, FallingEpsilon, ShrinkingTolerance
+from meco.rules.levels import FallingEpsilon, HellwigBeyerEpsilon, ShrinkingTolerance
 from meco.rules.penalty import BalancedPenalty, StaticPenalty
 
 __all__ = [
     "DELTA",
-    "AnsweringEpsilon",
     "BalancedPenalty",
     "Control",
     "FallingEpsilon",
     "FeasibilityFirst",
     "FixedEpsilon",
+    "HellwigBeyerEpsilon",
     "Key",
     "Population",
     "Progress",

@@ -13,10 +13,10 @@ from meco.rules.epsilon import thresholded_violation
 
 # -- C2oDE: one level that falls with the budget ----------------------------------------------------
 
-STEEPNESS = 6.0  # the lambda of Wang et al. 2019: the level ends near exp(-6)
+C2ODE_STEEPNESS = 6.0  # the lambda of Wang et al. 2019: the level ends near exp(-6)
 
 
-class Falling(NamedTuple):
+class FallingState(NamedTuple):
     """Level of the first population and of now, both [B], and the evaluations spent on the first population."""
 
     first: Array
@@ -33,7 +33,7 @@ def falling_level(first: Array, reached: float, until: float) -> Array:
     if reached >= until:
         return xp.zeros_like(first)
     positive = first > 0.0
-    power = -(xp.log(xp.where(positive, first, 1.0)) + STEEPNESS) / math.log(1.0 - until)
+    power = -(xp.log(xp.where(positive, first, 1.0)) + C2ODE_STEEPNESS) / math.log(1.0 - until)
     power = xp.where(power > 0.0, power, 0.0)
     return first * (1.0 - reached) ** power
 
@@ -44,27 +44,27 @@ class FallingEpsilon(Rule):
 
     until: float = 0.5
 
-    def start(self, pop: Population, progress: Progress, u: Array) -> Falling:
+    def start(self, pop: Population, progress: Progress, u: Array) -> FallingState:
         first = masked_max(pop.ev.nu, ~pop.ev.failed)
         first = namespace(first).where(first > 0.0, first, 0.0)  # -inf where nothing succeeded
-        return Falling(first, falling_level(first, 0.0, self.until), progress.evaluations)
+        return FallingState(first, falling_level(first, 0.0, self.until), progress.evaluations)
 
-    def adapt(self, state: Falling, pop: Population, progress: Progress, u: Array) -> Falling:
+    def adapt(self, state: FallingState, pop: Population, progress: Progress, u: Array) -> FallingState:
         reached = (progress.evaluations - state.spent) / progress.budget
         return state._replace(eps=falling_level(state.first, reached, self.until))
 
-    def values(self, ev: Evaluation, state: Falling) -> Key:
+    def values(self, ev: Evaluation, state: FallingState) -> Key:
         return Key(thresholded_violation(ev.nu, state.eps), ev.f)
 
-    def trace(self, state: Falling) -> dict[str, Array]:
+    def trace(self, state: FallingState) -> dict[str, Array]:
         return {"eps": state.eps}
 
 
 # -- BP-epsMAg-ES: a level that answers to the share of parents within it ---------------------------
 
-WANTED_SHARE = 0.2  # theta_FR
-GROWTH = 1.1
-NEGLIGIBLE = 1e-8
+TARGET_PARENT_SHARE = 0.2  # theta_FR
+LEVEL_GROWTH = 1.1
+NEGLIGIBLE_LEVEL = 1e-8
 
 
 def average_violation(ev: Evaluation, eq_tol: float = 1e-4) -> Array:
@@ -75,18 +75,20 @@ def average_violation(ev: Evaluation, eq_tol: float = 1e-4) -> Array:
     return total / max(1, ev.g.shape[-1] + ev.h.shape[-1])
 
 
-def answered_level(eps: Array, share: Array, generation: int, horizon: int) -> Array:
+def next_level(eps: Array, share: Array, generation: int, horizon: int) -> Array:
     """The level of the next generation: eps and share (of parents within it) are [B]."""
     xp = namespace(eps)
     if 1 < generation < horizon:
-        return eps * xp.where(share > WANTED_SHARE, asarray_like((1.0 - generation / horizon) ** 2, eps), GROWTH)
+        return eps * xp.where(
+            share > TARGET_PARENT_SHARE, asarray_like((1.0 - generation / horizon) ** 2, eps), LEVEL_GROWTH
+        )
     if generation + 1 >= horizon:
         return xp.zeros_like(eps)
-    return xp.where(eps < NEGLIGIBLE, 0.0, eps)
+    return xp.where(eps < NEGLIGIBLE_LEVEL, 0.0, eps)
 
 
 @dataclass(frozen=True)
-class AnsweringEpsilon(Rule):
+class HellwigBeyerEpsilon(Rule):
     """Allow the median violation of the first population; shrink while enough parents keep it, else grow.
 
     horizon is T of Hellwig and Beyer 2020 in generations; 0 makes the rule feasibility
@@ -110,7 +112,7 @@ class AnsweringEpsilon(Rule):
         within = average_violation(pop.ev, self.eq_tol) <= state[:, None]  # nan of failed ones is not
         mu = -(-within.shape[1] // self.one_in)
         share = xp.sum(xp.astype(within, state.dtype), axis=-1) / mu  # those within rank first
-        return answered_level(state, share, progress.generation, self.horizon)
+        return next_level(state, share, progress.generation, self.horizon)
 
     def values(self, ev: Evaluation, state: Array) -> Key:
         return Key(thresholded_violation(average_violation(ev, self.eq_tol), state), ev.f)

@@ -9,11 +9,11 @@ from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Progress, Rule
 from meco.errors import UnknownName
 
-TINY_RANGE = 1e-12  # below this, violations cannot be told apart and the old weight stays
-NOTHING_TO_COMPARE = 1e12  # first weight when the first population cannot set one
+MIN_VIOLATION_RANGE = 1e-12  # below this, violations cannot be told apart and the old weight stays
+FALLBACK_WEIGHT = 1e12  # first weight when the first population cannot set one
 
 
-def penalised(ev: Evaluation, weight: Array | float) -> Key:
+def penalty_key(ev: Evaluation, weight: Array | float) -> Key:
     """f + weight * nu as a one-level key."""
     total = ev.f + weight * ev.nu
     return Key(zeros_like(total), total)
@@ -27,7 +27,7 @@ class StaticPenalty(Rule):
     ignores_progress = True
 
     def values(self, ev: Evaluation, state: None) -> Key:
-        return penalised(ev, self.weight)
+        return penalty_key(ev, self.weight)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BalancedPenalty(Rule):
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
         xp = namespace(pop.ev.f)
-        fallback = xp.full_like(pop.ev.f[:, :1], NOTHING_TO_COMPARE)
+        fallback = xp.full_like(pop.ev.f[:, :1], FALLBACK_WEIGHT)
         return self.adapt(fallback, pop, progress, u)
 
     def adapt(self, state: Array, pop: Population, progress: Progress, u: Array) -> Array:
@@ -57,7 +57,7 @@ class BalancedPenalty(Rule):
         return namespace(state).where(usable[:, None], weight[:, None], state)
 
     def values(self, ev: Evaluation, state: Array) -> Key:
-        return penalised(ev, state)
+        return penalty_key(ev, state)
 
     def trace(self, state: Array) -> dict[str, Array]:
         return {"weight": state[:, 0]}
@@ -72,7 +72,7 @@ def _ratio_of_ranges(ev: Evaluation) -> tuple[Array, Array]:
         return xp.where(some, masked_max(v, ok), 0.0) - xp.where(some, masked_min(v, ok), 0.0)
 
     spread_nu = spread(ev.nu)
-    usable = spread_nu > TINY_RANGE
+    usable = spread_nu > MIN_VIOLATION_RANGE
     feasible_share = masked_mean(xp.astype(ev.feasible, ev.f.dtype), ok)
     return (2.0 - feasible_share) * spread(ev.f) / xp.where(usable, spread_nu, 1.0), usable
 
@@ -80,7 +80,7 @@ def _ratio_of_ranges(ev: Evaluation) -> tuple[Array, Array]:
 def _ratio_of_means(ev: Evaluation) -> tuple[Array, Array]:
     xp = namespace(ev.f)
     mean_nu = masked_mean(ev.nu, ~ev.failed)
-    usable = mean_nu > TINY_RANGE
+    usable = mean_nu > MIN_VIOLATION_RANGE
     return masked_mean(xp.abs(ev.f), ~ev.failed) / xp.where(usable, mean_nu, 1.0), usable
 
 

@@ -99,7 +99,7 @@ def _multipliers(loop: Loop | None, found: Best) -> np.ndarray | None:
 
 def _score(loop: Loop | None) -> float:
     """Least f + nu of all evaluated points."""
-    held = None if loop is None else loop.evaluator.history.score_best.held
+    held = None if loop is None else loop.evaluator.history.score_best.point
     return float("nan") if held is None else float(held.key.minor[0, 0])
 
 

@@ -220,7 +220,7 @@ class Session:
     def result(self, as_told: bool = False) -> Result:
         """The result so far."""
         history = self.evaluator.history
-        seen = history.feasible_best.held is not None and self.nit > 0
+        seen = history.feasible_best.point is not None and self.nit > 0
         trace = {name: rows[:, 0] for name, rows in history.collect_trace().items()} if seen else {}
         return make_result(
             self.request,

@@ -14,8 +14,8 @@ from meco.core.problem import Problem, problem
 from meco.core.streams import Streams
 from meco.engines.rbf.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra
 from meco.engines.rbf.samples import Samples, Training
-from meco.engines.rbf.subproblem import Subproblem, View
 from meco.engines.rbf.surrogate import CubicRBF
+from meco.engines.rbf.surrogate_problem import CachedProblem, SurrogateProblem
 from meco.errors import InvalidInput
 
 
@@ -158,7 +158,7 @@ def surrogate_of(fun, dim=3, count=60):
 def test_the_subproblem_keeps_limits_and_distance():
     surrogate = surrogate_of(lambda x: np.stack([np.sum(x, axis=1), 0.5 - x[:, 0]], axis=1))
     near = surrogate.x[np.argmin(np.sum(surrogate.x, axis=1))]
-    sub = Subproblem(surrogate, 1, 0.01, np.empty(0), rho=0.3)
+    sub = SurrogateProblem(surrogate, 1, 0.01, np.empty(0), rho=0.3)
     found = sub.solve(near + 0.1, 100)
     assert surrogate.value(found)[1] + 0.01 <= 1e-5
     assert np.min(np.linalg.norm(surrogate.x - found, axis=1)) >= 0.3 - 1e-5
@@ -167,13 +167,13 @@ def test_the_subproblem_keeps_limits_and_distance():
 
 def test_limits_that_cannot_be_kept_are_approached():
     surrogate = surrogate_of(lambda x: np.stack([np.sum(x, axis=1), 1.0 + np.sum(x**2, axis=1)], axis=1))
-    found = Subproblem(surrogate, 1, 0.0, np.empty(0)).solve(np.full(3, 0.5), 100)
+    found = SurrogateProblem(surrogate, 1, 0.0, np.empty(0)).solve(np.full(3, 0.5), 100)
     assert_allclose(found, 0.0, atol=0.1)
 
 
 def test_slopes_of_the_subproblem_agree_with_differences():
     surrogate = surrogate_of(lambda x: np.stack([np.sum(x**2, axis=1), x[:, 0] ** 3, np.sin(x[:, 1])], axis=1))
-    view = View(Subproblem(surrogate, 1, 0.01, np.array([0.1]), rho=0.4), np.full(3, 0.2))
+    view = CachedProblem(SurrogateProblem(surrogate, 1, 0.01, np.array([0.1]), rho=0.4), np.full(3, 0.2))
     at, step = np.array([0.1, -0.2, 0.3]), 1e-6
 
     def everything(x):

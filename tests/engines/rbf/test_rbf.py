@@ -78,7 +78,7 @@ def test_gradient_agrees_with_central_differences():
     x, y = points(60, 5)
     surrogate = grown(x, y).surrogate()
     at, step = np.full(5, 0.1), 1e-5
-    value, gradient, square = surrogate.look(at)
+    value, gradient, square = surrogate.evaluate(at)
     moves = step * np.eye(5)
     numeric = np.stack([(surrogate.value(at + m) - surrogate.value(at - m)) / (2 * step) for m in moves], axis=1)
     assert_allclose(gradient, numeric, rtol=1e-5, atol=1e-6)
@@ -119,7 +119,7 @@ def test_points_crowded_at_a_thousandth_still_give_a_good_gradient():
     crowd = far[0] + 1e-3 * random.standard_normal((80, dim)) / np.sqrt(dim)
     x = np.vstack([far, crowd])
     surrogate = grown(x, np.sum(x**2, axis=1)[:, None]).surrogate()
-    assert_allclose(surrogate.look(far[0])[1][0], 2.0 * far[0], atol=5e-3)
+    assert_allclose(surrogate.evaluate(far[0])[1][0], 2.0 * far[0], atol=5e-3)
 
 
 def test_barycentric_coordinates_rebuild_the_point():

@@ -39,7 +39,7 @@ def test_runs_take_the_values_of_the_problems_they_are_given():
         np.testing.assert_allclose(ours.f, theirs.f, rtol=1e-12)
         np.testing.assert_array_equal(ours.feasible, theirs.feasible)
         np.testing.assert_allclose(ours.nu, theirs.nu, rtol=1e-12)
-        np.testing.assert_allclose(chosen.history.score_best.held.f, alone.history.score_best.held.f, rtol=1e-12)
+        np.testing.assert_allclose(chosen.history.score_best.point.f, alone.history.score_best.point.f, rtol=1e-12)
         assert chosen.nfev.tolist() == [7] * 4
 
 

@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 import meco
 from interruption import broken_off
 from meco.core.capabilities import SavedState
-from meco.core.memory import DoesNotFit, captured, flattened, put_back
+from meco.core.memory import DoesNotFit, capture, flatten, restore
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.method import as_method
@@ -254,7 +254,7 @@ def engine_and(values, method="SHADE", seed=1, **options):
 
 
 def test_a_record_is_flat_and_named_by_what_it_holds():
-    record = flattened(captured(engine_and(1.0, "TR")))
+    record = flatten(capture(engine_and(1.0, "TR")))
     assert record["state.region.models.hessian"].shape == (1, 2, 3, 3)
     assert record["seen.count"].dtype == np.int64
     assert {type(value) for value in record.values()} == {np.ndarray}
@@ -263,17 +263,15 @@ def test_a_record_is_flat_and_named_by_what_it_holds():
 @pytest.mark.parametrize("method", ["SHADE", "TR-ES", "MA-ES"])
 def test_a_record_put_back_makes_an_engine_go_the_same_way(method):
     one, other = engine_and(1.0, method), engine_and(-7.0, method, seed=2)
-    put_back(
-        {"engine": other, "streams": other.task.rng}, flattened(captured({"engine": one, "streams": one.task.rng}))
-    )
+    restore({"engine": other, "streams": other.task.rng}, flatten(capture({"engine": one, "streams": one.task.rng})))
     assert_array_equal(one.ask(), other.ask())
 
 
 def test_a_record_of_another_engine_is_refused():
     with pytest.raises(DoesNotFit, match=r"population\.x should be float64 \(1, 9, 3\)"):
-        put_back(engine_and(1.0, pop_size=9), flattened(captured(engine_and(1.0, pop_size=8))))
+        restore(engine_and(1.0, pop_size=9), flatten(capture(engine_and(1.0, pop_size=8))))
     with pytest.raises(DoesNotFit, match=r"history\.F is missing"):
-        put_back(engine_and(1.0, pop_size=7), flattened(captured(engine_and(1.0, "MA-ES"))))
+        restore(engine_and(1.0, pop_size=7), flatten(capture(engine_and(1.0, "MA-ES"))))
 
 
 def test_only_a_method_whose_record_says_so_is_saved(tmp_path):
@@ -294,7 +292,7 @@ def test_streams_are_put_back_to_the_last_bit():
     draw, other = Streams([3, 4]), Streams([5, 6])
     draw.normal(7)
     draw.generator(1).integers(10, dtype=np.uint32)
-    other.places = draw.places
+    other.positions = draw.positions
     assert_array_equal(draw.normal(9), other.normal(9))
     assert draw.generator(1).integers(99, dtype=np.uint32) == other.generator(1).integers(99, dtype=np.uint32)
 

@@ -18,7 +18,7 @@ from meco.rules import FeasibilityFirst, StaticPenalty
 from meco.rules.levels import FallingEpsilon
 
 TRIALS = 3  # of each individual
-SAME = 1e-8  # violations closer than this, none feasible: the population is stuck
+STUCK_SPREAD = 1e-8  # violations closer than this, none feasible: the population is stuck
 POOLS = Constants(F=np.array([0.6, 0.8, 1.0]), CR=np.array([0.1, 0.2, 1.0]))
 BY_VIOLATION = FeasibilityFirst()
 BY_OBJECTIVE = StaticPenalty(weight=0.0)
@@ -75,11 +75,11 @@ class C2oDE(RuleEngine):
             return self.first()
         if self.u is None:
             self.u = C2oDENumbers.take(self.task, self.size)
-            renewed = to_numpy(stuck(self.population.ev)) & (self.used < self.task.budget)
+            renewed = to_numpy(is_stuck(self.population.ev)) & (self.used < self.task.budget)
             if np.any(renewed):
                 self.wanted = np.repeat(renewed[:, None], self.size, axis=1)
                 return self.u.fresh
-        return trials(self.population, self.u)
+        return make_trials(self.population, self.u)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep the best trial of each individual where it is not worse."""
@@ -96,7 +96,7 @@ class C2oDE(RuleEngine):
     def _select(self, x: Array, ev: Evaluation) -> None:
         assert self.population is not None
         assert self.u is not None
-        trial = preselected(x, ev, self.size)
+        trial = preselect(x, ev, self.size)
         won = not_worse(self.key(trial.ev), self.key(self.population.ev))
         self.population = self.population.replaced(won & ~trial.ev.failed, trial.x, trial.ev)
         self.generation += 1
@@ -108,22 +108,22 @@ class C2oDE(RuleEngine):
         return self.task.progress(self.size * (1 + TRIALS * self.generation), self.generation)
 
 
-def stuck(ev: Evaluation) -> Array:
+def is_stuck(ev: Evaluation) -> Array:
     """Whether all violations of a run are alike and none is feasible: [B]."""
     xp = namespace(ev.f)
     ok = ~ev.failed
     nu = xp.where(ok, ev.nu, 0.0)
     centred = nu - masked_mean(nu, ok)[:, None]
     spread = xp.sqrt(masked_mean(centred * centred, ok))
-    return (spread < SAME) & ~xp.any(ev.feasible, axis=-1)
+    return (spread < STUCK_SPREAD) & ~xp.any(ev.feasible, axis=-1)
 
 
-def trials(population: Population, u: C2oDENumbers) -> Array:
+def make_trials(population: Population, u: C2oDENumbers) -> Array:
     """Three candidates of each individual side by side: [B, 3N, D], the trials of i at 3i, 3i+1, 3i+2."""
     xp, x = namespace(population.x), population.x
     by_objective = rows(x, best(BY_OBJECTIVE.key(population.ev, None))[:, None])  # [B, 1, D]
     by_violation = rows(x, best(BY_VIOLATION.key(population.ev, None))[:, None])
-    F, CR = picked("F", u.F), picked("CR", u.CR)
+    F, CR = pick_setting("F", u.F), pick_setting("CR", u.CR)
     (a1, a2), (b1, b2, b3, b4), (c1, c2, c3) = ([rows(x, i) for i in distinct(o)] for o in u.others)
     f1, f2, f3 = (F[..., k, None] for k in range(TRIALS))
     towards_objective = reflect(x + f1 * (by_objective - x) + f1 * (a1 - a2))
@@ -137,7 +137,7 @@ def trials(population: Population, u: C2oDENumbers) -> Array:
     return xp.reshape(side_by_side, (x.shape[0], -1, x.shape[2]))
 
 
-def picked(pool: str, u: Array) -> Array:
+def pick_setting(pool: str, u: Array) -> Array:
     """An entry of a pool of settings for each uniform number."""
     xp = namespace(u)
     values = POOLS.on(u)[pool]
@@ -145,7 +145,7 @@ def picked(pool: str, u: Array) -> Array:
     return xp.reshape(xp.take(values, xp.reshape(index, (-1,)), axis=0), u.shape)
 
 
-def preselected(x: Array, ev: Evaluation, size: int) -> Population:
+def preselect(x: Array, ev: Evaluation, size: int) -> Population:
     """Of the trials of each individual, the best by violation: [B, 3N, ...] -> [B, N, ...]."""
     xp = namespace(x)
     runs = x.shape[0]

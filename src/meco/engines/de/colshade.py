@@ -10,21 +10,21 @@ from meco.core.arrays import Array, bounded, namespace, rows
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, gain, not_worse, order
-from meco.engines.de.archive import Archive
-from meco.engines.de.history import History
+from meco.engines.de.external_archive import ExternalArchive
 from meco.engines.de.operators import numbers
 from meco.engines.de.shade import binomial, current_to_pbest, pick_guides, pick_others
+from meco.engines.de.success_history import SuccessHistory
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.rules.levels import ShrinkingTolerance
 
-SLOTS = 6  # of each success history
-GUIDES = 0.11  # share of the best that may guide
-ROOM = 2.6  # archive members for each individual
-FLIGHT = 0.01  # scale of the Lévy law
+HISTORY_SLOTS = 6  # of each success history
+GUIDE_SHARE = 0.11  # share of the best that may guide
+ARCHIVE_PER_INDIVIDUAL = 2.6  # archive members for each individual
+LEVY_SCALE = 0.01  # scale of the Lévy law
 MOMENTUM = 0.25  # of the probability of a Lévy flight
-RAREST = 0.001  # either move keeps at least this probability
-INWARD = 0.1  # how far from the bound towards the parent a component is put back
+MIN_MOVE_PROBABILITY = 0.001  # either move keeps at least this probability
+INWARD_SHARE = 0.1  # how far from the bound towards the parent a component is put back
 
 
 class ColShadeNumbers(NamedTuple):
@@ -74,7 +74,7 @@ class ColShade(RuleEngine):
             raise InvalidInput(f"COLSHADE's rule must be a ShrinkingTolerance; got {rule!r}. SHADE takes any rule")
         if not task.same_tolerances:
             raise InvalidInput("COLSHADE in lockstep needs problems with the same ineq_tol and eq_tol")
-        self.room, self.first_share = round(ROOM * pop_size), float(flights)
+        self.room, self.first_share = round(ARCHIVE_PER_INDIVIDUAL * pop_size), float(flights)
 
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
@@ -85,9 +85,9 @@ class ColShade(RuleEngine):
         self.flies = u.move < self.share[:, None]
         self.F, self.CR = self._settings(u)
         self.strict = self.rule.strict(self.population.ev)
-        guide = rows(x, pick_guides(order(self.strict), u.guide, u.guide, GUIDES))
+        guide = rows(x, pick_guides(order(self.strict), u.guide, u.guide, GUIDE_SHARE))
         first, second = pick_others(u.first, u.second, self.archive.size)
-        self.pool = self.archive.beside(x)
+        self.pool = self.archive.pool_with(x)
         walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F[..., None])
         flown = levy_flight(x, guide, self.F, u.flight)
         mutant = namespace(x).where(self.flies[..., None], flown, walked)
@@ -106,7 +106,7 @@ class ColShade(RuleEngine):
         if self.population is None:
             self.begin(x, ev)
             return
-        trial, parent = self._judged(ev)
+        trial, parent = self._make_keys(ev)
         better = ~not_worse(parent, trial) & ~ev.failed
         self._learn(gain(trial, parent, better), better)
         self.population = self.population.replaced(better, x, ev)
@@ -115,16 +115,17 @@ class ColShade(RuleEngine):
 
     def begin(self, x: Array, ev: Evaluation) -> None:
         super().begin(x, ev)
-        self.histories = (History.fresh(x, SLOTS), History.fresh(x, SLOTS))  # of walks and of flights
+        walks, flights = (SuccessHistory.initial(x, HISTORY_SLOTS) for _ in range(2))
+        self.histories = (walks, flights)
         self.share = namespace(x).full_like(x[:, 0, 0], self.first_share)
-        self.archive = Archive.empty(x, self.room)
+        self.archive = ExternalArchive.empty(x, self.room)
 
-    def _judged(self, ev: Evaluation) -> tuple[Key, Key]:
+    def _make_keys(self, ev: Evaluation) -> tuple[Key, Key]:
         """Keys of trials and parents: relaxed, but strict for the best and where only strictness improves."""
         assert self.population is not None
         relaxed = self.key(ev), self.key(self.population.ev)
         strict = self.rule.strict(ev), self.strict
-        by_strict = leaders(self.strict) | self._only_strictly(relaxed, strict)
+        by_strict = mark_best(self.strict) | self._only_strictly(relaxed, strict)
         xp = namespace(ev.f)
         trial, parent = (
             Key(*(xp.where(by_strict, s, r) for s, r in zip(hard, soft))) for hard, soft in zip(strict, relaxed)
@@ -142,17 +143,17 @@ class ColShade(RuleEngine):
         xp = namespace(weight)
         by_walk, by_flight = xp.where(self.flies, 0.0, weight), xp.where(self.flies, weight, 0.0)
         self.histories = (
-            self.histories[0].learned(self.F, self.CR, by_walk, lehmer_CR=True),
-            self.histories[1].learned(self.F, self.CR, by_flight, lehmer_CR=True),
+            self.histories[0].learn(self.F, self.CR, by_walk, lehmer_CR=True),
+            self.histories[1].learn(self.F, self.CR, by_flight, lehmer_CR=True),
         )
-        self.share = paid_share(self.share, by_walk, by_flight)
-        self.archive = self.archive.added(self.pool, better & ~self.population.ev.failed, self.u.drop)
+        self.share = update_flight_share(self.share, by_walk, by_flight)
+        self.archive = self.archive.with_parents(self.pool, better & ~self.population.ev.failed, self.u.drop)
 
     def trace(self) -> dict[str, Array]:
         return {**super().trace(), "flights": self.share}
 
 
-def leaders(key: Key) -> Array:
+def mark_best(key: Key) -> Array:
     """Marks the first best candidate of each run: [B, N]."""
     xp = namespace(key.major)
     places = xp.arange(key.major.shape[1], dtype=xp.int64, device=key.major.device)
@@ -163,20 +164,20 @@ def levy_flight(x: Array, guide: Array, F: Array, normal: Array) -> Array:
     """x + F L (x_pbest - x), each L_j from the one-sided Lévy law 0.01 / z^2; normal is [B, N, D]."""
     xp = namespace(x)
     square = normal * normal
-    length = FLIGHT / xp.where(square > 0.0, square, 1.0)
+    length = LEVY_SCALE / xp.where(square > 0.0, square, 1.0)
     return x + F[..., None] * length * (guide - x)
 
 
 def back_inside(mutant: Array, parent: Array, u: Array) -> Array:
     """A component outside the unit cube goes between the bound it crossed and its parent, near the bound."""
     bound = bounded(mutant, 0.0, 1.0)
-    share = INWARD * u
+    share = INWARD_SHARE * u
     return namespace(mutant).where(mutant == bound, mutant, (1.0 - share) * bound + share * parent)
 
 
-def paid_share(share: Array, by_walk: Array, by_flight: Array) -> Array:
+def update_flight_share(share: Array, by_walk: Array, by_flight: Array) -> Array:
     """How often to fly next, after these gains [B, N] of the two moves; unchanged where neither gained."""
     xp = namespace(share)
     flight, total = xp.sum(by_flight, axis=-1), xp.sum(by_walk + by_flight, axis=-1)
     paid = MOMENTUM * share + (1.0 - MOMENTUM) * flight / xp.where(total > 0.0, total, 1.0)
-    return xp.where(total > 0.0, bounded(paid, RAREST, 1.0 - RAREST), share)
+    return xp.where(total > 0.0, bounded(paid, MIN_MOVE_PROBABILITY, 1.0 - MIN_MOVE_PROBABILITY), share)

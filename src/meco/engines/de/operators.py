@@ -33,7 +33,7 @@ def _places(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
     return [slice(*ends) for ends in zip([0, *ends], ends)]
 
 
-def stepped_over(index: Array, taken: Array) -> Array:
+def skip_taken(index: Array, taken: Array) -> Array:
     """Positions counted without the taken one as positions counted with it."""
     beyond = index >= taken
     return index + (beyond if isinstance(beyond, np.ndarray) else astype(beyond, index.dtype))
@@ -52,7 +52,7 @@ def distinct(u: Array) -> list[Array]:
     for k in range(count):
         index = astype(u[..., k] * (size - 1 - k), xp.int64)
         for j in range(k + 1):
-            index = stepped_over(index, taken[..., j])
+            index = skip_taken(index, taken[..., j])
         picked.append(index)
         taken = xp.sort(xp.concat([taken, index[..., None]], axis=-1), axis=-1)
     return picked
@@ -65,7 +65,7 @@ def reflect(x: Array) -> Array:
     return bounded(mirrored, 0.0, 1.0)
 
 
-def mixed(take: Array, a: Array, b: Array) -> Array:
+def choose(take: Array, a: Array, b: Array) -> Array:
     """a where take holds and b elsewhere, both finite.
 
     In NumPy by products: its where guesses what comes next, which a random mask makes expensive.
@@ -73,7 +73,7 @@ def mixed(take: Array, a: Array, b: Array) -> Array:
     return a * take + b * ~take if isinstance(take, np.ndarray) else namespace(take).where(take, a, b)
 
 
-def only(take: Array, a: Array) -> Array:
+def zero_unless(take: Array, a: Array) -> Array:
     """a, which is finite, where take holds and 0 elsewhere; in NumPy by a product, as in mixed()."""
     return a * take if isinstance(take, np.ndarray) else namespace(take).where(take, a, 0.0)
 

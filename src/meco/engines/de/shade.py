@@ -11,9 +11,9 @@ from meco.core.arrays import Array, astype, at_least, bounded, fused, namespace,
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Rule, duel, gain, order
-from meco.engines.de.archive import Archive
-from meco.engines.de.history import History
-from meco.engines.de.operators import mixed, numbers, only, positions, stepped_over
+from meco.engines.de.external_archive import ExternalArchive
+from meco.engines.de.operators import choose, numbers, positions, skip_taken, zero_unless
+from meco.engines.de.success_history import SuccessHistory
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
 
@@ -62,8 +62,8 @@ class Shade(RuleEngine):
 
     label = "SHADE"
     fewest = 4  # a trial needs itself, a guide and two others
-    history: History
-    archive: Archive
+    history: SuccessHistory
+    archive: ExternalArchive
     remembers = (*RuleEngine.common, "history", "archive")
     transient = ("u", "parent_key", "trials")
     replayable = True
@@ -85,7 +85,7 @@ class Shade(RuleEngine):
         normal = self.task.rng.normal(self.size)
         self.parent_key = self.key(self.population.ev)
         ranked = order(self.parent_key)
-        self.trials = varied(
+        self.trials = make_trials(
             self.population.x, ranked, self.history, self.archive, self.u, normal, self.settings.guides
         )
         return self.trials.x
@@ -96,17 +96,17 @@ class Shade(RuleEngine):
         if self.population is None:
             self.begin(x, ev)
             return
-        self.population, self.history, success = selected(
+        self.population, self.history, success = select_survivors(
             self.population, self.parent_key, self.trials, self.key(ev), Population(x, ev), self.history, self.settings
         )
-        self.archive = self.archive.added(self.trials.pool, success, self.u.drop)
+        self.archive = self.archive.with_parents(self.trials.pool, success, self.u.drop)
         self.generation += 1
         self.adapt(self.u.rule)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
         super().begin(x, ev)
-        self.history = History.fresh(x, self.settings.memory)
-        self.archive = Archive.empty(x)
+        self.history = SuccessHistory.initial(x, self.settings.memory)
+        self.archive = ExternalArchive.empty(x)
 
 
 class Trials(NamedTuple):
@@ -119,25 +119,31 @@ class Trials(NamedTuple):
 
 
 @fused
-def varied(
-    x: Array, ranked: Array, history: History, archive: Archive, u: ShadeNumbers, normal: Array, guides: float | None
+def make_trials(
+    x: Array,
+    ranked: Array,
+    history: SuccessHistory,
+    archive: ExternalArchive,
+    u: ShadeNumbers,
+    normal: Array,
+    guides: float | None,
 ) -> Trials:
     """A trial for each parent of the population x [B, N, D], whose order from best to worst is ranked [B, N]."""
     F, CR = history.sample(u.slot, u.F, normal)
-    pool = archive.beside(x)
+    pool = archive.pool_with(x)
     guide = rows(x, pick_guides(ranked, u.share, u.guide, guides))
     first, second = pick_others(u.first, u.second, archive.size)
     # a component that does not cross moves by 0 F: the parent's to the last bit, and inside as it was
-    moves = only(crossing(CR, u.cross, u.forced), F[..., None])
+    moves = zero_unless(crossing(CR, u.cross, u.forced), F[..., None])
     trial = current_to_pbest(x, guide, rows(x, first), rows(pool, second), moves)
     return Trials(midpoint_repair(trial, x) if u.fresh is None else redraw_repair(trial, u.fresh), F, CR, pool)
 
 
 @fused
-def selected(
+def select_survivors(
     parents: Population, parent: Key, trials: Trials, trial: Key, offspring: Population,
-    history: History, settings: ShadeSettings,
-) -> tuple[Population, History, Array]:  # fmt: skip
+    history: SuccessHistory, settings: ShadeSettings,
+) -> tuple[Population, SuccessHistory, Array]:  # fmt: skip
     """The survivors, what their F and CR teach, and which parents [B, N] lost and are worth keeping."""
     won, better = duel(trial, parent)
     if not offspring.ev.intact:
@@ -146,7 +152,7 @@ def selected(
     # a place where the evaluation failed is no direction to learn from
     success = won if settings.ties_succeed else better
     success = success if parents.ev.intact else success & ~parents.ev.failed
-    return parents.replaced(won, *offspring), history.learned(trials.F, trials.CR, weight), success
+    return parents.replaced(won, *offspring), history.learn(trials.F, trials.CR, weight), success
 
 
 def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | None) -> Array:
@@ -167,10 +173,10 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     size = u_first.shape[1]
     own = positions(size, archived)[None, :]
     first = _index(u_first * (size - 1), archived)
-    first = stepped_over(first, own)
+    first = skip_taken(first, own)
     low, high = xp.minimum(first, own), xp.maximum(first, own)
     second = _index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
-    return first, stepped_over(stepped_over(second, low), high)  # the lower taken index first
+    return first, skip_taken(skip_taken(second, low), high)  # the lower taken index first
 
 
 def _index(position: Array, like: Array) -> Array:
@@ -196,7 +202,7 @@ def redraw_repair(mutant: Array, fresh: Array) -> Array:
 
 def binomial(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
     """Take each component from the mutant with probability CR, and one of them always."""
-    return mixed(crossing(CR, u, u_forced), mutant, parent)
+    return choose(crossing(CR, u, u_forced), mutant, parent)
 
 
 def crossing(CR: Array, u: Array, u_forced: Array) -> Array:

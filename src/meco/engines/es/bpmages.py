@@ -13,27 +13,33 @@ from meco.core.capabilities import FreePoints
 from meco.core.engine import Engine, Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, order
-from meco.engines.es.maes import RUNAWAY, SearchDistribution, StrategyParameters, moved, parent_weights
+from meco.engines.es.maes import (
+    MAX_MATRIX_ENTRY,
+    SearchDistribution,
+    StrategyParameters,
+    move_distribution,
+    parent_weights,
+)
 from meco.errors import InvalidInput
-from meco.rules.levels import AnsweringEpsilon, average_violation
+from meco.rules.levels import HellwigBeyerEpsilon, average_violation
 
-FEWEST = 4
-FIRST_STEP = 1.0  # sigma of a fresh start, in the problem's own units
-SMALLEST_STEP = 1e-12
-REPAIRED = 0.2  # share of the offspring that are repaired, every D generations
-DIFFERENCE = 1e-4  # step of the finite differences, in the problem's own units
-STEEPEST = 100.0  # largest exponent of a change of sigma: a repaired point may lie many steps away
-PATIENCE = 0.1  # share of the budget without improvement that ends a start
-NEGLIGIBLE = 1e-12  # singular values below this share of the largest count as 0
+MIN_POP_SIZE = 4
+INITIAL_SIGMA = 1.0  # sigma of a fresh start, in the problem's own units
+MIN_SIGMA = 1e-12
+REPAIR_SHARE = 0.2  # share of the offspring that are repaired, every D generations
+DIFFERENCE_STEP = 1e-4  # step of the finite differences, in the problem's own units
+MAX_SIGMA_EXPONENT = 100.0  # largest exponent of a change of sigma: a repaired point may lie many steps away
+STALL_BUDGET_SHARE = 0.1  # share of the budget without improvement that ends a start
+SINGULAR_SHARE = 1e-12  # singular values below this share of the largest count as 0
 
 Asking = Generator[np.ndarray, Evaluation, Any]  # yields points [1, n, D] of the unit cube, is sent their values
 
 
-class Plan(NamedTuple):
+class StartPlan(NamedTuple):
     """How one start goes about it."""
 
     size: int  # offspring
-    rule: AnsweringEpsilon
+    rule: HellwigBeyerEpsilon
     repairs: int  # most steps of one gradient repair
 
 
@@ -45,8 +51,8 @@ class BpEpsMagEs(Engine):
     """
 
     def __init__(self, task: Task, pop_size: int = 50, charge_jacobian: bool = True) -> None:
-        if pop_size < FEWEST:
-            raise InvalidInput(f"BP-epsMAg-ES needs a pop_size of at least {FEWEST}; got {pop_size}")
+        if pop_size < MIN_POP_SIZE:
+            raise InvalidInput(f"BP-epsMAg-ES needs a pop_size of at least {MIN_POP_SIZE}; got {pop_size}")
         if task.rng.runs != 1:
             raise InvalidInput(f"BP-epsMAg-ES does one run at a time; got {task.rng.runs} random streams")
         self.task, self.size, self.charged = task, int(pop_size), bool(charge_jacobian)
@@ -79,7 +85,7 @@ class BpEpsMagEs(Engine):
 
     def _starts(self) -> Asking:
         """The first start, then large ones of doubled size, and small ones while they have cost less."""
-        relaxed = Plan(self.size, AnsweringEpsilon(eq_tol=self.task.eq_tol), repairs=3)
+        relaxed = StartPlan(self.size, HellwigBeyerEpsilon(eq_tol=self.task.eq_tol), repairs=3)
         yield from self._start(relaxed)
         number = small = cost_small = cost_large = 0
         while True:
@@ -87,7 +93,7 @@ class BpEpsMagEs(Engine):
             large = 2 ** (number - small) * self.size
             plan = relaxed
             if self.best[0] > 0 and number % 2 == 1:  # nothing feasible yet: strictly by violation, and repair hard
-                plan = Plan(self.size, AnsweringEpsilon(horizon=0, eq_tol=self.task.eq_tol), repairs=20)
+                plan = StartPlan(self.size, HellwigBeyerEpsilon(horizon=0, eq_tol=self.task.eq_tol), repairs=20)
             before = self.used
             if number > 2 and cost_small < cost_large:
                 u = float(self.task.rng.uniform(1)[0, 0])
@@ -100,7 +106,7 @@ class BpEpsMagEs(Engine):
 
     # -- one start ----------------------------------------------------------------------------------
 
-    def _start(self, plan: Plan) -> Asking:
+    def _start(self, plan: StartPlan) -> Asking:
         """An MA-ES from a uniform population, until it stops improving."""
         par = StrategyParameters.of(self.task.dim, -(-plan.size // plan.rule.one_in))
         unit = first_population(self.task, plan.size) if self.population is None else self._uniform(plan.size)
@@ -110,20 +116,20 @@ class BpEpsMagEs(Engine):
         begun = self.task.progress(self.used, self.generation)
         eps = plan.rule.start(Population(unit, ev), begun, self.task.rng.uniform(2))
         ranked = order(plan.rule.key(ev, eps))
-        now = SearchDistribution.round(centroid(x, ev, ranked[:, : par.mu]), FIRST_STEP)
-        best, improved = self._seen(unit, ev, ranked, eps, now), self.used
-        while self.used - improved <= PATIENCE * self.task.budget and now.sigma[0] >= SMALLEST_STEP:
+        now = SearchDistribution.isotropic(centroid(x, ev, ranked[:, : par.mu]), INITIAL_SIGMA)
+        best, improved = self._record_generation(unit, ev, ranked, eps, now), self.used
+        while self.used - improved <= STALL_BUDGET_SHARE * self.task.budget and now.sigma[0] >= MIN_SIGMA:
             z = self.task.rng.normal(plan.size, self.task.dim)
             d = z @ np.swapaxes(now.matrix, 1, 2)
             wished = now.mean[:, None, :] + now.sigma[0] * d
-            x = reflected(wished, self.low, self.high)
+            x = reflect_into(wished, self.low, self.high)
             ev = yield self._unit(x)
             if generation % self.task.dim == 0:
                 x, ev = yield from self._repair(x, ev, plan.repairs)
-            z, d = self._taken(now, wished, x, z, d)
+            z, d = self._actual_steps(now, wished, x, z, d)
             ranked = order(plan.rule.key(ev, eps))
-            now = self._adapted(now, z, d, ev, ranked[:, : par.mu], par)
-            found = self._seen(self._unit(x), ev, ranked, eps, now)
+            now = self._adapt(now, z, d, ev, ranked[:, : par.mu], par)
+            found = self._record_generation(self._unit(x), ev, ranked, eps, now)
             if found < best:
                 best, improved = found, self.used
             generation += 1
@@ -131,7 +137,7 @@ class BpEpsMagEs(Engine):
             progress = self.task.progress(self.used, generation)
             eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.rng.uniform(2))
 
-    def _seen(
+    def _record_generation(
         self, unit: np.ndarray, ev: Evaluation, ranked: np.ndarray, eps: np.ndarray, now: SearchDistribution
     ) -> Any:
         """Record a generation; violation and objective of the candidate that ranks first."""
@@ -143,16 +149,18 @@ class BpEpsMagEs(Engine):
         self.best = min(self.best, found)
         return found
 
-    def _taken(self, now: SearchDistribution, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray) -> Any:
+    def _actual_steps(
+        self, now: SearchDistribution, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray
+    ) -> Any:
         """Steps that were really taken: reflection and repair moved some points [1, N, D]."""
         changed = np.any(x != wished, axis=-1, keepdims=True)
         if not np.any(changed):
             return z, d
         real = (x - now.mean[:, None, :]) / now.sigma[0]
-        inverse = np.linalg.pinv(now.matrix[0], rcond=NEGLIGIBLE)
+        inverse = np.linalg.pinv(now.matrix[0], rcond=SINGULAR_SHARE)
         return np.where(changed, real @ inverse.T, z), np.where(changed, real, d)
 
-    def _adapted(
+    def _adapt(
         self,
         now: SearchDistribution,
         z: np.ndarray,
@@ -163,11 +171,11 @@ class BpEpsMagEs(Engine):
     ) -> SearchDistribution:
         """The shared update, with this strategy's own step-size rule and limits."""
         weight = parent_weights(par.weights.on(z)["w"], ~rows(ev.failed, parents))
-        now = moved(now, rows(z, parents), rows(d, parents), weight, par)
+        now = move_distribution(now, rows(z, parents), rows(d, parents), weight, par)
         growth = 0.5 * par.c_sigma * (np.sum(now.path**2, axis=-1) / self.task.dim - 1.0)
-        sigma = now.sigma * np.exp(np.minimum(growth, STEEPEST))
+        sigma = now.sigma * np.exp(np.minimum(growth, MAX_SIGMA_EXPONENT))
         now = now._replace(sigma=np.minimum(sigma, 0.5 * np.max(self.width)))
-        if np.max(np.abs(now.matrix)) < RUNAWAY:  # nan is not below either
+        if np.max(np.abs(now.matrix)) < MAX_MATRIX_ENTRY:  # nan is not below either
             return now
         return now._replace(matrix=np.eye(self.task.dim)[None], path=np.ones_like(now.path))
 
@@ -175,7 +183,7 @@ class BpEpsMagEs(Engine):
 
     def _repair(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
         """Gauss-Newton steps towards keeping all constraints, for a random part of the offspring [1, N, D]."""
-        for i in np.flatnonzero(self.task.rng.uniform(x.shape[1])[0] < REPAIRED):
+        for i in np.flatnonzero(self.task.rng.uniform(x.shape[1])[0] < REPAIR_SHARE):
             point, value = yield from self._repair_one(x[:, i : i + 1], candidate(ev, int(i)), steps)
             here = (np.arange(x.shape[1]) == i)[None]
             x = np.where(here[..., None], point, x)
@@ -195,7 +203,7 @@ class BpEpsMagEs(Engine):
             self.free = False
             if np.any(around.failed):
                 break
-            x = reflected(x + gauss_newton(ev, around, h), self.low, self.high)
+            x = reflect_into(x + gauss_newton(ev, around, h), self.low, self.high)
             ev = yield self._unit(x)
         return x, ev
 
@@ -223,7 +231,7 @@ def centroid(x: np.ndarray, ev: Evaluation, parents: np.ndarray) -> np.ndarray:
     return np.mean(rows(x, parents)[ok], axis=0)[None] if np.any(ok) else np.mean(x, axis=1)
 
 
-def reflected(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def reflect_into(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Mirror at the bound that was crossed; of what lies beyond it, whole widths of the box do not count."""
     width = np.where(high > low, high - low, 1.0)
     below, above = low - x, x - high
@@ -234,7 +242,7 @@ def reflected(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 
 def difference_steps(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """A step for each variable that stays in the box: forward, or backward at the upper bound; [D]."""
-    size = np.minimum(DIFFERENCE, 0.5 * (high - low))
+    size = np.minimum(DIFFERENCE_STEP, 0.5 * (high - low))
     return np.where(x + size <= high, size, -size)
 
 
@@ -248,7 +256,7 @@ def gauss_newton(here: Evaluation, around: Evaluation, h: np.ndarray) -> np.ndar
     slope = (near - base) / np.where(h == 0, 1.0, h)[:, None]
     target = np.concatenate([np.maximum(here.g, 0.0), here.h], axis=-1)[0, 0]
     try:
-        move = -np.linalg.pinv(slope.T, rcond=NEGLIGIBLE) @ target
+        move = -np.linalg.pinv(slope.T, rcond=SINGULAR_SHARE) @ target
     except np.linalg.LinAlgError:
         return np.zeros_like(h)
     return move if np.all(np.isfinite(move)) else np.zeros_like(h)

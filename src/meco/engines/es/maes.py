@@ -15,9 +15,9 @@ from meco.core.rule import Population, Progress, Rule, order
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 
-WIDEST = 1.0  # largest step size, in the unit cube
-NARROWEST = 1e-9  # largest step of a generation, in the unit cube, below which a run starts afresh
-RUNAWAY = 1e12  # largest entry of a usable matrix
+MAX_SIGMA = 1.0  # largest step size, in the unit cube
+MIN_STEP = 1e-9  # largest step of a generation, in the unit cube, below which a run starts afresh
+MAX_MATRIX_ENTRY = 1e12  # largest entry of a usable matrix
 
 
 class StrategyParameters(NamedTuple):
@@ -57,7 +57,7 @@ class SearchDistribution(NamedTuple):
     path: Array
 
     @classmethod
-    def round(cls, mean: Array, sigma: float) -> SearchDistribution:
+    def isotropic(cls, mean: Array, sigma: float) -> SearchDistribution:
         """Equally wide in every direction."""
         xp = namespace(mean)
         runs, dim = mean.shape
@@ -80,8 +80,8 @@ class MaEs(RuleEngine):
 
     def __init__(self, task: Task, rule: Rule, pop_size: int | None = None, sigma: float = 0.2) -> None:
         super().__init__(task, rule, native_size(task.dim) if pop_size is None else pop_size)
-        if not 0.0 < sigma <= WIDEST:
-            raise InvalidInput(f"MA-ES needs a sigma above 0 and up to {WIDEST}, in the unit cube; got {sigma}")
+        if not 0.0 < sigma <= MAX_SIGMA:
+            raise InvalidInput(f"MA-ES needs a sigma above 0 and up to {MAX_SIGMA}, in the unit cube; got {sigma}")
         self.sigma = float(sigma)
         self.parameters = StrategyParameters.of(task.dim, self.size // 2)
         self.distribution: SearchDistribution | None = None
@@ -120,13 +120,13 @@ class MaEs(RuleEngine):
         ev.nu  # noqa: B018 - made and kept here, where nobody has yet: a compiled formula keeps nothing
         given = self.generation == 1 and self.task.x0 is not None
         weights, parents = par.weights.on(ev.f)["w"], order(self.key(ev))[:, : par.mu]
-        return adapted(now, self.z, self.d, parents, ev.failed, weights, par, u_fresh, self.sigma, given)
+        return adapt_distribution(now, self.z, self.d, parents, ev.failed, weights, par, u_fresh, self.sigma, given)
 
     def _first(self, like: Array) -> SearchDistribution:
         """Round, at the centre or at the first given point, for the runs of like [B, D]."""
         xp = namespace(like)
         start = 0.5 if self.task.x0 is None else asarray_like(self.task.x0[0], like)
-        return SearchDistribution.round(xp.zeros_like(like) + start, self.sigma)
+        return SearchDistribution.isotropic(xp.zeros_like(like) + start, self.sigma)
 
     def _with_given_steps(self, z: Array) -> Array:
         """Steps that lead from the mean to the given points, in the first places."""
@@ -153,7 +153,7 @@ def offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
 
 
 @fused
-def adapted(
+def adapt_distribution(
     now: SearchDistribution, z: Array, d: Array, parents: Array, failed: Array, weights: Array, par: StrategyParameters,
     u_fresh: Array, sigma: float, given: bool,
 ) -> SearchDistribution:  # fmt: skip
@@ -166,10 +166,10 @@ def adapted(
     chosen_z, chosen_d = rows(z, parents), rows(d, parents)
     if given:
         chosen_z, chosen_d = short_steps(chosen_z, chosen_d)
-    lost, broken = diagnosis(now, d, xp.any(weight > 0.0, axis=-1))
-    now = moved(now, chosen_z, chosen_d, weight, par)
-    wider = xp.clip(now.sigma * step_change(now.path, par), max=WIDEST)
-    return repaired(now._replace(sigma=wider), broken, lost, u_fresh, sigma)
+    lost, broken = diagnose(now, d, xp.any(weight > 0.0, axis=-1))
+    now = move_distribution(now, chosen_z, chosen_d, weight, par)
+    wider = xp.clip(now.sigma * step_change(now.path, par), max=MAX_SIGMA)
+    return repair_distribution(now._replace(sigma=wider), broken, lost, u_fresh, sigma)
 
 
 def fold(y: Array) -> Array:
@@ -197,7 +197,9 @@ def short_steps(z: Array, d: Array) -> tuple[Array, Array]:
     return z * share, d * share
 
 
-def moved(now: SearchDistribution, z: Array, d: Array, weight: Array, par: StrategyParameters) -> SearchDistribution:
+def move_distribution(
+    now: SearchDistribution, z: Array, d: Array, weight: Array, par: StrategyParameters
+) -> SearchDistribution:
     """Mean, path and matrix after the parents z, d [B, mu, D] (d = matrix @ z) were chosen; sigma stays.
 
     y  <- y + sigma <d>
@@ -229,7 +231,7 @@ def step_change(path: Array, par: StrategyParameters) -> Array:
     return xp.exp((par.c_sigma / par.d_sigma) * (norm / par.chi_n - 1.0))
 
 
-def diagnosis(now: SearchDistribution, d: Array, some: Array) -> tuple[Array, Array]:
+def diagnose(now: SearchDistribution, d: Array, some: Array) -> tuple[Array, Array]:
     """Runs to start afresh, and runs whose matrix ran away: d [B, N, D], some [B] -> [B], [B].
 
     Afresh: no offspring moved in any variable, or all failed before the run ever moved.
@@ -237,10 +239,12 @@ def diagnosis(now: SearchDistribution, d: Array, some: Array) -> tuple[Array, Ar
     xp = namespace(d)
     reach = xp.max(xp.abs(d), axis=(1, 2))
     stuck = ~some & xp.all(now.path == 0.0, axis=-1)
-    return stuck | (now.sigma * reach < NARROWEST), ~(reach < RUNAWAY)  # nan is not below either
+    return stuck | (now.sigma * reach < MIN_STEP), ~(reach < MAX_MATRIX_ENTRY)  # nan is not below either
 
 
-def repaired(now: SearchDistribution, broken: Array, lost: Array, fresh: Array, sigma: float) -> SearchDistribution:
+def repair_distribution(
+    now: SearchDistribution, broken: Array, lost: Array, fresh: Array, sigma: float
+) -> SearchDistribution:
     """Round again where the matrix is broken, and round at a fresh mean [B, D] where the run is lost.
 
     The landscape has period 2 along every variable, so the mean is kept within one period.

@@ -19,18 +19,18 @@ import numpy as np
 from meco.core.evaluation import Evaluation
 from meco.errors import load_extra
 
-LARGEST = 1e100  # its square is still finite
+MAX_MAGNITUDE = 1e100  # its square is still finite
 
 
 @cache
-def borrow(module: str, purpose: str) -> ModuleType:
+def load_library(module: str, purpose: str) -> ModuleType:
     """Import a library; the warning filters that it sets while loading do not stay."""
     with warnings.catch_warnings():
         return load_extra(module, "peers", purpose)
 
 
 @contextmanager
-def contained() -> Iterator[None]:
+def contain_warnings() -> Iterator[None]:
     """Warnings that a library raises, and filters that it sets, end here."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -49,7 +49,7 @@ def unpack(told: np.ndarray, n_ineq: int) -> Evaluation:
     return Evaluation(f[..., 0], g, h, flags[..., 0] > 0, flags[..., 1] > 0)
 
 
-class Ceiling:
+class FailureCeiling:
     """Stand-in values for failed candidates: above everything seen in the run, column by column."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Ceiling:
 
     def cover(self, values: np.ndarray, failed: np.ndarray) -> np.ndarray:
         """values [n, k] with 2 top + 1 in the rows that failed [n]; what is too large to square is cut."""
-        values = np.clip(values, -LARGEST, LARGEST)
+        values = np.clip(values, -MAX_MAGNITUDE, MAX_MAGNITUDE)
         seen = np.max(np.abs(values[~failed]), axis=0, initial=0.0)
         self.top = seen if self.top is None else np.maximum(self.top, seen)
         return np.where(failed[:, None], 2.0 * self.top + 1.0, values)

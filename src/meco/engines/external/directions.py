@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from meco.engines.external import borrow
+from meco.engines.external import load_library
 from meco.files.atomic import replacing
 
 
@@ -37,7 +37,7 @@ def reference_directions(n_obj: int, count: int) -> np.ndarray:
     path = cache_folder() / f"directions-{n_obj}-{count}.npy"
     found = _read(path, (count, n_obj))
     if found is None:
-        find = borrow("pymoo.util.ref_dirs", "NSGA-III").get_reference_directions
+        find = load_library("pymoo.util.ref_dirs", "NSGA-III").get_reference_directions
         found = find("energy", n_obj, count, seed=1)
         _write(path, found)
     return found

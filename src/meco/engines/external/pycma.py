@@ -13,7 +13,7 @@ from meco.core.engine import Engine, Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population
 from meco.engines.es.maes import native_size
-from meco.engines.external import Ceiling, borrow, contained
+from meco.engines.external import FailureCeiling, contain_warnings, load_library
 from meco.errors import InvalidInput
 
 # the search cannot go on from here: start again at a random point
@@ -23,7 +23,7 @@ EXHAUSTED = {"conditioncov", "noeffectaxis", "noeffectcoord", "tolx", "tolflatfi
 @cache
 def library() -> ModuleType:
     """pycma, or an error that says how to get it."""
-    return borrow("cma", "CMA-ES")
+    return load_library("cma", "CMA-ES")
 
 
 class CmaEs(Engine):
@@ -47,7 +47,7 @@ class CmaEs(Engine):
 
     def ask(self) -> Array:
         """Offspring of the present distribution: [1, n, D]."""
-        with contained():
+        with contain_warnings():
             if self.es is None:
                 self._start()
             self.asked = self.es.ask()
@@ -57,7 +57,7 @@ class CmaEs(Engine):
         """Move the distribution towards the better offspring."""
         self.population = Population(x, ev)
         self.generation += 1
-        with contained():
+        with contain_warnings():
             self.es.tell(self.asked, self._fitness(ev))
             self._adapt()
             if EXHAUSTED & set(self.es.stop()):
@@ -76,7 +76,7 @@ class CmaEs(Engine):
         if given is not None:
             self.es.inject(list(given[: self.es.popsize]), force=True)
         self.starts += 1
-        self.ceiling = Ceiling()
+        self.ceiling = FailureCeiling()
 
     def _options(self) -> dict[str, Any]:
         """The library's defaults but for the box, early stops, files and randomness."""

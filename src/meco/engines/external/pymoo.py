@@ -12,7 +12,7 @@ from meco.core.capabilities import Remarks
 from meco.core.engine import Engine, Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population
-from meco.engines.external import Ceiling, borrow, contained, pack, unpack
+from meco.engines.external import FailureCeiling, contain_warnings, load_library, pack, unpack
 from meco.engines.external.directions import reference_directions
 from meco.errors import InvalidInput, UnknownName
 
@@ -26,7 +26,7 @@ class Pymoo(Engine):
         self.task, self.size = task, int(pop_size)
         self.random = task.rng.generator(0)
         self.algorithm: Any = None
-        self.ceiling = Ceiling()
+        self.ceiling = FailureCeiling()
 
     @abstractmethod
     def _build(self, first: np.ndarray) -> Any:
@@ -44,7 +44,7 @@ class Pymoo(Engine):
         """Offspring, the first time uniform points: [1, n, D]."""
         if self.generation == 0:  # the algorithm is built when the number of constraints is known
             return np.clip(first_population(self.task, self.size), 0.0, 1.0)
-        with contained():
+        with contain_warnings():
             self.asked = self.algorithm.ask()
         if self.asked is None or len(self.asked) == 0:  # every offspring was a duplicate
             self._start(self.random.random((self.size, self.task.dim)))
@@ -55,15 +55,15 @@ class Pymoo(Engine):
         """Let the algorithm select; what survives becomes the population."""
         if self.generation == 0:
             self._start(x[0])
-            with contained():
+            with contain_warnings():
                 self.asked = self.algorithm.ask()
         values = self.ceiling.cover(self._values(ev), ev.failed[0])
         self._lower_failed()
-        static = borrow("pymoo.problems.static", self.name).StaticProblem
+        static = load_library("pymoo.problems.static", self.name).StaticProblem
         n_obj, n_ieq = self.problem.n_obj, self.problem.n_ieq_constr
         parts = dict(zip("FGH", np.split(values, [n_obj, n_obj + n_ieq], axis=1)))
         self.asked.set("told", pack(ev))
-        with contained():
+        with contain_warnings():
             self.algorithm.evaluator.eval(static(self.problem, **parts), self.asked)
             self.algorithm.tell(infills=self.asked)
         self.generation += 1
@@ -72,11 +72,11 @@ class Pymoo(Engine):
         self.population = Population(survivors.get("X").astype(np.float64)[None], told)
 
     def _start(self, first: np.ndarray) -> None:
-        problem = borrow("pymoo.core.problem", self.name).Problem
-        never = borrow("pymoo.core.termination", self.name).NoTermination
+        problem = load_library("pymoo.core.problem", self.name).Problem
+        never = load_library("pymoo.core.termination", self.name).NoTermination
         self.problem = problem(n_var=self.task.dim, xl=0.0, xu=1.0, **self._shape())
         seed = int(self.random.integers(2**31))
-        with contained():
+        with contain_warnings():
             self.algorithm = self._build(first)
             self.algorithm.setup(self.problem, termination=never(), seed=seed, verbose=False)
 
@@ -130,7 +130,7 @@ class Nsga3(Pymoo):
         return np.concatenate([ev.f[0][:, None], violations], axis=1)
 
     def _build(self, first: np.ndarray) -> Any:
-        nsga3 = borrow("pymoo.algorithms.moo.nsga3", self.name).NSGA3
+        nsga3 = load_library("pymoo.algorithms.moo.nsga3", self.name).NSGA3
         return nsga3(reference_directions(self._shape()["n_obj"], self.size), pop_size=self.size, sampling=first)
 
 
@@ -151,7 +151,7 @@ class Isres(Pymoo):
         return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
 
     def _build(self, first: np.ndarray) -> Any:
-        isres = borrow("pymoo.algorithms.soo.nonconvex.isres", self.name).ISRES
+        isres = load_library("pymoo.algorithms.soo.nonconvex.isres", self.name).ISRES
         algorithm = isres(n_offsprings=self.size, rule=1 / 7, gamma=0.85, alpha=0.2, PF=0.45, sampling=first)
         algorithm.survival = SeededSurvival(algorithm.survival, self.random)
         return algorithm

@@ -18,24 +18,24 @@ from meco.core.evaluator import BudgetSpent, Evaluator
 from meco.core.loop import note_if_cut
 from meco.core.results import feasibility_first
 from meco.core.rule import best
-from meco.engines.external import Ceiling, borrow, pack, unpack
+from meco.engines.external import FailureCeiling, load_library, pack, unpack
 from meco.errors import InvalidInput
 
-CHUNK = 50  # evaluations between two rows of the trace
+TRACE_INTERVAL = 50  # evaluations between two rows of the trace
 
 
 @cache
 def library() -> ModuleType:
     """SciPy's optimizers, or an error that says how to get them."""
-    return borrow("scipy.optimize", "a SciPy method")
+    return load_library("scipy.optimize", "a SciPy method")
 
 
-class StopAsked(Exception):
+class StopRequested(Exception):
     """The caller's stop() said so."""
 
 
-class Door:
-    """The evaluator as a library sees it: points come in one by one or in batches.
+class EvaluatorCallbacks:
+    """The evaluator as callbacks for a library: points come in one by one or in batches.
 
     Objective and constraints of a point are one evaluation however often and in whatever
     order they are asked for: COBYQA comes back to the constraints of old points.
@@ -60,10 +60,10 @@ class Door:
 
     def _check(self) -> None:
         spent = int(self.evaluator.nfev[0])
-        if spent - self.noted >= CHUNK:
+        if spent - self.noted >= TRACE_INTERVAL:
             self.note()
             if self.stop is not None and self.stop():
-                raise StopAsked
+                raise StopRequested
 
     def note(self) -> None:
         """A row of the trace for what was evaluated since the last one."""
@@ -72,7 +72,7 @@ class Door:
             self.evaluator.history.note(self.evaluator.nfev, None)
 
 
-class SelfDriven(Engine):
+class OwnLoopEngine(Engine):
     """A library routine that calls the problem itself; started again when it ends early."""
 
     name = ""
@@ -93,18 +93,18 @@ class SelfDriven(Engine):
     def _run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
         """Search, and search again from elsewhere, until the budget is spent or stop() says so."""
         note_if_cut(evaluator, self.size)
-        door = Door(evaluator, stop)
+        callbacks = EvaluatorCallbacks(evaluator, stop)
         self.starts = 0
         try:
             while evaluator.left > 0:
-                self._search(door)
+                self._search(callbacks)
                 self.starts += 1
-        except (BudgetSpent, StopAsked):
+        except (BudgetSpent, StopRequested):
             pass
-        door.note()
+        callbacks.note()
 
     @abstractmethod
-    def _search(self, door: Door) -> None:
+    def _search(self, callbacks: EvaluatorCallbacks) -> None:
         """One start of the library routine."""
 
     def _first(self, size: int) -> np.ndarray:
@@ -114,7 +114,7 @@ class SelfDriven(Engine):
         return self.random.random((size, self.task.dim))
 
 
-class DifferentialEvolution(SelfDriven):
+class DifferentialEvolution(OwnLoopEngine):
     """best1bin with Lampinen's rule; equalities as |h| <= eq_tol."""
 
     name = "SciPy-DE"
@@ -126,14 +126,14 @@ class DifferentialEvolution(SelfDriven):
         self.task, self.size = task, int(pop_size)
         self.random = task.rng.generator(0)
 
-    def _search(self, door: Door) -> None:
+    def _search(self, callbacks: EvaluatorCallbacks) -> None:
         first = 0.5 + (np.clip((self._first(self.size) - 0.5) + 0.5, 0.0, 1.0) - 0.5)  # as the routine rounds them
-        door.evaluate(first)  # what it asks first anyway: how many constraints there are must be said before
+        callbacks.evaluate(first)  # what it asks first anyway: how many constraints there are must be said before
         library().differential_evolution(
-            lambda x: self._objective(door, x),
+            lambda x: self._objective(callbacks, x),
             bounds=[(0.0, 1.0)] * self.task.dim,
             init=first,
-            constraints=self._limits(door),
+            constraints=self._limits(callbacks),
             rng=self.random,
             maxiter=self.task.budget,  # the evaluator ends the search
             tol=0.0,
@@ -142,12 +142,12 @@ class DifferentialEvolution(SelfDriven):
             vectorized=True,
         )
 
-    def _objective(self, door: Door, x: np.ndarray) -> np.ndarray:
+    def _objective(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """f of the columns of x [D, S]; failed points are infinite, which the routine understands."""
-        ev = door.evaluate(x.T)
+        ev = callbacks.evaluate(x.T)
         return np.where(ev.failed[0], np.inf, ev.f[0])
 
-    def _limits(self, door: Door) -> Any:
+    def _limits(self, callbacks: EvaluatorCallbacks) -> Any:
         n_con = self.task.n_ineq + self.task.n_eq
         if n_con == 0:
             return ()
@@ -155,14 +155,14 @@ class DifferentialEvolution(SelfDriven):
         def constraints(x: np.ndarray) -> np.ndarray:
             if x.ndim == 1:  # asked once, for the number of constraints
                 return np.zeros(n_con)
-            ev = door.evaluate(x.T)
+            ev = callbacks.evaluate(x.T)
             over = np.concatenate([ev.g[0] - self.task.ineq_tol, np.abs(ev.h[0]) - self.task.eq_tol], axis=1)
             return np.where(ev.failed[0][:, None], np.inf, over).T
 
         return library().NonlinearConstraint(constraints, -np.inf, 0.0)
 
 
-class Cobyqa(SelfDriven):
+class Cobyqa(OwnLoopEngine):
     """Trust-region SQP with quadratic models, from the best of some random points, again and again."""
 
     name = "COBYQA"
@@ -179,16 +179,16 @@ class Cobyqa(SelfDriven):
         self.radius, self.final_radius = float(radius), float(final_radius)
         self.random = task.rng.generator(0)
 
-    def _search(self, door: Door) -> None:
+    def _search(self, callbacks: EvaluatorCallbacks) -> None:
         first = self._first(self.size)
-        start = first[int(best(feasibility_first(door.evaluate(first)))[0])]
-        self.ceiling = Ceiling()
+        start = first[int(best(feasibility_first(callbacks.evaluate(first)))[0])]
+        self.ceiling = FailureCeiling()
         library().minimize(
-            lambda x: float(self._values(door, x)[0]),
+            lambda x: float(self._values(callbacks, x)[0]),
             start,
             method="COBYQA",
             bounds=library().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
-            constraints=self._limits(door),
+            constraints=self._limits(callbacks),
             options={
                 "maxfev": 10 * self.task.budget,  # the evaluator ends the search
                 "maxiter": 100 * self.task.budget,
@@ -197,14 +197,14 @@ class Cobyqa(SelfDriven):
             },
         )
 
-    def _values(self, door: Door, x: np.ndarray) -> np.ndarray:
+    def _values(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """f, g and h of one point; a failed one is twice as bad as the worst seen."""
-        ev = door.evaluate(x[None])
+        ev = callbacks.evaluate(x[None])
         return self.ceiling.cover(np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1), ev.failed[0])[0]
 
-    def _limits(self, door: Door) -> Any:
+    def _limits(self, callbacks: EvaluatorCallbacks) -> Any:
         p, q = self.task.n_ineq, self.task.n_eq
         if p + q == 0:
             return ()
         low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
-        return library().NonlinearConstraint(lambda x: self._values(door, x)[1:], low, np.zeros(p + q))
+        return library().NonlinearConstraint(lambda x: self._values(callbacks, x)[1:], low, np.zeros(p + q))

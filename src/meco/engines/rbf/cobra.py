@@ -14,14 +14,14 @@ from meco.core.engine import Engine, Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, order
 from meco.engines.rbf.samples import Samples, Training
-from meco.engines.rbf.subproblem import Subproblem
 from meco.engines.rbf.surrogate import Surrogate
+from meco.engines.rbf.surrogate_problem import SurrogateProblem
 from meco.errors import InvalidInput
 
-SIDE = 2.0  # of the search space [-1, 1]^D
+CUBE_SIDE = 2.0  # of the search space [-1, 1]^D
 LONG_CYCLE = (0.3, 0.05, 0.001, 0.0005, 0.0)  # distance requirements, in sides
-FIRST_MARGIN, LARGEST_MARGIN = 0.005 * SIDE, 0.01 * SIDE
-DUPLICATE = 1e-9
+FIRST_MARGIN, LARGEST_MARGIN = 0.005 * CUBE_SIDE, 0.01 * CUBE_SIDE
+DUPLICATE_DISTANCE = 1e-9
 
 
 class Cobra(Engine):
@@ -127,9 +127,9 @@ class Cobra(Engine):
         surrogate = self._surrogate()
         if surrogate is None:
             return self.random.uniform(-1.0, 1.0, self.task.dim)
-        rho = 0.0 if self.last else SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
+        rho = 0.0 if self.last else CUBE_SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
         found = self._solve(surrogate, rho, 0.0 if self.last else self.margin)
-        if self.samples.nearest(found) < DUPLICATE:  # evaluated already: step aside
+        if self.samples.nearest(found) < DUPLICATE_DISTANCE:  # evaluated already: step aside
             found = np.clip(found + LARGEST_MARGIN * self.random.standard_normal(found.size), -1.0, 1.0)
         return found
 
@@ -145,8 +145,10 @@ class Cobra(Engine):
     def _solve(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
         return self._subproblem(surrogate, rho, margin).solve(self._apart(self._start(), rho), self.max_iter)
 
-    def _subproblem(self, surrogate: Surrogate, rho: float, margin: float, band: float | None = None) -> Subproblem:
-        return Subproblem(
+    def _subproblem(
+        self, surrogate: Surrogate, rho: float, margin: float, band: float | None = None
+    ) -> SurrogateProblem:
+        return SurrogateProblem(
             surrogate,
             self.task.n_ineq,
             margin**2,

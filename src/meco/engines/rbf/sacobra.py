@@ -12,11 +12,11 @@ from meco.engines.rbf.cobra import LONG_CYCLE, Cobra
 from meco.engines.rbf.surrogate import Surrogate
 
 SHORT_CYCLE = (0.001, 0.0)
-STEEP = 1e3  # range of f from which the short cycle is used
-VERY_STEEP = 1e5  # range of f from which its logarithm is modelled
-UNEVEN = 1e3  # ratio of constraint ranges from which they are evened out
-STALLED = 10  # iterations without progress after which the start is random
-SHRINK, LEAST_BAND = 1.5, 1e-7  # of the band around equalities, at each iteration
+STEEP_RANGE = 1e3  # range of f from which the short cycle is used
+VERY_STEEP_RANGE = 1e5  # range of f from which its logarithm is modelled
+UNEVEN_RATIO = 1e3  # ratio of constraint ranges from which they are evened out
+STALLED_ITERATIONS = 10  # iterations without progress after which the start is random
+BAND_SHRINKAGE, MIN_BAND = 1.5, 1e-7  # of the band around equalities, at each iteration
 
 
 def plog(y: np.ndarray) -> np.ndarray:
@@ -51,9 +51,9 @@ class Sacobra(Cobra):
         if len(y) == 0:
             return
         spread = np.ptp(y, axis=0)
-        if self.cycle == LONG_CYCLE and spread[0] > STEEP:
+        if self.cycle == LONG_CYCLE and spread[0] > STEEP_RANGE:
             self.cycle = SHORT_CYCLE
-        self.logarithmic = bool(spread[0] > VERY_STEEP)
+        self.logarithmic = bool(spread[0] > VERY_STEEP_RANGE)
         self.scale = constraint_scale(spread[1:])
         self.band = float(np.median(np.sum(self._violations(y, 0.0), axis=1)))
 
@@ -73,7 +73,7 @@ class Sacobra(Cobra):
     def _count(self, feasible: bool) -> None:
         super()._count(feasible)
         self.stalled = 0 if self.best == len(self.samples) - 1 else self.stalled + 1
-        self.band = max(self.band / SHRINK, LEAST_BAND)
+        self.band = max(self.band / BAND_SHRINKAGE, MIN_BAND)
 
     def _band(self, margin: float) -> np.ndarray:
         return np.full(self.task.n_eq, self.band)
@@ -81,7 +81,7 @@ class Sacobra(Cobra):
     def _start(self) -> np.ndarray:
         """The best point, or now and then a random one."""
         chance = random_start_probability(len(self.samples), self.design)
-        if not self.last and (self.random.random() < chance or self.stalled >= STALLED):
+        if not self.last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
             return self.random.uniform(-1.0, 1.0, self.task.dim)
         return self.samples.x[self.best]
 
@@ -90,13 +90,13 @@ class Sacobra(Cobra):
         if not (self.refine and self.task.n_eq):
             return found
         best = self.samples.y[self.best : self.best + 1]
-        if np.max(self._violations(best, 0.0)) <= LEAST_BAND:
+        if np.max(self._violations(best, 0.0)) <= MIN_BAND:
             return found
         return self._subproblem(surrogate, 0.0, 0.0, band=0.0).restore(found)
 
 
 def constraint_scale(spread: np.ndarray) -> np.ndarray:
     """Divisors that even out constraint ranges [C] which differ by more than a factor 1000; else ones."""
-    if len(spread) == 0 or np.min(spread) <= 0 or np.max(spread) / np.min(spread) <= UNEVEN:
+    if len(spread) == 0 or np.min(spread) <= 0 or np.max(spread) / np.min(spread) <= UNEVEN_RATIO:
         return np.ones_like(spread)
     return spread / np.mean(spread)

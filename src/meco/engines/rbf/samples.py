@@ -6,9 +6,9 @@ import numpy as np
 
 from meco.engines.rbf.surrogate import CubicRBF, Surrogate
 
-SHARES = (1 / 6, 1 / 2, 1 / 3)  # of a capped training set: best, nearest to the best, newest
-RENEWAL = 12  # a capped set is chosen anew when one part in this many has been added
-LARGEST = 1e50  # outputs are cut here before they are trained on
+TRAINING_SHARES = (1 / 6, 1 / 2, 1 / 3)  # of a capped training set: best, nearest to the best, newest
+RENEWAL_PART = 12  # a capped set is chosen anew when one part in this many has been added
+MAX_OUTPUT = 1e50  # outputs are cut here before they are trained on
 
 
 class Samples:
@@ -22,7 +22,7 @@ class Samples:
     def add(self, x: np.ndarray, y: np.ndarray, failed: np.ndarray) -> None:
         """Append evaluated points."""
         self.x = np.concatenate([self.x, x])
-        self.y = np.concatenate([self.y, np.where(failed[:, None], np.nan, np.clip(y, -LARGEST, LARGEST))])
+        self.y = np.concatenate([self.y, np.where(failed[:, None], np.nan, np.clip(y, -MAX_OUTPUT, MAX_OUTPUT))])
         self.failed = np.concatenate([self.failed, failed])
 
     def __len__(self) -> int:
@@ -64,11 +64,11 @@ class Training:
     def _choose(self, samples: Samples, good: np.ndarray, order: np.ndarray, best: int) -> np.ndarray:
         """The best, the newest and the points around the best, fewer than the cap by a reserve for new ones."""
         assert self.cap is not None
-        room = self.cap - max(1, self.cap // RENEWAL)
+        room = self.cap - max(1, self.cap // RENEWAL_PART)
         distance = np.sum((samples.x[good] - samples.x[best]) ** 2, axis=1)
         near = good[np.argsort(distance, kind="stable")]
         ranked = order[~samples.failed[order]]
-        picked = np.concatenate([ranked[: int(room * SHARES[0])], good[-int(room * SHARES[2]) :]])
+        picked = np.concatenate([ranked[: int(room * TRAINING_SHARES[0])], good[-int(room * TRAINING_SHARES[2]) :]])
         chosen = np.zeros(len(samples), dtype=bool)
         chosen[picked] = True
         rest = near[~chosen[near]]

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from meco.engines.external import borrow
+from meco.engines.external import load_library
 
-WIDTH = 1.25  # radius of the simplex in radii of the cube: no corner is ever a point of the cube
-SINGULAR = 1e-13  # a point whose pivot is below this share of its kernel value adds nothing but noise
+SIMPLEX_WIDTH = 1.25  # radius of the simplex in radii of the cube: no corner is ever a point of the cube
+SINGULAR_PIVOT = 1e-13  # a point whose pivot is below this share of its kernel value adds nothing but noise
 
 
 class Surrogate(NamedTuple):
@@ -34,7 +34,7 @@ class Surrogate(NamedTuple):
         """All outputs at one point: x [D] -> [m]."""
         return self.weight @ _distances(self.x, x) ** 3 + self.slope @ x + self.level
 
-    def look(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All outputs [m], their gradients [m, D] and the squared distances to the centres [n] at one point.
 
         The gradient is 3 sum_i w_i |x - x_i| (x - x_i) + b; distances come from inner products,
@@ -53,7 +53,7 @@ class Simplex:
         corners = np.eye(dim + 1) - 1.0 / (dim + 1)  # regular, in the D-dimensional plane of sum 0
         basis = np.linalg.svd(corners)[2][:dim]
         corners = corners @ basis.T
-        self.corners = corners * WIDTH * np.sqrt(dim) / np.linalg.norm(corners[0])
+        self.corners = corners * SIMPLEX_WIDTH * np.sqrt(dim) / np.linalg.norm(corners[0])
         self.inverse = np.linalg.inv(np.hstack([np.ones((dim + 1, 1)), self.corners]))  # [D+1, D+1]
         self.kernel = _cubes(self.corners, self.corners)
 
@@ -89,11 +89,13 @@ class CubicRBF:
             factor = np.linalg.cholesky(kernel)
         except np.linalg.LinAlgError:
             factor = np.zeros_like(kernel)
-        if np.any(np.diagonal(factor) ** 2 <= SINGULAR * np.diagonal(kernel)):
+        if np.any(np.diagonal(factor) ** 2 <= SINGULAR_PIVOT * np.diagonal(kernel)):
             for point, output in zip(x, y):  # leaves out what cannot be told apart
                 self.add(point, output)
             return
-        solved = borrow("scipy.linalg", "a surrogate method").solve_triangular(factor, np.hstack([near, y]), lower=True)
+        solved = load_library("scipy.linalg", "a surrogate method").solve_triangular(
+            factor, np.hstack([near, y]), lower=True
+        )
         self._reserve(len(x))
         n, q = len(x), near.shape[1]
         self.x[:n], self.near[:n], self.far[:n] = x, near, far
@@ -114,7 +116,7 @@ class CubicRBF:
         if n:
             row = self._forward(row)
         pivot = own - row @ row
-        if not pivot > SINGULAR * own:
+        if not pivot > SINGULAR_PIVOT * own:
             return False
         root = np.sqrt(pivot)
         self._reserve(n + 1)
@@ -161,7 +163,7 @@ class CubicRBF:
 
 @cache
 def _blas() -> ModuleType:
-    return borrow("scipy.linalg.blas", "a surrogate method")
+    return load_library("scipy.linalg.blas", "a surrogate method")
 
 
 def _distances(points: np.ndarray, x: np.ndarray) -> np.ndarray:

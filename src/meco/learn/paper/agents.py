@@ -109,7 +109,7 @@ class Agents:
         rows = torch.tensor(policies, device=self.device)
         self.learner.keep(rows)
         self.replay.keep(rows)
-        self.rng = self.rng.kept(policies)
+        self.rng = self.rng.select(policies)
         self._explore = self._explore[list(policies)]
         self._values = self._values[rows]
 

@@ -167,7 +167,7 @@ class Episode:
     @property
     def score(self) -> Array:
         """Least f + nu of the points evaluated so far: [B]."""
-        best = self._evaluator.history.score_best.held
+        best = self._evaluator.history.score_best.point
         assert best is not None
         return best.key.minor[:, 0]
 

@@ -16,7 +16,7 @@ import numpy as np
 from meco.core.capabilities import SavedState, offered
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.memory import DoesNotFit, Record, captured, flattened, put_back
+from meco.core.memory import DoesNotFit, Record, capture, flatten, restore
 from meco.errors import DamagedFile
 from meco.files.safetensors import LARGEST_TENSORS_BYTES, parse_tensors, write_tensors
 from meco.methods import METHODS
@@ -73,13 +73,13 @@ def remembered(loop: Loop) -> Any:
     saved = offered(loop.engine, SavedState)
     if saved is None:
         return None
-    return captured({"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng})
+    return capture({"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng})
 
 
 def as_record(memory: Any, evaluator: Evaluator, generations: int) -> Record | None:
     """The same as arrays, with the trace of so many generations; None where something in it is no array."""
     try:
-        record = flattened(memory)
+        record = flatten(memory)
     except (DoesNotFit, TypeError, ValueError):
         return None
     trace = evaluator.history.collect_trace()
@@ -111,7 +111,7 @@ def restored(request: Request, log: EvaluationLog, record: Record, call: Calls) 
     rest = {name: rows for name, rows in record.items() if not name.startswith(TRACE)}
     saved = offered(engine, SavedState)
     assert saved is not None
-    put_back({"engine": saved.part, "evaluator": evaluator, "streams": engine.task.rng}, rest)
+    restore({"engine": saved.part, "evaluator": evaluator, "streams": engine.task.rng}, rest)
     evaluator.history.replace_trace(trace)
     source: Any = evaluator.source  # a FunctionSource, as make_search gave it
     return Loop(engine, evaluator.on_source(source.calling(call)))

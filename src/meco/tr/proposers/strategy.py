@@ -9,15 +9,15 @@ from meco.core.arrays import Array, masked_max, masked_min, maybe_any, namespace
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, order
 from meco.engines.es.maes import (
-    WIDEST,
+    MAX_SIGMA,
     SearchDistribution,
     StrategyParameters,
-    diagnosis,
+    diagnose,
     fold,
-    moved,
+    move_distribution,
     native_size,
     parent_weights,
-    repaired,
+    repair_distribution,
     step_change,
 )
 from meco.tr.merit import Weights
@@ -56,7 +56,7 @@ class Strategy:
         xp, (runs, dim) = namespace(mean), mean.shape
         self.size = native_size(dim)
         self.parameters = StrategyParameters.of(dim, self.size // 2)
-        self.distribution = SearchDistribution.round(mean, INITIAL_SIGMA)
+        self.distribution = SearchDistribution.isotropic(mean, INITIAL_SIGMA)
         made = {"dtype": mean.dtype, "device": mean.device}
         steps = xp.zeros((runs, self.size, dim), **made)
         values = xp.zeros((runs, self.size, functions), **made)
@@ -100,10 +100,10 @@ class Strategy:
         xp, par, now = namespace(fresh), self.parameters, self.distribution
         parents = order(key)[:, : par.mu]
         weight = parent_weights(par.weights.on(fresh)["w"], ~rows(pending.failed, parents))
-        lost, broken = diagnosis(now, pending.d, xp.any(weight > 0.0, axis=-1))
-        new = moved(now, rows(pending.z, parents), rows(pending.d, parents), weight, par)
-        new = new._replace(sigma=xp.clip(new.sigma * step_change(new.path, par), max=WIDEST))
-        new = repaired(new, broken, lost, fresh, INITIAL_SIGMA)
+        lost, broken = diagnose(now, pending.d, xp.any(weight > 0.0, axis=-1))
+        new = move_distribution(now, rows(pending.z, parents), rows(pending.d, parents), weight, par)
+        new = new._replace(sigma=xp.clip(new.sigma * step_change(new.path, par), max=MAX_SIGMA))
+        new = repair_distribution(new, broken, lost, fresh, INITIAL_SIGMA)
         self.distribution = SearchDistribution(
             xp.where(full[:, None], new.mean, now.mean),
             xp.where(full, new.sigma, now.sigma),

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from meco.core.arrays import Array, astype, bounded, namespace, rows, safe_divisor, total
 from meco.engines.de.operators import positions
 
-WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR
-START = 0.5
+SAMPLING_WIDTH = 0.1  # scale of the Cauchy law of F and standard deviation of the normal law of CR
+INITIAL_MEAN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class History:
-    """Means of successful F and CR in H slots, overwritten in turn: [B, H] each; turn [B]."""
+class SuccessHistory:
+    """Means of successful F and CR in H slots, overwritten one after another: [B, H] each; next_slot [B]."""
 
     F: Array
     CR: Array
-    turn: Array
+    next_slot: Array
 
     @classmethod
-    def fresh(cls, x: Array, slots: int) -> History:
+    def initial(cls, x: Array, slots: int) -> SuccessHistory:
         """Every slot at 0.5, for the runs of a population x [B, N, D]."""
         xp = namespace(x)
-        half, too = (xp.full((x.shape[0], slots), START, dtype=x.dtype, device=x.device) for _ in range(2))
+        half, too = (xp.full((x.shape[0], slots), INITIAL_MEAN, dtype=x.dtype, device=x.device) for _ in range(2))
         return cls(half, too, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
 
     def sample(self, u_slot: Array, u_F: Array, normal: Array, crowd: int | None = None) -> tuple[Array, Array]:
@@ -34,12 +34,12 @@ class History:
         population loses its spread.
         """
         xp = namespace(u_slot)
-        slot = astype(u_slot * self.F.shape[1], self.turn.dtype)
-        CR = bounded(rows(self.CR, slot) + WIDTH * normal, 0.0, 1.0)
+        slot = astype(u_slot * self.F.shape[1], self.next_slot.dtype)
+        CR = bounded(rows(self.CR, slot) + SAMPLING_WIDTH * normal, 0.0, 1.0)
         least = 0.0 if crowd is None else xp.sqrt((1.0 - 0.5 * CR) / crowd)
         return positive_cauchy(rows(self.F, slot), u_F, least), CR
 
-    def learned(self, F: Array, CR: Array, weight: Array, lehmer_CR: bool = False) -> History:
+    def learn(self, F: Array, CR: Array, weight: Array, lehmer_CR: bool = False) -> SuccessHistory:
         """The next slot after a generation with these gains; unchanged where nothing was gained.
 
         F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean (2013) or
@@ -47,13 +47,13 @@ class History:
         """
         xp, whole = namespace(weight), total(weight)
         learns = whole > 0
-        here = (positions(self.F.shape[1], self.turn) == self.turn[:, None]) & learns[:, None]
+        here = (positions(self.F.shape[1], self.next_slot) == self.next_slot[:, None]) & learns[:, None]
         mean_CR = lehmer_mean(CR, weight) if lehmer_CR else weighted_mean(CR, weight, whole)
-        turn = (self.turn + astype(learns, self.turn.dtype)) % self.F.shape[1]
-        return History(
+        next_slot = (self.next_slot + astype(learns, self.next_slot.dtype)) % self.F.shape[1]
+        return SuccessHistory(
             xp.where(here, lehmer_mean(F, weight)[:, None], self.F),
             xp.where(here, mean_CR[:, None], self.CR),
-            turn,
+            next_slot,
         )
 
 
@@ -75,6 +75,6 @@ def positive_cauchy(centre: Array, u: Array, least: Array | float = 0.0) -> Arra
     while F <= least" from exactly one uniform number in [0, 1).
     """
     xp = namespace(u)
-    below = 0.5 - xp.atan((centre - least) / WIDTH) / math.pi  # P(F <= least)
+    below = 0.5 - xp.atan((centre - least) / SAMPLING_WIDTH) / math.pi  # P(F <= least)
     position = 1.0 - (1.0 - below) * u  # in (below, 1]
-    return bounded(centre + WIDTH * xp.tan(math.pi * (position - 0.5)), 0.0, 1.0)
+    return bounded(centre + SAMPLING_WIDTH * xp.tan(math.pi * (position - 0.5)), 0.0, 1.0)

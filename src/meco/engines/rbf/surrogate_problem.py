@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.engines.external import borrow, contained
+from meco.engines.external import contain_warnings, load_library
 from meco.engines.rbf.surrogate import Surrogate
 
 NEAREST = 20  # points that the distance requirement looks at
@@ -17,7 +17,7 @@ ACCURACY = 1e-6  # in units of the first gradients: about the accuracy in x
 
 
 @dataclass(frozen=True, eq=False)
-class Subproblem:
+class SurrogateProblem:
     """min s_f(x) with s_g(x) + margin <= 0, |s_h(x)| <= band and |x - x_i| >= rho, in [-1, 1]^D.
 
     Outputs of the surrogate are f, then n_ineq inequalities, then equalities.
@@ -37,7 +37,7 @@ class Subproblem:
         SLSQP spends all its iterations on limits that contradict each other, so a start that
         breaks them is first moved to where they are kept, if there is such a place nearby.
         """
-        view = View(self, start)
+        view = CachedProblem(self, start)
         if not self.only_limits and view.excess(start) > HOPELESS:
             start = self.restore(start)
             if view.excess(start) > HOPELESS:
@@ -51,17 +51,17 @@ class Subproblem:
 
     def restore(self, start: np.ndarray, max_iter: int = 100) -> np.ndarray:
         """The point nearest by where the limits are kept best, in the sense of least squares."""
-        view = View(self, start, only_limits=True)
+        view = CachedProblem(self, start, only_limits=True)
         return _minimize(view, start, "L-BFGS-B", {"maxiter": max_iter})
 
 
-class View:
-    """The subproblem at the last point asked for: SLSQP's four callbacks cost one look at the surrogates.
+class CachedProblem:
+    """The subproblem at the last point asked for: SLSQP's four callbacks cost one evaluation of the surrogates.
 
     Every row is divided by the length of its gradient at the start, so that all are of order 1.
     """
 
-    def __init__(self, sub: Subproblem, start: np.ndarray, only_limits: bool = False) -> None:
+    def __init__(self, sub: SurrogateProblem, start: np.ndarray, only_limits: bool = False) -> None:
         self.sub, self.only_limits = sub, only_limits or sub.only_limits
         slope = self._rows(start)[1]
         length = np.sqrt(np.sum(slope * slope, axis=1))
@@ -71,13 +71,13 @@ class View:
     def _rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """f and the values that must not be positive, [1 + p + 2 q], with gradients, and squared distances."""
         sub = self.sub
-        value, slope, square = sub.surrogate.look(x)
+        value, slope, square = sub.surrogate.evaluate(x)
         p = 1 + sub.n_ineq
         h = value[p:]
         value = np.concatenate([value[:1], value[1:p] + sub.margin, h - sub.band, -h - sub.band])
         return value, np.concatenate([slope, -slope[p:]]), square
 
-    def _look(self, x: np.ndarray) -> None:
+    def _evaluate(self, x: np.ndarray) -> None:
         """Everything at x, unless x is where the last look was."""
         if np.array_equal(x, self.at):
             return
@@ -112,7 +112,7 @@ class View:
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """What is minimised, with its gradient."""
-        self._look(x)
+        self._evaluate(x)
         if self.only_limits:
             over = np.maximum(self.value[1:], 0.0)
             return float(over @ over), 2.0 * (over @ self.slope[1:])
@@ -120,23 +120,23 @@ class View:
 
     def limits(self, x: np.ndarray) -> np.ndarray:
         """What must not be negative: limits to spare, then the distance to spare."""
-        self._look(x)
+        self._evaluate(x)
         return self.keep
 
     def limit_slopes(self, x: np.ndarray) -> np.ndarray:
         """Gradients of limits()."""
-        self._look(x)
+        self._evaluate(x)
         return self.keep_slope
 
     def excess(self, x: np.ndarray) -> float:
         """The largest violation of a surrogate limit, in units of the first gradients."""
-        self._look(x)
+        self._evaluate(x)
         return float(np.max(self.value[1:], initial=0.0))
 
 
-def _minimize(view: View, start: np.ndarray, method: str, options: dict[str, Any], **more: Any) -> np.ndarray:
-    optimize = borrow("scipy.optimize", "a surrogate method")
+def _minimize(view: CachedProblem, start: np.ndarray, method: str, options: dict[str, Any], **more: Any) -> np.ndarray:
+    optimize = load_library("scipy.optimize", "a surrogate method")
     box = optimize.Bounds(-np.ones(start.size), np.ones(start.size))
-    with contained():
+    with contain_warnings():
         found = optimize.minimize(view.objective, start, jac=True, method=method, bounds=box, options=options, **more).x
     return np.clip(np.where(np.isfinite(found), found, start), -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""SHADE's archive: replaced parents that still lend directions."""
+"""SHADE's external archive: replaced parents that still lend directions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from meco.engines.de.operators import ascending, positions
 
 
 @dataclass(frozen=True, eq=False)
-class Archive:
+class ExternalArchive:
     """Up to N points per run, in no order: x [B, N, D], of which the first size [B] are members."""
 
     x: Array
     size: Array
 
     @classmethod
-    def empty(cls, x: Array, capacity: int | None = None) -> Archive:
+    def empty(cls, x: Array, capacity: int | None = None) -> ExternalArchive:
         """No members, for a population x [B, N, D]; room for N unless said otherwise."""
         xp = namespace(x)
         room = (x.shape[0], x.shape[1] if capacity is None else capacity, x.shape[2])
@@ -24,19 +24,19 @@ class Archive:
             xp.zeros(room, dtype=x.dtype, device=x.device), xp.zeros(x.shape[0], dtype=xp.int64, device=x.device)
         )
 
-    def beside(self, population: Array) -> Array:
+    def pool_with(self, population: Array) -> Array:
         """Population and archive as one pool [B, 2N, D]; rows from N on are the archive's."""
         return namespace(population).concat([population, self.x], axis=1)
 
-    def added(self, pool: Array, success: Array, u_drop: Array) -> Archive:
+    def with_parents(self, pool: Array, success: Array, u_drop: Array) -> ExternalArchive:
         """With the parents that lost; a random part of the union stays when it is too large.
 
         pool [B, 2N, D] holds the parents before this archive, success [B, N] marks the
-        parents that lost, u_drop [B, 2N] decides who stays.
+        parents that lost, u_drop [B, 2N] decides which stay.
         """
         xp = namespace(pool)
         capacity = self.x.shape[1]
         member = xp.concat([success, positions(capacity, self.size)[None, :] < self.size[:, None]], axis=1)
         ranked = ascending(xp.where(member, u_drop, 2.0))[:, :capacity]
         count = total(astype(member, self.size.dtype))
-        return Archive(rows(pool, ranked), at_most(count, capacity))
+        return ExternalArchive(rows(pool, ranked), at_most(count, capacity))
