@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Method, Variable
 from meco.errors import DamagedFile, InvalidInput
 from meco.run.folder.optimizer_state import seal
 
 BOX = [(-5.0, 5.0)] * 3
-OPTIONS = {"method": "SHADE-FR", "budget": 100, "pop_size": 10, "seed": 3}
+OPTIONS = {"method": Method("SHADE-FR", pop_size=10), "budget": 100, "seed": 3}
 
 
 def values(x):
@@ -81,7 +82,7 @@ def test_the_budget_ends_the_asking():
         search.tell(x, *values(x))
     assert asked == 13
     assert search.ask().shape == (0, 3)
-    assert search.result.stop_reason == "budget"
+    assert search.result.run.stop_reason == "budget"
 
 
 def test_the_result_is_there_at_any_time():
@@ -90,7 +91,7 @@ def test_the_result_is_there_at_any_time():
     x = search.ask(3)
     search.tell(x, *values(x))
     assert search.result.nfev == 3
-    assert search.result.stop_reason == "running"
+    assert search.result.run.stop_reason == "running"
 
 
 def test_failed_points_are_told_as_such():
@@ -100,7 +101,7 @@ def test_failed_points_are_told_as_such():
     f[0], failed = -1e9, np.arange(10) == 0
     g[1, 0] = np.nan
     search.tell(x, f, g, h, failed=failed)
-    assert search.result.nfail == 2
+    assert search.result.run.nfail == 2
     assert search.result.fun > -1e9
 
 
@@ -113,7 +114,9 @@ def test_one_point_may_be_told_alone():
 
 
 def test_equal_points_of_a_generation_are_told_each():
-    search = meco.Optimizer([(0, 2)] * 2, budget=60, method="SHADE-FR", pop_size=10, seed=1, integrality=True)
+    search = meco.Optimizer(
+        [Variable(0, 2, integer=True)] * 2, budget=60, method=Method("SHADE-FR", pop_size=10), seed=1
+    )
     while not search.done:
         x = search.ask()
         search.tell(x[::-1], (x[::-1] ** 2).sum(axis=1))
@@ -197,7 +200,7 @@ def test_a_method_that_cannot_be_asked_says_so():
 
 
 def test_a_state_with_another_number_or_budget_is_refused():
-    search = meco.Optimizer(BOX, n_ineq=1, method="SHADE-FR", budget=60, pop_size=10, seed=1)
+    search = meco.Optimizer(BOX, n_ineq=1, method=Method("SHADE-FR", pop_size=10), budget=60, seed=1)
     for _ in range(2):
         x = search.ask()
         search.tell(x, (x**2).sum(1), 1 - x[:, :1])

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from engine_classes import ENGINE_CLASSES
-from meco import METHODS, get_problem, minimize, solve
+from meco import METHODS, Tolerances, Variables, Workers, get_problem, minimize, solve
 from meco.bench.plan.experiment import Contender, Experiment
 from meco.bench.run.groups import group, perform
 from meco.cli import main
@@ -42,12 +42,15 @@ def by_solve(method):
 
 def by_minimize(method):
     problem, points = watched()
-    box = np.stack([problem.lower, problem.upper], axis=1)
     minimize(
-        problem.raw, box, method=method, budget=budget(method), seed=SEED,
-        vectorized=True,  # as solve() asks: the last bit of a point alone may differ
-        integrality=problem.integrality, ineq_tol=problem.ineq_tol, eq_tol=problem.eq_tol,
-    )  # fmt: skip
+        problem.raw,
+        Variables.of(problem.lower, problem.upper, problem.integrality),
+        method=method,
+        budget=budget(method),
+        seed=SEED,
+        workers=Workers(vectorized=True),
+        tolerances=Tolerances(ineq=problem.ineq_tol, eq=problem.eq_tol),
+    )
     return np.array(points)
 
 

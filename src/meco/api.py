@@ -144,7 +144,7 @@ def _with_constraints(request: Request, fun: Any, given: Any, crew: Workers) -> 
     if given is not None and not (isinstance(given, (list, tuple)) and not given):
         from meco.run.constraints import read_constraints
 
-        separate = read_constraints(given, request.lower, request.upper)
+        separate = read_constraints(given, request.variables)
     if separate or request.keep:
         from meco.run.hard_constraints import with_limits
 

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 from in_process import call, complaint
-from meco.problems.uav.mission import load_mission, parse_mission
 
 from meco.errors import MecoError
 from meco.files.safetensors import parse_tensors, write_tensors
 from meco.policies.store import load_policy, policy_path
+from meco.problems.uav.mission import load_mission, parse_mission
 from meco.run.folder.reader import SEAL
 
 VALUES = (

@@ -11,16 +11,16 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from meco.problems.cec2017.functions import NAMES as CEC
-from meco.problems.uav.mission import load_mission
-from meco.problems.uav.suite import NAMES as MISSIONS
 
 import meco
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
+from meco.problems.cec2017.functions import NAMES as CEC
 from meco.problems.realworld import NAMES as REALWORLD
+from meco.problems.uav.mission import load_mission
+from meco.problems.uav.suite import NAMES as MISSIONS
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
 
 TESTS = Path(__file__).resolve().parent.parent

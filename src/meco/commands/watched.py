@@ -19,7 +19,7 @@ from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import CLOCK
 from meco.run.folder.trace_file import read_trace
-from meco.run.tolerances import recorded
+from meco.run.tolerances import recorded_tolerances
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
 POINTS = 300  # of a curve, at most
@@ -40,7 +40,7 @@ def seen(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now; ready for JSON."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
-    tolerances = recorded(inputs, log)
+    tolerances = recorded_tolerances(inputs, log)
     every = log.columns(len(inputs["lower"]), None, *tolerances)
     ended = _result(folder)
     shown = {

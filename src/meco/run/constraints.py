@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from meco.errors import InvalidInput
+from meco.options import Variables
 from meco.run.calling.answers import labelled, numbers
 
 
@@ -16,15 +17,17 @@ from meco.run.calling.answers import labelled, numbers
 class LimitedValues:
     """lower <= values(x) <= upper, where equal limits mean an equality."""
 
-    values: Callable[[np.ndarray], Any]
+    values: Callable[[Any], Any]
     lower: np.ndarray = field(default_factory=lambda: np.array(-np.inf))
     upper: np.ndarray = field(default_factory=lambda: np.array(0.0))
     label: str = ""  # of constraints whose place among all others the search must know
     hard: bool = False  # whether it must be kept at every evaluation: SciPy's keep_feasible
+    named: Variables | None = None  # where variables have names: the function is handed a dict
 
     def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""
-        found = self.values(x)
+        named = None if isinstance(self.values, MatrixProduct) else self.named
+        found = self.values(x if named is None else named.as_dict(x))
         if x.ndim == 1:
             c = numbers(found)
         else:
@@ -99,20 +102,23 @@ class BoundArguments:
     args: tuple[Any, ...] = ()
     negated: bool = False
 
-    def __call__(self, x: np.ndarray) -> Any:
+    def __call__(self, x: Any) -> Any:
         value = self.fun(x, *self.args)
         if not self.negated:
             return value
-        return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
+        single = np.ndim(next(iter(x.values()))) == 0 if isinstance(x, Mapping) else x.ndim == 1
+        return -(numbers(value) if single else np.asarray(value, dtype=np.float64))
 
 
-def read_constraints(constraints: Any, lower: np.ndarray, upper: np.ndarray) -> tuple[LimitedValues, ...]:
-    """All constraints as functions x -> (g, h), in the order given; lower and upper [D] bound x."""
+def read_constraints(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
+    """All constraints as functions x -> (g, h), in the order given; of named variables they are handed a dict."""
     if constraints is None:
         return ()
     if not isinstance(constraints, (list, tuple)):
         constraints = (constraints,)
-    return tuple(_read(item, f"constraints[{i}]", lower, upper) for i, item in enumerate(constraints))
+    lower, upper, named = variables.lower, variables.upper, variables if variables.names else None
+    found = (_read(item, f"constraints[{i}]", lower, upper) for i, item in enumerate(constraints))
+    return tuple(each if named is None else replace(each, named=named) for each in found)
 
 
 def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> LimitedValues:

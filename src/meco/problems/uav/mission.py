@@ -179,7 +179,7 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
     name = str(source).upper()
     if name not in NAMES:
         raise UnknownName("mission", str(source), NAMES)
-    file = resources.files("meco.problems.uav.suite").joinpath("missions", f"{name}.json")
+    file = resources.files("meco.problems.uav").joinpath("missions", f"{name}.json")
     return parse_mission(file.read_bytes(), name, name)
 
 
