@@ -24,7 +24,8 @@ from meco.rules import StaticPenalty
 from meco.run.folder import resume
 from meco.run.folder import run_folder as runfolder
 from meco.run.folder.optimizer_state import seal
-from meco.run.folder.search_state import AnswerDigest, unpacked
+from meco.run.folder.search_state import unpacked
+from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.log_file import read_log
 from meco.tr import model_fit as look
 
