@@ -255,7 +255,7 @@ def scipy_examples() -> dict[str, tuple[Any, ...]]:
             lambda x: -(worth @ x), np.zeros(8), [(0, 1)] * 8, room, None,
             milp(-worth, constraints=room, bounds=(0, 1)).fun,
         ),
-        "knapsack, whole things": (
+        "knapsack, integer": (
             lambda x: -(worth @ x), np.zeros(8), [(0, 1)] * 8, room, None,
             milp(-worth, constraints=room, bounds=(0, 1), integrality=np.ones(8)).fun,
         ),
@@ -270,7 +270,7 @@ def compare_scipy(only: list[str] | None, names: list[str] | None) -> None:
     seeds = f"seeds {SEEDS[0]} to {SEEDS[-1]}"
     print(f"\nSciPy's constrained examples through method=meco.scipy_method, {seeds}: relative error of f, and of x\n")
     for label, (fun, x0, bounds, constraints, x, f) in scipy_examples().items():
-        more = {"integrality": True, "budget": 1600} if "whole" in label else {}
+        more = {"integrality": True, "budget": 1600} if "integer" in label else {}
         runs = [
             minimize(
                 fun, x0, method=meco.scipy_method, bounds=bounds, constraints=constraints, options={"seed": s, **more}

@@ -66,7 +66,9 @@ def doors() -> Ratios:
     box = list(zip(problem.lower, problem.upper))
     seconds = medians(
         {
-            "minimize": lambda: meco.minimize(problem.raw, box, method="SHADE", budget=BUDGET, seed=1, vectorized=True),
+            "minimize": lambda: meco.minimize(
+                problem.raw, box, method="SHADE", budget=BUDGET, seed=1, workers=meco.Workers(vectorized=True)
+            ),
             "solve": _solving("SHADE", problem, BUDGET),
         },
         5,

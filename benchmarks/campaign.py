@@ -13,18 +13,19 @@ import tempfile
 import time
 
 from meco.bench.plan.paper import PAPER
-from meco.bench.run.executors import start_workers
+from meco.bench.plan.revise import adjust
+from meco.bench.run.executors import start_executor
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store
 
 
 def seconds(runs: int, workers: int) -> tuple[float, str]:
     """Time and digest of one campaign from nothing."""
-    experiment = PAPER["table1"].adjusted(runs, quick=True)
+    experiment = adjust(PAPER["table1"], runs, quick=True)
     with tempfile.TemporaryDirectory() as folder:
-        crew = start_workers("processes", workers)
+        crew = start_executor("processes", workers)
         start = time.perf_counter()
-        with Store.campaign(folder) as store:
+        with ResultStore.campaign(folder) as store:
             run_campaign([experiment], store, crew, quiet=True)
             spent = time.perf_counter() - start
             digest = store.contents().digest

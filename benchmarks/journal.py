@@ -50,13 +50,18 @@ def log_alone(folder: Path, fsync: bool) -> tuple[float, float]:
     return 1e6 * appending / BUDGET, 1e6 * flushing / (BUDGET // SIZE)
 
 
-def whole_run(checkpoint) -> float:
+def time_run(checkpoint) -> float:
     """Seconds of CPU time for one run."""
     begun = time.process_time()
     meco.minimize(
-        trivial, [(-5.0, 5.0)] * DIM, method="SHADE-FR", budget=BUDGET, pop_size=SIZE, seed=1, vectorized=True,
+        trivial,
+        [(-5.0, 5.0)] * DIM,
+        method=meco.Method("SHADE-FR", pop_size=SIZE),
+        budget=BUDGET,
+        seed=1,
+        workers=meco.Workers(vectorized=True),
         checkpoint=checkpoint,
-    )  # fmt: skip
+    )
     return time.process_time() - begun
 
 
@@ -71,7 +76,7 @@ def states_alone(folder: Path) -> float:
 
     RunFolder.generation = timed  # type: ignore[method-assign]
     try:
-        whole_run(folder / "states")
+        time_run(folder / "states")
     finally:
         RunFolder.generation = generation  # type: ignore[method-assign]
     return 1e6 * statistics.median(taken)
@@ -86,8 +91,8 @@ def main() -> None:
             print(f"log alone, fsync {fsync!s:5}: {record:6.2f} us per evaluation, {flush:8.1f} us per generation")
         cost = states_alone(folder)
         print(f"state file: {cost:8.1f} us, written when {SELDOM} times as long has passed: {100 / SELDOM:.0f} %")
-        whole_run(None)
-        pairs = [(whole_run(None), whole_run(folder / f"run{i}")) for i in range(ROUNDS)]
+        time_run(None)
+        pairs = [(time_run(None), time_run(folder / f"run{i}")) for i in range(ROUNDS)]
         without, with_log = (min(column) for column in zip(*pairs))
         extra = 1e6 * (with_log - without) / BUDGET
         print(f"minimize(): {1e6 * without / BUDGET:.1f} us per evaluation, with a run folder {extra:+.1f} us")

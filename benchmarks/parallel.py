@@ -49,20 +49,31 @@ def use(asynchronous: bool, count: int = 8, budget: int = 800) -> tuple[float, f
     """Share of the workers' time spent in calls, and seconds of the run."""
     begun = time.monotonic()
     result = meco.minimize(
-        slow, [(-2.0, 2.0)] * 8, budget=budget, seed=1, method=METHOD, workers=count, asynchronous=asynchronous
+        slow,
+        [(-2.0, 2.0)] * 8,
+        budget=budget,
+        seed=1,
+        method=METHOD,
+        workers=meco.Workers(count, asynchronous=asynchronous),
     )
     wall = time.monotonic() - begun
     return sum(length_of(x) for x in result.evaluations.x) / (count * wall), wall
 
 
-def search(name: str, count: int, asynchronous: bool, seed: int) -> meco.MinimizeResult:
+def search(name: str, count: int, asynchronous: bool, seed: int) -> meco.Result:
     """A run of so many workers that never sleeps."""
     problem = meco.get_problem(name)
-    box, draw = np.stack([problem.lower, problem.upper], axis=1), np.random.default_rng([seed, count])
+    draw = np.random.default_rng([seed, count])
     optimizer = meco.Optimizer(
-        box, problem.n_ineq, problem.n_eq, budget=min(50 * problem.dim, MOST), seed=seed, method=METHOD, batch=count,
-        asynchronous=asynchronous, integrality=problem.integrality, ineq_tol=problem.ineq_tol, eq_tol=problem.eq_tol,
-    )  # fmt: skip
+        meco.Variables.of(problem.lower, problem.upper, problem.integrality),
+        problem.n_ineq,
+        problem.n_eq,
+        budget=min(50 * problem.dim, MOST),
+        seed=seed,
+        method=METHOD,
+        tolerances=meco.Tolerances(ineq=problem.ineq_tol, eq=problem.eq_tol),
+        workers=meco.Workers(batch=count, asynchronous=asynchronous),
+    )
     now, calls, number = 0.0, [], 0  # (end, number, point) of each call under way
     while not optimizer.done:
         points = optimizer.ask(count - len(calls)) if asynchronous else optimizer.ask()

@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 import shapely
-from meco.problems.uav.mission import Mission, load_mission
-from meco.problems.uav.suite import DIM, NAMES, mission_formula
 
 from _side_by_side import medians
+from meco.problems.uav.flight_model import MISSION_DIM, MISSION_NAMES, mission_formula
+from meco.problems.uav.mission import Mission, load_mission
 
 POPULATION = 200
 
@@ -46,9 +46,9 @@ def main() -> None:
     print(f"population {POPULATION}, medians of CPU time in turns")
     print(f"{'mission':8} {'points/s':>10} {'shapely':>10} {'ratio':>7} {'sifted':>7} {'worst difference (m)':>22}")
     ratios, sifted = [], []
-    for name in NAMES:
+    for name in MISSION_NAMES:
         mission = load_mission(name)
-        x = np.random.default_rng(0).random((POPULATION, DIM)) * mission.problem().upper
+        x = np.random.default_rng(0).random((POPULATION, MISSION_DIM)) * mission.problem().upper
         formulas = {
             kind: mission_formula(mission.start, mission.end, mission.sensors, obstacles, mission.parameters)
             for kind, obstacles in {

@@ -47,7 +47,7 @@ def table(designs: list[Design], solvers: list[str], seeds: range) -> None:
     for design in designs:
         budget = 50 * design.dim
         print(f"\n{design.name}: D = {design.dim}, {design.n_ineq} inequalities, {design.n_eq} equalities, "
-              f"{len(design.whole)} whole numbers, {budget} evaluations, best {design.best:.8g}")  # fmt: skip
+              f"{len(design.integer)} integers, {budget} evaluations, best {design.best:.8g}")  # fmt: skip
         print(f"  {'solver':<12} {'feasible':>8} {'median gap':>12} {'worst gap':>12} {'s/run':>7}   f of each seed")
         ranked = {}
         for solver in solvers:
@@ -77,9 +77,13 @@ def best_values(designs: list[Design]) -> None:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     result = meco.minimize(
-                        design.fun, design.bounds, method=method, budget=budget * design.dim, seed=seed, ineq_tol=0.0,
-                        eq_tol=design.eq_tol, integrality=np.isin(np.arange(design.dim), design.whole),
-                    )  # fmt: skip
+                        design.fun,
+                        design.variables(),
+                        method=method,
+                        budget=budget * design.dim,
+                        seed=seed,
+                        tolerances=meco.Tolerances(ineq=0.0, eq=design.eq_tol),
+                    )
                 if result.feasible:
                     found[method] = min(found.get(method, np.inf), result.fun)
         print(design.name, {name: float(f"{value:.9g}") for name, value in found.items()}, flush=True)

@@ -1,4 +1,4 @@
-"""Nine designs as a user would hand them over: raw units, named constraints, crashes, whole numbers, equalities.
+"""Nine designs as a user would hand them over: raw units, named constraints, crashes, integers, equalities.
 
 Each is a plain function of x that returns {"f", "g", "h"} or raises. They are written for this benchmark from textbook
 mathematics and occur in no suite of the library. best is the least f that is known: from long runs
@@ -26,13 +26,19 @@ class Design:
     bounds: tuple[tuple[float, float], ...]
     n_ineq: int
     n_eq: int = 0
-    whole: tuple[int, ...] = ()  # positions of whole numbers
+    integer: tuple[int, ...] = ()  # positions of integer variables
     eq_tol: float = 1e-4
     best: float | None = None
 
     @property
     def dim(self) -> int:
         return len(self.bounds)
+
+    def variables(self) -> list[Any]:
+        """The box for minimize(), integer variables marked."""
+        from meco import Variable
+
+        return [Variable(*pair, integer=i in self.integer) for i, pair in enumerate(self.bounds)]
 
 
 def tank(x: np.ndarray) -> dict[str, Any]:
@@ -190,7 +196,7 @@ def rocket(x: np.ndarray) -> dict[str, Any]:
 
 
 def microgrid(x: np.ndarray) -> dict[str, Any]:
-    """Yearly cost of an island's supply: panels, batteries (both whole), diesel (kW), tilt (deg), converter (kW)."""
+    """Yearly cost of an island's supply: panels, batteries (both integer), diesel (kW), tilt (deg), converter (kW)."""
     panels, batteries, diesel, tilt, converter = round(x[0]), round(x[1]), x[2], math.radians(x[3]), x[4]
     stored, unserved, fuel = 6.0 * batteries, 0.0, 0.0
     for hour in range(72):
@@ -233,7 +239,7 @@ def low_pass(x: np.ndarray) -> dict[str, Any]:
 
 
 def exchanger(x: np.ndarray) -> dict[str, Any]:
-    """Cost of a shell-and-tube exchanger: tubes (whole), length (m), tube bore (mm), coolant (kg/s), outlet (K)."""
+    """Cost of a shell-and-tube exchanger: tubes (integer), length (m), tube bore (mm), coolant (kg/s), outlet (K)."""
     tubes, length, bore, coolant, outlet = round(x[0]), x[1], x[2] / 1e3, x[3], x[4]
     duty = 5.0 * 2100.0 * (390.0 - outlet)
     warm = 293.0 + duty / (coolant * 4180.0)
@@ -259,12 +265,14 @@ def exchanger(x: np.ndarray) -> dict[str, Any]:
 
 DESIGNS = (
     Design("tank", tank, ((0.5, 5), (0.5, 10), (1, 20), (1, 40)), 5, best=936.4664),
-    Design("heat sink", heat_sink, ((4, 40), (0.5, 3), (5, 60), (0.5, 6)), 4, whole=(0,), best=2.482894),
+    Design("heat sink", heat_sink, ((4, 40), (0.5, 3), (5, 60), (0.5, 6)), 4, integer=(0,), best=2.482894),
     Design("reactors", reactors, ((300, 380), (300, 380), (0.1, 20), (0.1, 20)), 2, 1, eq_tol=1e-3, best=15905.73),
-    Design("pipeline", pipeline, ((100, 600), (100, 600), (100, 600), (5, 120), (1, 6)), 5, whole=(4,), best=215551.8),
+    Design(
+        "pipeline", pipeline, ((100, 600), (100, 600), (100, 600), (5, 120), (1, 6)), 5, integer=(4,), best=215551.8
+    ),
     Design("bracket", bracket, ((50, 5000), (50, 8000), (5, 2000), (0.3, 3.0), (0.2, 0.8)), 7, best=25.674636),
     Design("rocket", rocket, ((5e4, 6e5), (1e4, 2e5), (2e3, 6e4), (4, 14)), 4, 1, eq_tol=1.0, best=96518.06),
-    Design("microgrid", microgrid, ((0, 400), (0, 60), (0, 60), (0, 70), (0, 60)), 3, whole=(0, 1), best=39720.99),
+    Design("microgrid", microgrid, ((0, 400), (0, 60), (0, 60), (0, 70), (0, 60)), 3, integer=(0, 1), best=39720.99),
     Design(
         "low pass",
         low_pass,
@@ -280,7 +288,7 @@ DESIGNS = (
         ((20, 300), (1, 8), (8, 30), (2, 40), (300, 360)),
         4,
         1,
-        whole=(0,),
+        integer=(0,),
         eq_tol=0.1,
         best=7727.58,
     ),

@@ -36,12 +36,12 @@ class Judge:
     def __init__(self, design: Design, budget: int) -> None:
         self.design, self.left, self.best = design, budget, np.inf
         self.low, self.high = np.array(design.bounds, dtype=float).T
-        self.whole = np.isin(np.arange(design.dim), design.whole)
+        self.integer = np.isin(np.arange(design.dim), design.integer)
         self.known: dict[bytes, Values] = {}
 
     def __call__(self, x: Any) -> Values:
         x = np.clip(np.asarray(x, dtype=float), self.low, self.high)
-        x = np.where(self.whole, np.round(x), x)
+        x = np.where(self.integer, np.round(x), x)
         key = x.tobytes()
         if key not in self.known:
             if self.left == 0:
@@ -83,9 +83,13 @@ def meco_default(judge: Judge, seed: int) -> None:
     import meco
 
     meco.minimize(
-        judge.raw, judge.design.bounds, budget=judge.left, seed=seed, integrality=judge.whole,
-        eq_tol=judge.design.eq_tol, on_error="penalize",
-    )  # fmt: skip
+        judge.raw,
+        judge.design.variables(),
+        budget=judge.left,
+        seed=seed,
+        tolerances=meco.Tolerances(eq=judge.design.eq_tol),
+        on_error="penalize",
+    )
 
 
 def scipy_de(judge: Judge, seed: int) -> None:
@@ -97,7 +101,7 @@ def scipy_de(judge: Judge, seed: int) -> None:
 
     differential_evolution(
         objective, judge.design.bounds, constraints=NonlinearConstraint(judge.over, -np.inf, 0.0), rng=seed,
-        integrality=judge.whole, maxiter=10**6,
+        integrality=judge.integer, maxiter=10**6,
     )  # fmt: skip
 
 
@@ -122,7 +126,7 @@ def cobyqa(judge: Judge, seed: int) -> None:
 
 
 def pycma_al(judge: Judge, seed: int) -> None:
-    """fmin_con2, the augmented Lagrangian, in the unit cube; an equality as two inequalities, whole numbers rounded."""
+    """fmin_con2, the augmented Lagrangian, in the unit cube; an equality as two inequalities, integers rounded."""
     import cma
 
     def limits(u: np.ndarray) -> list[float]:
@@ -157,8 +161,8 @@ def _optuna(judge: Judge, sampler: Callable[[Any], Any]) -> None:
 
     def objective(trial: Any) -> float:
         x = [
-            trial.suggest_int(f"x{i}", int(low), int(high)) if whole else trial.suggest_float(f"x{i}", low, high)
-            for i, (low, high, whole) in enumerate(zip(judge.low, judge.high, judge.whole))
+            trial.suggest_int(f"x{i}", int(low), int(high)) if integer else trial.suggest_float(f"x{i}", low, high)
+            for i, (low, high, integer) in enumerate(zip(judge.low, judge.high, judge.integer))
         ]
         trial.set_user_attr("over", judge.over(x).tolist())
         if judge(x).crashed:
@@ -171,7 +175,7 @@ def _optuna(judge: Judge, sampler: Callable[[Any], Any]) -> None:
 
 
 def pymoo_ga(judge: Judge, seed: int) -> None:
-    """GA with its defaults; whole numbers repaired by rounding."""
+    """GA with its defaults; integers repaired by rounding."""
     from pymoo.algorithms.soo.nonconvex.ga import GA
 
     _pymoo(judge, seed, GA(pop_size=min(100, judge.left // 5), eliminate_duplicates=True, repair=_rounding(judge)))
@@ -189,7 +193,7 @@ def _rounding(judge: Judge) -> Any:
 
     class Rounding(Repair):
         def _do(self, problem: Any, x: np.ndarray, **kwargs: Any) -> np.ndarray:
-            return np.where(judge.whole, np.round(x), x)
+            return np.where(judge.integer, np.round(x), x)
 
     return Rounding()
 

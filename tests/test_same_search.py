@@ -12,7 +12,8 @@ from numpy.testing import assert_array_equal
 
 from engine_classes import ENGINE_CLASSES
 from meco import METHODS, Tolerances, Variables, Workers, get_problem, minimize, solve
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
 from meco.bench.run.groups import group, perform
 from meco.cli import main
 

@@ -39,7 +39,6 @@ def test_no_function_is_long():
 
 # Classes that have more today: none may join them, and one that got smaller is taken off.
 WIDE = {"Engine", "EvaluationLog", "Evaluator", "TrustRegion"} | {
-    "Experiment",
     "TrainingConfig",
 }  # settings, a line each
 

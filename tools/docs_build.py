@@ -13,7 +13,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
-from meco.bench.report.report import write_report  # noqa: E402
+from meco.bench.report.campaign_report import write_campaign_report  # noqa: E402
 from tools import gallery  # noqa: E402
 from tools.notebook import notebook  # noqa: E402
 
@@ -32,4 +32,4 @@ def on_files(files: Files, config: Any) -> Files:
 @cache  # a server builds the pages again and again
 def report() -> bytes:
     """The page of our results, from the packed store."""
-    return write_report(ROOT / "results", page_only=True).page.read_bytes()
+    return write_campaign_report(ROOT / "results", page_only=True).page.read_bytes()

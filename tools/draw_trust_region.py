@@ -19,7 +19,7 @@ from meco.core.problem import Problem
 from meco.core.streams import Streams
 from meco.figures.contours import contour
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, Arrow, Axis, Band, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes
+from meco.figures.panel import MUTED, Arrow, Axis, Band, LegendKey, Line, Mark, Outline, Panel, Segment, Spot, Strokes
 from meco.tr.engine import TrustRegion
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import GEOMETRY
@@ -153,7 +153,7 @@ def draw_search(shots: list[Shot]) -> list[Mark]:
     return [*truth(), *(box(shot, 0.7) for shot in shots), Line(*centres.T, MODEL, width=1.6), *points]
 
 
-def legend() -> list[Key]:
+def legend() -> list[LegendKey]:
     """What is drawn."""
     red = Band(np.array([0.0, 1.0]), (np.zeros(2), np.ones(2)), WALL)
     marks = {
@@ -162,11 +162,15 @@ def legend() -> list[Key]:
         "geometry points": Spot(0.5, 0.5, "hover", GEOMETRIC),
     }  # fmt: skip
     return [
-        Key("f", MUTED, mark=Segment((0.0, 1.0), (0.5, 0.5), MUTED, 0.6)), Key("infeasible", WALL, mark=red),
-        Key("model of f", MODEL), Key("model of g = 0", WALL, DASH), Key("g linearised = 0", RELAXED, DASH),
-        Key("relaxed: = θ g(c) − margin", RELAXED), Key("region", REGION),
-        *(Key(label, MUTED, mark=mark) for label, mark in marks.items()),
-    ]  # fmt: skip
+        LegendKey("f", MUTED, mark=Segment((0.0, 1.0), (0.5, 0.5), MUTED, 0.6)),
+        LegendKey("infeasible", WALL, mark=red),
+        LegendKey("model of f", MODEL),
+        LegendKey("model of g = 0", WALL, DASH),
+        LegendKey("g linearised = 0", RELAXED, DASH),
+        LegendKey("relaxed: = θ g(c) − margin", RELAXED),
+        LegendKey("region", REGION),
+        *(LegendKey(label, MUTED, mark=mark) for label, mark in marks.items()),
+    ]
 
 
 def step_figure() -> Figure:

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.mission import load_mission
-from meco.problems.uav.suite import NAMES
 
 import meco
-from meco.bench.report import curves, figures, heatmaps
+from meco.bench.report import curves, heatmaps, result_figures
+from meco.bench.report.campaign_report import known_experiments
 from meco.bench.report.headline import headline
-from meco.bench.report.report import known_experiments
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.store import read_results
+from meco.bench.run.result_store import read_results
 from meco.figures.figure import Figure
-from meco.figures.mission import missions_figure
+from meco.figures.mission_figure import missions_figure
 from meco.figures.panel import Axis, Panel, Tile
+from meco.problems.uav.flight_model import MISSION_NAMES
+from meco.problems.uav.mission import load_mission
 from tools.draw_trust_region import step_figure
 
 ROOT = Path(__file__).parent.parent
@@ -55,7 +55,7 @@ def mission() -> bytes:
 
 def missions() -> bytes:
     """The sixteen missions with their best known flights."""
-    return missions_figure([load_mission(name) for name in NAMES]).to_svg().encode()
+    return missions_figure([load_mission(name) for name in MISSION_NAMES]).to_svg().encode()
 
 
 def trust_region() -> bytes:
@@ -69,7 +69,7 @@ def trust_region() -> bytes:
 @cache
 def _paper(name: str) -> RunArrays:
     """The runs of one of the paper's experiments, with the colours of the report."""
-    results, palette = read_results(ROOT / "results"), figures.Palette()
+    results, palette = read_results(ROOT / "results"), result_figures.Palette()
     found = {e.name: e for e in known_experiments(results)}[name]
     sets = [RunArrays.of(results, found, dim) for dim in found.dims]
     object.__setattr__(sets[0], "slots", palette.slots(sets))

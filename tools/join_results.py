@@ -20,12 +20,15 @@ from functools import reduce
 from pathlib import Path
 
 from meco import __version__
-from meco.bench.plan.experiment import POLICIES, Experiment, Run
+from meco.bench.plan.contender import POLICIES
+from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.paper import PAPER
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED
+from meco.bench.plan.revise import join, pin_versions
+from meco.bench.plan.run import Run
+from meco.bench.run.campaign_folder import PACKED_FILE
+from meco.bench.run.result_store import read_results, write_packed
 from meco.bench.run.run_record import RunRecord
-from meco.bench.run.store import read_results, write_packed
+from meco.bench.run.store_contents import StoreContents
 from meco.methods import METHODS
 
 WITHOUT_FILE = ("random", "untrained")  # policies that have no digest
@@ -43,7 +46,7 @@ def with_policy(run: Run, unnamed: str | None) -> Run | None:
     return run._replace(options=json.dumps(dict(named), separators=(",", ":")))
 
 
-def joined_runs(parts: Sequence[StoreContents], without: Collection[str], unnamed: str | None) -> dict[Run, RunRecord]:
+def join_runs(parts: Sequence[StoreContents], without: Collection[str], unnamed: str | None) -> dict[Run, RunRecord]:
     """Every run of the folders, those of some methods without what the first folder has of them."""
     runs: dict[Run, RunRecord] = {}
     left_out: Counter[str] = Counter()
@@ -61,18 +64,18 @@ def joined_runs(parts: Sequence[StoreContents], without: Collection[str], unname
     return runs
 
 
-def planned(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experiment]:
+def make_plans(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experiment]:
     """Plans of this version where there is one, with as many runs of a contender as there are."""
     names = dict.fromkeys([*(e.name for e in old), *PAPER])
     made: list[Experiment] = []
     for name in names:
         earlier = [e for e in old if e.name == name]
-        plan = PAPER[name].pinned() if name in PAPER else reduce(Experiment.joined, earlier)
+        plan = pin_versions(PAPER[name]) if name in PAPER else reduce(join, earlier)
         plan = replace(plan, pins=dict(pin for e in (*earlier, plan) for pin in e.pins.items()))
         present = []
         for contender in plan.contenders:
             full = replace(contender, most=None)
-            count = min((made_of(plan.runs_of(full, case), runs) for case in plan.cases()), default=0)
+            count = min((count_made(plan.runs_of(full, case), runs) for case in plan.cases()), default=0)
             if count:
                 present.append(replace(contender, most=count if count < plan.runs else None))
         if present:
@@ -80,7 +83,7 @@ def planned(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experimen
     return made
 
 
-def made_of(wanted: list[Run], runs: dict[Run, RunRecord]) -> int:
+def count_made(wanted: list[Run], runs: dict[Run, RunRecord]) -> int:
     """How many of these runs there are, up to the first that is missing: a plan has consecutive seeds."""
     return next((k for k, run in enumerate(wanted) if run not in runs), len(wanted))
 
@@ -94,11 +97,11 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--policy-of-unnamed", metavar="DIGEST", help="first 8 digits, of runs that name no policy")
     args = parser.parse_args(words)
     parts = [read_results(path) for path in args.folders]
-    runs = joined_runs(parts, args.without, args.policy_of_unnamed)
+    runs = join_runs(parts, args.without, args.policy_of_unnamed)
     sessions = {name: facts for part in parts for name, facts in part.sessions.items()}
-    experiments = planned([e for part in parts for e in part.experiments], runs)
+    experiments = make_plans([e for part in parts for e in part.experiments], runs)
     joined = StoreContents(__version__, runs, {}, experiments, sessions)
-    print(write_packed(joined, args.folders[0] / PACKED), len(runs), "runs")
+    print(write_packed(joined, args.folders[0] / PACKED_FILE), len(runs), "runs")
     for e in experiments:
         print(f"  {e.name}: {', '.join(f'{c.label} {e.seeds(c)}' for c in e.contenders)}")
 

@@ -29,18 +29,18 @@ def notebook(page: str) -> dict[str, Any]:
         ):
             cells[-1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": _lines(block[2])}]
         elif block[1] == "python":
-            written = _flushed(cells, written + between)
+            written = _flush(cells, written + between)
             cells.append({"cell_type": "code", "execution_count": None, "outputs": [], "source": _lines(block[2])})
         else:
             written += between + block[0]
-    _flushed(cells, written + page[at:])
+    _flush(cells, written + page[at:])
     for number, cell in enumerate(cells):
         cell |= {"id": f"cell-{number}", "metadata": {}}
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": kernel, "cells": cells}
 
 
-def _flushed(cells: list[dict[str, Any]], text: str) -> str:
+def _flush(cells: list[dict[str, Any]], text: str) -> str:
     """Text so far as a cell, if it says anything; nothing is left to be written."""
     if text.strip():
         cells.append({"cell_type": "markdown", "source": _lines(text.strip())})

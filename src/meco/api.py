@@ -51,8 +51,8 @@ def minimize(
         fun: The function of a point [D], or of a dict where the variables have names.
         bounds: One (low, high) pair per variable or a Variable, an array [D, 2], a scipy Bounds, or a dict
             name -> (low, high), (low, high, "unit") or Variable(low, high, unit, integer, log).
-        constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0;
-            evaluated in the same call as fun.
+        constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0,
+            of a dict too where the variables have names; evaluated in the same call as fun.
         budget: Calls of fun at most, failures and retries included; 50 D unless given.
         method: Any of METHODS, or Method("MeCO-TR", policy=..), Method("SHADE", pop_size=30) with options.
         x0: Points to try first.

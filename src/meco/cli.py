@@ -1,4 +1,7 @@
-"""The command line: a table of commands, each loaded when it is called."""
+"""The door of the command line, `meco` and `python -m meco`: a table of commands, each loaded when it is called.
+
+What a command does is in meco.commands, a module each.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.files.modules import names_a_file
 from meco.method import UNITS, MethodRecord, as_method, by_dimension, fifty
-from meco.problems.foreign import from_pymoo, is_pymoo
+from meco.problems.pymoo_problem import from_pymoo, is_pymoo
 from meco.problems.suite import get_problem
 from meco.result import Result
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty

@@ -150,6 +150,11 @@ class Variables:
         high = self.column("high").astype(np.float64)
         return np.where(self.column("integer"), np.floor(high), high)
 
+    def labels(self, units: bool = False) -> list[str]:
+        """What tables call the variables: their names, or x1, x2 ...; with units as in "width [m]"."""
+        names = self.names or [f"x{i + 1}" for i in range(len(self.each))]
+        return [f"{name} [{v.unit}]" if units and v.unit else name for name, v in zip(names, self.each)]
+
     def as_dict(self, x: np.ndarray) -> dict[str, Any]:
         """A point [D] by name, integer variables as int; rows of points [S, D] as columns [S]."""
         columns = np.moveaxis(np.asarray(x, dtype=np.float64), -1, 0)

@@ -140,7 +140,7 @@ class Result:
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
-        from meco.figures.run import run_figure
+        from meco.figures.run_figure import run_figure
 
         figure = run_figure(self)
         if path is not None:
@@ -167,7 +167,7 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """The result without its evaluations and trace, ready for JSON."""
-        names = (*SHOWN, "nu", "score", "multipliers", "repeated")
+        names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}

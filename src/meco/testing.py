@@ -1,4 +1,4 @@
-"""What every method promises, as checks for whoever adds one.
+"""The door for those who add a method: what every method promises, as checks to run on one's own.
 
     from meco.testing import check_method
 

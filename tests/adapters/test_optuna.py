@@ -16,7 +16,7 @@ optuna = pytest.importorskip("optuna")
 from optuna.distributions import FloatDistribution, IntDistribution  # noqa: E402
 
 from meco.adapters.optuna import MecoSampler  # noqa: E402
-from meco.adapters.optuna_trials import Axis  # noqa: E402
+from meco.adapters.optuna_trials import NumericParameter  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -99,12 +99,12 @@ def test_scales_steps_and_whole_numbers():
     ids=str,
 )
 def test_an_axis_goes_there_and_back_and_stays_inside(distribution):
-    axis = Axis.of(distribution)
+    axis = NumericParameter.of(distribution)
     for share in np.linspace(0.0, 1.0, 33):
         x = axis.low + share * (axis.high - axis.low)
-        value = axis.value(round(x) if axis.whole else x)
+        value = axis.to_value(round(x) if axis.integer else x)
         assert distribution._contains(distribution.to_internal_repr(value))
-        assert axis.value(axis.place(value)) == pytest.approx(value, rel=1e-12)
+        assert axis.to_value(axis.from_value(value)) == pytest.approx(value, rel=1e-12)
 
 
 def test_categorical_and_conditional_parameters_are_left_to_the_independent_sampler():

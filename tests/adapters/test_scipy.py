@@ -66,7 +66,7 @@ def test_the_knapsack_with_parts_of_things():
     assert found.fun == pytest.approx(answer.fun, rel=1e-3)
 
 
-def test_the_knapsack_with_whole_things():
+def test_the_knapsack_with_integer_things():
     sizes, values = np.array([21, 11, 15, 9, 34, 25, 41, 52]), np.array([22, 12, 16, 10, 35, 26, 42, 53])
     room = optimize.LinearConstraint(sizes, 0, 100)
     box = optimize.Bounds(0, 1)
@@ -123,4 +123,4 @@ def test_a_callback_of_either_form_and_the_end_it_asks_for():
         raise StopIteration
 
     found = solved(lambda x: x @ x, [1.0], bounds=[(-2, 2)], callback=stop)
-    assert (len(results), found.stop_reason) == (1, "callback")
+    assert (len(results), found.meco.run.stop_reason) == (1, "callback")

@@ -18,7 +18,7 @@ import numpy as np
 from changed_fields import FUNCTION, _store
 from in_process import call, complaint
 
-from meco.bench.run.folder import PACKED
+from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.run.folder.reader import write_facts
 from meco.run.log.log_file import FRAME, HEAD, HEADER, MARK
 
@@ -168,7 +168,7 @@ def bomb(draw, place):
             b"".join(packer.compress(zeros) for _ in range(MUCH >> 20)) + packer.flush()
         )
         kept.with_suffix(".new").rename(kept)
-    shutil.copy(kept, place / "s" / PACKED)
+    shutil.copy(kept, place / "s" / PACKED_FILE)
     code, said, _ = call(["report", "s", "--page-only"], place)
     return complaint(code, said) or ("" if code == 2 else f"exit {code}")
 

@@ -19,8 +19,8 @@ from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
 from meco.problems.cec2017.functions import NAMES as CEC
 from meco.problems.realworld import NAMES as REALWORLD
+from meco.problems.uav.flight_model import MISSION_NAMES as MISSIONS
 from meco.problems.uav.mission import load_mission
-from meco.problems.uav.suite import NAMES as MISSIONS
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, ScheduledEpsilon, StaticPenalty
 
 TESTS = Path(__file__).resolve().parent.parent

@@ -7,18 +7,18 @@ import warnings
 import pytest
 from small_campaign import SMALL, TWO
 
-from meco.bench.report.report import write_report
+from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.executors import Workers
+from meco.bench.run.executors import RunExecutor
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store, read_results
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
-    with Store.campaign(out) as store:
-        run_campaign([SMALL, TWO], store, Workers(), quiet=True)
+    with ResultStore.campaign(out) as store:
+        run_campaign([SMALL, TWO], store, RunExecutor(), quiet=True)
     return out
 
 
@@ -26,7 +26,7 @@ def folder(tmp_path_factory):
 def report(folder):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        return write_report(folder)
+        return write_campaign_report(folder)
 
 
 @pytest.fixture(scope="session")

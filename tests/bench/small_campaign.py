@@ -1,6 +1,7 @@
 """A campaign of seconds: every view, and a contender that cannot run."""
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
 
 VIEWS = (
     "ranks",
@@ -15,12 +16,18 @@ VIEWS = (
     "actions",
 )
 SMALL = Experiment(
-    "small", "A small <experiment>", tuple(Contender.of(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "MeCO-rand")),
-    ("C01", "C04", "C06", "C20"), dims=(10,), budget=200, runs=3, views=VIEWS, focus=("SHADE", "MA-ES"),
-    printed="table1", first_seed=1,
-)  # fmt: skip
+    "small",
+    "A small <experiment>",
+    tuple(Contender.of(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "MeCO-rand")),
+    ("C01", "C04", "C06", "C20"),
+    dims=(10,),
+    budget=200,
+    runs=3,
+    report=ReportPlan(views=VIEWS, focus=("SHADE", "MA-ES"), printed="table1"),
+    first_seed=1,
+)
 BROKEN = Contender("MeCO", "MeCO", {"policy": "nobody"})
 TWO = Experiment(
     "two", "Two dimensions", (*SMALL.contenders, BROKEN), ("C01", "C04"), dims=(4, 6), budget=150, runs=2, first_seed=1,
-    views=("heat", "relative", "gain", "ranks", "progress"),
+    report=ReportPlan(views=("heat", "relative", "gain", "ranks", "progress")),
 )  # fmt: skip

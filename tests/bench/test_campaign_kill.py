@@ -11,33 +11,35 @@ import time
 import numpy as np
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.run.executors import Workers
-from meco.bench.run.folder import STORE
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
+from meco.bench.run.campaign_folder import STORE_FILE
+from meco.bench.run.executors import RunExecutor
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store
 from meco.errors import MecoError
 
 SCRIPT = """
 import os, sys, time
 from meco.bench.run import groups, runner
-from meco.bench.run.executors import start_workers
-from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.run.store import Store
+from meco.bench.run.executors import start_executor
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
+from meco.bench.run.result_store import ResultStore
 
 
 def slowly(task):
     time.sleep(float(os.environ.get("SECONDS_OF_A_TASK", 0)))
-    return groups.perform(task)
+    return groups.run_group(task)
 
 
 if __name__ == "__main__":
-    groups.LOCKSTEP_RUNS, runner.perform = 2, slowly
+    groups.LOCKSTEP_RUNS, runner.run_group = 2, slowly
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
-    workers = start_workers(sys.argv[1], 2)
+    workers = start_executor(sys.argv[1], 2)
     try:
-        with Store.campaign(sys.argv[2]) as store:
+        with ResultStore.campaign(sys.argv[2]) as store:
             print(runner.run_campaign([small], store, workers, quiet=True).done, store.contents().digest, flush=True)
     finally:
         workers.close()
@@ -48,8 +50,8 @@ if __name__ == "__main__":
 def undisturbed(tmp_path_factory):
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
-    with Store.campaign(tmp_path_factory.mktemp("whole")) as store:
-        run_campaign([small], store, Workers(), quiet=True)
+    with ResultStore.campaign(tmp_path_factory.mktemp("whole")) as store:
+        run_campaign([small], store, RunExecutor(), quiet=True)
         return store.contents().digest
 
 
@@ -64,7 +66,7 @@ def start(tmp_path, executor, pause=0.15):
 
 def stored(tmp_path) -> int:
     try:
-        with Store.open(tmp_path / "out") as store:
+        with ResultStore.open(tmp_path / "out") as store:
             return store.count()
     except MecoError:
         return 0
@@ -172,4 +174,4 @@ def test_sigterm_ends_the_command_cleanly_and_the_same_command_goes_on(tmp_path)
     assert 0 < kept < 180
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "180 of 180 runs" in done.stdout
-    assert (tmp_path / "out" / STORE).is_file()
+    assert (tmp_path / "out" / STORE_FILE).is_file()

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from meco.bench.plan.comparison import comparison
-from meco.bench.plan.own import load_user_problem
+from meco.bench.plan.user_problem import load_user_problem
 from meco.bench.report import choice
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.executors import start_workers
+from meco.bench.run.executors import start_executor
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.run_record import RunRecord
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store, read_results
+from meco.bench.run.store_contents import StoreContents
 from meco.cli import main
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
@@ -110,8 +110,8 @@ def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
 def compared(mine, tmp_path):
     """Runs of two methods on a function, as a result set whose records a test may change."""
     experiment = comparison(problems=[f"{mine}:bowl"], methods=["SHADE-FR", "MA-ES"], budget=60, runs=4)
-    with Store.campaign(tmp_path / "out") as store:
-        run_campaign([experiment], store, start_workers("serial", 1), quiet=True)
+    with ResultStore.campaign(tmp_path / "out") as store:
+        run_campaign([experiment], store, start_executor("serial", 1), quiet=True)
     return read_results(tmp_path / "out")
 
 

@@ -9,14 +9,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment, Run
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED, STORE
-from meco.bench.run.store import Store, read_results, write_packed
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.run import Run
+from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE
+from meco.bench.run.result_store import ResultStore, read_results, write_packed
+from meco.bench.run.store_contents import StoreContents
 from meco.cli import main
 from page_skeleton import Skeleton
 
-KEPT = ("views", "printed")  # of a plan: words that choose what is shown
+KEPT = ("views", "printed", "report")  # of a plan: words that choose what is shown
 SENTENCE = " and more"
 HOSTILE = {
     "markup": "\"'><script>alert(1)</script><!--</style></svg></title><img src=x onerror=alert(2)>&lt;&#x3c;",
@@ -43,11 +44,15 @@ def of_a_stranger(results, more):
         return Run(method + more, told, case._replace(problem=case.problem + more, instance=case.instance + more), seed)
 
     def plan(known):
-        texts = {f.name: worded(getattr(known, f.name), more) for f in fields(Experiment) if f.name not in KEPT}
+        texts, shown = (
+            {f.name: worded(getattr(record, f.name), more) for f in fields(record) if f.name not in KEPT}
+            for record in (known, known.report)
+        )
         contenders = [
             Contender(c.label + more, c.method + more, worded(c.options, more), c.most) for c in known.contenders
         ]
-        return replace(known, **texts | {"contenders": tuple(contenders), "notes": ("note" + more,)})
+        report = replace(known.report, **shown | {"notes": ("note" + more,)})
+        return replace(known, **texts | {"contenders": tuple(contenders), "report": report})
 
     return StoreContents(
         results.meco,
@@ -76,11 +81,11 @@ def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path,
         place.mkdir()
         results = of_a_stranger(read_results(folder), more)
         if packed:
-            write_packed(results, place / PACKED)
+            write_packed(results, place / PACKED_FILE)
         else:
-            with Store.campaign(place) as store:
+            with ResultStore.campaign(place) as store:
                 store.merge(results)
-            with sqlite3.connect(place / STORE) as db:
+            with sqlite3.connect(place / STORE_FILE) as db:
                 said = more.encode(errors="replace").decode()
                 db.execute("UPDATE meta SET value = value || ? WHERE name = 'meco'", (said,))
             db.close()
@@ -104,11 +109,11 @@ def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path,
 def test_a_session_whose_facts_are_of_other_kinds_is_refused_in_a_line(folder, tmp_path, capsys, fact, value):
     results = read_results(folder)
     sessions = {name: facts | {fact: value} for name, facts in results.sessions.items()}
-    write_packed(replace(results, sessions=sessions), tmp_path / PACKED)
+    write_packed(replace(results, sessions=sessions), tmp_path / PACKED_FILE)
     assert main(["report", str(tmp_path)]) == 2
     assert f".{fact}" in capsys.readouterr().err
 
 
 def test_a_session_that_says_little_has_its_row(folder, tmp_path, capsys):
-    write_packed(replace(read_results(folder), sessions={"a": {}, "b": {"started": None}}), tmp_path / PACKED)
+    write_packed(replace(read_results(folder), sessions={"a": {}, "b": {"started": None}}), tmp_path / PACKED_FILE)
     assert "0 (?)" in reported(tmp_path, capsys)[0].text

@@ -11,28 +11,35 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.report.report import write_report
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
+from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.run import packed
-from meco.bench.run.executors import Workers
-from meco.bench.run.folder import PACKED, STORE
+from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE
+from meco.bench.run.executors import RunExecutor
+from meco.bench.run.result_store import VALUES, ResultStore, read_results, write_packed
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import VALUES, Store, read_results, write_packed
 from meco.cli import main
 from meco.errors import DamagedFile, InvalidInput
 
 SMALL = Experiment(
-    "small", "Small", tuple(Contender(m, m) for m in ("SHADE", "MeCO-rand", "MA-ES")), ("C01", "C04", "C20"),
-    dims=(10,), budget=500, runs=3, views=("ranks", "values", "progress", "ecdf", "convergence", "actions"),
-)  # fmt: skip
+    "small",
+    "Small",
+    tuple(Contender(m, m) for m in ("SHADE", "MeCO-rand", "MA-ES")),
+    ("C01", "C04", "C20"),
+    dims=(10,),
+    budget=500,
+    runs=3,
+    report=ReportPlan(views=("ranks", "values", "progress", "ecdf", "convergence", "actions")),
+)
 REPOSITORY = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
-    with Store.campaign(out) as store:
-        run_campaign([SMALL], store, Workers(), quiet=True)
+    with ResultStore.campaign(out) as store:
+        run_campaign([SMALL], store, RunExecutor(), quiet=True)
         store.fail([next(iter(store.done()))._replace(seed=99)], "no luck")
     return out
 
@@ -40,7 +47,7 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def alone(folder, tmp_path):
     """A folder with the packed store alone."""
-    write_packed(read_results(folder), tmp_path / PACKED)
+    write_packed(read_results(folder), tmp_path / PACKED_FILE)
     return tmp_path
 
 
@@ -61,8 +68,10 @@ def test_everything_but_curves_and_designs_comes_back_as_it_was(folder, alone):
 @pytest.mark.parametrize(("views", "curves", "actions"), [(("ranks",), 0, 0), (("ecdf",), 27, 0), (("actions",), 9, 9)])
 def test_curves_and_actions_are_kept_as_they_were_where_a_view_shows_them(folder, tmp_path, views, curves, actions):
     before = read_results(folder)
-    before = replace(before, experiments=[replace(e, views=views) for e in before.experiments])
-    write_packed(before, tmp_path / PACKED)
+    before = replace(
+        before, experiments=[replace(e, report=replace(e.report, views=views)) for e in before.experiments]
+    )
+    write_packed(before, tmp_path / PACKED_FILE)
     after = read_results(tmp_path).runs
     for name, count in (("curve", curves), ("actions", actions)):
         kept = {run: getattr(record, name) for run, record in after.items() if getattr(record, name)}
@@ -73,8 +82,10 @@ def test_curves_and_actions_are_kept_as_they_were_where_a_view_shows_them(folder
 @pytest.mark.parametrize(("views", "alike"), [(("ranks",), slice(2, 3)), (("ranks", "trajectories"), slice(3))])
 def test_the_best_design_on_each_problem_is_kept_and_of_each_method_where_it_is_drawn(folder, tmp_path, views, alike):
     before = read_results(folder)
-    before = replace(before, experiments=[replace(e, views=views) for e in before.experiments])
-    write_packed(before, tmp_path / PACKED)
+    before = replace(
+        before, experiments=[replace(e, report=replace(e.report, views=views)) for e in before.experiments]
+    )
+    write_packed(before, tmp_path / PACKED_FILE)
     after = read_results(tmp_path)
     kept = {run: record.x for run, record in after.runs.items() if record.x}
     assert len(kept) == len({run[alike] for run in before.runs})
@@ -86,7 +97,7 @@ def test_the_best_design_on_each_problem_is_kept_and_of_each_method_where_it_is_
 
 def test_of_many_runs_those_at_even_ranks_keep_their_curves(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(packed, "CURVES", 2)
-    write_packed(read_results(folder), tmp_path / PACKED)
+    write_packed(read_results(folder), tmp_path / PACKED_FILE)
     after = read_results(tmp_path)
     by_problem: dict[str, list[tuple[float, bool]]] = {}
     for run, r in after.runs.items():
@@ -98,43 +109,43 @@ def test_of_many_runs_those_at_even_ranks_keep_their_curves(folder, tmp_path, mo
 
 def test_the_page_is_the_same_from_the_store_and_from_the_packed_one(folder, alone):
     pytest.importorskip("scipy")
-    assert page_text(write_report(folder)) == page_text(write_report(alone))
+    assert page_text(write_campaign_report(folder)) == page_text(write_campaign_report(alone))
     for table in (folder / "tables").iterdir():
         assert (alone / "tables" / table.name).read_bytes() == table.read_bytes()
 
 
 def test_the_same_results_give_the_same_bytes(folder, alone, tmp_path):
     again = write_packed(read_results(alone), tmp_path / "again")
-    assert again.read_bytes() == (alone / PACKED).read_bytes()
+    assert again.read_bytes() == (alone / PACKED_FILE).read_bytes()
 
 
 def test_a_campaign_in_a_folder_with_the_packed_store_alone_runs_only_what_is_missing(alone):
-    with Store.campaign(alone) as store:
+    with ResultStore.campaign(alone) as store:
         more = replace(SMALL, runs=4)
         assert store.count() == 27
-        summary = run_campaign([more], store, Workers(), quiet=True)
+        summary = run_campaign([more], store, RunExecutor(), quiet=True)
         assert (summary.done, store.count()) == (36, 36)
         assert store.sessions()[max(store.sessions())]["runs"] == 9
     assert len(read_results(alone).runs) == 36  # the store counts from now on
 
 
 def test_a_packed_store_of_another_version_is_shown_but_not_added_to(folder, tmp_path):
-    write_packed(replace(read_results(folder), meco="0.0.1"), tmp_path / PACKED)
+    write_packed(replace(read_results(folder), meco="0.0.1"), tmp_path / PACKED_FILE)
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1.*another --out"):
-        Store.campaign(tmp_path)
-    assert not (tmp_path / STORE).exists()
+        ResultStore.campaign(tmp_path)
+    assert not (tmp_path / STORE_FILE).exists()
     assert read_results(tmp_path).meco == "0.0.1"
 
 
 def test_a_packed_store_can_be_read_without_meco(alone):
     db = sqlite3.connect(":memory:")
-    db.deserialize(lzma.decompress((alone / PACKED).read_bytes()))
+    db.deserialize(lzma.decompress((alone / PACKED_FILE).read_bytes()))
     assert db.execute("SELECT COUNT(score), COUNT(DISTINCT run) FROM runs").fetchone() == (27, 27)
 
 
 @pytest.mark.parametrize("content", ["", "short", "changed", "no archive", "no database", "other tables"])
 def test_a_damaged_file_is_named_and_nothing_in_it_runs(content, alone):
-    path = alone / PACKED
+    path = alone / PACKED_FILE
     whole = path.read_bytes()
     changed = bytearray(whole)
     changed[len(whole) // 2] ^= 1
@@ -144,10 +155,10 @@ def test_a_damaged_file_is_named_and_nothing_in_it_runs(content, alone):
         "": b"", "short": whole[:-9], "changed": bytes(changed), "no archive": b"no archive",
         "no database": lzma.compress(b"no database" * 999), "other tables": lzma.compress(other.serialize()),
     }[content])  # fmt: skip
-    for way in (read_results, Store.campaign):
-        with pytest.raises(DamagedFile, match=f"{PACKED} is (damaged|not a results file)"):
+    for way in (read_results, ResultStore.campaign):
+        with pytest.raises(DamagedFile, match=f"{PACKED_FILE} is (damaged|not a results file)"):
             way(alone)
-    assert not (alone / STORE).exists()
+    assert not (alone / STORE_FILE).exists()
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(alone, monkeypatch):
@@ -158,18 +169,18 @@ def test_a_file_that_unpacks_to_too_much_is_refused(alone, monkeypatch):
 
 def test_the_command_packs_a_folder(folder, tmp_path, capsys):
     pytest.importorskip("scipy")
-    shutil.copy(folder / STORE, tmp_path)
+    shutil.copy(folder / STORE_FILE, tmp_path)
     assert main(["report", str(tmp_path), "--page-only", "--pack"]) == 0
-    assert PACKED in capsys.readouterr().out
-    assert (tmp_path / PACKED).stat().st_size < 40_000
-    (tmp_path / STORE).unlink()
-    before = (tmp_path / PACKED).read_bytes()
+    assert PACKED_FILE in capsys.readouterr().out
+    assert (tmp_path / PACKED_FILE).stat().st_size < 40_000
+    (tmp_path / STORE_FILE).unlink()
+    before = (tmp_path / PACKED_FILE).read_bytes()
     assert main(["report", str(tmp_path), "--page-only", "--pack"]) == 0
-    assert (tmp_path / PACKED).read_bytes() == before
+    assert (tmp_path / PACKED_FILE).read_bytes() == before
 
 
 def test_the_repository_keeps_its_results_in_at_most_three_megabytes():
-    if not (REPOSITORY / PACKED).exists():
+    if not (REPOSITORY / PACKED_FILE).exists():
         pytest.skip("only a checkout has it")
-    assert (REPOSITORY / PACKED).stat().st_size <= 3_000_000
+    assert (REPOSITORY / PACKED_FILE).stat().st_size <= 3_000_000
     assert len(read_results(REPOSITORY).runs) > 10_000

@@ -11,14 +11,16 @@ import pytest
 
 from meco.bench.plan import printed
 from meco.bench.plan.comparison import comparison, folder_name
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
-from meco.bench.report.report import EACH, TOGETHER, known_experiments
+from meco.bench.plan.revise import adjust, join
+from meco.bench.report.campaign_report import EACH, TOGETHER, known_experiments
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.groups import group, perform
-from meco.bench.run.store import Store, read_results
+from meco.bench.run.groups import make_groups, run_group
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
 from meco.methods import METHODS, solve
 from meco.problems.suite import get_problem
@@ -41,8 +43,8 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
     e = PAPER[name]
     assert {c.method for c in e.contenders} <= set(METHODS)
     assert len({c.label for c in e.contenders}) == len(e.contenders)
-    assert set(e.views) <= {*EACH, *TOGETHER}
-    assert {*e.quick, *e.focus} <= {*(c.label for c in e.contenders)}
+    assert set(e.report.views) <= {*EACH, *TOGETHER}
+    assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
     assert e.runs == (5 if name in FURTHER else 10)
     assert Experiment.from_json(e.to_json()) == e
 
@@ -54,7 +56,7 @@ def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_pape
     case = e.cases()[4]
     assert case == Case("C05", 50, "paper", 2500)
     meco = next(c for c in e.contenders if c.label == "MeCO")
-    assert json.loads(meco.filled(case)) == {"policy": "meco-loo50-C05"}
+    assert json.loads(meco.fill_options(case)) == {"policy": "meco-loo50-C05"}
 
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():
@@ -62,16 +64,16 @@ def test_surrogates_run_three_times_unless_more_are_asked_for():
     assert {c.label: e.seeds(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
         "COBRA": 3, "SACOBRA": 3, "SHADE": 10,
     }  # fmt: skip
-    more = e.adjusted(surrogate_runs=5)
+    more = adjust(e, surrogate_runs=5)
     assert {more.seeds(c) for c in more.contenders} == {5, 10}
-    added = PAPER["transfer"].adjusted(methods=["COBRA"])
+    added = adjust(PAPER["transfer"], methods=["COBRA"])
     assert added.seeds(added.contenders[0]) == 3
 
 
 def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
-    e = PAPER["table1"].adjusted(runs=7)
+    e = adjust(PAPER["table1"], runs=7)
     assert {e.seeds(c) for c in e.contenders} == {7}
-    both = e.adjusted(runs=7, surrogate_runs=4)
+    both = adjust(e, runs=7, surrogate_runs=4)
     assert {c.method for c in both.contenders if both.seeds(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
     own = comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
     assert [own.seeds(c) for c in own.contenders] == [20, 20, 20]
@@ -81,7 +83,7 @@ def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
     ("first", "second", "seeds"), [({"runs": 20}, {}, 20), ({}, {"runs": 20}, 20), ({"runs": 2}, {}, 3), ({}, {}, 3)]
 )
 def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second, seeds):
-    joined = PAPER["table1"].adjusted(**first).joined(PAPER["table1"].adjusted(**second))
+    joined = join(*(adjust(PAPER["table1"], **changes) for changes in (first, second)))
     assert {joined.seeds(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
 
 
@@ -96,7 +98,7 @@ def test_methods_for_all_experiments_go_where_they_belong():
 
 
 def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
-    e = PAPER["table1"].adjusted(quick=True)
+    e = adjust(PAPER["table1"], quick=True)
     assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MeCO"}
     assert (e.runs, len(e.problems), e.dims) == (3, 28, (50,))
 
@@ -105,7 +107,7 @@ def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension
     e = PAPER["ablation-reward"]
     assert e.problems == HELD_OUT
     variant = next(c for c in e.contenders if c.label == "MeCO-r1+r2")
-    assert json.loads(variant.filled(Case("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
+    assert json.loads(variant.fill_options(Case("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
     hidden = next(c for c in PAPER["ablation-state"].contenders if "hidden" in c.options)
     assert hidden.options["hidden"] == [7, 8, 9, 10]
 
@@ -140,7 +142,7 @@ def test_options_may_be_lists_and_paths_may_hold_braces():
     c = Contender.parse("COBRA:cycle=[0.1,0],cap=80")
     assert c.options == {"cycle": [0.1, 0], "cap": 80}
     braces = Contender.parse("MeCO:policy=/x/{y}/{dim}.safetensors")
-    assert json.loads(braces.filled(Case("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
+    assert json.loads(braces.fill_options(Case("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
 
 
 def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
@@ -183,11 +185,11 @@ def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
 def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(USER)
-    task = group((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
+    task = make_groups((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
                  {"mine.py:bowl": str(file)})[0]  # fmt: skip
-    assert perform(task).records
+    assert run_group(task).records
     file.write_text(USER + "# edited")
-    assert "changed since the campaign began" in perform(task).error
+    assert "changed since the campaign began" in run_group(task).error
 
 
 def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
@@ -195,7 +197,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     file.write_text(USER)
     arguments = ["bench", "--problem", f"{file}:bowl", "--methods", "SHADE-FR", "--runs", "2", "--budget", "2000"]
     assert main([*arguments, "--out", str(tmp_path / "out"), "--no-report", "--quiet", "--workers", "1"]) == 0
-    with Store.open(tmp_path / "out") as store:
+    with ResultStore.open(tmp_path / "out") as store:
         records = dict(store.records())
     assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
@@ -291,7 +293,7 @@ def test_a_campaign_needs_numpy_alone(tmp_path):
 
 def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():
     small = comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
-    found = [perform(task).records for task in group(run for _, run in small.wanted())]
+    found = [run_group(task).records for task in make_groups(run for _, run in small.wanted())]
     assert all(r.score > 1.0 for records in found for r in records)
 
 
@@ -303,7 +305,7 @@ def test_no_run_of_the_paper_starts_from_the_numbers_that_made_the_instance():
 
 def test_a_campaign_on_suites_loads_nothing_of_how_the_functions_of_users_are_called():
     code = (
-        "import sys, meco.commands.campaign, meco.bench.plan.comparison, meco.bench.report.report\n"
+        "import sys, meco.commands.campaign, meco.bench.plan.comparison, meco.bench.report.campaign_report\n"
         "print([name for name in sys.modules if name.startswith('meco.run')])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

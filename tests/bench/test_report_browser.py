@@ -11,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from meco.bench.report.report import write_report
+from meco.bench.report.campaign_report import write_campaign_report
 from meco.figures.figure import COLOURS
 
 pytest.importorskip("scipy")
@@ -61,7 +61,7 @@ def test_the_page_says_what_was_run(report):
 
 def test_a_report_written_twice_is_the_same_but_for_its_date(report, folder):
     first = report.page.read_text(encoding="utf-8")
-    second = write_report(folder, page_only=True).page.read_text(encoding="utf-8")
+    second = write_campaign_report(folder, page_only=True).page.read_text(encoding="utf-8")
     date = re.compile(r"page of [\d :-]+ UTC")
     assert date.sub("", first) == date.sub("", second)
 

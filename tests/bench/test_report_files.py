@@ -13,15 +13,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import heatmaps, trajectories
-from meco.bench.report.report import write_report
+from meco.bench.report.campaign_report import write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.executors import Workers
+from meco.bench.run.executors import RunExecutor
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store
 from meco.figures import svg
-from meco.figures.panel import Axis, Box, Dot, Line, Panel, Spot, Tile
+from meco.figures.panel import Axis, BoxPlot, Dot, Line, Panel, Spot, Tile
 from meco.figures.table import Cell, Column, Table, to_csv, to_html, to_latex, to_markdown
 
 pytest.importorskip("scipy")
@@ -92,14 +93,14 @@ def test_a_figure_file_is_the_drawing_of_the_page_with_its_colours_inside(report
 
 def test_figures_become_pdf_where_cairosvg_is_installed(folder):
     pytest.importorskip("cairosvg")
-    made = [path for path in write_report(folder).files if path.suffix == ".pdf"]
+    made = [path for path in write_campaign_report(folder).files if path.suffix == ".pdf"]
     assert len(made) == len([path for path in (folder / "figures").iterdir() if path.suffix == ".svg"])
     assert all(path.read_bytes().startswith(b"%PDF") for path in made)
 
 
 def test_without_cairosvg_the_report_says_how_to_get_pdf(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
-    assert any("SVG only" in line and "meco-opt[plot]" in line for line in write_report(folder).lines)
+    assert any("SVG only" in line and "meco-opt[plot]" in line for line in write_campaign_report(folder).lines)
 
 
 def test_the_page_needs_numpy_alone(folder, tmp_path):
@@ -129,7 +130,7 @@ def test_the_long_csv_has_one_row_per_problem_and_method(report, folder):
 @pytest.mark.parametrize(
     "mark",
     [
-        Box((0.0, 0.2, 0.5, 0.7, 1.0), 0.0, 0, "a <b>", (1.2,)),
+        BoxPlot((0.0, 0.2, 0.5, 0.7, 1.0), 0.0, 0, "a <b>", (1.2,)),
         Dot((0.4, 0.5, 0.6), 0.0, 1),
         Tile((0, 1), (0, 1), float("nan"), "x"),
         Spot(0.5, 0.5, "sensor"),
@@ -155,10 +156,16 @@ def test_actions_are_drawn_as_shares_that_sum_to_one(runs):
 
 def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
     flights = Experiment(
-        "routes", "", (Contender("SHADE", "SHADE"),), ("UAV-01",), budget=100, runs=2, views=("trajectories",)
+        "routes",
+        "",
+        (Contender("SHADE", "SHADE"),),
+        ("UAV-01",),
+        budget=100,
+        runs=2,
+        report=ReportPlan(views=("trajectories",)),
     )
-    with Store.campaign(tmp_path) as store:
-        run_campaign([flights], store, Workers(), quiet=True)
+    with ResultStore.campaign(tmp_path) as store:
+        run_campaign([flights], store, RunExecutor(), quiet=True)
         s = RunArrays.of(store.contents(), flights)
     figure = trajectories.trajectory_figure(s)
     route = next(m for m in figure.panels[0].marks if isinstance(m, Line))

@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose
 from small_campaign import SMALL, TWO
 
 from meco.bench.plan import printed
-from meco.bench.report import figures, heatmaps, page, tables
-from meco.bench.report.report import build, write_report
+from meco.bench.report import heatmaps, page, result_figures, result_tables
+from meco.bench.report.campaign_report import build, write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.store import Store, read_results
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
 from meco.figures.table import mark_best, number
 
@@ -26,7 +26,7 @@ pytest.importorskip("scipy")
 def test_a_sample_holds_every_run_at_its_place(runs, folder):
     assert runs.shape == (4, 4, 3)
     assert runs.complete.all()
-    with Store.open(folder) as store:
+    with ResultStore.open(folder) as store:
         found = next(
             r
             for run, r in store.records()
@@ -43,7 +43,7 @@ def test_curves_are_steps_that_end_at_the_result(runs):
 
 
 def test_the_score_table_shows_our_mean_the_last_population_and_the_printed_mean(runs):
-    table = tables.score_table(runs)
+    table = result_tables.score_table(runs)
     cell = table.rows[0][1]
     assert cell.value == pytest.approx(runs.score[0, 0].mean())
     assert [kind for kind, _ in cell.lines] == ["spread", "population", "paper"]
@@ -57,7 +57,7 @@ def test_the_score_table_shows_our_mean_the_last_population_and_the_printed_mean
 
 
 def test_ranks_stand_side_by_side_under_both_metrics_and_beside_the_printed_ones(runs):
-    table = tables.rank_table(runs)
+    table = result_tables.rank_table(runs)
     heads = [c.label for c in table.columns]
     assert heads[1:3] == ["rank, f+ν", "rank, feasibility first"]
     row = next(r for r in table.rows if r[0].text == "SHADE")
@@ -67,13 +67,13 @@ def test_ranks_stand_side_by_side_under_both_metrics_and_beside_the_printed_ones
 
 @pytest.mark.parametrize("metric", ["score", "first"])
 def test_a_third_method_changes_no_p_value_before_the_correction(runs, monkeypatch, metric):
-    monkeypatch.setattr(tables.stats, "holm", lambda p: p)
+    monkeypatch.setattr(result_tables.stats, "holm", lambda p: p)
     column = 2 if metric == "score" else 4
-    of_all = {row[0].text: row[column].value for row in tables.pair_table(runs).rows}
+    of_all = {row[0].text: row[column].value for row in result_tables.pair_table(runs).rows}
     for other in (1, 2, 3):
         kept = {(m // other, p, r): record for (m, p, r), record in runs.records.items() if m in (0, other)}
         two = replace(runs, contenders=(runs.contenders[0], runs.contenders[other]), records=kept)
-        (row,) = tables.pair_table(two).rows
+        (row,) = result_tables.pair_table(two).rows
         assert row[column].value == of_all[row[0].text]
 
 
@@ -92,7 +92,7 @@ def partial(folder, tmp_path_factory):
 def test_a_partial_campaign_is_reported_without_warnings(partial):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made = write_report(partial)
+        made = write_campaign_report(partial)
     text = made.page.read_text(encoding="utf-8")
     assert ">nan" not in text
     assert "nan %" not in text
@@ -108,7 +108,7 @@ def test_an_incomplete_first_contender_leaves_the_other_heat_tiles_their_shares(
 
 
 def test_a_missing_contender_is_named_with_its_reason(folder):
-    section = build(TWO, read_results(folder), figures.Palette())
+    section = build(TWO, read_results(folder), result_figures.Palette())
     assert "nobody" in section.missing["MeCO"]
 
 
@@ -116,8 +116,8 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
     found = read_results(folder)
     lacking = next(run for run in found.runs if (run.method, run.case.problem, run.seed) == ("MA-ES", "C06", 2))
     left = {run: record for run, record in found.runs.items() if run != lacking}
-    whole = build(SMALL, found, figures.Palette())
-    section = build(SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), figures.Palette())
+    whole = build(SMALL, found, result_figures.Palette())
+    section = build(SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), result_figures.Palette())
     assert "Not finished" not in page._run_line(whole)
     assert "Not finished (runs on the problem with fewest): MA-ES 2." in page._run_line(section)
     assert section.missing == {"MA-ES": "out of memory"}
@@ -125,16 +125,16 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
 
 def test_gains_are_relative_to_the_first_population(folder):
     s = RunArrays.of(read_results(folder), TWO, 4)
-    table = tables.gain_table([s])
+    table = result_tables.gain_table([s])
     share = 1 - s.score / s.numbers("first_score")
     assert table.rows[0][1].value == pytest.approx(share[0].mean())
 
 
 def test_contenders_keep_their_colour_throughout_a_page(runs):
-    palette = figures.Palette()
+    palette = result_figures.Palette()
     first, second = palette.slots([runs]), palette.slots([runs])
     assert first == second
-    assert first["SHADE"] == figures.USUAL.index("SHADE")
+    assert first["SHADE"] == result_figures.USUAL.index("SHADE")
     assert len(set(first.values())) == len(first)
 
 

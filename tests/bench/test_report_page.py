@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.report import figures
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
+from meco.bench.report import result_figures
+from meco.bench.report.campaign_report import build, known_experiments, write_campaign_report
 from meco.bench.report.headline import headline
-from meco.bench.report.report import build, known_experiments, write_report
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.executors import start_workers
-from meco.bench.run.folder import PACKED
+from meco.bench.run.campaign_folder import PACKED_FILE
+from meco.bench.run.executors import start_executor
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.runner import run_campaign
-from meco.bench.run.store import Store, read_results
 from meco.figures.figure import Figure
 
 pytest.importorskip("scipy")
@@ -24,7 +25,7 @@ needs_browser = pytest.mark.skipif(
 VIEWS = ("ranks", "critical", "values", "feasibility", "progress", "ecdf", "convergence")
 TRIAL = Experiment(
     "trial", "A trial", tuple(Contender.of(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "TR-ES")),
-    ("C01", "C04", "C20"), dims=(4,), budget=120, runs=2, views=VIEWS, first_seed=1,
+    ("C01", "C04", "C20"), dims=(4,), budget=120, runs=2, report=ReportPlan(views=VIEWS), first_seed=1,
 )  # fmt: skip
 KEPT = Path(__file__).parents[2] / "results"
 
@@ -32,9 +33,9 @@ KEPT = Path(__file__).parents[2] / "results"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("page")
-    with Store.campaign(out) as store:
-        run_campaign([TRIAL], store, start_workers("serial", 1), quiet=True)
-    write_report(out, page_only=True)
+    with ResultStore.campaign(out) as store:
+        run_campaign([TRIAL], store, start_executor("serial", 1), quiet=True)
+    write_campaign_report(out, page_only=True)
     return out
 
 
@@ -55,7 +56,7 @@ def test_the_headline_says_who_comes_first(results, folder):
 
 def test_every_figure_has_its_numbers_beside_it(folder):
     found = read_results(folder)
-    items = build(TRIAL, found, figures.Palette()).items
+    items = build(TRIAL, found, result_figures.Palette()).items
     drawn = [item for item in items if isinstance(item, Figure)]
     assert drawn
     for item in drawn:
@@ -63,9 +64,9 @@ def test_every_figure_has_its_numbers_beside_it(folder):
 
 
 def test_families_differ_by_their_strokes_and_variants_by_their_colours(results):
-    slots = figures.Palette().slots([results])
+    slots = result_figures.Palette().slots([results])
     assert len(set(slots.values())) == 4
-    dash = dict(zip(results.labels, figures.dashes(results)))
+    dash = dict(zip(results.labels, result_figures.dashes(results)))
     assert dash["SHADE"] == dash["SHADE-eps"] == ""
     assert len({dash["SHADE"], dash["MA-ES"], dash["TR-ES"]}) == 3
 
@@ -79,10 +80,10 @@ def test_every_link_of_the_page_leads_somewhere(folder):
 
 @pytest.mark.docs
 def test_the_kept_results_make_the_page_by_themselves(tmp_path):
-    if not (KEPT / PACKED).exists():
+    if not (KEPT / PACKED_FILE).exists():
         pytest.skip("only a checkout has the kept results")
-    (tmp_path / PACKED).write_bytes((KEPT / PACKED).read_bytes())
-    made = write_report(tmp_path, page_only=True).page
+    (tmp_path / PACKED_FILE).write_bytes((KEPT / PACKED_FILE).read_bytes())
+    made = write_campaign_report(tmp_path, page_only=True).page
     assert made.stat().st_size < 5e6
     assert len(known_experiments(read_results(tmp_path))) > 5
 

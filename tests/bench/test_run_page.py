@@ -58,7 +58,16 @@ def test_the_page_shows_the_point_its_constraints_and_how_the_search_went(tmp_pa
     assert "<svg" in text
     for title in ("Convergence", "Violation", "What the method did", "Radius of the region", "best points"):
         assert title in said, title
-    assert f"began {result.starts} times" in said or "began once" in said
+    assert f"began {result.run.starts} times" in said or "began once" in said
+
+
+def test_the_page_calls_named_variables_by_name_and_unit(tmp_path):
+    bounds = {"width": (0.0, 2.0, "mm"), "height": (0.0, 2.0)}
+    result = meco.minimize(lambda v: v["width"] ** 2 + v["height"], bounds, budget=40, method="SHADE", seed=1)
+    _, said = page_of(result, tmp_path)
+    assert "width [mm]" in said
+    assert "height" in said
+    assert "x1" not in said
 
 
 @pytest.mark.parametrize(

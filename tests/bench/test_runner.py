@@ -9,14 +9,16 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.revise import adjust, pin_versions
 from meco.bench.run import runner as runner_module
-from meco.bench.run.executors import Unreachable, Workers, start_workers
-from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.bench.run.progress import CampaignProgress
+from meco.bench.run.campaign_progress import CampaignProgress
+from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
+from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.run_record import read_actions
 from meco.bench.run.runner import CampaignStopped, run_campaign, stopping_signals
-from meco.bench.run.store import Store
 from meco.core.progress_line import clock
 from meco.errors import InvalidInput, MecoError, UnknownName
 
@@ -28,9 +30,9 @@ SMALL = Experiment(
 
 def campaign(folder, experiment=SMALL, executor="serial", workers=2):
     """Run an experiment and return the store's digest."""
-    crew = start_workers(executor, workers)
+    crew = start_executor(executor, workers)
     try:
-        with Store.campaign(folder) as store:
+        with ResultStore.campaign(folder) as store:
             summary = run_campaign([experiment], store, crew, quiet=True)
             return store.contents().digest, summary
     finally:
@@ -63,9 +65,9 @@ def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, mo
 
 
 def test_a_restart_runs_only_what_is_missing(tmp_path, undisturbed, monkeypatch):
-    campaign(tmp_path, SMALL.adjusted(runs=2, methods=["SHADE", "MA-ES"]))
+    campaign(tmp_path, adjust(SMALL, runs=2, methods=["SHADE", "MA-ES"]))
     ran: list[int] = []
-    monkeypatch.setattr(runner_module, "perform", lambda task: ran.append(len(task.runs)) or perform(task))
+    monkeypatch.setattr(runner_module, "run_group", lambda task: ran.append(len(task.runs)) or run_group(task))
     digest, _ = campaign(tmp_path)
     assert sum(ran) == 48 - 12
     assert digest == undisturbed
@@ -76,7 +78,7 @@ def test_tasks_cover_every_run_once_with_equal_dimensions_and_the_longest_first(
         "mixed", "", (Contender("SHADE", "SHADE"), Contender("COBRA", "COBRA")), ("C01", "C02"), dims=(10, 50), runs=7
     )
     runs = [run for _, run in mixed.wanted()]
-    tasks = group(runs)
+    tasks = make_groups(runs)
     assert sorted(run for task in tasks for run in task.runs) == sorted(runs)
     assert all(len({(r.method, r.case.dim) for r in task.runs}) == 1 for task in tasks)
     assert [t.guess for t in tasks] == sorted((t.guess for t in tasks), reverse=True)
@@ -88,30 +90,30 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
     own = Experiment(
         "own", "", tuple(Contender(f.name, "MeCO", {"policy": str(f)}) for f in files), ("C01",), dims=(10,), runs=2
     )
-    tasks = group(run for _, run in own.wanted())
+    tasks = make_groups(run for _, run in own.wanted())
     assert len(tasks) == 1
-    together = perform(tasks[0]).records
-    alone = [perform(RunGroup((run,))).records[0] for run in tasks[0].runs]
+    together = run_group(tasks[0]).records
+    alone = [run_group(RunGroup((run,))).records[0] for run in tasks[0].runs]
     assert [(r.f, r.nu, r.curve) for r in together] == [(r.f, r.nu, r.curve) for r in alone]
 
 
 def test_controls_that_are_held_are_an_option_of_a_run():
     held = tuple(Contender(f"action {a}", "MeCO", {"policy": {"epsilon": a}}) for a in (0.0, 1.0))
-    experiment = Experiment("held", "", held, ("C06",), dims=(10,), runs=2).pinned()
-    tasks = group(run for _, run in experiment.wanted())
+    experiment = pin_versions(Experiment("held", "", held, ("C06",), dims=(10,), runs=2))
+    tasks = make_groups(run for _, run in experiment.wanted())
     assert [{run.options for run in task.runs} for task in tasks] == [
         {'{"policy":{"epsilon":0.0}}'},
         {'{"policy":{"epsilon":1.0}}'},
     ]
     for task, action in zip(tasks, (0.0, 1.0)):
-        assert set(read_actions(perform(task).records[0].actions)[1, 1:]) == {action}
+        assert set(read_actions(run_group(task).records[0].actions)[1, 1:]) == {action}
 
 
 def test_hidden_features_change_what_a_policy_does(tmp_path):
     file = save_policies(tmp_path)[0]
     pair = tuple(Contender(str(h), "MeCO", {"policy": str(file), **h}) for h in ({}, {"hidden": [7, 8, 9, 10]}))
     experiment = Experiment("pair", "", pair, ("C01",), dims=(10,), runs=3)
-    actions = [perform(task).records[0].actions for task in group(run for _, run in experiment.wanted())]
+    actions = [run_group(task).records[0].actions for task in make_groups(run for _, run in experiment.wanted())]
     assert len(actions) == 2
     assert actions[0] != actions[1]
 
@@ -119,12 +121,12 @@ def test_hidden_features_change_what_a_policy_does(tmp_path):
 def test_a_policy_trained_anew_makes_new_runs(tmp_path):
     files = save_policies(tmp_path)
     one = Experiment("one", "", (Contender("MeCO", "MeCO", {"policy": str(files[0])}),), ("C01",), dims=(10,), runs=1)
-    first = one.pinned()
+    first = pin_versions(one)
     files[1].replace(files[0])
-    from meco.bench.plan.experiment import policy_digest
+    from meco.bench.plan.revise import policy_digest
 
     policy_digest.cache_clear()
-    second = one.pinned()
+    second = pin_versions(one)
     assert next(first.wanted()) != next(second.wanted())
     assert campaign(tmp_path / "out", one)[1].failures == {}
 
@@ -153,7 +155,7 @@ def test_a_method_that_cannot_run_is_reported_and_the_others_finish(tmp_path):
     assert summary.done == 4
     assert {run.method for run in summary.failures} == {"MeCO"}
     assert "meco-10dd" in next(iter(summary.failures.values()))
-    with Store.open(tmp_path) as store:
+    with ResultStore.open(tmp_path) as store:
         assert set(store.failures()) == set(summary.failures)
 
 
@@ -170,7 +172,7 @@ def test_an_option_that_one_problem_cannot_take_does_not_stop_the_others(tmp_pat
 
 def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatch):
     ran = []
-    monkeypatch.setattr(runner_module, "perform", lambda task: ran.append(task) or perform(task))
+    monkeypatch.setattr(runner_module, "run_group", lambda task: ran.append(task) or run_group(task))
     wrong = Experiment("wrong", "", (Contender("SHADE", "SHADE", {"popsize": 9}),), ("C01",), dims=(2, 10, 50), runs=2)
     _, summary = campaign(tmp_path, wrong)
     assert len(ran) == 1
@@ -179,8 +181,8 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 
 
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
-    campaign(tmp_path, SMALL.adjusted(runs=1, methods=["SHADE"]))
-    with Store.open(tmp_path) as store:
+    campaign(tmp_path, adjust(SMALL, runs=1, methods=["SHADE"]))
+    with ResultStore.open(tmp_path) as store:
         facts = next(iter(store.sessions().values()))
     assert facts["numpy"] == np.__version__
     for name in ("scipy", "cma", "pymoo", "torch"):
@@ -191,16 +193,16 @@ def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):
     def fragile(task):
         if any(run.case.problem == "C04" and run.seed == 44 for run in task.runs):
             return GroupOutcome(error="ValueError: bad luck")
-        return perform(task)
+        return run_group(task)
 
-    monkeypatch.setattr(runner_module, "perform", fragile)
-    _, summary = campaign(tmp_path, SMALL.adjusted(methods=["SHADE"]))
+    monkeypatch.setattr(runner_module, "run_group", fragile)
+    _, summary = campaign(tmp_path, adjust(SMALL, methods=["SHADE"]))
     assert summary.done == 11
     assert [(run.case.problem, run.seed) for run in summary.failures] == [("C04", 44)]
 
 
-class Dying(Workers):
-    """Workers of which some die with their task."""
+class Dying(RunExecutor):
+    """RunExecutor of which some die with their task."""
 
     lost = (ConnectionResetError,)
 
@@ -223,14 +225,14 @@ class Dying(Workers):
 
 def test_tasks_of_a_lost_worker_are_done_again(tmp_path, undisturbed):
     workers = Dying(deaths=3)
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, workers, quiet=True)
         assert store.contents().digest == undisturbed
     assert (workers.renewed, summary.failures) == (3, {})
 
 
 def test_a_task_that_kills_every_worker_is_given_up_and_the_others_finish(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, Dying(deaths=10**6), quiet=True)
     assert summary.done == 36
     assert "its worker died 5 times" in next(iter(summary.failures.values()))
@@ -245,15 +247,15 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
             os.kill(os.getpid(), number)
             pytest.fail("the signal was not heard")
         done.append(task)
-        return perform(task)
+        return run_group(task)
 
-    monkeypatch.setattr(runner_module, "perform", stopping)
-    with Store.campaign(tmp_path) as store, stopping_signals():
+    monkeypatch.setattr(runner_module, "run_group", stopping)
+    with ResultStore.campaign(tmp_path) as store, stopping_signals():
         with pytest.raises(CampaignStopped):
-            run_campaign([SMALL], store, Workers(), quiet=True)
+            run_campaign([SMALL], store, RunExecutor(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out
-    monkeypatch.setattr(runner_module, "perform", perform)
-    with Store.open(tmp_path) as store:
+    monkeypatch.setattr(runner_module, "run_group", run_group)
+    with ResultStore.open(tmp_path) as store:
         assert 0 < store.count() < 48
     assert campaign(tmp_path)[0] == undisturbed
 
@@ -272,12 +274,12 @@ def test_workers_that_cannot_be_had_are_a_clear_error(spec, workers, error, word
         pytest.importorskip("distributed")
         monkeypatch.setattr("meco.bench.run.executors.REACH_SECONDS", 1)
     with pytest.raises(error, match=words) as caught:
-        start_workers(spec, workers)
+        start_executor(spec, workers)
     assert isinstance(caught.value, MecoError)
 
 
 def test_time_left_is_learned_from_finished_tasks():
-    tasks = group(run for _, run in SMALL.wanted())
+    tasks = make_groups(run for _, run in SMALL.wanted())
     progress = CampaignProgress(tasks, 0, workers=2, quiet=True)
     assert progress.seconds_left() is None
     progress.finished(tasks[0], 10 * tasks[0].guess)

@@ -74,7 +74,7 @@ def test_positions_order_runs_feasible_by_f_then_infeasible_by_violation():
     feasible = np.array([[True, False], [True, False]])
     f = np.array([[5.0, -9.0], [4.0, 0.0]])
     nu = np.array([[0.0, 2.0], [0.0, 1.0]])
-    assert_array_equal(stats.positions(feasible, f, nu), [[1, 3], [0, 2]])
+    assert_array_equal(stats.feasibility_order(feasible, f, nu), [[1, 3], [0, 2]])
 
 
 def test_friedman_agrees_with_scipy_also_with_ties():
@@ -123,9 +123,9 @@ def test_places_of_two_methods_are_ranked_among_these_two_only():
     mine = np.array([[1.0, 2.0], [1.0, 3.0], [5.0, 6.0]])
     other = np.array([[3.0, 4.0], [2.0, 4.0], [1.0, 2.0]])
     expected = scipy_stats.wilcoxon([1 / 6, 1 / 3, 5 / 6], [5 / 6, 2 / 3, 1 / 6]).pvalue
-    assert_allclose(stats.compare_places(mine, other).p, expected)
-    assert stats.compare_places(mine[:2], other[:2]).ahead
-    assert not stats.compare_places(mine[2:], other[2:]).ahead
+    assert_allclose(stats.compare_ranks(mine, other).p, expected)
+    assert stats.compare_ranks(mine[:2], other[:2]).ahead
+    assert not stats.compare_ranks(mine[2:], other[2:]).ahead
 
 
 def test_the_uav_score_is_one_at_the_best_and_zero_at_the_worst_of_each_mission():
@@ -153,7 +153,7 @@ def test_on_a_single_problem_p_is_that_of_the_test_which_counts_the_win():
     pytest.importorskip("scipy")
     mine, other = np.arange(10.0)[None], 20.0 + np.arange(10.0)[None]
     assert stats.win_tie_loss(mine, other) == (1, 0, 0)
-    found = stats.compare_places(mine, other)
+    found = stats.compare_ranks(mine, other)
     assert found.ahead
     assert found.p < 0.001
-    assert stats.compare_places(mine, mine).p == 1.0
+    assert stats.compare_ranks(mine, mine).p == 1.0

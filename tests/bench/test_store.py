@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from meco.bench.plan.experiment import Contender, Experiment, Run
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
-from meco.bench.run.curve import SHARES, read_curve, sample_curve
-from meco.bench.run.folder import STORE, StoreError
+from meco.bench.plan.run import Run
+from meco.bench.run.campaign_folder import STORE_FILE, StoreError
+from meco.bench.run.curve import CURVE_SHARES, read_curve, sample_curve
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.bench.run.run_record import RunRecord, read_actions, read_design, sample_actions
-from meco.bench.run.store import Store, read_results
 from meco.core.evaluation import Evaluation
 from meco.core.problem import Problem
 from meco.errors import DamagedFile, InvalidInput
@@ -45,7 +47,7 @@ def test_a_record_keeps_the_results_of_a_run():
     problem = get_problem("C06", dim=10)
     found = solve("SHADE", problem, 500, [3])[0]
     kept = RunRecord.of(found, problem, 500, 0.5)
-    assert (kept.f, kept.nu, kept.score, kept.final_score) == (found.f, found.nu, found.score, found.final_score)
+    assert (kept.f, kept.nu, kept.score, kept.final_score) == (found.f, found.nu, found.score, found.paper.final_score)
     assert_array_equal(read_design(kept.x, 10), found.x)
 
 
@@ -55,7 +57,7 @@ def test_a_curve_is_the_trace_at_the_checkpoints_to_a_seventh_of_a_percent_of_th
     found = solve("SHADE", problem, 600, [3])[0]
     kept = RunRecord.of(found, problem, 600, 0.5)
     curve, trace = read_curve(kept.curve, kept.score, kept.f), found.trace
-    index = np.searchsorted(trace["nfev"], SHARES * 600 + 1e-6, side="right") - 1
+    index = np.searchsorted(trace["nfev"], CURVE_SHARES * 600 + 1e-6, side="right") - 1
     begun, feasible = index >= 0, (index >= 0) & trace["feasible"][index]
     assert_array_equal(np.isnan(curve["score"]), ~begun)
     assert_allclose(curve["score"][begun] - found.score, trace["score"][index[begun]] - found.score, rtol=0.0014)
@@ -81,7 +83,7 @@ def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible
 
     problem = Problem("pair", np.zeros(2), np.ones(2), 0, 2, values)
     found = solve("SHADE", problem, 100, [1])[0]
-    assert (found.snapshot_nu, found.snapshot_feasible) == (1.5e-4, False)
+    assert (found.paper.snapshot.nu, found.paper.snapshot.feasible) == (1.5e-4, False)
     assert not RunRecord.of(found, problem, 100, 0.0).snapshot_feasible
 
 
@@ -90,8 +92,8 @@ def test_the_best_survivor_is_feasible_where_its_own_values_say_so(method):
     pytest.importorskip("cma")
     problem = get_problem("tilted", 3)
     found = solve(method, problem, 400, [1])[0]
-    ev = Evaluation.of(*problem.raw(found.snapshot_x), problem.ineq_tol, problem.eq_tol)
-    assert found.snapshot_feasible == bool(ev.feasible)
+    ev = Evaluation.of(*problem.raw(found.paper.snapshot.x), problem.ineq_tol, problem.eq_tol)
+    assert found.paper.snapshot.feasible == bool(ev.feasible)
 
 
 def test_actions_are_thinned_to_a_hundred_generations_with_both_ends():
@@ -101,10 +103,10 @@ def test_actions_are_thinned_to_a_hundred_generations_with_both_ends():
 
 
 def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignored(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store.add([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
         store.add([(run(1), record(1, f=-1.0))])
-    with Store.open(tmp_path) as store:
+    with ResultStore.open(tmp_path) as store:
         found = dict(store.records())
     assert set(found) == {run(0), run(1)}
     assert found[run(0)] == record(0)
@@ -113,7 +115,7 @@ def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignore
 
 
 def test_a_failure_is_forgotten_when_the_result_of_that_very_run_comes(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store.fail([run(0), run(1)], "no torch")
         store.add([(run(1), record(1)), (run(2), record(2))])
         assert store.failures() == {run(0): "no torch"}
@@ -128,20 +130,20 @@ def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
         yield run(0), record(0)
         raise KeyboardInterrupt
 
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         with pytest.raises(KeyboardInterrupt):
             store.add(broken())
         assert store.count() == 0
 
 
 def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store.add([(run(0), record(0))])
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match=r"disk is full.*give the same command"):
             store.add([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
-    with Store.open(tmp_path) as store:
+    with ResultStore.open(tmp_path) as store:
         assert store.done() == {run(0)}
 
 
@@ -150,84 +152,84 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(tmp_path):
     code = (
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "from meco.bench.run.folder import StoreError\nfrom meco.bench.run.store import Store\n"
-        f"try: Store.campaign({str(tmp_path / 'out')!r})\n"
+        "from meco.bench.run.campaign_folder import StoreError\nfrom meco.bench.run.result_store import ResultStore\n"
+        f"try: ResultStore.campaign({str(tmp_path / 'out')!r})\n"
         "except StoreError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "cannot write results" in done.stdout
-    assert not (tmp_path / "out" / STORE).exists()
+    assert not (tmp_path / "out" / STORE_FILE).exists()
 
 
 def test_results_of_another_version_are_not_mixed_but_can_be_read(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1.*another --out"):
-        Store.campaign(tmp_path)
-    with Store.open(tmp_path) as store:
+        ResultStore.campaign(tmp_path)
+    with ResultStore.open(tmp_path) as store:
         assert store.count() == 0
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1"):  # the refusal let go of the folder
-        Store.campaign(tmp_path)
+        ResultStore.campaign(tmp_path)
 
 
 def test_another_format_is_refused_for_reading_too(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
     with pytest.raises(InvalidInput, match="format 99"):
-        Store.open(tmp_path)
+        ResultStore.open(tmp_path)
 
 
-@pytest.mark.parametrize("way", [Store.open, Store.campaign])
+@pytest.mark.parametrize("way", [ResultStore.open, ResultStore.campaign])
 def test_a_file_that_is_no_store_is_named_and_left_alone(tmp_path, way):
-    (tmp_path / STORE).write_bytes(b"hello, this is no database at all")
+    (tmp_path / STORE_FILE).write_bytes(b"hello, this is no database at all")
     with pytest.raises(DamagedFile, match="is not a results file of meco"):
         way(tmp_path)
-    assert (tmp_path / STORE).read_bytes().startswith(b"hello")
+    assert (tmp_path / STORE_FILE).read_bytes().startswith(b"hello")
 
 
 def test_another_database_is_not_taken_for_a_store(tmp_path):
-    with sqlite3.connect(tmp_path / STORE) as db:
+    with sqlite3.connect(tmp_path / STORE_FILE) as db:
         db.execute("CREATE TABLE mine (x)")
     with pytest.raises(DamagedFile, match="is not a results file of meco"):
-        Store.campaign(tmp_path)
+        ResultStore.campaign(tmp_path)
 
 
 def test_a_store_whose_making_was_cut_short_is_made_anew(tmp_path):
-    (tmp_path / STORE).write_bytes(b"")
+    (tmp_path / STORE_FILE).write_bytes(b"")
     with pytest.raises(InvalidInput, match="holds no results yet"):
-        Store.open(tmp_path)
-    with Store.campaign(tmp_path) as store:
+        ResultStore.open(tmp_path)
+    with ResultStore.campaign(tmp_path) as store:
         assert store.count() == 0
 
 
 def test_a_folder_without_results_says_what_makes_them(tmp_path):
     with pytest.raises(InvalidInput, match="meco reproduce or bench"):
-        Store.open(tmp_path)
+        ResultStore.open(tmp_path)
 
 
 def test_foreign_files_are_ignored_and_a_lock_left_behind_never_blocks(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ".lock").write_text("12345")
-    (tmp_path / f"{STORE}-journal").write_bytes(b"")
-    with Store.campaign(tmp_path) as store:
+    (tmp_path / f"{STORE_FILE}-journal").write_bytes(b"")
+    with ResultStore.campaign(tmp_path) as store:
         store.add([(run(0), record(0))])
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_two_campaigns_cannot_write_to_one_folder(tmp_path):
     pytest.importorskip("fcntl")
-    with Store.campaign(tmp_path), pytest.raises(InvalidInput, match="is already in use"):
-        Store.campaign(tmp_path)
-    Store.campaign(tmp_path).close()
+    with ResultStore.campaign(tmp_path), pytest.raises(InvalidInput, match="is already in use"):
+        ResultStore.campaign(tmp_path)
+    ResultStore.campaign(tmp_path).close()
 
 
 def test_stores_of_several_machines_join(tmp_path):
     for part, seeds in (("a", (0, 1)), ("b", (1, 2))):
-        with Store.campaign(tmp_path / part) as store:
+        with ResultStore.campaign(tmp_path / part) as store:
             store.plan(replace(TOY, contenders=(Contender(part, "SHADE"),)))
             store.add([(run(s), record(s)) for s in seeds])
             store.session(part, {"started": part})
-    with Store.campaign(tmp_path / "a") as store:
+    with ResultStore.campaign(tmp_path / "a") as store:
         assert store.merge(read_results(tmp_path / "b")) == 1
         assert {r.seed for r in store.done()} == {0, 1, 2}
         assert [c.label for c in store.experiments()[0].contenders] == ["a", "b"]
@@ -236,8 +238,8 @@ def test_stores_of_several_machines_join(tmp_path):
 
 def test_stores_of_two_versions_do_not_join(tmp_path):
     for part in ("a", "b"):
-        Store.campaign(tmp_path / part).close()
-    with Store.campaign(tmp_path / "a") as store:
+        ResultStore.campaign(tmp_path / part).close()
+    with ResultStore.campaign(tmp_path / "a") as store:
         other = replace(read_results(tmp_path / "b"), meco="0.0.1")
         with pytest.raises(InvalidInput, match="not mixed"):
             store.merge(other)
@@ -247,7 +249,7 @@ def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
     rows = [(run(0), record(0)), (run(1), record(1))]
     digests = []
     for part, order in (("a", rows), ("b", rows[::-1])):
-        with Store.campaign(tmp_path / part) as store:
+        with ResultStore.campaign(tmp_path / part) as store:
             for where, what in order:
                 store.add([(where, replace(what, seconds=float(len(digests))))])
             digests.append(store.contents().digest)
@@ -255,22 +257,22 @@ def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
 
 
 def test_an_experiment_survives_the_store(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store.plan(TOY)
         assert store.experiments() == [TOY]
 
 
 def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store.add([(run(0), record(0))])
-    with sqlite3.connect(tmp_path / STORE) as db:
+    with sqlite3.connect(tmp_path / STORE_FILE) as db:
         assert db.execute("SELECT score FROM runs").fetchall() == [(1.75,)]
 
 
 @pytest.mark.parametrize("name", ["meco", "format"])
 @pytest.mark.parametrize("value", [b"\xff\x00", b""])
 def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
     with pytest.raises((DamagedFile, InvalidInput), match=r"is damaged|format"):
         read_results(tmp_path)
@@ -280,4 +282,4 @@ def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
 def test_a_pipe_in_the_place_of_a_store_is_not_read(tmp_path):
     os.mkfifo(tmp_path / "results.sqlite")
     with pytest.raises(DamagedFile, match="no plain file"):
-        Store.open(tmp_path)
+        ResultStore.open(tmp_path)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import meco
 from meco.cli import main
-from meco.commands.watched import seen
+from meco.commands.run_status import read_run_status
 from meco.files.names import visible
 from page_skeleton import Skeleton
 
@@ -21,17 +23,19 @@ HOSTILE = [
 
 
 def run(folder, more):
-    """A run whose constraints, failures and notes say more."""
+    """A run whose variables, constraints, failures and notes say more."""
 
     def fun(x):
         if x[0] > 1.0:
             raise ValueError(f"no mesh{more}")
         return {"f": float(x @ x), "g": {f"reach{more}": 0.5 - x[0]}, "h": {f"tie{more}": x[1] - x[2]}}
 
-    result = meco.minimize(fun, [(-2.0, 2.0)] * 3, method="SHADE", budget=80, seed=1, checkpoint=folder)
-    result.notes.append(f"a note{more}")
-    result.versions["policy"] = f"a name{more}"
-    return result
+    bounds = {f"a{more}": (-2.0, 2.0, f"m{more}"), "b": (-2.0, 2.0), "c": (-2.0, 2.0)}
+    result = meco.minimize(
+        lambda x: fun(np.array(list(x.values()))), bounds, method="SHADE", budget=80, seed=1, checkpoint=folder
+    )
+    told = replace(result.run, notes=(f"a note{more}",), versions={**result.run.versions, "policy": f"a name{more}"})
+    return replace(result, run=told)
 
 
 @pytest.mark.parametrize("more", HOSTILE)
@@ -47,7 +51,7 @@ def test_the_page_of_a_run_with_hostile_texts_has_the_elements_of_any_other(tmp_
 @pytest.mark.parametrize("more", HOSTILE)
 def test_what_a_browser_is_told_of_such_a_folder_is_json(tmp_path, more):
     run(tmp_path / "r", more)
-    told = json.loads(json.dumps(seen(tmp_path / "r")), parse_constant=pytest.fail)
+    told = json.loads(json.dumps(read_run_status(tmp_path / "r")), parse_constant=pytest.fail)
     assert [c["name"][:3] for c in told["constraints"]] == ["rea", "tie"]
     assert all("no mesh" in reason for reason in told["reasons"])
 
@@ -61,7 +65,7 @@ def test_failures_that_cannot_be_read_are_not_told(tmp_path, content):
         file.write_bytes(content)
     elif hasattr(os, "mkfifo"):
         os.mkfifo(file)  # a pipe never ends
-    assert seen(tmp_path / "r")["reasons"] == []
+    assert read_run_status(tmp_path / "r")["reasons"] == []
 
 
 def test_names_of_others_do_not_command_the_terminal(tmp_path, capsys):

@@ -77,7 +77,7 @@ def test_a_python_function_is_solved(folder, capsys):
     )
     assert_array_equal(out["x"], same.x)
     assert out["fun"] == same.fun
-    assert list(out["constr"]) == ["reach", "height"]
+    assert list(out["constraints"]) == ["reach", "height"]
     assert out["stop_reason"] == "budget"
 
 
@@ -110,7 +110,7 @@ def test_options_reach_the_run(folder, capsys):
     )  # fmt: skip
     found = json.loads(out)
     assert found["stop_reason"] == "feasible"
-    assert list(found["constr"]) == ["a", "b"]
+    assert list(found["constraints"]) == ["a", "b"]
     assert_array_equal(np.round(found["x"])[[0, 2]], np.array(found["x"])[[0, 2]])
 
 
@@ -196,6 +196,19 @@ def test_every_evaluation_is_exported(folder, capsys):
     lines = [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
     assert_array_equal([line["x"] for line in lines], table[:, :3])
     assert lines[0]["g"].keys() == {"reach", "height"}
+
+
+def test_named_variables_of_a_file_are_told_and_exported_by_name(folder, capsys):
+    (folder / "named.py").write_text(
+        'bounds = {"width": (0, 2, "mm"), "f": (1, 3)}\n'
+        'def area(v):\n    return v["width"] * v["f"], {"w": 1 - v["f"]}\n'
+    )
+    out = printed(capsys, "solve", "named.py:area", *QUICK, "--checkpoint", "run")
+    assert "width [mm]" in out
+    rows = list(csv.reader(io.StringIO(printed(capsys, "export", "run"))))
+    assert rows[0][5:] == ["width", "f", "f", "w"]
+    lines = [json.loads(line) for line in printed(capsys, "export", "run", "--jsonl").splitlines()]
+    assert all(line["f"] == line["x"]["width"] * line["x"]["f"] for line in lines)
 
 
 def test_pictures_are_written(folder, capsys):
@@ -306,7 +319,7 @@ def test_a_function_without_a_feasible_point_ends_with_code_1(folder):
 )
 def test_tolerances_are_given_on_the_command_line(folder, capsys, text, wanted):
     out = json.loads(printed(capsys, "solve", "problem.py:beam", *QUICK, "--json", "--ineq-tol", text))
-    assert [found["tolerance"] for found in out["constr"].values()] == wanted
+    assert [found["tolerance"] for found in out["constraints"].values()] == wanted
 
 
 def test_a_run_of_the_default_resumes_with_its_batch(folder, capsys):
@@ -316,15 +329,17 @@ def test_a_run_of_the_default_resumes_with_its_batch(folder, capsys):
     assert again["x"] == first["x"]
 
 
-def test_the_command_line_knows_these_options_and_resumes_with_them(tmp_path, monkeypatch):
+def test_the_command_line_knows_these_options_and_resumes_with_them(tmp_path, monkeypatch, capsys):
     from meco.cli import main
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "disc.py").write_text(
         'def disc(x):\n    return {"f": -x[0] - x[1], "g": {"disc": float(x @ x) - 1.0}}\n', encoding="utf-8"
     )
-    asked = "solve disc.py:disc --bounds 0.01,2 0.01,2 --x0 0.1,0.1 --log 0,1 --keep disc --repeats 5 --budget 40"
+    asked = "solve disc.py:disc --bounds 0.01,2 0.01,2 --x0 0.1,0.1 --log 0,1 --keep disc --confirm 5 --budget 40"
     assert main([*asked.split(), "--seed", "1", "--checkpoint", "run", "--quiet"]) == 0
+    assert "Confirmed by" in capsys.readouterr().out
     inputs = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
-    assert (inputs["log"], inputs["keep_feasible"], inputs["repeats"]) == ([True, True], ["disc"], 5)
+    assert [variable["log"] for variable in inputs["variables"]] == [True, True]
+    assert inputs["tolerances"]["keep_feasible"] == ["disc"]
     assert main(["resume", "run", "--stop", "converged", "--quiet"]) == 0

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import meco
-from meco.bench.run.store import Store, read_results
+from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
+from meco.commands.campaign_status import read_campaign_status
+from meco.commands.run_status import read_run_status
 from meco.commands.watch import Follower, server
-from meco.commands.watched import seen
-from meco.commands.watched_campaign import seen_campaign
 from meco.errors import InvalidInput
 
 
@@ -56,7 +56,7 @@ def get(address, path, host=None):
 
 
 def test_a_finished_run_is_told_in_numbers(folder):
-    told = seen(folder)
+    told = read_run_status(folder)
     assert (told["nfev"], told["budget"], told["over"], told["left"]) == (120, 120, True, None)
     assert told["failures"]["raised"] > 0
     assert [c["name"] for c in told["constraints"]] == ["reach", "level"]
@@ -67,8 +67,16 @@ def test_a_finished_run_is_told_in_numbers(folder):
     assert told["reasons"][-1].endswith("RuntimeError: no mesh")
 
 
+def test_named_variables_are_shown_with_their_units(tmp_path):
+    bounds = {"width": (0.0, 2.0, "mm"), "teeth": meco.Variable(8, 40, integer=True)}
+    meco.minimize(lambda v: v["width"] * v["teeth"], bounds, budget=30, method="SHADE", checkpoint=tmp_path / "run")
+    told = read_run_status(tmp_path / "run")
+    assert told["variables"] == ["width [mm]", "teeth"]
+    assert (told["lower"], told["upper"]) == ([0.0, 8.0], [2.0, 40.0])
+
+
 def test_designs_that_an_eye_takes_for_one_are_shown_once(folder):
-    x = np.array([point["x"] for point in seen(folder)["points"]]) / 10.0
+    x = np.array([point["x"] for point in read_run_status(folder)["points"]]) / 10.0
     apart = np.abs(x[:, None] - x[None]).max(axis=-1)
     assert 1 < len(x) <= 20
     assert apart[~np.eye(len(x), dtype=bool)].min() >= 0.01
@@ -76,26 +84,26 @@ def test_designs_that_an_eye_takes_for_one_are_shown_once(folder):
 
 def test_a_constraint_says_how_often_it_was_kept_lately(folder):
     with open(folder / "result.json", encoding="utf-8") as file:
-        kept = json.load(file)["constr"]
-    for told in seen(folder)["constraints"]:
+        kept = json.load(file)["constraints"]
+    for told in read_run_status(folder)["constraints"]:
         assert told["value"] == kept[told["name"]]["value"]
         assert 0.0 <= told["kept"] <= 1.0
 
 
 def test_what_the_method_did_is_drawn(tmp_path):
     meco.minimize(fun, [(-5, 5)] * 3, budget=60, seed=1, checkpoint=tmp_path / "run")
-    told = {t["name"]: t for t in seen(tmp_path / "run")["steering"]}
+    told = {t["name"]: t for t in read_run_status(tmp_path / "run")["steering"]}
     assert list(told) == ["theta", "share", "delta", "sigma"]
     assert told["theta"]["curve"][-1][0] == 60
     assert told["theta"]["share"]
-    assert seen(tmp_path / "run")["over"]
+    assert read_run_status(tmp_path / "run")["over"]
 
 
 def test_a_run_under_way_says_how_long_it_will_take(tmp_path):
     told = []
 
     def watching(result):
-        told.append(seen(tmp_path / "run"))
+        told.append(read_run_status(tmp_path / "run"))
 
     meco.minimize(
         fun, [(-5, 5)] * 3, budget=150, method="SHADE-FR", seed=1, checkpoint=tmp_path / "run", callback=watching
@@ -107,14 +115,14 @@ def test_a_run_under_way_says_how_long_it_will_take(tmp_path):
 
 def test_a_run_that_has_not_begun_is_shown_as_such(tmp_path, folder):
     (tmp_path / "run.json").write_text((folder / "run.json").read_text())
-    told = seen(tmp_path)
+    told = read_run_status(tmp_path)
     assert (told["nfev"], told["best"], told["curve"], told["over"]) == (0, None, [], False)
 
 
 def test_a_folder_is_read_again_only_when_it_has_changed(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "run")
     looks = []
-    follow = Follower(tmp_path / "run", lambda path: looks.append(path) or seen(path))
+    follow = Follower(tmp_path / "run", lambda path: looks.append(path) or read_run_status(path))
     first = follow()
     assert follow()["quiet"] >= first["quiet"]
     assert len(looks) == 1
@@ -130,11 +138,11 @@ def test_the_server_gives_the_page_and_its_numbers_and_nothing_else(folder):
         status, page = get(address, "/")
         assert status == 200
         assert "<title>meco watch</title>" in page
-        assert json.loads(get(address, "/seen")[1])["nfev"] == 120
+        assert json.loads(get(address, "/status")[1])["nfev"] == 120
         assert get(address, "/watch.js")[0] == get(address, "/watch.css")[0] == 200
         assert get(address, "/run.json")[0] == 404
         assert get(address, "/../run.json")[0] == 404
-        assert get(address, "/seen", host="evil.example:80")[0] == 403
+        assert get(address, "/status", host="evil.example:80")[0] == 403
     assert {p.name: p.stat().st_mtime_ns for p in folder.iterdir()} == before
 
 
@@ -158,7 +166,7 @@ def test_the_command_stops_cleanly(folder):
     command = [sys.executable, "-m", "meco", "watch", str(folder)]
     started = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     address = re.search(r"http://(127\.0\.0\.1):(\d+)/", started.stdout.readline())
-    assert get((address[1], int(address[2])), "/seen")[0] == 200
+    assert get((address[1], int(address[2])), "/status")[0] == 200
     started.send_signal(signal.SIGINT)
     assert started.communicate(timeout=120)[1] == ""
     assert started.returncode == 0
@@ -173,7 +181,7 @@ def campaign(tmp_path_factory):
 
 
 def test_a_campaign_is_told_in_numbers(campaign):
-    told = seen_campaign(campaign)
+    told = read_campaign_status(campaign)
     assert (told["done"], told["failed"], told["wanted"], told["over"], told["left"]) == (8, 0, 8, True, 0.0)
     (made,) = told["experiments"]
     assert made["problems"] == ["sphere", "C01"]
@@ -185,11 +193,11 @@ def test_a_campaign_is_told_in_numbers(campaign):
 def test_a_campaign_under_way_says_what_is_left(campaign, tmp_path):
     results = read_results(campaign)
     (first, kept), *others = results.runs.items()
-    with Store.campaign(tmp_path) as store:
+    with ResultStore.campaign(tmp_path) as store:
         store.plan(results.experiments[0])
         store.add([(first, kept)])
         store.fail([others[0][0]], "no licence")
-        told = seen_campaign(tmp_path)
+        told = read_campaign_status(tmp_path)
     assert (told["done"], told["failed"], told["wanted"], told["over"]) == (1, 1, 8, False)
     assert told["left"] == pytest.approx(6 * kept.seconds)
     assert told["reasons"] == [f"{others[0][0].method}: no licence (1 runs)"]
@@ -199,5 +207,5 @@ def test_a_campaign_under_way_says_what_is_left(campaign, tmp_path):
 def test_watching_a_campaign_changes_nothing_in_its_folder(campaign):
     before = {p.name: p.read_bytes() for p in campaign.iterdir()}
     with serving(campaign) as address:
-        assert json.loads(get(address, "/seen")[1])["kind"] == "campaign"
+        assert json.loads(get(address, "/status")[1])["kind"] == "campaign"
     assert {p.name: p.read_bytes() for p in campaign.iterdir()} == before

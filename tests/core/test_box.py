@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
-from meco.run.log_scale import LogScale
 from meco.core.box import Box
 from meco.errors import InvalidInput
+from meco.run.log_scale import LogScale
 
 
 def test_integer_variables_are_whole_where_they_are_evaluated():

@@ -27,14 +27,14 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.memory import captured
+from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
-from meco.tr.engine_es import TrustRegionES
 from meco.errors import InvalidInput
+from meco.methods import METHODS, methods_that_offer
 from meco.policies import Controlled
 from meco.policies.policy import ConstantControls
-from meco.methods import METHODS, methods_that_offer
 from meco.rules import StaticPenalty
-from meco.core.streams import Streams
+from meco.tr.engine_es import TrustRegionES
 
 
 def task(budget=60):

@@ -6,8 +6,8 @@ from numpy.testing import assert_array_equal
 from recording_problem import recording
 
 import meco
-from meco.core.history import History
 from meco.core.evaluation import Evaluation
+from meco.core.history import History
 from meco.core.results import feasibility_first, objective_plus_violation
 from meco.core.rule import Population, order
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meco.problems.cec2017.functions import NAMES
 from numpy.testing import assert_allclose
 
 import meco
@@ -16,6 +15,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
+from meco.problems.cec2017.functions import NAMES
 from meco.rules import (
     BalancedPenalty,
     FeasibilityFirst,

@@ -8,11 +8,24 @@ import pytest
 
 from meco.errors import InvalidInput, MissingExtra
 from meco.figures.figure import Figure
-from meco.figures.panel import Arrow, Axis, Badge, Key, Line, Outline, Panel, Segment, Spot, Strokes, Words, legend_rows
+from meco.figures.panel import (
+    Arrow,
+    Axis,
+    Badge,
+    LegendKey,
+    Line,
+    Outline,
+    Panel,
+    Segment,
+    Spot,
+    Strokes,
+    Words,
+    legend_rows,
+)
 from meco.figures.svg import draw, size
 
 RAMP = np.array([0.0, 1.0])
-SIMPLE = Figure("simple", "A line", [Panel("up", [Line(RAMP, RAMP, 0, "line")])], legend=[Key("line", 0)])
+SIMPLE = Figure("simple", "A line", [Panel("up", [Line(RAMP, RAMP, 0, "line")])], legend=[LegendKey("line", 0)])
 SQUARE = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0])
 MARKS = [
     Strokes(np.array([[0, 1], [0, 1]]), np.array([[0, 1], [1, 0]]), 3), Arrow((1, 1), (0, 0), 1),
@@ -56,12 +69,12 @@ def test_a_file_knows_light_and_dark_and_has_no_variables_left():
 
 @pytest.mark.parametrize("mark", MARKS, ids=lambda mark: type(mark).__name__)
 def test_every_mark_is_well_formed_on_a_panel_and_in_a_legend(mark):
-    drawn = draw(Panel("p", [mark], Axis("x", (0, 1)), Axis("y", (0, 1)), legend=[Key("k", 1, mark=mark)]), "id")
+    drawn = draw(Panel("p", [mark], Axis("x", (0, 1)), Axis("y", (0, 1)), legend=[LegendKey("k", 1, mark=mark)]), "id")
     assert ET.fromstring(drawn).tag == "svg"
 
 
 def test_a_legend_breaks_where_the_width_ends_and_its_panel_grows():
-    keys = [Key("twelve signs", k) for k in range(5)]
+    keys = [LegendKey("twelve signs", k) for k in range(5)]
     assert [len(row) for row in legend_rows(keys, 300)] == [2, 2, 1]
     plain, named = Panel("p", [], size=(300, 200)), Panel("p", [], size=(300, 200), legend=keys)
     assert size(named)[1] - size(plain)[1] == 64

@@ -6,11 +6,11 @@ from meco.files import source_digest as digests
 from meco.files.source_digest import source_digest
 
 IMPORTS = [
-    "from meco.tr.step import far",
+    "from meco.engines.rbf.step import far",
     "from meco.engines.rbf import step",
-    "import meco.tr.step",
+    "import meco.engines.rbf.step",
     "def later():\n    from meco.engines.rbf import step",
-    "from meco.engines import model",
+    "from meco.engines import rbf",
 ]
 
 
@@ -25,8 +25,8 @@ def package(tmp_path, monkeypatch):
         file.write_text(text)
         return source_digest(["meco.start"], ["meco.engines.rbf"])
 
-    write("engines/model/__init__", "from meco.tr.step import far")
-    write("engines/model/step", "far = 1")
+    write("engines/rbf/__init__", "from meco.engines.rbf.step import far")
+    write("engines/rbf/step", "far = 1")
     write("engines/other", "near = 1")
     return write
 
@@ -34,6 +34,6 @@ def package(tmp_path, monkeypatch):
 @pytest.mark.parametrize("spelling", IMPORTS)
 def test_a_module_that_is_imported_in_any_way_counts(package, spelling):
     before = package("start", f"{spelling}\nfrom meco.engines import other")
-    assert package("engines/model/step", "far = 2") != before
-    assert package("engines/model/step", '"""Steps."""\n\nfar = 1  # as before\n') == before
+    assert package("engines/rbf/step", "far = 2") != before
+    assert package("engines/rbf/step", '"""Steps."""\n\nfar = 1  # as before\n') == before
     assert package("engines/other", "near = 2") == before  # in no part that was named

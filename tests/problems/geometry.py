@@ -8,6 +8,7 @@ from math import isqrt
 
 import numpy as np
 import shapely
+
 from meco.problems.uav.mission import Mission
 
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from meco.problems.cec2017.functions import DEFINITIONS, NAMES
-from meco.problems.cec2017.instances import rotation
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco import get_problem, get_suite
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.problems.cec2017.functions import DEFINITIONS, NAMES
+from meco.problems.cec2017.instances import rotation
 
 
 def error(ours: np.ndarray, theirs: np.ndarray) -> float:

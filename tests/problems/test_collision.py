@@ -8,10 +8,11 @@ import pytest
 import shapely
 import torch
 from geometry import chord_length, exact_union_length, flat_union, lines, random_segments, shapely_length
-from meco.problems.uav.collision import Obstacles
-from meco.problems.uav.mission import load_mission
-from meco.problems.uav.suite import NAMES
 from numpy.testing import assert_allclose, assert_array_equal
+
+from meco.problems.uav.collision import Obstacles
+from meco.problems.uav.flight_model import MISSION_NAMES
+from meco.problems.uav.mission import load_mission
 
 PER_MAP = 7000  # segments on each of sixteen maps: 112,000 in all
 SQUARE = Obstacles(rectangles=[[1, 1, 3, 2]])
@@ -32,10 +33,10 @@ def within(found, wanted, p, q, factor=1.0):
     assert worst <= 1.0, f"{worst:.3g} times the allowed error"
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=MISSION_NAMES)
 def sample(request):
     mission = load_mission(request.param)
-    rng = np.random.default_rng(NAMES.index(request.param))
+    rng = np.random.default_rng(MISSION_NAMES.index(request.param))
     return mission, *random_segments(mission, PER_MAP, rng)
 
 

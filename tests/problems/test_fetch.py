@@ -13,15 +13,15 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from meco.errors import DamagedFile, MissingData, UnknownName
-from meco.problems import tables
-from meco.problems.fetch import CEC2017_MEMBERS, RWCO_MEMBERS, SOURCES, fetch
+from meco.problems.official_tables import load as tables
+from meco.problems.official_tables.fetch import CEC2017_MEMBERS, RWCO_MEMBERS, SOURCES, fetch
 from meco.problems.realworld import get
 from meco.problems.suite import get_problem
 
 pytest.importorskip("pooch")
 savemat = pytest.importorskip("scipy.io").savemat
 
-CEC2017_SHAPES, RWCO_SHAPES = tables.SHAPES["cec2017"], tables.SHAPES["rwco"]
+CEC2017_SHAPES, RWCO_SHAPES = tables.TABLE_SHAPES["cec2017"], tables.TABLE_SHAPES["rwco"]
 OFFICIAL = os.environ.get("MECO_DATA")
 
 
@@ -193,7 +193,7 @@ def test_a_failed_write_keeps_the_old_file(server, home, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("meco.problems.fetch.os.replace", fail)
+    monkeypatch.setattr("meco.problems.official_tables.fetch.os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
         fetch("rwco", url, sha256)
     assert os.listdir(home) == ["rwco.npz"]

@@ -8,7 +8,6 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from meco.problems.uav.collision import Obstacles
 from numpy.testing import assert_allclose, assert_array_equal
 
 from for_every import for_every
@@ -17,8 +16,9 @@ from meco.bench.plan.comparison import comparison
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, UnknownName
 from meco.problems.generated import GENERATED, SETS, Family, make_batch
-from meco.problems.generated.constraints import CONSTRAINTS, normals
-from meco.problems.generated.objectives import OBJECTIVES
+from meco.problems.generated.constraint_kinds import CONSTRAINTS, normals
+from meco.problems.generated.objective_kinds import OBJECTIVES
+from meco.problems.uav.collision import Obstacles
 
 SEEDS = range(40)
 SCALABLE = [name for name, family in GENERATED.items() if isinstance(family, Family)]
@@ -226,7 +226,7 @@ def test_runs_on_a_batch_do_not_notice_each_other():
     together = solve("SHADE", batch, budget=300, seeds=[1, 2, 3])
     alone = solve("SHADE", batch[1], budget=300, seeds=[2])[0]
     assert_array_equal(together[1].x, alone.x)
-    assert together[1].problem == batch[1].name
+    assert together[1].run.problem == batch[1].name
 
 
 # Names and sets

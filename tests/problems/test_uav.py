@@ -9,15 +9,15 @@ import array_api_strict
 import numpy as np
 import pytest
 import torch
-from meco.problems.uav.mission import Mission, load_mission, parse_mission
-from meco.problems.uav.suite import NAMES, Parameters, flight_time, rates
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
-from meco.figures.mission import missions_figure
+from meco.figures.mission_figure import missions_figure
 from meco.figures.panel import margins
 from meco.figures.svg import size
 from meco.problems.suite import get_problem
+from meco.problems.uav.flight_model import MISSION_NAMES, Parameters, flight_time, rates
+from meco.problems.uav.mission import Mission, load_mission, parse_mission
 
 MODEL = Parameters()
 FIELD = {  # a small mission that every wrong file below spoils in one place
@@ -31,7 +31,7 @@ FIELD = {  # a small mission that every wrong file below spoils in one place
 }
 
 
-@pytest.fixture(scope="module", params=NAMES)
+@pytest.fixture(scope="module", params=MISSION_NAMES)
 def mission(request):
     return load_mission(request.param)
 
@@ -139,7 +139,7 @@ def test_no_hover_point_hears_every_sensor(mission):
 
 
 def test_straight_flights_collide():
-    missions = [load_mission(name) for name in NAMES]
+    missions = [load_mission(name) for name in MISSION_NAMES]
     assert all(m.obstacles.length(m.start, m.end) > 0 for m in missions if not m.returns)
     for m in missions:  # from the start to the sensors and on to the end
         legs = m.obstacles.length(np.broadcast_to(m.start, m.sensors.shape), m.sensors)
@@ -148,7 +148,7 @@ def test_straight_flights_collide():
 
 
 def test_the_missions_differ_and_grow():
-    missions = [load_mission(name) for name in NAMES]
+    missions = [load_mission(name) for name in MISSION_NAMES]
     count = [len(m.rectangles) + len(m.circles) + len(m.polygons) for m in missions]
     assert count[:12] == sorted(count[:12])
     assert count[12:] == sorted(count[12:])
@@ -160,7 +160,7 @@ def test_the_missions_differ_and_grow():
 def test_some_polygons_are_not_convex_and_some_obstacles_overlap():
     import shapely
 
-    missions = [load_mission(name) for name in NAMES]
+    missions = [load_mission(name) for name in MISSION_NAMES]
     rings = [shapely.Polygon(ring) for m in missions for ring in m.polygons]
     assert all(ring.is_valid for ring in rings)
     assert sum(ring.convex_hull.area > 1.01 * ring.area for ring in rings) > 20
@@ -181,7 +181,7 @@ def test_random_flights_are_hardly_ever_feasible(mission):
 
 
 def test_get_knows_the_sixteen_by_name():
-    assert [get_problem(name).name for name in NAMES] == list(NAMES)
+    assert [get_problem(name).name for name in MISSION_NAMES] == list(MISSION_NAMES)
     assert load_mission("uav-07").name == "UAV-07"
     with pytest.raises(UnknownName, match="did you mean 'UAV-07'"):
         load_mission("UAV-7")
@@ -344,6 +344,6 @@ def test_a_flight_to_draw_has_18_numbers():
 
 
 def test_all_missions_fit_in_one_figure():
-    figure = missions_figure([load_mission(name) for name in NAMES[:3]])
-    assert [panel.title for panel in figure.panels] == list(NAMES[:3])
+    figure = missions_figure([load_mission(name) for name in MISSION_NAMES[:3]])
+    assert [panel.title for panel in figure.panels] == list(MISSION_NAMES[:3])
     assert "route" in labels(figure)

@@ -26,6 +26,13 @@ def test_every_evaluation_is_a_row_of_a_table(tmp_path):
     assert (tmp_path / "run.csv").read_text() == result.to_csv()
 
 
+def test_named_variables_are_columns_by_name_and_none_hides_another():
+    bounds = {"width": (0.0, 2.0), "f": (0.0, 2.0)}
+    result = meco.minimize(lambda v: v["width"] * v["f"], bounds, **QUICK)
+    rows = list(csv.DictReader(io.StringIO(result.to_csv())))
+    assert list(rows[0])[:3] == ["width", "x_f", "f"]
+
+
 def test_a_data_frame_needs_pandas_alone(monkeypatch):
     result = meco.minimize(named, BOX, **QUICK)
     made = SimpleNamespace(DataFrame=dict)

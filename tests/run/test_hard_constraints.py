@@ -124,7 +124,6 @@ def test_what_must_be_kept_is_known_by_scipys_constraints_too():
     ("options", "said"),
     [
         ({"tolerances": Tolerances(keep_feasible=True)}, "give x0="),
-        ({"tolerances": Tolerances(keep_feasible="disc"), "x0": [0, 0]}, "a list of names"),
         ({"tolerances": Tolerances(keep_feasible=["disk"]), "x0": [0, 0]}, "did you mean 'disc'"),
         (
             {"tolerances": Tolerances(keep_feasible=["disc"]), "x0": [0, 0], "method": "SHADE"},

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.plan.experiment import Contender, Experiment
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
+from meco.bench.run.campaign_folder import PACKED_FILE
+from meco.bench.run.result_store import read_results, write_packed
 from meco.bench.run.run_record import RunRecord
-from meco.bench.run.store import read_results, write_packed
+from meco.bench.run.store_contents import StoreContents
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
@@ -35,7 +36,7 @@ def folder(path: Path, digest: str, options: str | None = None) -> str:
         for _, run in plan.wanted()
     }
     path.mkdir()
-    write_packed(StoreContents("0.2.0", runs, experiments=[plan]), path / PACKED)
+    write_packed(StoreContents("0.2.0", runs, experiments=[plan]), path / PACKED_FILE)
     return str(path)
 
 
@@ -65,8 +66,8 @@ def test_a_policy_without_a_file_needs_no_digest(tmp_path, options):
 def test_a_run_that_names_no_policy_is_joined_only_when_told_with_which_it_was_made(tmp_path, capsys, options):
     old = folder(tmp_path / "old", "11111111", options)
     (tmp_path / "again").mkdir()
-    again = tmp_path / "again" / PACKED
-    again.write_bytes((Path(old) / PACKED).read_bytes())
+    again = tmp_path / "again" / PACKED_FILE
+    again.write_bytes((Path(old) / PACKED_FILE).read_bytes())
     assert list(joined(old)) == [("SHADE", "{}")]
     assert "left out: 1 runs of MeCO-TR that name no policy" in capsys.readouterr().out
     told = joined(str(again.parent), "--policy-of-unnamed", "33333333")

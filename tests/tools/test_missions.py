@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from meco.problems.uav.mission import load_mission
 from numpy.testing import assert_array_equal
+
+from meco.problems.uav.mission import load_mission
 
 generator = pytest.importorskip("tools.missions.generator", reason="only a checkout has the tools")
 
 
-@pytest.mark.parametrize("name", generator.NAMES)
+@pytest.mark.parametrize("name", generator.MISSION_NAMES)
 def test_a_shipped_map_is_a_draw_of_its_recipe(name):
-    shipped, number = load_mission(name), generator.NAMES.index(name) + 1
+    shipped, number = load_mission(name), generator.MISSION_NAMES.index(name) + 1
     for attempt in range(generator.ATTEMPTS):
         rng = np.random.default_rng([generator.SEED, number, attempt])
         drawn = generator.draw_mission(name, generator.RECIPES[name], rng)

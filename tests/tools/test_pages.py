@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from meco.bench.report.report import write_tables
-from meco.bench.run.folder import PACKED
+from meco.bench.report.campaign_report import write_tables
+from meco.bench.run.campaign_folder import PACKED_FILE
 
 pytest.importorskip("scipy", reason="SCIPY MISSING: the numbers of the pages are NOT checked")
 ROOT = Path(__file__).parent.parent.parent
@@ -21,7 +21,7 @@ MARKED = [page for page in renew.PAGES if "<!--=" in page.read_text() or "<!-- n
 
 
 def test_every_page_and_picture_says_what_tables_records_and_measurements_have():
-    old = [file.name for file, text in renew.made().items() if file.read_text(encoding="utf-8") != text]
+    old = [file.name for file, text in renew.make_pages().items() if file.read_text(encoding="utf-8") != text]
     assert not old, "run: python -m tools.pages"
 
 
@@ -32,7 +32,7 @@ def test_every_page_of_a_method_says_on_which_units_its_search_depends():
 
 @pytest.mark.slow
 def test_the_tables_are_those_of_the_store(tmp_path):
-    shutil.copy(ROOT / "results" / PACKED, tmp_path)
+    shutil.copy(ROOT / "results" / PACKED_FILE, tmp_path)
     made = {file.name: file.read_bytes() for file in write_tables(tmp_path) if file.suffix == ".csv"}
     assert made == {file.name: file.read_bytes() for file in tables.TABLES.glob("*.csv")}
 
@@ -71,10 +71,10 @@ def test_a_marker_does_not_begin_a_line(page):
 def test_an_experiment_that_was_not_run_is_said_to_be_so(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "TABLES", tmp_path)
     page = "<!-- numbers: summary rwco -->\nold\n<!-- end --> and <!--=rwco-ranks|TR|runs-->7<!--/-->."
-    made = renew.renewed(page)
+    made = renew.renew_page(page)
     assert "Not run yet: `meco reproduce rwco`" in made
     assert made.endswith("and <!--=rwco-ranks|TR|runs-->–<!--/-->.")
-    assert renew.renewed(made) == made
+    assert renew.renew_page(made) == made
 
 
 def small_suite(folder):

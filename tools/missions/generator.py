@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.layouts import LAYOUTS, sensor_group
-from meco.problems.uav.mission import Mission, load_mission
-from meco.problems.uav.obstacles import draw_obstacles
-from meco.problems.uav.suite import NAMES
 
 from meco.errors import InvalidInput
 from meco.methods import solve
+from meco.problems.uav.flight_model import MISSION_NAMES
+from meco.problems.uav.layouts import LAYOUTS, sensor_group
+from meco.problems.uav.mission import Mission, load_mission
+from meco.problems.uav.obstacles import draw_obstacles
 from tools.missions.search import reference
 
 SEED = 2026
@@ -54,7 +54,7 @@ def _recipe(about: str, km: tuple[float, float], layout: str, groups: tuple[int,
 
 RECIPES = dict(
     zip(
-        NAMES,
+        MISSION_NAMES,
         [  # about, km, layout, groups, spread, (rectangles, circles, polygons), size, overlaps, solved
             _recipe("Two fields", (5, 4), "line", (3, 3), 350, (2, 1, 1), (300, 520), 0, (0.95, 1.0)),
             _recipe("Three farms", (5, 5), "line", (3, 2, 3), 350, (2, 2, 1), (300, 560), 0, (0.95, 1.0)),
@@ -117,7 +117,7 @@ def solved_share(mission: Mission) -> float:
 
 def make_mission(name: str) -> Mission:
     """The first draw of a mission's recipe that passes every test, with its reference flight."""
-    recipe, number = RECIPES[name], NAMES.index(name) + 1
+    recipe, number = RECIPES[name], MISSION_NAMES.index(name) + 1
     for attempt in range(ATTEMPTS):
         drawn = draw_mission(name, recipe, np.random.default_rng([SEED, number, attempt]))
         if drawn is None or not worth_flying(*drawn):
@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--again", type=int, metavar="SEED", help="search again for better flights of existing files")
     wanted = parser.parse_intermixed_args(arguments)
     wanted.folder.mkdir(parents=True, exist_ok=True)
-    for name in wanted.names or NAMES:
+    for name in wanted.names or MISSION_NAMES:
         file = wanted.folder / f"{name}.json"
         mission = make_mission(name) if wanted.again is None else search_again(load_mission(file), wanted.again)
         file.write_text(mission.to_json(), encoding="utf-8")

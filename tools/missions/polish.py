@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from meco.problems.uav.collision import signed_area
-from meco.problems.uav.mission import Mission
-from meco.problems.uav.suite import HOVER_POINTS, flight_time, path, rates
 
 from meco.errors import load_extra
+from meco.problems.uav.collision import signed_area
+from meco.problems.uav.flight_model import HOVER_POINTS, flight_time, path, rates
+from meco.problems.uav.mission import Mission
 
 PLACES = 2 * HOVER_POINTS  # the first entries of x are the hover points, the others their times
 NEAR = 400.0  # conditions are kept for what is so near (m)
@@ -25,7 +25,7 @@ ENOUGH = 1 + 1e-9  # a little more data than required, so that rounding leaves n
 UNIT = np.array([100.0, 10.0])  # metres and seconds of one step, so that all variables weigh alike
 
 
-def polished(mission: Mission, x: np.ndarray) -> np.ndarray:
+def polish_flight(mission: Mission, x: np.ndarray) -> np.ndarray:
     """The flight at the bottom of the program around x [18]; it may come out a little infeasible."""
     optimize: Any = load_extra("scipy.optimize", "peers", "the search for reference flights")
     flights = Stops(mission, x)

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from meco.problems.uav.mission import Mission
-from meco.problems.uav.suite import HOVER_POINTS, rates
 
 from meco.core.problem import Problem
 from meco.errors import load_extra
 from meco.methods import solve
-from tools.missions.polish import ENOUGH, PLACES, polished
+from meco.problems.uav.flight_model import HOVER_POINTS, rates
+from meco.problems.uav.mission import Mission
+from tools.missions.polish import ENOUGH, PLACES, polish_flight
 
 Draw = np.random.Generator
 Flight = tuple[np.ndarray, float]  # x and its objective
@@ -31,8 +31,8 @@ def reference(mission: Mission, seed: int, effort: float = 1.0) -> Flight | None
     starts = [x for plan in PLANS for x in planned_flights(mission, problem, plan, seed, int(5000 * effort))]
     flights = [(x, float(judge(problem, x))) for x in starts]
     for kept, rounds in ((24, 150), (8, 300)):
-        flights = [improved(mission, problem, flight, rng, int(rounds * effort)) for flight in best_of(flights, kept)]
-    found = [simplified(mission, problem, flight, rng, int(80 * effort)) for flight in best_of(flights, 3)]
+        flights = [improve(mission, problem, flight, rng, int(rounds * effort)) for flight in best_of(flights, kept)]
+    found = [simplify(mission, problem, flight, rng, int(80 * effort)) for flight in best_of(flights, 3)]
     return min(found, key=lambda flight: flight[1], default=None)
 
 
@@ -43,16 +43,16 @@ def best_of(flights: Sequence[Flight], count: int) -> list[Flight]:
     return sorted(kept.values(), key=lambda flight: flight[1])[:count]
 
 
-def improved(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
+def improve(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
     """The flight shortened by so many rounds of moves, and settled."""
     return settle(mission, problem, shorten(mission, problem, flight, rng, rounds))
 
 
-def simplified(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
+def simplify(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
     """The flight with stops left out, or passed without waiting, as long as that makes it better."""
     while True:
         others = [(x, float(judge(problem, x))) for x in simpler(mission, flight[0])]
-        tried = [improved(mission, problem, other, rng, rounds) for other in best_of(others, len(others))]
+        tried = [improve(mission, problem, other, rng, rounds) for other in best_of(others, len(others))]
         best = min(tried, key=lambda other: other[1], default=flight)
         if best[1] > flight[1] - 1e-6:
             return flight
@@ -142,7 +142,7 @@ def shorten(mission: Mission, problem: Problem, flight: Flight, rng: Draw, round
     """Try moves of the hover points in batches and keep what flies and hovers shorter."""
     x, f = flight
     for _ in range(rounds):
-        trials = enough_data(mission, moved(mission, x, rng))
+        trials = enough_data(mission, draw_neighbours(mission, x, rng))
         values = judge(problem, trials)
         k = int(np.argmin(values))
         if values[k] < f:
@@ -150,7 +150,7 @@ def shorten(mission: Mission, problem: Problem, flight: Flight, rng: Draw, round
     return least_times(mission, problem, (x, f))
 
 
-def moved(mission: Mission, x: np.ndarray, rng: Draw, each: int = 40) -> np.ndarray:
+def draw_neighbours(mission: Mission, x: np.ndarray, rng: Draw, each: int = 40) -> np.ndarray:
     """Neighbours of a flight, so many of each kind: [5 each, 18]."""
     points, times = x[:PLACES].reshape(-1, 2), x[PLACES:]
     corners = np.concat([mission.start[None], points, mission.end[None]])
@@ -175,7 +175,7 @@ def settle(mission: Mission, problem: Problem, flight: Flight) -> Flight:
     """The flight moved towards the bottom of the smooth program around it, as far as it stays feasible."""
     while True:
         x, f = flight
-        target = polished(mission, x)
+        target = polish_flight(mission, x)
         trials = np.array([x + share * (target - x) for share in (1.0, 0.6, 0.3, 0.1, 0.03, 0.01)])
         trials = np.concat([trials[:1], enough_data(mission, trials)])
         values = judge(problem, trials)

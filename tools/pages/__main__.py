@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import sys
 
-from meco.bench.report.report import write_tables
+from meco.bench.report.campaign_report import write_tables
 from tools.pages import scale
-from tools.pages.renew import made
+from tools.pages.renew import make_pages
 from tools.pages.tables import ROOT
 
 
@@ -12,7 +12,7 @@ def main(words: list[str]) -> int:
     if words != ["--check"]:
         write_tables(ROOT / "results")
         scale.draw(ROOT / "docs" / "images" / "scale.png")
-    files = made()
+    files = make_pages()
     old = [f for f, text in files.items() if not f.is_file() or f.read_text(encoding="utf-8") != text]
     if words == ["--check"]:
         print("\n".join(f"out of date: {f.relative_to(ROOT)}" for f in old) or "pages and tables agree")

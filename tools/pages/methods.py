@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meco.method import Method, by_dimension, fifty
+from meco.method import MethodRecord, by_dimension, fifty
 from meco.methods import METHODS
 from tools.pages.tables import ROOT, table
 
@@ -49,7 +49,7 @@ def units(name: str) -> str:
     return f"**Units.** {UNITS[METHODS[name].notices]}"
 
 
-def _row(name: str, record: Method) -> tuple[str, ...]:
+def _row(name: str, record: MethodRecord) -> tuple[str, ...]:
     size = record.population
     counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
     return (

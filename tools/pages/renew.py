@@ -37,7 +37,7 @@ def cell(place: str) -> str:
     return percent(found) if form == ["%"] else format(value(found), form[0] if form else ".2f")
 
 
-def renewed(text: str) -> str:
+def renew_page(text: str) -> str:
     """A page with its blocks and numbers as they are now."""
 
     def block(seen: re.Match[str]) -> str:
@@ -47,6 +47,6 @@ def renewed(text: str) -> str:
     return INLINE.sub(lambda seen: seen[1] + cell(seen[2]) + seen[3], BLOCK.sub(block, text))
 
 
-def made() -> dict[Path, str]:
+def make_pages() -> dict[Path, str]:
     """Every file, as it should be."""
-    return {**{page: renewed(page.read_text(encoding="utf-8")) for page in PAGES}, PICTURE: picture(standings())}
+    return {**{page: renew_page(page.read_text(encoding="utf-8")) for page in PAGES}, PICTURE: picture(standings())}

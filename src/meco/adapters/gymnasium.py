@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.adapters.processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
 from meco.errors import InvalidInput, load_extra
-from meco.figures.search import search_figure
+from meco.figures.search_figure import search_figure
 
 load_extra("gymnasium", "gym", "an environment")
 import gymnasium  # noqa: E402

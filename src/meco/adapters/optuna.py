@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.adapters.optuna_trials import Axis, as_point, constraints_of
+from meco.adapters.optuna_trials import NumericParameter, as_point, constraints_of
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
@@ -23,14 +23,14 @@ from optuna.study import Study, StudyDirection  # noqa: E402
 from optuna.trial import FrozenTrial, TrialState  # noqa: E402
 
 
-class Search:
+class StudySearch:
     """A search of this process: what it has under way, and which trials it has been told of."""
 
     def __init__(self, optimizer: Optimizer, told: set[int]) -> None:
         self.optimizer, self.told = optimizer, told
         self.own: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
 
-    def hear(self, number: int, known: Known) -> None:
+    def tell(self, number: int, known: Known) -> None:
         """Tell the value of an own point, or let the search learn from one that another proposed."""
         search, x = self.optimizer, self.own.pop(number, None)
         if x is not None:
@@ -62,7 +62,7 @@ class MecoSampler(BaseSampler):
         self.budget, self.method, self.constraints_func = budget, method, constraints_func
         self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
         self._random, self._space = np.random.default_rng(seed), IntersectionSearchSpace()
-        self._searches: list[Search] = []
+        self._searches: list[StudySearch] = []
         self._setting: Any = None  # the space and the constraints that the searches are for
         self._lock = threading.Lock()
 
@@ -89,7 +89,7 @@ class MecoSampler(BaseSampler):
         complete = [t for t in trials if t.state == TrialState.COMPLETE]
         if not search_space or not complete:
             return {}
-        axes = {name: Axis.of(d) for name, d in search_space.items()}
+        axes = {name: NumericParameter.of(d) for name, d in search_space.items()}
         constraints = tuple(constraints_of(complete[0]))
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         with self._lock:
@@ -98,12 +98,12 @@ class MecoSampler(BaseSampler):
             ended = {t.number: as_point(t, axes, constraints, sign) for t in trials if t.state.is_finished()}
             for search in self._searches:
                 for number in sorted(ended.keys() - search.told):
-                    search.hear(number, ended[number])
+                    search.tell(number, ended[number])
             search, x = self._ask() or self._begin(trials, trial, axes, constraints, ended)
             search.own[trial.number] = x
-        return {name: axis.value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
+        return {name: axis.to_value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
 
-    def _ask(self) -> tuple[Search, np.ndarray] | None:
+    def _ask(self) -> tuple[StudySearch, np.ndarray] | None:
         """A point of a search that has one to give."""
         self._searches = [search for search in self._searches if not search.optimizer.done]
         for search in self._searches:
@@ -112,21 +112,25 @@ class MecoSampler(BaseSampler):
         return None
 
     def _begin(
-        self, trials: list[FrozenTrial], trial: FrozenTrial, axes: dict[str, Axis], constraints: tuple[str, ...],
+        self,
+        trials: list[FrozenTrial],
+        trial: FrozenTrial,
+        axes: dict[str, NumericParameter],
+        constraints: tuple[str, ...],
         ended: dict[int, Known],
-    ) -> tuple[Search, np.ndarray]:  # fmt: skip
+    ) -> tuple[StudySearch, np.ndarray]:
         """A point of a new search that knows the finished trials; beside others it begins elsewhere."""
         box = np.array([(axis.low, axis.high) for axis in axes.values()], dtype=np.float64)
-        whole = np.array([axis.whole for axis in axes.values()])
+        integer = np.array([axis.integer for axis in axes.values()])
         good = {number: k for number, k in ended.items() if all(np.isfinite(part).all() for part in k)}
         others = any(t.state == TrialState.RUNNING and t.number != trial.number for t in trials)
         x0 = None
         if others and len(good) <= 2 * len(box):
             x0 = box[:, 0] + self._random.random(len(box)) * (box[:, 1] - box[:, 0])
-            x0 = np.where(whole, np.round(x0), x0)
+            x0 = np.where(integer, np.round(x0), x0)
         known = tuple(np.concatenate(part) for part in zip(*good.values())) if good else None
         optimizer = Optimizer(
-            Variables.of(box[:, 0], box[:, 1], whole),
+            Variables.of(box[:, 0], box[:, 1], integer),
             len(constraints),
             budget=self.budget,
             method=self.method,
@@ -136,13 +140,13 @@ class MecoSampler(BaseSampler):
         )
         if others:
             optimizer.diversify(float(self._random.random()))
-        self._searches.append(Search(optimizer, set(ended)))
+        self._searches.append(StudySearch(optimizer, set(ended)))
         return self._searches[-1], optimizer.ask(1)
 
     def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
         if trial.number == 0 and isinstance(param_distribution, (FloatDistribution, IntDistribution)):
-            axis = Axis.of(param_distribution)  # the search begins in the middle
-            return axis.value(0.5 * (axis.low + axis.high))
+            axis = NumericParameter.of(param_distribution)  # the search begins in the middle
+            return axis.to_value(0.5 * (axis.low + axis.high))
         return self.independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Any) -> None:

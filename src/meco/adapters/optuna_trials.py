@@ -13,17 +13,17 @@ from optuna.trial import FrozenTrial, TrialState
 from meco.run.log.evaluation_log import Known
 
 
-class Axis(NamedTuple):
+class NumericParameter(NamedTuple):
     """A parameter as a variable: logarithms where the scale is one, the number of the step where there are steps."""
 
     low: float
     high: float
-    whole: bool
-    value: Callable[[float], Any]  # of the parameter, from the variable
-    place: Callable[[Any], float]  # of the variable, from the parameter
+    integer: bool
+    to_value: Callable[[float], Any]  # of the parameter, from the variable
+    from_value: Callable[[Any], float]  # of the variable, from the parameter
 
     @classmethod
-    def of(cls, d: Any) -> Axis:
+    def of(cls, d: Any) -> NumericParameter:
         """The variable behind a numeric distribution."""
         kind = int if isinstance(d, IntDistribution) else float
 
@@ -48,9 +48,9 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
     return {str(i): c for i, c in enumerate(listed)} if named is None else named
 
 
-def as_point(trial: FrozenTrial, axes: dict[str, Axis], constraints: tuple[str, ...], sign: float) -> Known:
+def as_point(trial: FrozenTrial, axes: dict[str, NumericParameter], constraints: tuple[str, ...], sign: float) -> Known:
     """A finished trial as one point; nan where it failed or was pruned, and for what is missing or out of range."""
-    x = [axis.place(trial.params[name]) if name in trial.params else math.nan for name, axis in axes.items()]
+    x = [axis.from_value(trial.params[name]) if name in trial.params else math.nan for name, axis in axes.items()]
     x = [v if axis.low <= v <= axis.high else math.nan for v, axis in zip(x, axes.values())]
     found = constraints_of(trial)
     f = sign * trial.value if trial.state == TrialState.COMPLETE and trial.value is not None else math.nan

@@ -10,7 +10,7 @@ from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
 from meco.options import Method, Tolerances, Variables, Workers
-from meco.problems.foreign import as_pymoo, box_of, from_pymoo
+from meco.problems.pymoo_problem import as_pymoo, box_of, from_pymoo
 
 load_extra("pymoo", "peers", "meco.adapters.pymoo")
 from pymoo.core.algorithm import Algorithm  # noqa: E402

@@ -21,7 +21,7 @@ from meco.run.progress import Progress
 load_extra("scipy.optimize", "peers", "meco.scipy_method")
 from scipy.optimize import OptimizeResult  # noqa: E402
 
-LEAST, EACH = 500, 100  # evaluations: at least, and for each variable
+LEAST_BUDGET, BUDGET_PER_VARIABLE = 500, 100  # evaluations: at least, and for each variable
 
 
 def as_scipy(result: Result) -> OptimizeResult:
@@ -52,20 +52,20 @@ def scipy_method(
 
     The search is global inside the bounds, which must be finite, and begins at x0. budget (or maxfev) is
     the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
-    does nothing. Derivatives are not used. Further options are those of meco.minimize: seed, integrality, workers, ...
+    does nothing. Derivatives are not used. integrality marks integer variables, one mark or one each, as elsewhere in
+    SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, checkpoint, ...
     """
     x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
     pairs = finite_bounds(bounds, x0.size)
     if budget is None:
-        budget = max(LEAST, EACH * x0.size) if maxfev is None else maxfev
+        budget = max(LEAST_BUDGET, BUDGET_PER_VARIABLE * x0.size) if maxfev is None else maxfev
     given = args if isinstance(args, tuple) else (args,)
     start = np.clip(x0, pairs[:, 0], pairs[:, 1])
-    whole = options.pop("integrality", None)
-    if whole is not None:
-        start = np.where(whole, np.round(start), start)
+    integer = np.broadcast_to(np.asarray(options.pop("integrality", False), dtype=bool), x0.shape)
+    start = np.where(integer, np.round(start), start)
     found = minimize(
         lambda x: fun(x, *given),
-        Variables.of(pairs[:, 0], pairs[:, 1], whole),
+        Variables.of(pairs[:, 0], pairs[:, 1], integer),
         constraints,
         x0=start,
         budget=budget,

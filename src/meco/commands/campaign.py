@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from meco.bench.plan.experiment import LEAST_SURROGATE_RUNS, Experiment
-from meco.bench.run.executors import start_workers
-from meco.bench.run.folder import STORE
+from meco.bench.plan.contender import LEAST_SURROGATE_RUNS
+from meco.bench.plan.experiment import Experiment
+from meco.bench.run.campaign_folder import STORE_FILE
+from meco.bench.run.executors import start_executor
+from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import CampaignStopped, Summary, run_campaign, stopping_signals
-from meco.bench.run.store import Store
 from meco.errors import InvalidInput, MecoError
 
 
@@ -63,10 +64,10 @@ def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Nam
 
 def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
     """Run what is missing, with workers that are gone when this ends, however it ends."""
-    workers = start_workers(args.executor, args.workers)
+    workers = start_executor(args.executor, args.workers)
     now = True
     try:
-        with Store.campaign(folder) as store:
+        with ResultStore.campaign(folder) as store:
             summary = run_campaign(experiments, store, workers, args.quiet)
             now = False
         return summary
@@ -75,7 +76,7 @@ def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespac
 
 
 def _say(summary: Summary, folder: str) -> None:
-    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE}")
+    print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE_FILE}")
     if not summary.failures:
         return
     print("missing:", file=sys.stderr)
@@ -87,7 +88,7 @@ def _say(summary: Summary, folder: str) -> None:
 
 
 def _report(folder: str) -> None:
-    from meco.bench.report.report import write_report
+    from meco.bench.report.campaign_report import write_campaign_report
 
-    for line in write_report(folder).lines:
+    for line in write_campaign_report(folder).lines:
         print(line)

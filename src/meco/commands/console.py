@@ -8,8 +8,8 @@ from typing import Any
 
 from meco.errors import InvalidInput
 from meco.figures.figure import check_kind
-from meco.files.plain import read_plain
-from meco.files.schema import LARGEST_FILE, parse_json
+from meco.files.regular_files import read_regular
+from meco.files.schema import LARGEST_JSON_BYTES, parse_json
 from meco.result import ConstraintValue, Result, excess
 
 MOST_VARIABLES = 1_000_000
@@ -22,7 +22,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
     text = " ".join(words)
     try:
         if _is_file(text):
-            text = read_plain(Path(text), LARGEST_FILE).decode("utf-8").strip()
+            text = read_regular(Path(text), LARGEST_JSON_BYTES).decode("utf-8").strip()
         if text.startswith("["):
             pairs = parse_json(text, "--bounds")
         else:
@@ -80,7 +80,9 @@ def check_picture(path: str | None) -> None:
 
 
 def describe(result: Result, variables: Sequence[str] = ()) -> str:
-    """A result in words and columns."""
+    """A result in words and columns; variables are called as given, else by the names of the run."""
+    if not variables and result.run.variables is not None:
+        variables = result.run.variables.labels(units=True)
     return f"{result.message}\n\n{describe_point(result.x, result.fun, result.constraints, variables)}"
 
 

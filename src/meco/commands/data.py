@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from meco.problems.tables import find
+from meco.problems.official_tables.load import find
 
 FILES = {"cec2017": "cec2017c.npz", "rwco": "rwco.npz"}
 
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "fetch":
-        from meco.problems.fetch import fetch  # brings what only downloads need
+        from meco.problems.official_tables.fetch import fetch  # brings what only downloads need
 
         print(fetch(args.name, args.url, args.sha256))
         return 0

@@ -49,12 +49,14 @@ def run(args: argparse.Namespace) -> int:
         problem = find_problem(name)
         print(f"{name}: {story}", file=sys.stderr)
         spent = budget if args.budget is None else args.budget
-        result, seconds = _solved(problem, args.method, spent, args, not args.quiet)
+        result, seconds = _solve_story(problem, args.method, spent, args, not args.quiet)
         text = f"{describe(result, problem.variables)}\n\n{_headline(problem, result, seconds)}"
         print(text)
         stopped = result.run.stop_reason == "interrupt"
         if rivals and not stopped:
-            table = _table(problem, result, seconds, [_solved(problem, rival, result.nfev, args) for rival in rivals])
+            table = _table(
+                problem, result, seconds, [_solve_story(problem, rival, result.nfev, args) for rival in rivals]
+            )
             print(table)
             text += "\n" + table
         print()
@@ -69,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _solved(
+def _solve_story(
     problem: Problem, method: str, budget: int, args: argparse.Namespace, progress: bool = False
 ) -> tuple[Result, float]:
     """One run, and its seconds."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog
+from meco.run.request import variables_of
 from meco.run.tolerances import recorded_tolerances
 
 
@@ -39,21 +40,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
     writer = csv.writer(file, lineterminator="\n")
-    x_names = [f"x{i + 1}" for i in range(len(inputs["lower"]))]
-    names = log.names(inputs["constraint_names"])
-    writer.writerow(["number", "batch", "attempt", "fault", "feasible", *x_names, "f", *names])
+    names = log.names(inputs["tolerances"]["names"])
+    writer.writerow(["number", "batch", "attempt", "fault", "feasible", *variables_of(inputs).labels(), "f", *names])
     for head, e in _rows(log, inputs):
         cells = [*head.values(), *e.x.tolist(), float(e.f), *e.g.tolist(), *e.h.tolist()]
         writer.writerow([_cell(value) for value in cells])
 
 
 def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
-    """x and the constraints as one field each; what is not finite becomes null."""
-    names, p = log.names(inputs["constraint_names"]), log.counts[0]
+    """x, by name where the variables have names, and the constraints as one field each; not finite becomes null."""
+    variables = inputs["variable_names"]
+    names, p = log.names(inputs["tolerances"]["names"]), log.counts[0]
     for head, e in _rows(log, inputs):
         g = {name: _finite(v) for name, v in zip(names[:p], e.g.tolist())}
         h = {name: _finite(v) for name, v in zip(names[p:], e.h.tolist())}
-        row = head | {"x": e.x.tolist(), "f": _finite(float(e.f)), "g": g, "h": h}
+        x = dict(zip(variables, e.x.tolist())) if variables else e.x.tolist()
+        row = head | {"x": x, "f": _finite(float(e.f)), "g": g, "h": h}
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 

@@ -19,17 +19,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from meco.bench.report.report import write_report
-    from meco.bench.run.folder import PACKED
-    from meco.bench.run.store import Store, read_results, write_packed
+    from meco.bench.report.campaign_report import write_campaign_report
+    from meco.bench.run.campaign_folder import PACKED_FILE
+    from meco.bench.run.result_store import ResultStore, read_results, write_packed
     from meco.files.names import visible
 
     if args.merge:
-        with Store.campaign(args.folder) as store:
+        with ResultStore.campaign(args.folder) as store:
             for other in args.merge:
                 print(f"{store.merge(read_results(other))} new runs from {other}")
     if args.pack:
-        print(f"wrote {write_packed(read_results(args.folder), Path(args.folder) / PACKED)}")
-    for line in write_report(args.folder, page_only=args.page_only).lines:
+        print(f"wrote {write_packed(read_results(args.folder), Path(args.folder) / PACKED_FILE)}")
+    for line in write_campaign_report(args.folder, page_only=args.page_only).lines:
         print(visible(line))  # names of experiments and methods may be a stranger's
     return 0

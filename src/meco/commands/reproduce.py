@@ -20,11 +20,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from meco.bench.plan.paper import find_experiments, with_methods
+    from meco.bench.plan.revise import adjust
     from meco.commands.campaign import carry_out, check
 
     check(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
         found = with_methods([e for e, _ in found], args.methods)
-    chosen = [e.adjusted(args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
+    chosen = [adjust(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
     return carry_out(chosen, args.out or str(Path("runs") / args.experiment), args)

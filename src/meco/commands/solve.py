@@ -99,7 +99,7 @@ def _solve(args: argparse.Namespace) -> int:
             raise InvalidInput("--checkpoint, limits and starting points are for a single run; leave --runs out")
         source = {"kind": "benchmark", "target": args.target, "dim": args.dim, "instance": _instance(args.instance)}
         source["digest"] = mission_digest(args.target)
-        return _through_the_door(args, Benchmark(problem, source), problem)
+        return _minimize(args, Benchmark(problem, source), problem)
     return _solve_benchmark(args, problem)
 
 
@@ -120,10 +120,10 @@ def _solve_function(args: argparse.Namespace) -> int:
         fun = FileFunction(path, name)
     if args.runs != 1:
         raise InvalidInput("--runs is for benchmark problems; start one run for each seed instead")
-    return _through_the_door(args, fun)
+    return _minimize(args, fun)
 
 
-def _through_the_door(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
+def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
     """One run by minimize(), with everything it offers."""
     from meco.api import minimize
 
@@ -300,13 +300,13 @@ def _report(problem: Problem, results: list[Result]) -> str:
     mean = np.mean([r.score for r in results])
     return "\n".join([
         *lines, "", f"best point (seed {best.run.seed}{'' if best.feasible else ', the least violation'}):",
-        describe_point(best.x, best.f, _at(problem, best.x), problem.variables), "",
+        describe_point(best.x, best.f, _constraints_at(problem, best.x), problem.variables), "",
         f"{found}{known}; {results[0].nfev} evaluations each",
         f"by the paper's metric, the least f + nu of any point: {mean:.6e} in the mean",
     ])  # fmt: skip
 
 
-def _at(problem: Problem, x: np.ndarray) -> dict[str, ConstraintValue]:
+def _constraints_at(problem: Problem, x: np.ndarray) -> dict[str, ConstraintValue]:
     """Value, violation and tolerance of each constraint at a point."""
     _, g, h = problem.raw(x)
     names = problem.constraint_names or [
@@ -332,6 +332,6 @@ def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> No
 
 def _curves(results: list[Result], path: str) -> None:
     """f + nu of each run over its evaluations."""
-    from meco.figures.run import scores_figure
+    from meco.figures.run_figure import scores_figure
 
     scores_figure(results).save(path)

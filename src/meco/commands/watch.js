@@ -1,5 +1,5 @@
 "use strict";
-// Follows /seen: parts are made once and change in place, so that focus and scrolling stay where they are.
+// Follows /status: parts are made once and change in place, so that focus and scrolling stay where they are.
 const at = id => document.getElementById(id);
 const short = v => v === null || v === undefined ? "–" : v === 0 ? "0"
   : (Math.abs(v) < 1e-3 ? Number(v).toExponential(4) : Number(v).toPrecision(6)).replace(/\.?0+($|e)/, "$1");
@@ -91,13 +91,13 @@ function table(body, heads, rows, label) {
     rows.map(row => `<tr class="${row.over ? "over" : ""}">${cells(row)}</tr>`).join("")}</tbody></table>`);
 }
 
-function across(seen) {
-  const D = seen.variables.length, wide = innerWidth < 700 ? W : 2 * W, x = i => D > 1 ? 30 + (wide - 60) * i / (D - 1) : wide / 2;
-  const y = (v, i) => 14 + (H - 46) * (1 - (v - seen.lower[i]) / ((seen.upper[i] - seen.lower[i]) || 1));
+function across(status) {
+  const D = status.variables.length, wide = innerWidth < 700 ? W : 2 * W, x = i => D > 1 ? 30 + (wide - 60) * i / (D - 1) : wide / 2;
+  const y = (v, i) => 14 + (H - 46) * (1 - (v - status.lower[i]) / ((status.upper[i] - status.lower[i]) || 1));
   const every = Math.ceil(D / 24);
-  const axes = seen.variables.map((n, i) => `<path class="axis" d="M${x(i).toFixed(1)},14V${H - 32}"/>` + (i % every ? "" : `<text x="${x(i).toFixed(1)}" y="${H - 14}" text-anchor="middle">${safe(n)}</text>`)).join("");
+  const axes = status.variables.map((n, i) => `<path class="axis" d="M${x(i).toFixed(1)},14V${H - 32}"/>` + (i % every ? "" : `<text x="${x(i).toFixed(1)}" y="${H - 14}" text-anchor="middle">${safe(n)}</text>`)).join("");
   const line = (p, k) => `<path class="${p.feasible ? "good" : "bad"}" stroke-width="${k ? 1.2 : 3}" opacity="${k ? 0.45 : 1}" d="${p.x.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)},${y(v, i).toFixed(1)}`).join("")}"><title>evaluation ${p.number}: f ${short(p.f)}${p.feasible ? "" : ", infeasible"}</title></path>`;
-  return `<svg viewBox="0 0 ${wide} ${H}" role="img" aria-label="the best ${seen.points.length} points, each variable between its bounds">${axes}${seen.points.map(line).reverse().join("")}</svg>`;
+  return `<svg viewBox="0 0 ${wide} ${H}" role="img" aria-label="the best ${status.points.length} points, each variable between its bounds">${axes}${status.points.map(line).reverse().join("")}</svg>`;
 }
 
 function reasons(list) {
@@ -106,22 +106,22 @@ function reasons(list) {
 
 // -- the two kinds of folder -----------------------------------------------------------------
 
-function showRun(seen) {
-  const best = seen.best, found = !best ? "no evaluation has succeeded yet" : best.feasible ? `best feasible f ${short(best.f)}` : "nothing feasible yet";
-  const time = seen.over ? `ended${seen.spent ? ` after ${span(seen.spent)}` : ""}` : seen.left === null ? "" : `about ${span(seen.left)} left at this pace, last answer ${span(seen.quiet)} ago`;
-  head(`${seen.fun} in ${seen.folder}`, `${seen.nfev}/${seen.budget}`, seen.message || `${found}, ${seen.nfev} of ${seen.budget} evaluations`,
-    seen.nfev / seen.budget, [seen.method, `seed ${seen.seed}`, time]);
-  curve("f", "Best feasible f", seen.curve.map(r => [r[0], r[1]]), seen.budget, "good", "f");
-  curve("nu", "Least violation", seen.curve.map(r => [r[0], r[2]]), seen.budget, "bad", "violation");
-  for (const told of seen.steering) curve(`steer-${told.name}`, told.about, told.curve, seen.budget, "steer", told.name, told.share);
-  if (seen.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "kept lately"],
-    seen.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, short(c.value), short(c.violation), percent(c.kept)] })), "constraints");
-  const failed = Object.entries(seen.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
-  change(part("failures", "Failed evaluations"), `<p>${safe(failed)}</p>${reasons(seen.reasons)}`);
-  if (seen.points.length) {
-    change(part("points", "The best designs that differ, each variable from its lower to its upper bound", true), across(seen));
-    table(part("best", "The same in numbers", true), ["point", "f", "feasible", ...seen.variables],
-      seen.points.map(p => ({ over: !p.feasible, cells: [`evaluation ${p.number}`, short(p.f), p.feasible ? "yes" : "no", ...p.x.map(short)] })), "the best designs");
+function showRun(status) {
+  const best = status.best, found = !best ? "no evaluation has succeeded yet" : best.feasible ? `best feasible f ${short(best.f)}` : "nothing feasible yet";
+  const time = status.over ? `ended${status.spent ? ` after ${span(status.spent)}` : ""}` : status.left === null ? "" : `about ${span(status.left)} left at this pace, last answer ${span(status.quiet)} ago`;
+  head(`${status.fun} in ${status.folder}`, `${status.nfev}/${status.budget}`, status.message || `${found}, ${status.nfev} of ${status.budget} evaluations`,
+    status.nfev / status.budget, [status.method, `seed ${status.seed}`, time]);
+  curve("f", "Best feasible f", status.curve.map(r => [r[0], r[1]]), status.budget, "good", "f");
+  curve("nu", "Least violation", status.curve.map(r => [r[0], r[2]]), status.budget, "bad", "violation");
+  for (const told of status.steering) curve(`steer-${told.name}`, told.about, told.curve, status.budget, "steer", told.name, told.share);
+  if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "kept lately"],
+    status.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, short(c.value), short(c.violation), percent(c.kept)] })), "constraints");
+  const failed = Object.entries(status.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
+  change(part("failures", "Failed evaluations"), `<p>${safe(failed)}</p>${reasons(status.reasons)}`);
+  if (status.points.length) {
+    change(part("points", "The best designs that differ, each variable from its lower to its upper bound", true), across(status));
+    table(part("best", "The same in numbers", true), ["point", "f", "feasible", ...status.variables],
+      status.points.map(p => ({ over: !p.feasible, cells: [`evaluation ${p.number}`, short(p.f), p.feasible ? "yes" : "no", ...p.x.map(short)] })), "the best designs");
   }
 }
 
@@ -133,17 +133,17 @@ function grid(of) {
     <text x="${gap}" y="11">${safe(of.problems[0])} … ${safe(of.problems[of.problems.length - 1])}</text>${of.methods.map(row).join("")}</svg></div>`;
 }
 
-function showCampaign(seen) {
-  const time = seen.over ? "ended" : seen.left === null ? "" : `about ${span(seen.left)} left`;
-  const last = seen.over || seen.quiet === null ? "" : `last result ${span(seen.quiet)} ago`;
-  head(`campaign in ${seen.folder}`, `${seen.done}/${seen.wanted}`, `${seen.done} of ${seen.wanted} runs${seen.failed ? `, ${seen.failed} failed` : ""}`,
-    (seen.done + seen.failed) / Math.max(1, seen.wanted), [time, last]);
-  seen.experiments.forEach((e, i) => {
+function showCampaign(status) {
+  const time = status.over ? "ended" : status.left === null ? "" : `about ${span(status.left)} left`;
+  const last = status.over || status.quiet === null ? "" : `last result ${span(status.quiet)} ago`;
+  head(`campaign in ${status.folder}`, `${status.done}/${status.wanted}`, `${status.done} of ${status.wanted} runs${status.failed ? `, ${status.failed} failed` : ""}`,
+    (status.done + status.failed) / Math.max(1, status.wanted), [time, last]);
+  status.experiments.forEach((e, i) => {
     table(part(`standing-${i}`, e.title, true), ["method", "runs", "failed", "feasible", "seconds a run", "mean rank"], e.methods.map(m => ({
       over: m.failed > 0, cells: [m.name, `${m.done} of ${m.wanted}`, m.failed, percent(m.feasible), m.seconds === null ? "–" : m.seconds.toPrecision(2), short(m.rank ?? null)] })), e.title);
     change(part(`grid-${i}`, "Runs made, each method on each problem", true), grid(e));
   });
-  change(part("failures", "Runs that failed", true), reasons(seen.reasons) || "<p>none</p>");
+  change(part("failures", "Runs that failed", true), reasons(status.reasons) || "<p>none</p>");
 }
 
 function head(title, progress, headline, share, facts) {
@@ -158,11 +158,11 @@ async function follow() {
   const begun = Date.now();
   let least = 1000;
   try {
-    const seen = await (await fetch("/seen")).json();
-    if (seen.error) at("headline").textContent = seen.error;
+    const status = await (await fetch("/status")).json();
+    if (status.error) at("headline").textContent = status.error;
     else {
-      (seen.kind === "run" ? showRun : showCampaign)(seen);
-      least = seen.over ? 5000 : 1000;
+      (status.kind === "run" ? showRun : showCampaign)(status);
+      least = status.over ? 5000 : 1000;
     }
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;

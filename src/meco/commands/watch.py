@@ -57,15 +57,15 @@ def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
 class Follower:
     """Tells the present state of a folder; one in which nothing has changed is not read again."""
 
-    def __init__(self, folder: Path, look: Callable[[Path], dict[str, Any]]) -> None:
-        self.folder, self.look = folder, look
+    def __init__(self, folder: Path, read: Callable[[Path], dict[str, Any]]) -> None:
+        self.folder, self.read = folder, read
         self.kept: tuple[Any, float, dict[str, Any]] = None, 0.0, {}
 
     def __call__(self) -> dict[str, Any]:
         now = time.monotonic()
         mark = _mark(self.folder)
         if mark != self.kept[0]:
-            self.kept = mark, now, self.look(self.folder)
+            self.kept = mark, now, self.read(self.folder)
         _, at, told = self.kept
         return told if told["quiet"] is None else told | {"quiet": told["quiet"] + now - at}
 
@@ -83,23 +83,23 @@ def _mark(folder: Path) -> dict[str, tuple[int, int]]:
 def follower(folder: Path) -> Follower:
     """What follows a folder: as a run's where it has run.json, else as a campaign's."""
     if read_facts(folder) is not None:
-        from meco.commands.watched import seen
+        from meco.commands.run_status import read_run_status
 
-        return Follower(folder, seen)
-    from meco.bench.run.folder import PACKED, has_store
+        return Follower(folder, read_run_status)
+    from meco.bench.run.campaign_folder import PACKED_FILE, has_store
 
-    if has_store(folder) or (folder / PACKED).exists():
-        from meco.commands.watched_campaign import seen_campaign
+    if has_store(folder) or (folder / PACKED_FILE).exists():
+        from meco.commands.campaign_status import read_campaign_status
 
-        return Follower(folder, seen_campaign)
+        return Follower(folder, read_campaign_status)
     raise InvalidInput(f"{folder} is not the folder of a run or a campaign: it has neither run.json nor results")
 
 
 class Page(BaseHTTPRequestHandler):
-    """The page at /, what it shows at /seen; nothing else, and nothing for another host's pages."""
+    """The page at /, what it shows at /status; nothing else, and nothing for another host's pages."""
 
-    def __init__(self, seen: Callable[[], dict[str, Any]], *given: object) -> None:
-        self.seen = seen
+    def __init__(self, read_status: Callable[[], dict[str, Any]], *given: object) -> None:
+        self.read_status = read_status
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
@@ -109,10 +109,10 @@ class Page(BaseHTTPRequestHandler):
         if self.path in PAGE:
             name, kind = PAGE[self.path]
             return self._answer(200, kind, files("meco.commands").joinpath(name).read_bytes())
-        if self.path != "/seen":
+        if self.path != "/status":
             return self._answer(404, "text/plain", b"there is nothing here")
         try:
-            found, status = self.seen(), 200
+            found, status = self.read_status(), 200
         except (MecoError, OSError) as error:
             found, status = {"error": str(error)}, 503
         return self._answer(status, "application/json", json.dumps(found).encode())

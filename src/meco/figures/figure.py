@@ -20,7 +20,7 @@ import numpy as np
 
 from meco.errors import InvalidInput, MissingExtra, load_extra
 from meco.figures import svg
-from meco.figures.panel import Key, Panel, legend_height
+from meco.figures.panel import LegendKey, Panel, legend_height
 from meco.figures.table import Table
 
 KINDS = ("svg", "png", "pdf")  # of files
@@ -40,7 +40,7 @@ class Figure:
     title: str
     panels: Sequence[Panel]
     caption: str = ""
-    legend: Sequence[Key] = ()
+    legend: Sequence[LegendKey] = ()
     table: Table | None = None
     small: bool = False  # many little panels
 

@@ -11,7 +11,7 @@ import numpy as np
 from meco.figures.table import Table
 
 MUTED = -1  # the series of everything that is not brought out
-SLOTS = 8  # distinct colours
+COLOUR_SLOTS = 8  # distinct colours
 CHARACTER = 7.5  # width of a character, near enough for margins
 LEGEND_ROW = 20  # height of a row of entries
 
@@ -39,7 +39,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Box:
+class BoxPlot:
     """A horizontal box at height y: least, quartiles and greatest, and points beyond the whiskers."""
 
     x: tuple[float, ...]
@@ -144,10 +144,10 @@ class Words:
     halo: bool = False  # paper around the letters, so that they can be read on anything
 
 
-Mark = Line | Band | Box | Dot | Tile | Outline | Spot | Segment | Strokes | Arrow | Badge | Words
+Mark = Line | Band | BoxPlot | Dot | Tile | Outline | Spot | Segment | Strokes | Arrow | Badge | Words
 
 
-class Key(NamedTuple):
+class LegendKey(NamedTuple):
     """An entry of a legend: a stroke of the series, or a mark drawn where x and y go from 0 to 1."""
 
     label: str
@@ -178,7 +178,7 @@ class Panel:
     size: tuple[int, int] = (460, 300)
     equal: bool = False  # one unit is as long in x as in y
     table: Table | None = None  # the numbers behind it, where it stands by itself
-    legend: Sequence[Key] = ()  # below the axis, where the panels of a figure have legends of their own
+    legend: Sequence[LegendKey] = ()  # below the axis, where the panels of a figure have legends of their own
     note: str = ""  # a second line of the title, in files
 
 
@@ -189,7 +189,7 @@ def limits(panel: Panel, direction: str) -> tuple[float, float]:
         return axis.limits
     values = [np.ravel(getattr(mark, direction)) for mark in panel.marks]
     if direction == "x":
-        values += [np.ravel(mark.beyond) for mark in panel.marks if isinstance(mark, Box)]
+        values += [np.ravel(mark.beyond) for mark in panel.marks if isinstance(mark, BoxPlot)]
     kept = [v for v in np.concatenate([np.empty(0), *values]) if np.isfinite(v) and (not axis.log or v > 0)]
     if not kept:
         return (0.1, 1.0) if axis.log else (0.0, 1.0)
@@ -246,9 +246,9 @@ def margins(panel: Panel) -> tuple[float, float, float, float]:
     return 12 + widest + (16 if panel.y.label else 0), right, 8, 24 + (16 if panel.x.label else 0) + below
 
 
-def legend_rows(legend: Sequence[Key], width: float) -> list[list[tuple[float, Key]]]:
+def legend_rows(legend: Sequence[LegendKey], width: float) -> list[list[tuple[float, LegendKey]]]:
     """The entries of a legend with their places from the left, as many in a row as fit."""
-    rows: list[list[tuple[float, Key]]] = []
+    rows: list[list[tuple[float, LegendKey]]] = []
     across = 0.0
     for key in legend:
         wide = 40 + CHARACTER * len(key.label)
@@ -260,6 +260,6 @@ def legend_rows(legend: Sequence[Key], width: float) -> list[list[tuple[float, K
     return rows
 
 
-def legend_height(legend: Sequence[Key], width: float) -> float:
+def legend_height(legend: Sequence[LegendKey], width: float) -> float:
     """What a legend takes below a panel or a figure."""
     return LEGEND_ROW * len(legend_rows(legend, width)) + (4 if legend else 0)

@@ -18,7 +18,7 @@ from meco.figures.panel import (
     LEGEND_ROW,
     MUTED,
     Axis,
-    Key,
+    LegendKey,
     Mark,
     Panel,
     axis_labels,
@@ -90,7 +90,7 @@ def size(panel: Panel) -> tuple[int, int]:
     return width, height
 
 
-def legend(keys: Sequence[Key], width: float, top: float) -> str:
+def legend(keys: Sequence[LegendKey], width: float, top: float) -> str:
     """The entries of a legend in rows that are no wider than this, from a height downwards."""
     parts = []
     for row, entries in enumerate(legend_rows(keys, width)):
@@ -101,7 +101,7 @@ def legend(keys: Sequence[Key], width: float, top: float) -> str:
     return "".join(parts)
 
 
-def _sample(key: Key, across: float, y: float) -> str:
+def _sample(key: LegendKey, across: float, y: float) -> str:
     if key.mark is not None:
         return _DRAW[type(key.mark)](key.mark, lambda a, b: (across + 6 + 18 * a, y + 6 - 12 * b))
     dots = f' stroke-dasharray="{key.dash}"' if key.dash else ""
@@ -190,7 +190,7 @@ def _band(mark: fig.Band, put: Put) -> str:
     return f'<path class="band {_tint(mark.series)}"{_data(mark.label)} d="M{"L".join(points)}Z"/>' if points else ""
 
 
-def _box(mark: fig.Box, put: Put) -> str:
+def _box(mark: fig.BoxPlot, put: Put) -> str:
     low, first, middle, third, high = (put(v, mark.y)[0] for v in mark.x)
     y = put(mark.x[2], mark.y)[1]
     beyond = "".join(f'<circle cx="{put(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
@@ -270,7 +270,7 @@ def _words(mark: fig.Words, put: Put) -> str:
 
 
 _DRAW: dict[type[Mark], Callable[..., str]] = {
-    fig.Line: _line, fig.Band: _band, fig.Box: _box, fig.Dot: _dot, fig.Tile: _tile, fig.Outline: _outline,
+    fig.Line: _line, fig.Band: _band, fig.BoxPlot: _box, fig.Dot: _dot, fig.Tile: _tile, fig.Outline: _outline,
     fig.Spot: _spot, fig.Segment: _segment, fig.Strokes: _strokes, fig.Arrow: _arrow, fig.Badge: _badge,
     fig.Words: _words,
 }  # fmt: skip

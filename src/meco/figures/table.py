@@ -61,7 +61,7 @@ def number(value: float, digits: int = 3) -> str:
     return f"{value:#.{digits}g}"
 
 
-def fixed(value: float, decimals: int) -> str:
+def format_fixed(value: float, decimals: int) -> str:
     """A number with so many decimals; a dash for nan."""
     return "–" if math.isnan(value) else f"{value:.{decimals}f}"
 

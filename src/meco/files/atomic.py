@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-DRAFT = ".new"  # what a file is called until it is complete
+DRAFT_SUFFIX = ".new"  # what a file is called until it is complete
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def replacing(path: Path, fsync: bool = False, shared: bool = False) -> Iterator
     With fsync the disk is waited for: the content before the name, so that the name never lies.
     shared is for files that several processes may write at once.
     """
-    draft = path.with_name(path.name + (f".{os.getpid()}" if shared else "") + DRAFT)
+    draft = path.with_name(path.name + (f".{os.getpid()}" if shared else "") + DRAFT_SUFFIX)
     try:
         draft.unlink(missing_ok=True)
         with open(draft, "xb") as file:  # ours alone: a draft that is a link would lead elsewhere

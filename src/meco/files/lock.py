@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from meco.errors import InvalidInput
-from meco.files.plain import check_plain
+from meco.files.regular_files import check_regular
 
 _HERE: set[str] = set()  # folders this process writes to: the system's lock is per process
 
@@ -16,7 +16,7 @@ class Lock:
     """Held from creation to release(); a file left behind by a dead process blocks nobody."""
 
     def __init__(self, path: Path) -> None:
-        check_plain(path.parent, [path.name])
+        check_regular(path.parent, [path.name])
         self.name = os.path.realpath(path)
         if self.name in _HERE:
             raise InvalidInput(f"{path.parent} is already in use by another run of this process")

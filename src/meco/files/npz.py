@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from meco.errors import DamagedFile
-from meco.files.plain import open_plain
+from meco.files.regular_files import open_regular
 
 LARGEST_CONTENT = 1 << 27  # bytes, unpacked
 MOST_ARRAYS = 10_000
@@ -22,7 +22,7 @@ MOST_ARRAYS = 10_000
 
 def read_npz(source: Path | bytes, where: str, largest: int = LARGEST_CONTENT) -> dict[str, np.ndarray]:
     """Every array by name; at most `largest` bytes in all, whatever the file says of itself."""
-    opened = nullcontext(io.BytesIO(source)) if isinstance(source, bytes) else open_plain(source, largest)
+    opened = nullcontext(io.BytesIO(source)) if isinstance(source, bytes) else open_regular(source, largest)
     try:
         with opened as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 
 LARGEST_HEADER = 1 << 20  # bytes; a policy's header is about a thousand
-LARGEST_FILE = 1 << 26
+LARGEST_TENSORS_BYTES = 1 << 26
 TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 EXACT: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8"), "BOOL": np.dtype("?"),
@@ -42,7 +42,7 @@ def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str]
 
 def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Tensors and texts of a file, every claim of its header checked."""
-    return parse_tensors(read_plain(path, LARGEST_FILE), str(path))
+    return parse_tensors(read_regular(path, LARGEST_TENSORS_BYTES), str(path))
 
 
 def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -92,7 +92,7 @@ def _span(entry: Any, name: str, source: str, types: Mapping[str, Any]) -> tuple
     """Where a tensor lies, once its header entry has the form it must have."""
 
     def counts(values: Any) -> bool:
-        return isinstance(values, list) and all(type(v) is int and 0 <= v <= LARGEST_FILE for v in values)
+        return isinstance(values, list) and all(type(v) is int and 0 <= v <= LARGEST_TENSORS_BYTES for v in values)
 
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise DamagedFile(f"{source} is damaged: {name} must have dtype, shape and data_offsets, and nothing else")

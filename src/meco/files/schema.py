@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from meco.errors import DamagedFile
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 
-LARGEST_FILE = 1 << 26  # bytes
+LARGEST_JSON_BYTES = 1 << 26  # bytes
 LARGEST_NUMBER = 1 << 63
 WORDS = {
     int: "a whole number of at most 63 bits",
@@ -31,10 +31,10 @@ class Maybe(NamedTuple):
     form: Any
 
 
-def read_json(path: Path, largest: int = LARGEST_FILE) -> Any:
+def read_json(path: Path, largest: int = LARGEST_JSON_BYTES) -> Any:
     """What a JSON file holds; too large, too deep, not UTF-8 or not JSON is one clear error."""
     try:
-        return parse_json(read_plain(path, largest), str(path))
+        return parse_json(read_regular(path, largest), str(path))
     except OSError as error:
         raise DamagedFile(f"cannot read {path}: {error.strerror or error}") from error
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import DamagedFile
-from meco.figures.training import training_figure
+from meco.figures.training_figure import training_figure
 from meco.files.atomic import write_bytes
 from meco.learn.paper.config import TrainingConfig
 from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy

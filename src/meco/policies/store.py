@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from meco.errors import DamagedFile, MissingData, UnknownName
-from meco.files.plain import read_plain
-from meco.files.schema import LARGEST_FILE
+from meco.files.regular_files import read_regular
+from meco.files.schema import LARGEST_JSON_BYTES
 from meco.policies.policy import NetworkPolicy
 from meco.policies.policy_file import SUFFIX, read_policy, save_policy
 
@@ -94,6 +94,6 @@ def verify(name_or_path: str | os.PathLike[str]) -> list[str]:
         return [str(error)]
     wrong = [f"{path}: its training record lacks {entry}" for entry in RECORD if told.get(entry) is None]
     log = next((p for folder in (path.parent, *shelves()) if (p := folder / (path.stem + LOG_SUFFIX)).is_file()), None)
-    if log is not None and hashlib.sha256(read_plain(log, LARGEST_FILE)).hexdigest() != told.get("log_digest"):
+    if log is not None and hashlib.sha256(read_regular(log, LARGEST_JSON_BYTES)).hexdigest() != told.get("log_digest"):
         wrong.append(f"{log} is not the log of the training that made {path.name}")
     return wrong

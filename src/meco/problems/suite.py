@@ -15,10 +15,10 @@ RW_NAMES = tuple(f"RC{k:02d}" for k in range(1, 58))
 PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 UAV_NAMES = tuple(f"UAV-{k:02d}" for k in range(1, 17))
 TOY_NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
-UNITS = "-units"  # after the name of any problem: the same in other units
+UNITS_SUFFIX = "-units"  # after the name of any problem: the same in other units
 
 
-class Family(NamedTuple):
+class ProblemModule(NamedTuple):
     """Problems that one module makes."""
 
     module: str
@@ -27,13 +27,13 @@ class Family(NamedTuple):
     instances: bool  # whether instance is a choice
 
 
-FAMILIES = (
-    Family("meco.problems.cec2017.functions", CEC_NAMES, scalable=True, instances=True),
-    Family("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
-    Family("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
-    Family("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
-    Family("meco.problems.generated", first_names(scalable=True), scalable=True, instances=False),
-    Family("meco.problems.generated", first_names(scalable=False), scalable=False, instances=False),
+PROBLEM_MODULES = (
+    ProblemModule("meco.problems.cec2017.functions", CEC_NAMES, scalable=True, instances=True),
+    ProblemModule("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
+    ProblemModule("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
+    ProblemModule("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
+    ProblemModule("meco.problems.generated", first_names(scalable=True), scalable=True, instances=False),
+    ProblemModule("meco.problems.generated", first_names(scalable=False), scalable=False, instances=False),
 )
 SUITES = {
     "cec2017": CEC_NAMES,
@@ -88,21 +88,21 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
 
 def problem_names() -> list[str]:
     """Every name that get_problem knows; of generated problems, which have any seed, the first of each family."""
-    return [*(name for family in FAMILIES for name in family.names), *PLUGINS]
+    return [*(name for family in PROBLEM_MODULES for name in family.names), *PLUGINS]
 
 
-def find(name: str) -> tuple[Family, str]:
+def find(name: str) -> tuple[ProblemModule, str]:
     """What makes the problem of this name, and the name as it is spelled."""
     wanted = str(name).lower()
     seeded = parse_name(wanted)
     first = wanted if seeded is None else problem_name(seeded[0].name, 1).lower()
-    for family in FAMILIES:
+    for family in PROBLEM_MODULES:
         for exact in family.names:
             if exact.lower() == first:
                 return family, exact if seeded is None else problem_name(seeded[0].name, seeded[1])
     if name in PLUGINS:
-        return Family("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
-    if wanted.endswith(UNITS) and not wanted.endswith(2 * UNITS):
-        family, exact = find(str(name)[: -len(UNITS)])
-        return family._replace(module="meco.problems.units", names=()), exact + UNITS
+        return ProblemModule("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
+    if wanted.endswith(UNITS_SUFFIX) and not wanted.endswith(2 * UNITS_SUFFIX):
+        family, exact = find(str(name)[: -len(UNITS_SUFFIX)])
+        return family._replace(module="meco.problems.rescaled_problem", names=()), exact + UNITS_SUFFIX
     raise UnknownName("problem", name, problem_names())

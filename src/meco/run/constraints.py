@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,17 +17,15 @@ from meco.run.calling.answers import labelled, numbers
 class LimitedValues:
     """lower <= values(x) <= upper, where equal limits mean an equality."""
 
-    values: Callable[[Any], Any]
+    values: Callable[[np.ndarray], Any]
     lower: np.ndarray = field(default_factory=lambda: np.array(-np.inf))
     upper: np.ndarray = field(default_factory=lambda: np.array(0.0))
     label: str = ""  # of constraints whose place among all others the search must know
     hard: bool = False  # whether it must be kept at every evaluation: SciPy's keep_feasible
-    named: Variables | None = None  # where variables have names: the function is handed a dict
 
     def __call__(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""
-        named = None if isinstance(self.values, MatrixProduct) else self.named
-        found = self.values(x if named is None else named.as_dict(x))
+        found = self.values(x)
         if x.ndim == 1:
             c = numbers(found)
         else:
@@ -102,27 +100,35 @@ class BoundArguments:
     args: tuple[Any, ...] = ()
     negated: bool = False
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: np.ndarray) -> Any:
         value = self.fun(x, *self.args)
         if not self.negated:
             return value
-        single = np.ndim(next(iter(x.values()))) == 0 if isinstance(x, Mapping) else x.ndim == 1
-        return -(numbers(value) if single else np.asarray(value, dtype=np.float64))
+        return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionOfNames:
+    """A user's function of a dict of named variables, called with a point [D] or rows of points [S, D]."""
+
+    fun: Callable[..., Any]
+    variables: Variables
+
+    def __call__(self, x: np.ndarray, *args: Any) -> Any:
+        return self.fun(self.variables.as_dict(x), *args)
 
 
 def read_constraints(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
-    """All constraints as functions x -> (g, h), in the order given; of named variables they are handed a dict."""
+    """All constraints as functions x -> (g, h), in the order given; user functions get a dict of named variables."""
     if constraints is None:
         return ()
     if not isinstance(constraints, (list, tuple)):
         constraints = (constraints,)
-    lower, upper, named = variables.lower, variables.upper, variables if variables.names else None
-    found = (_read(item, f"constraints[{i}]", lower, upper) for i, item in enumerate(constraints))
-    return tuple(each if named is None else replace(each, named=named) for each in found)
+    return tuple(_read(item, f"constraints[{i}]", variables) for i, item in enumerate(constraints))
 
 
-def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> LimitedValues:
-    dim = lower.size
+def _read(item: Any, where: str, variables: Variables) -> LimitedValues:
+    lower, upper, dim = variables.lower, variables.upper, len(variables.each)
     if hasattr(item, "lb") and hasattr(item, "ub"):
         low, high = _sides(item, where)
         hard = bool(np.any(getattr(item, "keep_feasible", False)))
@@ -134,17 +140,22 @@ def _read(item: Any, where: str, lower: np.ndarray, upper: np.ndarray) -> Limite
             _check_reachable(matrix, low, high, lower, upper, where)
             return LimitedValues(MatrixProduct(matrix), low, high, where, hard)
         if callable(getattr(item, "fun", None)):
-            return LimitedValues(item.fun, low, high, where if hard else "", hard)
+            return LimitedValues(_of_point(item.fun, variables), low, high, where if hard else "", hard)
         _check_reachable(np.eye(dim), low, high, lower, upper, where)
         return LimitedValues(MatrixProduct(np.eye(dim)), low, high, where, hard)  # bounds on x, given as a constraint
     if isinstance(item, Mapping):
-        return _read_dict(item, where)
+        return _read_dict(item, where, variables)
     if callable(item):
-        return LimitedValues(item)
+        return LimitedValues(_of_point(item, variables))
     raise InvalidInput(
         f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
         f"or a function whose values must be <= 0; got {item!r:.60}"
     )
+
+
+def _of_point(fun: Callable[..., Any], variables: Variables) -> Callable[..., Any]:
+    """A user's function as one of points, whether or not it wants names."""
+    return FunctionOfNames(fun, variables) if variables.names else fun
 
 
 def _check_reachable(
@@ -161,11 +172,12 @@ def _check_reachable(
         )
 
 
-def _read_dict(item: Mapping[str, Any], where: str) -> LimitedValues:
+def _read_dict(item: Mapping[str, Any], where: str, variables: Variables) -> LimitedValues:
     """{"type": "ineq", "fun": c} means c(x) >= 0, "eq" means c(x) = 0."""
     kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
     if kind not in ("ineq", "eq") or not callable(fun):
         raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
+    fun = _of_point(fun, variables)
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if kind == "eq":
         return LimitedValues(BoundArguments(fun, args), np.array(0.0), np.array(0.0))

@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from meco.errors import InvalidInput, MissingExtra
-from meco.run.result import distinct_names
 
 if TYPE_CHECKING:
     from meco.result import Result
-
-MARKS = ("feasible", "failed", "given")
 
 
 def columns(result: Result) -> dict[str, np.ndarray]:
@@ -24,12 +21,14 @@ def columns(result: Result) -> dict[str, np.ndarray]:
     every = result.evaluations
     if every is None:
         raise InvalidInput("runs on benchmark problems keep no table of their evaluations")
-    variables = result.run.variables
-    x_names = (variables.names if variables is not None else ()) or [f"x{i + 1}" for i in range(every.x.shape[1])]
-    constraints = list(result.constraints) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]
-    names = distinct_names([*x_names, "f", *constraints, *MARKS])
-    marks = [getattr(every, name) for name in MARKS]
-    return dict(zip(names, [*every.x.T, every.f, *every.g.T, *every.h.T, *marks]))
+    assert result.run.variables is not None  # whoever has evaluations has variables
+    names = list(result.constraints) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]
+    values = dict(zip(names, np.concatenate([every.g, every.h], axis=1).T))
+    marks = {name: getattr(every, name) for name in ("feasible", "failed", "given")}
+    taken = {"f", *values, *marks}
+    labels = [f"x_{name}" if name in taken else name for name in result.run.variables.labels()]
+    x = dict(zip(labels, every.x.T))
+    return x | {"f": every.f} | values | marks
 
 
 def write_csv(result: Result, path: Any = None) -> str | None:

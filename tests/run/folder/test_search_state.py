@@ -27,6 +27,7 @@ from meco.run.folder.optimizer_state import seal
 from meco.run.folder.search_state import unpacked
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.log_file import read_log
+from meco.run.request import make_request
 from meco.tr import model_fit as look
 
 BOX = [(-5.0, 5.0)] * 3
@@ -80,7 +81,8 @@ def often(monkeypatch):
 
     def watched(session, content):
         back = resumed(session, content)
-        found.append(0 if back is None else len(back[0]))
+        if session.folder.past:  # of a new run there is nothing to resume
+            found.append(0 if back is None else len(back[0]))
         return back
 
     monkeypatch.setattr(resume, "resumed", watched)
@@ -251,9 +253,8 @@ def test_the_states_of_a_run_cost_little(tmp_path, monkeypatch):
     monkeypatch.setattr(runfolder, "write_bytes", lambda *args: written.append(args[0].name) or write(*args))
     clock = iter(np.arange(0.0, 1e6, 0.5))  # each look at the clock takes half a second
     monkeypatch.setattr(runfolder.time, "monotonic", lambda: float(next(clock)))
-    folder = runfolder.RunFolder.open(
-        tmp_path / "run", {"lower": [0.0], "upper": [1.0], "budget": 9, "options": {}, "method": "SHADE"}, resume=False
-    )
+    request = make_request([(0.0, 1.0)], budget=9, method="SHADE", seed=1)
+    folder = runfolder.RunFolder.open(Checkpoint(tmp_path / "run"), request.facts())
     for _ in range(1000):
         folder.generation(lambda: b"state")
     folder.close()
@@ -338,7 +339,8 @@ def test_an_optimizer_goes_on_from_its_state_without_asking_twice(method, told, 
             column[x[:, 0] > 4] = np.nan
         search.tell(x, f, g, h)
     asked = []
-    kinds = {type(search.engine), type(getattr(search.engine, "engine", search.engine))}
+    engine = search._search.loop.engine
+    kinds = {type(engine), type(getattr(engine, "engine", engine))}
     for kind in kinds:
         ask = kind.ask
         monkeypatch.setattr(kind, "ask", lambda self, ask=ask: asked.append(1) or ask(self))

@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from meco.bench.plan.experiment import Contender, Experiment, load_problem
-from meco.bench.plan.own import load_user_problem
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan, load_problem
+from meco.bench.plan.revise import adjust
+from meco.bench.plan.user_problem import load_user_problem
 from meco.errors import InvalidInput, UnknownName
 from meco.methods import DEFAULT
 from meco.problems.suite import SUITES, find
@@ -50,11 +52,18 @@ def comparison(
     every = (*dict.fromkeys(names), *files)
     views = ("choice", *VIEWS) if len(every) == 1 or not names else VIEWS
     made = Experiment(
-        _name(suite, every, str(instance), budget), f"Comparison on {_title(suite, every, str(instance), budget)}",
-        chosen, every,
-        dims=_dims(names, dims), instance=str(instance), budget=budget, views=views,
-        focus=tuple(c.label for c in chosen[:7]), files=files, first_seed=FIRST_SEED,
-    ).adjusted(runs, surrogate_runs=surrogate_runs)  # fmt: skip
+        _name(suite, every, str(instance), budget),
+        f"Comparison on {_title(suite, every, str(instance), budget)}",
+        chosen,
+        every,
+        dims=_dims(names, dims),
+        instance=str(instance),
+        budget=budget,
+        files=files,
+        first_seed=FIRST_SEED,
+        report=ReportPlan(views=views, focus=tuple(c.label for c in chosen[:7])),
+    )
+    made = adjust(made, runs, surrogate_runs=surrogate_runs)
     for case in made.cases():  # a dimension or instance that a problem does not have is said now
         load_problem(case, files)
     return made

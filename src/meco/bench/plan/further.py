@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from meco.bench.plan.experiment import Contender, Experiment
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.policies.paper.steered_rule import GRID
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
-from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS
+from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS_SUFFIX
 
 MODELS = ("TR", "TR-ES", "MeCO-TR")
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
@@ -19,7 +20,7 @@ PER_VARIABLE = (10, 20, 50, 100, 200)
 
 
 def _named(names: tuple[str, ...]) -> tuple[Contender, ...]:
-    return tuple(Contender.of(name).limited() for name in names)
+    return tuple(Contender.of(name).limit_runs() for name in names)
 
 
 def _confirm_problems() -> tuple[str, ...]:
@@ -36,9 +37,11 @@ def _in_dimension(dim: int) -> Experiment:
         CEC_NAMES,
         dims=(dim,),
         runs=5,
-        about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
-        views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
-        focus=MODELS,
+        report=ReportPlan(
+            about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
+            views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
+            focus=MODELS,
+        ),
     )
 
 
@@ -60,11 +63,13 @@ def _steering(dim: int) -> Experiment:
         CEC_NAMES,
         dims=(dim,),
         runs=5,
-        about="The policy of MeCO-TR was trained on generated problems, none of any suite. TR-ES follows its own "
-        "rule; the others are the same engine under an untrained network, random controls and constants.",
-        views=("ranks", "critical", "pairs", "feasibility"),
+        report=ReportPlan(
+            about="The policy of MeCO-TR was trained on generated problems, none of any suite. TR-ES follows its own "
+            "rule; the others are the same engine under an untrained network, random controls and constants.",
+            views=("ranks", "critical", "pairs", "feasibility"),
+            focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+        ),
         quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
-        focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
     )
 
 
@@ -104,8 +109,10 @@ def _at_budget(per_variable: int) -> Experiment:
         dims=(10,),
         per_variable=per_variable,
         runs=5,
-        about="Who is best when: the same problems and methods with smaller and larger budgets.",
-        views=("ranks", "critical", "feasibility"),
+        report=ReportPlan(
+            about="Who is best when: the same problems and methods with smaller and larger budgets.",
+            views=("ranks", "critical", "feasibility"),
+        ),
     )
 
 
@@ -119,10 +126,12 @@ FURTHER = {
         _confirm_problems(),
         dims=(10,),
         runs=5,
-        about="The contenders of steering-10d on families that the policy was neither trained nor chosen on.",
-        views=("ranks", "critical", "pairs", "feasibility"),
+        report=ReportPlan(
+            about="The contenders of steering-10d on families that the policy was neither trained nor chosen on.",
+            views=("ranks", "critical", "pairs", "feasibility"),
+            focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
+        ),
         quick=("MeCO-TR", "TR-ES", "MeCO-TR random"),
-        focus=("MeCO-TR", "TR-ES", "MeCO-TR untrained", "MeCO-TR random"),
     ),
     "unseen": Experiment(
         "unseen",
@@ -132,9 +141,11 @@ FURTHER = {
         dims=(10, 30),
         instance="9",
         runs=5,
-        about="Shifts and rotations of instance 9; 7 and 8 were looked at while the model engine was made.",
-        views=("ranks", "critical", "feasibility"),
-        focus=MODELS,
+        report=ReportPlan(
+            about="Shifts and rotations of instance 9; 7 and 8 were looked at while the model engine was made.",
+            views=("ranks", "critical", "feasibility"),
+            focus=MODELS,
+        ),
     ),
     "constants": Experiment(
         "constants",
@@ -143,9 +154,12 @@ FURTHER = {
         CEC_NAMES,
         dims=(50,),
         runs=5,
-        about="The best action of each problem, read with hindsight, bounds what a policy of MeCO on SHADE can gain.",
-        views=("ranks", "values", "feasibility"),
-        focus=("MeCO", "SHADE", "SHADE-FR"),
+        report=ReportPlan(
+            about="The best action of each problem, read with hindsight, bounds what a policy of MeCO on SHADE can "
+            "gain.",
+            views=("ranks", "values", "feasibility"),
+            focus=("MeCO", "SHADE", "SHADE-FR"),
+        ),
     ),
     "variants": Experiment(
         "variants",
@@ -154,9 +168,11 @@ FURTHER = {
         CEC_NAMES,
         dims=(50,),
         runs=5,
-        about="Which small change moves a baseline towards its printed column.",
-        views=("ranks", "values"),
-        printed="table1",
+        report=ReportPlan(
+            about="Which small change moves a baseline towards its printed column.",
+            views=("ranks", "values"),
+            printed="table1",
+        ),
     ),
     "rwco": Experiment(
         "rwco",
@@ -165,10 +181,12 @@ FURTHER = {
         tuple(name for name in RW_NAMES if name not in LARGE),
         most=2500,
         runs=5,
-        about="38 of the 57 problems of the CEC2020 collection, 50 D evaluations and at most 2500. f+ν can be least at "
-        "a useless point there; feasibility first is what counts.",
-        views=("ranks", "critical", "values", "pairs", "feasibility"),
-        focus=MODELS,
+        report=ReportPlan(
+            about="38 of the 57 problems of the CEC2020 collection, 50 D evaluations and at most 2500. f+ν can be "
+            "least at a useless point there; feasibility first is what counts.",
+            views=("ranks", "critical", "values", "pairs", "feasibility"),
+            focus=MODELS,
+        ),
     ),
     "rwco-large": Experiment(
         "rwco-large",
@@ -177,8 +195,10 @@ FURTHER = {
         LARGE,
         most=2500,
         runs=5,
-        about="The other 19 of the 57, without the methods that model functions.",
-        views=("ranks", "critical", "values", "feasibility"),
+        report=ReportPlan(
+            about="The other 19 of the 57, without the methods that model functions.",
+            views=("ranks", "critical", "values", "feasibility"),
+        ),
     ),
     "families": Experiment(
         "families",
@@ -187,9 +207,11 @@ FURTHER = {
         _confirm_problems(),
         dims=(10,),
         runs=5,
-        about="Bowls, valleys, ripples, kinks and plateaus under constraints of every kind (docs/generated.md).",
-        views=("ranks", "critical", "feasibility"),
-        focus=MODELS,
+        report=ReportPlan(
+            about="Bowls, valleys, ripples, kinks and plateaus under constraints of every kind (docs/generated.md).",
+            views=("ranks", "critical", "feasibility"),
+            focus=MODELS,
+        ),
     ),
     **{f"budgets-{k}": _at_budget(k) for k in PER_VARIABLE},
     "parallel": Experiment(
@@ -199,21 +221,25 @@ FURTHER = {
         CEC_NAMES,
         dims=(10,),
         runs=5,
-        about="What it costs to propose several points without waiting for the answer to any of them.",
-        views=("ranks", "pairs", "feasibility"),
+        report=ReportPlan(
+            about="What it costs to propose several points without waiting for the answer to any of them.",
+            views=("ranks", "pairs", "feasibility"),
+        ),
     ),
     "scales": Experiment(
         "scales",
         "The same problems in other units, D = 10",
         _named(FEW_METHODS),
-        tuple(name + UNITS for name in CEC_NAMES),
+        tuple(name + UNITS_SUFFIX for name in CEC_NAMES),
         dims=(10,),
         runs=5,
-        about="f and each constraint, with its tolerance, times a factor of its own between 1e-4 and 1e4: the same "
-        "points are feasible. To be read beside budgets-50, the same problems, seeds and methods in their own units. "
-        "f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up violations in "
-        "these units.",
-        views=("ranks", "critical", "feasibility"),
-        focus=MODELS,
+        report=ReportPlan(
+            about="f and each constraint, with its tolerance, times a factor of its own between 1e-4 and 1e4: the same "
+            "points are feasible. To be read beside budgets-50, the same problems, seeds and methods in their own "
+            "units. f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up "
+            "violations in these units.",
+            views=("ranks", "critical", "feasibility"),
+            focus=MODELS,
+        ),
     ),
 }

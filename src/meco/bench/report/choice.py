@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.curves import banded
-from meco.bench.report.figures import dashes, in_front, legend, series
+from meco.bench.report.curves import draw_band
+from meco.bench.report.result_figures import dashes, in_front, legend, series
+from meco.bench.report.result_tables import at, p_text, stem
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.report.tables import at, p_text, stem
-from meco.bench.run.curve import SHARES
+from meco.bench.run.curve import CURVE_SHARES
 from meco.errors import MissingExtra
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Mark, Panel
@@ -52,13 +52,13 @@ def standings(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
             continue
         first = np.where(feasible[m], soon[m], np.inf)[kept]
         made.append((m, Standing(
-            label, int(kept.sum()), int(feasible[m].sum()), float(_middle(f[m][kept])), float(f[m][kept].min()),
-            float(np.median(nu[m][kept])), float(_middle(first)), float(seconds[m][kept].mean()),
+            label, int(kept.sum()), int(feasible[m].sum()), float(_upper_median(f[m][kept])), float(f[m][kept].min()),
+            float(np.median(nu[m][kept])), float(_upper_median(first)), float(seconds[m][kept].mean()),
         )))  # fmt: skip
     return sorted(made, key=lambda pair: pair[1].order())
 
 
-def _middle(values: np.ndarray) -> float:
+def _upper_median(values: np.ndarray) -> float:
     """The median; of an even number the upper of the two in the middle where one of them is infinite."""
     if not len(values):
         return float("nan")
@@ -86,8 +86,8 @@ def standing_table(results: RunArrays, j: int) -> Table:
         [
             Cell(one.label, one.label),
             Cell(f"{one.feasible} of {one.runs}", one.feasible / one.runs),
-            Cell(_shown(one.median), one.median, mark),
-            Cell(_shown(one.best), one.best),
+            Cell(_format_value(one.median), one.median, mark),
+            Cell(_format_value(one.best), one.best),
             Cell(number(one.violation), one.violation),
             Cell(f"{one.soon:.0f}" if np.isfinite(one.soon) else "–", one.soon),
             Cell(number(one.seconds, 2), one.seconds),
@@ -110,20 +110,20 @@ def standing_table(results: RunArrays, j: int) -> Table:
 
 def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     """Best feasible f over the evaluations: median and quartiles of the runs, from where most runs are feasible."""
-    case, tint, dash, x = results.cases[j], series(results), dashes(results), SHARES * results.cases[j].budget
+    case, tint, dash, x = results.cases[j], series(results), dashes(results), CURVE_SHARES * results.cases[j].budget
     f = results.curves["f"][:, j]  # [M, R, T], nan before a point is feasible
     begun = ~np.isnan(results.curves["nu"][:, j])
     values = np.where(np.isnan(f) & begun, np.inf, f)
     marks: list[Mark] = []
     for m in in_front(results):
-        marks += banded(x, values[m], tint[m], results.labels[m], dash=dash[m])
+        marks += draw_band(x, values[m], tint[m], results.labels[m], dash=dash[m])
     finite = values[np.isfinite(values)]
     log = bool(finite.size and finite.min() > 0 and finite.max() > 50 * finite.min())
     axes = Axis("evaluations", (0, case.budget)), Axis("best feasible f", log=log)
     columns = [Column("Method", head=True), *(Column(f"after {share * case.budget:.0f}") for share in QUARTERS)]
-    marks_at = [int(np.argmin(np.abs(SHARES - share))) for share in QUARTERS]
-    medians = [[_middle(values[m, begun[m, :, t], t]) for t in marks_at] for m in range(len(results.labels))]
-    rows = [[Cell(k, k), *(Cell(_shown(v), v) for v in row)] for k, row in zip(results.labels, medians)]
+    marks_at = [int(np.argmin(np.abs(CURVE_SHARES - share))) for share in QUARTERS]
+    medians = [[_upper_median(values[m, begun[m, :, t], t]) for t in marks_at] for m in range(len(results.labels))]
+    rows = [[Cell(k, k), *(Cell(_format_value(v), v) for v in row)] for k, row in zip(results.labels, medians)]
     name = _name(results, j, "best-feasible")
     title = f"Best feasible f over evaluations, {case.problem}{at(results)}"
     caption = "Median and quartiles of the runs; a line begins where most runs have found a feasible point."
@@ -131,7 +131,7 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     return Figure(name, title, [Panel(case.problem, marks, *axes)], caption, legend(results), numbers)
 
 
-def _shown(value: float) -> str:
+def _format_value(value: float) -> str:
     return number(value, 6) if np.isfinite(value) else "–"
 
 
@@ -149,22 +149,22 @@ def advice(results: RunArrays, j: int) -> str:
             f"On {case.problem} no method found a feasible point in {case.budget:,} evaluations; {best.label} came "
             f"nearest (median violation {number(best.violation)}): try a larger --budget."
         )
-    said = f"On {case.problem} use {best.label}: {_told(best)} after {case.budget:,} evaluations."
+    said = f"On {case.problem} use {best.label}: {_describe_standing(best)} after {case.budget:,} evaluations."
     if not others:
         return said
     (second, near), worst = others[0], others[-1][1]
-    sure = _sure(results, j, first, second)
-    return f"{said} {near.label} comes next ({_told(near)}); {sure}." + (
-        f" {worst.label} is last ({_told(worst)})." if len(others) > 1 else ""
+    sure = _describe_certainty(results, j, first, second)
+    return f"{said} {near.label} comes next ({_describe_standing(near)}); {sure}." + (
+        f" {worst.label} is last ({_describe_standing(worst)})." if len(others) > 1 else ""
     )
 
 
-def _told(one: Standing) -> str:
-    median = f", median f {_shown(one.median)}" if np.isfinite(one.median) else ""
+def _describe_standing(one: Standing) -> str:
+    median = f", median f {_format_value(one.median)}" if np.isfinite(one.median) else ""
     return f"feasible in {one.feasible} of {one.runs} runs{median}"
 
 
-def _sure(results: RunArrays, j: int, first: int, second: int) -> str:
+def _describe_certainty(results: RunArrays, j: int, first: int, second: int) -> str:
     """Whether chance can explain that one method is ahead of the next."""
     order = results.order("first")[:, j]
     if min(np.sum(~np.isnan(order[m])) for m in (first, second)) < FEW:

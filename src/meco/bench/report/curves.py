@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.figures import dashes, in_front, legend, series
+from meco.bench.report.result_figures import dashes, in_front, legend, series
+from meco.bench.report.result_tables import at, stem
 from meco.bench.report.run_arrays import METRICS, RunArrays
-from meco.bench.report.tables import at, stem
-from meco.bench.run.curve import SHARES
+from meco.bench.run.curve import CURVE_SHARES
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Band, Line, Mark, Panel
-from meco.figures.table import Cell, Column, Table, fixed, number
+from meco.figures.table import Cell, Column, Table, format_fixed, number
 
 
 def progress_figure(results: RunArrays) -> Figure:
     """Mean over problems of the gap still open in f+ν, and of the violation left, over the evaluations."""
     gap = stats.mean_of(stats.mean_of(results.open_gap(), 2), 1)  # [M, T]
     left = stats.mean_of(stats.mean_of(_violation_left(results), 2), 1)
-    percent = 100 * SHARES
+    percent = 100 * CURVE_SHARES
     panels = [
         Panel(f"f+ν{at(results)}", _lines(results, percent, gap), Axis("evaluations, % of the budget", (0, 100)),
               Axis("gap still open", log=True)),
@@ -64,7 +64,7 @@ def _lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float =
 def ecdf_figure(results: RunArrays) -> Figure:
     """Share of targets reached by each evaluation count, under both metrics."""
     reached = {"score": stats.ecdf(results.open_gap()), "first": _feasible_ecdf(results)}
-    percent = 100 * SHARES
+    percent = 100 * CURVE_SHARES
     axis = Axis("evaluations, % of the budget", (0, 100))
     panels = [
         Panel(f"{title}{at(results)}", _lines(results, percent, reached[k], 0.0), axis, Axis("targets reached", (0, 1)))
@@ -95,7 +95,7 @@ def _feasible_ecdf(results: RunArrays) -> np.ndarray:
     if solved.any():
         kept = f[:, solved]
         best, worst = np.nanmin(kept, axis=(0, 2, 3)), np.nanmax(kept, axis=(0, 2, 3))
-        gap = stats.normalised(kept, best, worst)
+        gap = stats.normalise(kept, best, worst)
         gap = np.where(np.isnan(gap) & ~np.isnan(left[:, solved]), np.inf, gap)  # infeasible: no target reached
         parts.append(stats.ecdf(gap))
         weights.append(int(solved.sum()))
@@ -114,13 +114,13 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
             values, what = results.curves["nu"], "violation of the best"
         panels = []
         for j, case in enumerate(results.cases):
-            x = SHARES * case.budget
+            x = CURVE_SHARES * case.budget
             marks: list[Mark] = []
             for m in shown:
-                marks += banded(x, values[m, j], tint[m], results.labels[m], 1e-12, dash[m])
+                marks += draw_band(x, values[m, j], tint[m], results.labels[m], 1e-12, dash[m])
             log = metric == "first" or bool(stats.least_of(values[shown, j]) > 0)
             axes = Axis("", (0, case.budget)), Axis("", log=log)
-            numbers = _at_the_end(results, j, metric, shown)
+            numbers = _final_table(results, j, metric, shown)
             panels.append(Panel(case.problem, marks, *axes, (300, 190), table=numbers))
         caption = f"{what[0].upper()}{what[1:]}: median and quartiles of the runs over evaluations."
         if metric == "first":
@@ -131,7 +131,7 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
     return made
 
 
-def _at_the_end(results: RunArrays, j: int, metric: str, shown: list[int]) -> Table:
+def _final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> Table:
     """What the contenders of a panel have reached at the end of a problem."""
     order = sorted(shown, key=lambda m: float(stats.mean_of(results.order(metric)[m, j], 0)))
     rows = []
@@ -143,7 +143,7 @@ def _at_the_end(results: RunArrays, j: int, metric: str, shown: list[int]) -> Ta
             cells = [Cell(number(float(v)), float(v)) for v in parts]
         else:
             found = results.cells()[m][j]
-            cells = [Cell(fixed(100 * found.rate, 0), found.rate), *(Cell(number(v), v) for v in found[1::2])]
+            cells = [Cell(format_fixed(100 * found.rate, 0), found.rate), *(Cell(number(v), v) for v in found[1::2])]
         rows.append([Cell(label, label), *cells])
     heads = {"score": ("median f+ν", "lower quartile", "upper quartile")}.get(
         metric, ("feasible runs, %", "mean feasible f", "mean violation of the others")
@@ -152,7 +152,7 @@ def _at_the_end(results: RunArrays, j: int, metric: str, shown: list[int]) -> Ta
     return Table(stem(results, f"{metric}-{j}"), title, [Column("Method", head=True), *map(Column, heads)], rows)
 
 
-def banded(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float = 0.0, dash: str = "") -> list[Mark]:
+def draw_band(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float = 0.0, dash: str = "") -> list[Mark]:
     """Median and quartiles of runs [R, T] where any has begun."""
     begun = ~np.all(np.isnan(runs), axis=0)
     if not begun.any():

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.bench.report import choice, stats
-from meco.bench.report.figures import series
+from meco.bench.report.result_figures import series
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Dot, Panel
-from meco.figures.table import Cell, Column, Table, fixed
+from meco.figures.table import Cell, Column, Table, format_fixed
 
 OURS = ("MeCO-TR", "MeCO")  # whose places are told, where they are not among the first
 
@@ -29,15 +29,15 @@ def headline(sets: Sequence[RunArrays]) -> Headline | None:
     """Of the first results with several methods: which one to use on a problem, or who stands where over many."""
     for results in sets:
         if results.records and results.shape[0] > 1:
-            if "choice" in results.experiment.views:
+            if "choice" in results.experiment.report.views:
                 figure = choice.best_feasible_figure(results, 0)
                 return Headline(choice.advice(results, 0), replace(figure, name="headline"))
             if results.complete.sum() > 1 and results.shape[1] > 1:
-                return _ranked(results)
+                return _rank_headline(results)
     return None
 
 
-def _ranked(results: RunArrays) -> Headline:
+def _rank_headline(results: RunArrays) -> Headline:
     """Average ranks, feasibility first, with their intervals."""
     table = results.rank_table("first")
     kept = np.flatnonzero(results.complete)
@@ -49,8 +49,8 @@ def _ranked(results: RunArrays) -> Headline:
         low, high = stats.bootstrap(table[m])
         label = results.labels[m]
         marks.append(Dot((low, mean[m], high), float(len(order) - 1 - place), series(results)[m], label))
-        rank = Cell(fixed(mean[m], 2), mean[m], lines=(("spread", f"{low:.1f} to {high:.1f}"),))
-        rows.append([Cell(label, label), rank, Cell(fixed(100 * rate[m], 0), float(rate[m]))])
+        rank = Cell(format_fixed(mean[m], 2), mean[m], lines=(("spread", f"{low:.1f} to {high:.1f}"),))
+        rows.append([Cell(label, label), rank, Cell(format_fixed(100 * rate[m], 0), float(rate[m]))])
     names = tuple((float(len(order) - 1 - place), results.labels[m]) for place, m in enumerate(order))
     y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
     panel = Panel("", marks, Axis("average rank, feasibility first (1 is best)"), y, (480, 60 + 20 * len(order)))

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.figures import final_performance
+from meco.bench.report.result_figures import final_performance
+from meco.bench.report.result_tables import at, stem
 from meco.bench.report.run_arrays import METRICS, RunArrays
-from meco.bench.report.tables import at, stem
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Line, Mark, Panel, Tile
-from meco.figures.table import Cell, Column, Table, fixed
+from meco.figures.table import Cell, Column, Table, format_fixed
 
 
 def heat_figure(sets: Sequence[RunArrays]) -> Figure:
@@ -33,7 +33,7 @@ def heat_figure(sets: Sequence[RunArrays]) -> Figure:
             for k, s in enumerate(sets):
                 value = found.get((label, s.dim), float("nan"))
                 share = 0.05 + 0.45 * (value - low) / (high - low or 1.0)  # light enough to read the number on it
-                text = fixed(value, 3)
+                text = format_fixed(value, 3)
                 marks.append(Tile((k, k + 1), (i, i + 1), share, text, f"{label}, {s.dim}D: {text}"))
         names = tuple((i + 0.5, label) for i, label in enumerate(reversed(labels)))
         dims = tuple((k + 0.5, f"{s.dim}D") for k, s in enumerate(sets))
@@ -43,7 +43,10 @@ def heat_figure(sets: Sequence[RunArrays]) -> Figure:
     name = sets[0].experiment.name
     columns = [Column("Variant", head=True), *(Column(f"{s.dim}D, {t}") for t in METRICS.values() for s in sets)]
     rows = [
-        [Cell(k, k), *(Cell(fixed(v, 3), v) for t in tables for s in sets for v in [t.get((k, s.dim), float("nan"))])]
+        [
+            Cell(k, k),
+            *(Cell(format_fixed(v, 3), v) for t in tables for s in sets for v in [t.get((k, s.dim), float("nan"))]),
+        ]
         for k in labels
     ]
     numbers = Table(f"{name}-heat", "Mean normalised performance", columns, rows)
@@ -70,7 +73,7 @@ def feasibility_figure(results: RunArrays) -> Figure:
     caption = "Share of runs that found a feasible point: an empty tile none, full colour all."
     columns = [Column("Method", head=True), *(Column(p) for p in results.problems)]
     rows = [
-        [Cell(results.labels[m], results.labels[m]), *(Cell(fixed(100 * v, 0), float(v)) for v in feasible[m])]
+        [Cell(results.labels[m], results.labels[m]), *(Cell(format_fixed(100 * v, 0), float(v)) for v in feasible[m])]
         for m in order[::-1]
     ]
     numbers = Table(stem(results, "feasibility"), f"Feasible runs in per cent{at(results)}", columns, rows)
@@ -98,7 +101,7 @@ def action_figure(results: RunArrays) -> Figure:
             marks.append(Line((edges[1:] + edges[:-1]) / 2, actions.mean(axis=0), 1, "mean action", 1.8))
             title = case.problem if len(results.labels) == 1 else f"{case.problem}, {label}"
             thirds = [float(stats.mean_of(part.reshape(-1), 0)) for part in np.array_split(actions, 3, axis=1)]
-            rows.append([Cell(title, title), *(Cell(fixed(mean, 3), mean) for mean in thirds)])
+            rows.append([Cell(title, title), *(Cell(format_fixed(mean, 3), mean) for mean in thirds)])
             x = Axis("evaluations", (float(counts[0]), float(edges[-1])))
             panels.append(Panel(title, marks, x, Axis("action", (-0.08, 1.08))))
     caption = "Darker: more of the runs chose the action in that generation. The line is the mean over runs."

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from meco.bench.report.headline import Headline, headline
-from meco.bench.run.contents import StoreContents
+from meco.bench.run.store_contents import StoreContents
 from meco.core.progress_line import clock
 from meco.figures import svg
 from meco.figures.figure import COLOURS, MARKS, Figure
@@ -18,7 +18,7 @@ from meco.figures.panel import MUTED, Panel
 from meco.figures.table import Cell, Column, Table, to_html
 
 if TYPE_CHECKING:
-    from meco.bench.report.report import Section
+    from meco.bench.report.campaign_report import Section
 
 METRIC_TEXT = (
     "<p>Both metrics stand side by side throughout. <strong>f+ν</strong> is the least objective plus total violation "
@@ -28,7 +28,7 @@ METRIC_TEXT = (
     "marked <em>pop</em> take only surviving populations, as the paper's own numbers do; <em>paper</em> is the printed "
     "value.</p>"
 )
-UNTOLD: dict[str, Any] = {  # of a session, where it does not say
+SESSION_DEFAULTS: dict[str, Any] = {  # of a session, where it does not say
     "started": "", "experiments": [], "runs": 0, "seconds": 0.0, "workers": 0, "executor": "?", "processor": "?",
     "cores": "?", "system": "?",
 }  # fmt: skip
@@ -52,7 +52,7 @@ def compose(sections: Sequence[Section], results: StoreContents) -> str:
         "strategies, dotted models.</p></details>"
     )
     whole = f"{_top(top)}{guide}{body}{_provenance(sections, results)}"
-    return framed("MeCO results", about, "Experiments", links, whole)
+    return frame_page("MeCO results", about, "Experiments", links, whole)
 
 
 @cache
@@ -61,7 +61,7 @@ def _style(name: str) -> str:
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def framed(title: str, about: str, parts: str, links: str, body: str) -> str:
+def frame_page(title: str, about: str, parts: str, links: str, body: str) -> str:
     """A page that stands alone: head, style, script, and the list of its parts beside the body."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
@@ -91,8 +91,11 @@ def _link(section: Section) -> str:
 
 def _section(section: Section) -> str:
     e = section.experiment
-    parts = [f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.about)}</p>', _run_line(section)]
-    parts += [f"<p>{escape(note)}</p>" for note in (*e.notes, *section.lacking)]
+    parts = [
+        f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.report.about)}</p>',
+        _run_line(section),
+    ]
+    parts += [f"<p>{escape(note)}</p>" for note in (*e.report.notes, *section.lacking)]
     if section.missing:
         items = "".join(f"<li><strong>{escape(k)}</strong>: {escape(v)}</li>" for k, v in section.missing.items())
         parts.append(f'<div class="missing" role="note"><p>Missing or incomplete:</p><ul>{items}</ul></div>')
@@ -218,7 +221,7 @@ def _provenance(sections: Sequence[Section], results: StoreContents) -> str:
 
 
 def _session(told: dict[str, Any]) -> list[Cell]:
-    facts = UNTOLD | {name: fact for name, fact in told.items() if fact is not None}
+    facts = SESSION_DEFAULTS | {name: fact for name, fact in told.items() if fact is not None}
     seconds = float(facts["seconds"])
     names = facts["experiments"]
     return [

@@ -9,19 +9,21 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from meco.bench.plan.experiment import Contender, Experiment, TestCase
+from meco.bench.plan.contender import Contender
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.run import TestCase
 from meco.bench.report import stats
 from meco.bench.report.stats import Feasibility
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.curve import POINTS, read_curve
+from meco.bench.run.curve import CURVE_POINTS, read_curve
 from meco.bench.run.run_record import RunRecord, read_actions, read_design
+from meco.bench.run.store_contents import StoreContents
 
 Question = ParamSpec("Question")
 Answer = TypeVar("Answer")
 METRICS = {"score": "f+ν", "first": "feasibility first"}
 
 
-def asked_once(method: Callable[Question, Answer]) -> Callable[Question, Answer]:
+def cache_answer(method: Callable[Question, Answer]) -> Callable[Question, Answer]:
     """A method of a RunArrays whose answers are remembered with it: many figures and tables ask the same."""
 
     @wraps(method)
@@ -63,7 +65,7 @@ class RunArrays:
         """M, P, R."""
         return len(self.contenders), len(self.cases), max((k[2] for k in self.records), default=0) + 1
 
-    @asked_once
+    @cache_answer
     def numbers(self, name: str) -> np.ndarray:
         """One number of every run, to look at: [M, P, R]."""
         out = np.full(self.shape, np.nan)
@@ -95,7 +97,7 @@ class RunArrays:
         """Runs of a contender on the problem where it has fewest."""
         return int(self.there[m].sum(axis=1).min(initial=self.shape[2]))
 
-    @asked_once
+    @cache_answer
     def cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
         """Feasibility-first summary of every contender on every problem: [M][P]."""
         prefix = "snapshot_" if snapshot else ""
@@ -104,14 +106,16 @@ class RunArrays:
         m, p, _ = self.shape
         return [[stats.feasibility(feasible[i, j], f[i, j], nu[i, j]) for j in range(p)] for i in range(m)]
 
-    @asked_once
+    @cache_answer
     def order(self, metric: str) -> np.ndarray:
         """Numbers that order the runs on each problem under a metric: [M, P, R]."""
         if metric == "score":
             return self.score
         feasible = np.nan_to_num(self.numbers("feasible")).astype(bool)
         f, nu = self.numbers("f"), self.numbers("nu")
-        return np.stack([stats.positions(feasible[:, j], f[:, j], nu[:, j]) for j in range(self.shape[1])], axis=1)
+        return np.stack(
+            [stats.feasibility_order(feasible[:, j], f[:, j], nu[:, j]) for j in range(self.shape[1])], axis=1
+        )
 
     def rank_table(self, metric: str, among: np.ndarray | None = None) -> np.ndarray:
         """Rank of every contender on every problem, nan for those not ranked: [M, P].
@@ -134,7 +138,7 @@ class RunArrays:
     @cached_property
     def curves(self) -> dict[str, np.ndarray]:
         """score, f and nu at every checkpoint, as read_curve() has them: [M, P, R, T]."""
-        out = {name: np.full((*self.shape, POINTS), np.nan) for name in ("score", "f", "nu")}
+        out = {name: np.full((*self.shape, CURVE_POINTS), np.nan) for name in ("score", "f", "nu")}
         for (m, p, r), record in self.records.items():
             for name, values in read_curve(record.curve, record.score, record.f).items():
                 out[name][m, p, r] = values
@@ -149,7 +153,7 @@ class RunArrays:
 
     def open_gap(self) -> np.ndarray:
         """(S - S_best) / (S_0 - S_best) over the evaluations: [M, P, R, T]."""
-        return stats.normalised(self.curves["score"], *self.anchors)
+        return stats.normalise(self.curves["score"], *self.anchors)
 
     def action_trace(self, m: int, p: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Evaluations [G] and the actions of all runs [R, G] of a contender that has a policy."""

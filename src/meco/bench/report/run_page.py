@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from meco.bench.report.page import figure_html, framed, table_html
+from meco.bench.report.page import figure_html, frame_page, table_html
 from meco.core.results import feasibility_first
 from meco.core.rule import order
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, Axis, Key, Line, Panel
-from meco.figures.run import WIDE, controls, convergence, violation
+from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
+from meco.figures.run_figure import WIDE_PANEL, controls, convergence, violation
 from meco.figures.table import Cell, Column, Table, number
 
-BEST = 20  # points drawn across the variables
-CLOSE = 1e-6  # of a bound, in shares of the box, that counts as being at it
+SHOWN_POINTS = 20  # points drawn across the variables
+MOST_LETTERS = 120  # of names of variables side by side under a picture
+AT_BOUND = 1e-6  # of a bound, in shares of the box, that counts as being at it
 
 
 def write_report(result: Any, path: Any) -> Path:
@@ -46,7 +47,7 @@ def compose_run(result: Any) -> str:
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
     about = f"{escape(result.run.method)}, seed {result.run.seed}, {result.nfev} evaluations, page of {made} UTC"
-    return framed(f"One run: {state}", about, "Parts", links, body)
+    return frame_page(f"One run: {state}", about, "Parts", links, body)
 
 
 def _starts(count: int) -> str:
@@ -65,11 +66,12 @@ def _design(result: Any) -> Table:
     """The best point, and which of its variables are at a bound."""
     columns = [Column("Variable", head=True), Column("value"), Column("least"), Column("most"), Column("", left=True)]
     rows = []
-    for i, (value, (low, high)) in enumerate(zip(result.x, _bounds(result))):
-        room = CLOSE * (high - low)
+    labels = result.run.variables.labels(units=True)
+    for i, (name, value, (low, high)) in enumerate(zip(labels, result.x, _bounds(result))):
+        room = AT_BOUND * (high - low)
         where = "at its least" if value <= low + room else "at its most" if value >= high - room else ""
         shown = [Cell(f"{v:.8g}", float(v)) for v in (value, low, high)]
-        rows.append([Cell(f"x{i + 1}", float(i)), *shown, Cell("fixed" if low == high else where)])
+        rows.append([Cell(name, float(i)), *shown, Cell("fixed" if low == high else where)])
     title = "The best point" if result.feasible else "The point that violates the constraints least"
     return Table("design", title, columns, rows)
 
@@ -118,14 +120,18 @@ def _across(result: Any) -> Figure | None:
     every, (low, high) = result.evaluations, _bounds(result).T
     if every.failed.all() or len(result.x) < 2:
         return None
-    ranked = [i for i in order(feasibility_first(every.evaluation()))[0] if not every.failed[i]][:BEST]
+    ranked = [i for i in order(feasibility_first(every.evaluation()))[0] if not every.failed[i]][:SHOWN_POINTS]
     width = np.where(high > low, high - low, 1.0)
     at = np.arange(1.0, len(result.x) + 1.0)
     lines = [Line(at, (every.x[i] - low) / width, MUTED, width=1.0) for i in ranked[::-1]]
     lines.append(Line(at, (result.x - low) / width, 0, "the best point"))
-    names = tuple((float(v), f"x{int(v)}") for v in at) if len(at) <= 20 else ()
+    labels = result.run.variables.labels()
+    names = tuple(zip(at.tolist(), labels)) if len(" ".join(labels)) <= MOST_LETTERS else ()
     across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis("share of the box", (-0.03, 1.03))
-    panel = Panel("", lines, across, up, WIDE)
+    panel = Panel("", lines, across, up, WIDE_PANEL)
     return Figure(
-        "points", f"The {len(ranked)} best points", [panel], legend=[Key("the best point", 0), Key("the others", MUTED)]
+        "points",
+        f"The {len(ranked)} best points",
+        [panel],
+        legend=[LegendKey("the best point", 0), LegendKey("the others", MUTED)],
     )

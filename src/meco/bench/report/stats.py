@@ -46,7 +46,7 @@ def greatest_of(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -
     return -least_of(-values, axis)
 
 
-def positions(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> np.ndarray:
+def feasibility_order(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> np.ndarray:
     """Runs as numbers whose order is feasibility first: feasible by f, then infeasible by nu; [...] -> [...].
 
     Only the order means something. What did not run (nu is nan) stays nan.
@@ -148,14 +148,14 @@ def rank_sum(a: np.ndarray, b: np.ndarray) -> float:
     return 1.0 if np.unique([*a, *b]).size == 1 else float(_scipy_stats().mannwhitneyu(a, b).pvalue)
 
 
-class PlaceTest(NamedTuple):
+class RankTest(NamedTuple):
     """Whether two methods' runs differ in place over the problems, and in which direction."""
 
     p: float
     ahead: bool  # the first one's runs have the better mean place
 
 
-def compare_places(mine: np.ndarray, other: np.ndarray) -> PlaceTest:
+def compare_ranks(mine: np.ndarray, other: np.ndarray) -> RankTest:
     """Signed-rank test over problems on the mean places of two methods' runs [P, R].
 
     Only these two methods are ranked, so that p does not depend on who else took part. On a single problem
@@ -163,10 +163,10 @@ def compare_places(mine: np.ndarray, other: np.ndarray) -> PlaceTest:
     """
     places = pooled_ranks(np.stack([mine, other]))
     p = rank_sum(mine[0], other[0]) if len(mine) == 1 else wilcoxon(*places)
-    return PlaceTest(p, bool(places[0].mean() < places[1].mean()))
+    return RankTest(p, bool(places[0].mean() < places[1].mean()))
 
 
-class Score(NamedTuple):
+class WinTieLoss(NamedTuple):
     """On how many problems one method did better, the same, or worse than another."""
 
     wins: int
@@ -174,7 +174,7 @@ class Score(NamedTuple):
     losses: int
 
 
-def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> Score:
+def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> WinTieLoss:
     """Problems on which runs [P, R] differ by a rank-sum test (Mann-Whitney, two-sided), by direction."""
     tallies = {"wins": 0, "ties": 0, "losses": 0}
     for a, b in zip(mine, other):
@@ -182,7 +182,7 @@ def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> S
             continue
         below = np.sum(a[:, None] < b) - np.sum(a[:, None] > b)
         tallies["ties" if rank_sum(a, b) >= alpha or below == 0 else "wins" if below > 0 else "losses"] += 1
-    return Score(**tallies)
+    return WinTieLoss(**tallies)
 
 
 def pooled_ranks(values: np.ndarray) -> np.ndarray:
@@ -217,7 +217,7 @@ def performance(score: np.ndarray) -> np.ndarray:
     return np.where((worst == best) & ~np.isnan(score), 1.0, share)
 
 
-def normalised(curves: np.ndarray, best: np.ndarray, first: np.ndarray) -> np.ndarray:
+def normalise(curves: np.ndarray, best: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Share of the first gap still open: (S - S_best) / (S_0 - S_best), per problem; curves [M, P, R, T]."""
     gap = np.where(first > best, first - best, 1.0)
     with np.errstate(invalid="ignore"):  # where nothing finite was found

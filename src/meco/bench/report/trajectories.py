@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.bench.report.figures import legend, series
+from meco.bench.report.result_figures import legend, series
+from meco.bench.report.result_tables import stem
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.report.tables import stem
 from meco.figures.figure import Figure
-from meco.figures.mission import KM, ground
+from meco.figures.mission_figure import KM, ground
 from meco.figures.panel import Axis, Line, Panel, Spot
 from meco.figures.table import Cell, Column, Table, number
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from meco.errors import DamagedFile
 
-SHARES = np.concatenate([np.arange(1, 10), np.arange(10, 51, 2)]) / 50  # of the budget: closer at the start
-POINTS = len(SHARES)
+CURVE_SHARES = np.concatenate([np.arange(1, 10), np.arange(10, 51, 2)]) / 50  # of the budget: closer at the start
+CURVE_POINTS = len(CURVE_SHARES)
 NAMES = ("score", "f", "nu")
 STEPS = 256  # to an octave
 
@@ -26,13 +26,13 @@ def sample_curve(trace: Mapping[str, np.ndarray], ends: tuple[float, float, floa
     """
     if not {"nfev", "feasible", *NAMES} <= set(trace):
         return b""
-    counts = SHARES * budget
+    counts = CURVE_SHARES * budget
     index = np.searchsorted(trace["nfev"], counts + 1e-6, side="right") - 1
     begun = index >= 0
     feasible = begun & np.asarray(trace["feasible"], dtype=bool)[index]
     values = np.array([np.where(begun, trace[name][index], np.nan) for name in NAMES], dtype=np.float64)
     values[:, -1] = np.where(begun[-1], ends, np.nan)
-    values[1:] = np.where(feasible, [values[1], np.zeros(POINTS)], [np.full(POINTS, np.nan), values[2]])
+    values[1:] = np.where(feasible, [values[1], np.zeros(CURVE_POINTS)], [np.full(CURVE_POINTS, np.nan), values[2]])
     with np.errstate(invalid="ignore", divide="ignore"):
         above = values - _floor(*ends[:2])
         rounded = np.where(above > 0, 2.0 ** (np.round(np.log2(above) * STEPS) / STEPS), 0.0)
@@ -41,10 +41,10 @@ def sample_curve(trace: Mapping[str, np.ndarray], ends: tuple[float, float, floa
 
 def read_curve(blob: bytes, score: float, f: float) -> dict[str, np.ndarray]:
     """score, f and nu of a run that ended with this score and f, at every checkpoint: [T]; nan without a curve."""
-    if len(blob) not in (0, 8 * len(NAMES) * POINTS):
+    if len(blob) not in (0, 8 * len(NAMES) * CURVE_POINTS):
         raise DamagedFile(f"the curve of a run is damaged: {len(blob)} bytes")
-    above = np.frombuffer(blob, dtype="<f8") if blob else np.full(len(NAMES) * POINTS, np.nan)
-    return dict(zip(NAMES, above.reshape(len(NAMES), POINTS) + _floor(score, f)))
+    above = np.frombuffer(blob, dtype="<f8") if blob else np.full(len(NAMES) * CURVE_POINTS, np.nan)
+    return dict(zip(NAMES, above.reshape(len(NAMES), CURVE_POINTS) + _floor(score, f)))
 
 
 def _floor(score: float, f: float) -> np.ndarray:

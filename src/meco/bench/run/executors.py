@@ -28,7 +28,7 @@ class Unreachable(MecoError, ConnectionError):
         return str(self.args[0])
 
 
-class Workers:
+class RunExecutor:
     """Something that takes tasks; the base does them at once, in this process."""
 
     name = "serial"
@@ -60,7 +60,7 @@ class Workers:
         """End the workers; now: without waiting for what they do."""
 
 
-class ProcessWorkers(Workers):
+class ProcessExecutor(RunExecutor):
     """Processes of this machine."""
 
     name = "processes"
@@ -89,7 +89,7 @@ class ProcessWorkers(Workers):
         self._pool.close(now)
 
 
-class DaskWorkers(Workers):
+class DaskExecutor(RunExecutor):
     """A Dask cluster: a local one of our own, or one that is there already."""
 
     name = "dask"
@@ -145,7 +145,7 @@ def _local_cluster(distributed: Any, workers: int) -> Any:
     )  # fmt: skip
 
 
-def start_workers(spec: str = "processes", workers: int | None = None) -> Workers:
+def start_executor(spec: str = "processes", workers: int | None = None) -> RunExecutor:
     """The workers that `--executor` names: serial, processes, dask or dask:tcp://host:port."""
     if workers is not None and workers < 1:
         raise InvalidInput(f"--workers must be at least 1; got {workers}")
@@ -154,9 +154,9 @@ def start_workers(spec: str = "processes", workers: int | None = None) -> Worker
     if kind == "dask":
         if address and not re.fullmatch(r"(tcp|tls|ucx|ws|wss)://[^\s/]+:\d{1,5}", address):
             raise InvalidInput(f"--executor dask:tcp://HOST:PORT names a scheduler; got {spec!r:.60}")
-        return DaskWorkers(address, count)
+        return DaskExecutor(address, count)
     if spec == "serial":
-        return Workers()
+        return RunExecutor()
     if spec == "processes":
-        return ProcessWorkers(count)
+        return ProcessExecutor(count)
     raise UnknownName("executor", spec, ["serial", "processes", "dask", "dask:tcp://HOST:PORT"])

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from meco.bench.plan.experiment import Run, load_problem
+from meco.bench.plan.experiment import load_problem
+from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
 from meco.methods import METHODS, solve
@@ -59,7 +60,7 @@ class GroupOutcome:
     hopeless: bool = False  # runs with the same options will fail everywhere
 
 
-def group(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: int = 1) -> list[RunGroup]:
+def make_groups(runs: Iterable[Run], files: Mapping[str, str] | None = None, workers: int = 1) -> list[RunGroup]:
     """Tasks of seconds to a minute, the longest first, and enough of them that no worker waits at the end."""
     wanted = list(runs)
     fair = max(LEAST_LOCKSTEP, len(wanted) // (TASKS_PER_WORKER * workers))
@@ -87,24 +88,24 @@ def _group_size(one: Run, fair: int) -> int:
     return max(1, int(TASK_SECONDS / RunGroup((one,)).guess))
 
 
-def perform(task: RunGroup) -> GroupOutcome:
+def run_group(task: RunGroup) -> GroupOutcome:
     """Do the runs of a task; called in a worker, it never raises what a run can raise."""
     begin, start = time.perf_counter(), time.process_time()
     try:
         problems = [load_problem(run.case, dict(task.files)) for run in task.runs]
     except Exception as error:
-        return GroupOutcome(error=_told(error))
+        return GroupOutcome(error=_error_text(error))
     try:
         budget, seeds = task.runs[0].case.budget, [run.seed for run in task.runs]
         results = solve(task.method, problems, budget, seeds, **engine_options(task.runs))
     except Exception as error:
-        return GroupOutcome(error=_told(error), hopeless=isinstance(error, HOPELESS))
+        return GroupOutcome(error=_error_text(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
     records = tuple(RunRecord.of(r, p, budget, each) for r, p in zip(results, problems))
     return GroupOutcome(records, time.perf_counter() - begin)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """An error of ours in its own words, any other with its type and where it happened."""
     if isinstance(error, MecoError):
         return str(error)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from meco.bench.plan.experiment import Run
-from meco.bench.run.contents import StoreContents
+from meco.bench.plan.run import Run
+from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 
 CURVES = 9  # most curves of a method on a problem
 SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views
@@ -44,7 +44,7 @@ def thin(contents: StoreContents) -> StoreContents:
 
 def _shown(contents: StoreContents, views: Collection[str]) -> list[Run]:
     """The runs that any of these views shows."""
-    plans = (e for e in contents.experiments if not set(views).isdisjoint(e.views))
+    plans = (e for e in contents.experiments if not set(views).isdisjoint(e.report.views))
     wanted = {run for plan in plans for _, run in plan.wanted()}
     return [run for run in contents.runs if run in wanted]
 
@@ -83,7 +83,7 @@ def decompress(path: Path) -> bytes:
     """The database in a file that others may have made; xz notices what changed in it since."""
     try:
         unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST_MEMORY)
-        content = unpacker.decompress(read_plain(path, LARGEST_FILE), LARGEST_CONTENT)
+        content = unpacker.decompress(read_regular(path, LARGEST_FILE), LARGEST_CONTENT)
     except OSError as error:
         raise InvalidInput(f"cannot read {path}: {error.strerror}") from error
     except (lzma.LZMAError, EOFError) as error:

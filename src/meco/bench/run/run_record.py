@@ -63,7 +63,7 @@ class RunRecord:
         )  # fmt: skip
 
 
-def checked_record(seed: int, values: Mapping[str, Any], where: str) -> RunRecord:
+def check_record(seed: int, values: Mapping[str, Any], where: str) -> RunRecord:
     """A record from the values of a store that others may have made, each of the kind that it must be."""
     kinds = {"feasible": int, "snapshot_feasible": int, "nfev": int, "nfail": int, "notes": str, "x": bytes}
     kinds |= {"curve": bytes, "actions": bytes, "feasible_at": int}

@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from meco import __version__
-from meco.bench.plan.experiment import Experiment, Run
-from meco.bench.run.executors import Unreachable, Workers
-from meco.bench.run.groups import GroupOutcome, RunGroup, group, perform
-from meco.bench.run.progress import CampaignProgress
-from meco.bench.run.store import Store
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.revise import pin_versions
+from meco.bench.plan.run import Run
+from meco.bench.run.campaign_progress import CampaignProgress
+from meco.bench.run.executors import RunExecutor, Unreachable
+from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
+from meco.bench.run.result_store import ResultStore
 from meco.core.signals import raising
 
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
@@ -44,23 +46,25 @@ class Summary:
     seconds: float = 0.0
 
 
-def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Workers, quiet: bool = False) -> Summary:
+def run_campaign(
+    experiments: Sequence[Experiment], store: ResultStore, workers: RunExecutor, quiet: bool = False
+) -> Summary:
     """Run whatever of the experiments the store does not hold yet."""
-    experiments = [e.pinned() for e in experiments]
+    experiments = [pin_versions(e) for e in experiments]
     wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted()))
     files = {name: path for e in experiments for name, path in e.files.items()}
     there = store.done()
     missing = [run for run in wanted if run not in there]
     for experiment in experiments:
         store.plan(experiment)
-    tasks = group(missing, files, workers.count)
+    tasks = make_groups(missing, files, workers.count)
     progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.count, quiet)
     campaign = _Campaign(store, workers, progress)
     name, facts = _session(experiments, workers, len(missing))
     try:
         if tasks:
             store.session(name, facts)
-            campaign.work_off(tasks)
+            campaign.run_all(tasks)
     finally:
         progress.show(last=True)
         if tasks:
@@ -73,7 +77,7 @@ def run_campaign(experiments: Sequence[Experiment], store: Store, workers: Worke
 class _Campaign:
     """The coordinator's loop."""
 
-    def __init__(self, store: Store, workers: Workers, progress: CampaignProgress) -> None:
+    def __init__(self, store: ResultStore, workers: RunExecutor, progress: CampaignProgress) -> None:
         self.store, self.workers, self.progress = store, workers, progress
         self.failures: dict[Run, str] = {}
         self.begin = time.monotonic()
@@ -82,7 +86,7 @@ class _Campaign:
         self._losses: dict[RunGroup, int] = {}
         self._hopeless: dict[tuple[str, str], str] = {}  # method and options -> why
 
-    def work_off(self, tasks: list[RunGroup]) -> None:
+    def run_all(self, tasks: list[RunGroup]) -> None:
         """Hand out tasks as workers become free and keep what comes back, in the order it comes."""
         self._waiting.extend(tasks)
         active: dict[Future, RunGroup] = {}
@@ -109,7 +113,7 @@ class _Campaign:
             if reason is not None and len({run.options for run in task.runs}) == 1:
                 self._give_up(task, reason)
             else:
-                active[self.workers.submit(perform, task)] = task
+                active[self.workers.submit(run_group, task)] = task
 
     def _collect(self, future: Future, task: RunGroup) -> bool:
         """Keep what a finished task brought; False where its worker was lost."""
@@ -159,7 +163,7 @@ def stopping_signals() -> contextlib.AbstractContextManager[None]:
     return raising(CampaignStopped)
 
 
-def _session(experiments: Sequence[Experiment], workers: Workers, runs: int) -> tuple[str, dict[str, Any]]:
+def _session(experiments: Sequence[Experiment], workers: RunExecutor, runs: int) -> tuple[str, dict[str, Any]]:
     """With what and on what the results of this session are made."""
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return f"{started}-{uuid.uuid4().hex[:6]}", {

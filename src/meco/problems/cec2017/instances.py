@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.tables import load
+from meco.problems.official_tables.load import load
 
 DIMENSIONS = (10, 30, 50, 100)  # of the official matrices
 SHARED = 12  # from this problem on, all share one shift and one map

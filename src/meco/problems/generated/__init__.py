@@ -21,14 +21,14 @@ from meco.problems.generated.families import GENERATED, SETS, Family, MissionFam
 
 if TYPE_CHECKING:
     from meco.core.problem import Problem
-    from meco.problems.generated.batch import ProblemBatch
+    from meco.problems.generated.batch import GeneratedBatch
 
 __all__ = ["GENERATED", "SETS", "Family", "MissionFamily", "get", "make_batch"]
 
 
-def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> ProblemBatch:
+def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> GeneratedBatch:
     """Problems of one family, one for each seed, that are evaluated in one call; D is 10 unless given."""
-    from meco.problems.generated.batch import ProblemBatch  # names alone are asked for far more often
+    from meco.problems.generated.batch import GeneratedBatch  # names alone are asked for far more often
     from meco.problems.generated.draw import draw_problem
     from meco.problems.generated.drawn_missions import draw_mission
 
@@ -38,11 +38,11 @@ def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> Pro
     if isinstance(kind, MissionFamily):
         if dim not in (None, kind.dim):
             raise InvalidInput(f"{family} has {kind.dim} variables; dim={dim} is not defined for it")
-        return ProblemBatch([draw_mission(kind, seed) for seed in seeds])
+        return GeneratedBatch([draw_mission(kind, seed) for seed in seeds])
     size = 10 if dim is None else dim
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
         raise InvalidInput(f"{family} is defined for D >= 2; got dim={size}")
-    return ProblemBatch([draw_problem(kind, seed, int(size)) for seed in seeds])
+    return GeneratedBatch([draw_problem(kind, seed, int(size)) for seed in seeds])
 
 
 def get(name: str, dim: int | None = None) -> Problem:

@@ -20,7 +20,7 @@ Numbers = dict[str, dict[str, np.ndarray]]  # by part of the formula, then by na
 LockstepFormula = Callable[[Array, Mapping[str, Mapping[str, Array]]], Values]
 
 
-class ProblemBatch(Sequence[Problem]):
+class GeneratedBatch(Sequence[Problem]):
     """B problems of equal D, p and q that share one formula and stack its numbers; also a plain list of problems.
 
     Examples:
@@ -63,9 +63,9 @@ class ProblemBatch(Sequence[Problem]):
     @overload
     def __getitem__(self, index: int) -> Problem: ...
     @overload
-    def __getitem__(self, index: slice) -> ProblemBatch: ...
-    def __getitem__(self, index: int | slice) -> Problem | ProblemBatch:
-        return ProblemBatch(self.problems[index]) if isinstance(index, slice) else self.problems[index]
+    def __getitem__(self, index: slice) -> GeneratedBatch: ...
+    def __getitem__(self, index: int | slice) -> Problem | GeneratedBatch:
+        return GeneratedBatch(self.problems[index]) if isinstance(index, slice) else self.problems[index]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +81,9 @@ class StackingFormula:
     recordable: ClassVar[bool] = True
 
     @staticmethod
-    def stack(problems: Sequence[Problem]) -> ProblemBatch:
+    def stack(problems: Sequence[Problem]) -> GeneratedBatch:
         """One batch of problems whose formulas stack, in this order."""
-        return ProblemBatch(problems)
+        return GeneratedBatch(problems)
 
     @cached_property
     def _alone(self) -> Stacked:

@@ -9,11 +9,11 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.problems.generated.batch import Numbers, StackingFormula
-from meco.problems.generated.constraints import CONSTRAINTS, Draw, directions, normals
-from meco.problems.generated.failures import FAILURES
+from meco.problems.generated.constraint_kinds import CONSTRAINTS, Draw, directions, normals
+from meco.problems.generated.failure_kinds import FAILURES
 from meco.problems.generated.families import Blocks, Family, problem_name
 from meco.problems.generated.formula import evaluate
-from meco.problems.generated.objectives import OBJECTIVES
+from meco.problems.generated.objective_kinds import OBJECTIVES
 
 SCALES = (-3.0, 4.0)  # decades of the raw values
 INTERIOR, BORDER = 0.25, 0.5  # how often the optimum is inside, and on the border; else it is not known

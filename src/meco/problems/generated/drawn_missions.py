@@ -18,9 +18,9 @@ from meco.errors import InvalidInput
 from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
 from meco.problems.uav.collision import Segments, in_boxes, in_discs, share_of
+from meco.problems.uav.flight_model import Parameters, flight, rates
 from meco.problems.uav.layouts import LAYOUTS, sensor_group
-from meco.problems.uav.obstacles import GAP, Disc, rectangle
-from meco.problems.uav.suite import Parameters, flight, rates
+from meco.problems.uav.obstacles import OBSTACLE_GAP, Disc, rectangle
 
 Draw = np.random.Generator
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)
@@ -124,7 +124,7 @@ def _beside(rng: Draw, family: MissionFamily, straight: np.ndarray, route: np.nd
         ends = straight[[0, -1]] if rng.random() < 0.3 else straight[rng.integers(len(straight) - 1) + np.arange(2)]
         radius = rng.uniform(*family.radii)
         at = ends[0] + rng.uniform(0.1, 0.9) * (ends[1] - ends[0]) + rng.uniform(-1.5, 1.5, 2) * radius
-        apart = all(np.linalg.norm(at - disc.at) > radius + disc.radius + GAP for disc in found)
+        apart = all(np.linalg.norm(at - disc.at) > radius + disc.radius + OBSTACLE_GAP for disc in found)
         if apart and _distance(at, route) > radius + CLEARANCE:
             found.append(Disc(at, radius))
             if len(found) == 2 * family.blocks:

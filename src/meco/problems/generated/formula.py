@@ -7,10 +7,10 @@ from typing import Any
 
 from meco.core.arrays import Array, namespace
 from meco.problems.generated.batch import Values
-from meco.problems.generated.constraints import CONSTRAINTS
-from meco.problems.generated.failures import FAILURES
+from meco.problems.generated.constraint_kinds import CONSTRAINTS
+from meco.problems.generated.failure_kinds import FAILURES
 from meco.problems.generated.families import Blocks, Family
-from meco.problems.generated.objectives import OBJECTIVES
+from meco.problems.generated.objective_kinds import OBJECTIVES
 
 
 def evaluate(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:

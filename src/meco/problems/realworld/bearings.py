@@ -6,7 +6,7 @@ import math
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
-from meco.problems.realworld.mechanical import SOURCE
+from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
 from meco.problems.realworld.parts import box, integers, point
 
 
@@ -15,7 +15,7 @@ from meco.problems.realworld.parts import box, integers, point
     bounds=[(60, 80), (90, 110), (1, 3), (0, 1000), (2, 9)],
     best=0.2352424579,
     counts=(8, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=("inner radius (mm)", "outer radius (mm)", "disk thickness (mm)", "force (N)", "friction surfaces"),
     constraint_names=(
         "radial width",
@@ -58,7 +58,7 @@ def clutch_brake(x: Array) -> tuple:
     best=1616.1197651,
     known_x=point(5.95551138000642, 5.388715919528653, 5.3586972663040815e-06, 2.2566379878978484),
     counts=(7, 0),
-    source=f"{SOURCE}; the MeCO paper's table prints 1625.44 as best known",
+    source=f"{MECHANICAL_SOURCE}; the MeCO paper's table prints 1625.44 as best known",
     variables=("bearing radius (in)", "recess radius (in)", "oil viscosity (reyn)", "flow rate (in3/s)"),
     constraint_names=(
         "load capacity",
@@ -111,7 +111,7 @@ def thrust_bearing(x: Array) -> tuple:
     ),
     best=14614.135715,
     counts=(9, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     integrality=integers(10, "3"),
     variables=(
         "pitch diameter (mm)",

@@ -20,7 +20,7 @@ GOLDEN = (3 - math.sqrt(5)) / 2
 MOST_EVALUATIONS = 500
 
 
-class Search(NamedTuple):
+class Bracket(NamedTuple):
     """Bracket, the three best points with their values, and the last two steps: all complex [M]."""
 
     low: Array
@@ -41,10 +41,10 @@ def local_minimum(phi: Function, parameters: Array, upper: float) -> Array:
     zero = xp.astype(xp.zeros_like(parameters[0, :]), xp.complex128)
     x = zero + GOLDEN * upper
     fx = phi(x, parameters)
-    return _run(phi, parameters, Search(zero, zero + upper, x, x, x, fx, fx, fx, zero, zero), evaluations=1)
+    return _run(phi, parameters, Bracket(zero, zero + upper, x, x, x, fx, fx, fx, zero, zero), evaluations=1)
 
 
-def _run(phi: Function, parameters: Array, s: Search, evaluations: int) -> Array:
+def _run(phi: Function, parameters: Array, s: Bracket, evaluations: int) -> Array:
     """Step every search until the last one stops; once three in four have stopped, only the rest."""
     xp = namespace(s.x)
     result, active = s.fx, _open(s)
@@ -54,7 +54,7 @@ def _run(phi: Function, parameters: Array, s: Search, evaluations: int) -> Array
             break
         if 4 * count <= active.shape[0]:
             (rest,) = xp.nonzero(active)
-            fewer = Search(*(xp.take(value, rest) for value in s))
+            fewer = Bracket(*(xp.take(value, rest) for value in s))
             tail = _run(phi, xp.take(parameters, rest, axis=1), fewer, evaluations)
             place = xp.cumulative_sum(xp.astype(active, xp.int64)) - 1
             return xp.where(active, xp.take(tail, xp.clip(place, min=0)), result)
@@ -67,18 +67,18 @@ def _run(phi: Function, parameters: Array, s: Search, evaluations: int) -> Array
     return result
 
 
-def _middle_and_tolerance(s: Search) -> tuple[Array, Array]:
+def _middle_and_tolerance(s: Bracket) -> tuple[Array, Array]:
     return (s.low + s.high) / 2, math.sqrt(2.0**-52) * abs(s.x) + TOLERANCE / 3
 
 
-def _open(s: Search) -> Array:
+def _open(s: Bracket) -> Array:
     """True while the bracket is wider than the tolerance around its best point."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)
     return abs(s.x - middle) > 2 * t - xp.real((s.high - s.low) / 2)
 
 
-def _step(phi: Function, parameters: Array, s: Search) -> Search:
+def _step(phi: Function, parameters: Array, s: Bracket) -> Bracket:
     """Try a parabola through the three best points, else a golden section; then shrink the bracket."""
     xp = namespace(s.x)
     low, high, x, w, v, fx, fw, fv, _, _ = s
@@ -94,7 +94,7 @@ def _step(phi: Function, parameters: Array, s: Search) -> Search:
     second = ~better & ((value <= xp.real(fw)) | (w == x))
     third = ~better & ~second & ((value <= xp.real(fv)) | (v == x) | (v == w))
     down = better | second  # the old second best becomes the third
-    return Search(
+    return Bracket(
         low=xp.where(from_below, edge, low),
         high=xp.where(from_below, high, edge),
         x=xp.where(better, u, x),
@@ -108,7 +108,7 @@ def _step(phi: Function, parameters: Array, s: Search) -> Search:
     )
 
 
-def _direction(s: Search) -> tuple[Array, Array]:
+def _direction(s: Bracket) -> tuple[Array, Array]:
     """The step to take, and the one that counts as the step before it."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)

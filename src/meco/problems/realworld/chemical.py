@@ -8,7 +8,7 @@ from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.parts import box, numbered
 
-SOURCE = "Kumar et al. 2020, industrial chemical processes"
+CHEMICAL_SOURCE = "Kumar et al. 2020, industrial chemical processes"
 GUARD = 1e-8  # keeps the logarithms finite where two temperatures meet
 
 
@@ -27,7 +27,7 @@ GUARD = 1e-8  # keeps the logarithms finite where two temperatures meet
     ),
     best=189.31162966,
     counts=(0, 8),
-    source=SOURCE,
+    source=CHEMICAL_SOURCE,
     variables=(
         "area of exchanger 1",
         "area of exchanger 2",
@@ -73,7 +73,7 @@ def heat_exchangers_1(x: Array) -> tuple:
     ),
     best=7049.036954,
     counts=(0, 9),
-    source=SOURCE,
+    source=CHEMICAL_SOURCE,
     variables=(
         *numbered("heat load of exchanger {}", 1, 3),
         *numbered("mean temperature difference {}", 1, 3),
@@ -105,7 +105,7 @@ def heat_exchangers_2(x: Array) -> tuple:
     bounds=box({"1": (1000, 2000), "2 4-5": (0, 100), "3": (2000, 4000), "6": (0, 20), "7": (0, 200)}),
     best=-4529.1197395,
     counts=(14, 0),
-    source=SOURCE,
+    source=CHEMICAL_SOURCE,
     variables=(
         "olefin feed (barrels/day)",
         "acid addition (1000 lb/day)",
@@ -144,7 +144,7 @@ def alkylation_unit(x: Array) -> tuple:
     bounds=box({"1-4": (0, 1), "5-6": (1e-5, 16)}),
     best=-0.38826043623,
     counts=(1, 4),
-    source=SOURCE,
+    source=CHEMICAL_SOURCE,
     variables=(
         *numbered("concentration of A after reactor {}", 1, 2),
         *numbered("concentration of B after reactor {}", 1, 2),
@@ -172,7 +172,7 @@ def reactor_network(x: Array) -> tuple:
     bounds=box({"1 3-6 8": (0, 100), "2 7 9": (0, 200)}),
     best=-400.0056,
     counts=(2, 4),
-    source=SOURCE,
+    source=CHEMICAL_SOURCE,
     variables=(
         *numbered("flow of product {}", 1, 2),
         "flow of feed A",

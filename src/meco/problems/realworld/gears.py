@@ -6,7 +6,7 @@ import math
 
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem, round_half_away
-from meco.problems.realworld.mechanical import SOURCE
+from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
 from meco.problems.realworld.parts import box, entry, integers, numbered, point
 
 PLANETS = (3.0, 4.0, 5.0)
@@ -21,7 +21,7 @@ IMPOSSIBLE = 1e6  # stands for a value that does not exist
     bounds=box({"1": (2.6, 3.6), "2": (0.7, 0.8), "3": (17, 28), "4-5": (7.3, 8.3), "6": (2.9, 3.9), "7": (5, 5.5)}),
     best=2994.4244658,
     counts=(11, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=(
         "face width (cm)",
         "module of the teeth (cm)",
@@ -82,7 +82,7 @@ def speed_reducer(x: Array) -> tuple:
     ),
     best=0.52576870748,
     counts=(10, 1),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     integrality=integers(9, "1-9"),
     variables=(*numbered("teeth of gear {}", 1, 6), "planets (list)", "module m (list)", "module q (list)"),
 )
@@ -124,7 +124,7 @@ def planetary_gears(x: Array) -> tuple:
     best=16.069868725,
     known_x=point(38.39373998541852, 52.80294469886261, 70.3984498426604, 84.49571608672105, 89.99999999867755),
     counts=(8, 3),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=(*numbered("diameter of step {} (mm)", 1, 4), "belt width (mm)"),
     constraint_names=(
         *numbered("tension ratio of step {}", 1, 4),
@@ -151,7 +151,7 @@ def step_cone_pulley(x: Array) -> tuple:
     bounds=box({"1-8": (6.51, 76.49), "9-12": (0.51, 4.49), "13-22": (0.51, 9.49)}),
     best=35.359231973,
     counts=(86, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     integrality=integers(22, "1-22"),
     variables=(
         *(f"teeth of the {gear} of stage {stage}" for stage in range(1, 5) for gear in ("pinion", "gear")),
@@ -238,7 +238,7 @@ def _pitch(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
     bounds=[(12, 60)] * 4,
     best=0.0,
     counts=(0, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=numbered("teeth of gear {}", 1, 4),
 )
 def gear_train(x: Array) -> tuple:

@@ -8,7 +8,7 @@ from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.parts import entry, integers, point
 
-SOURCE = "Kumar et al. 2020, mechanical engineering"
+MECHANICAL_SOURCE = "Kumar et al. 2020, mechanical engineering"
 
 # wire diameters on sale, in; the twenty-fifth stands out of order in the suite too
 WIRES = (
@@ -18,7 +18,7 @@ WIRES = (
 )
 
 
-@problem("RC16", bounds=[(0.001, 5)] * 14, best=0.032213000814, counts=(15, 0), source=SOURCE)
+@problem("RC16", bounds=[(0.001, 5)] * 14, best=0.032213000814, counts=(15, 0), source=MECHANICAL_SOURCE)
 def refrigeration_system(x: Array) -> tuple:
     """Industrial refrigeration system."""
     x1, x2, x3, x4, x5, x6, x7, x8, x9, x10, x11, x12, x13, x14 = namespace(x).unstack(x, axis=-1)
@@ -52,7 +52,7 @@ def refrigeration_system(x: Array) -> tuple:
     bounds=[(0.05, 2), (0.25, 1.3), (2, 15)],
     best=0.012665232788,
     counts=(4, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=("wire diameter (in)", "coil diameter (in)", "active coils"),
     constraint_names=("deflection", "shear stress", "surge frequency", "outer diameter"),
 )
@@ -73,7 +73,8 @@ def spring_1(x: Array) -> tuple:
     bounds=[(0.51, 99.49), (0.51, 99.49), (10, 200), (10, 200)],
     best=5885.3327736,
     counts=(4, 0),
-    source=f"{SOURCE}; the best known value is of the continuous relaxation, 6059.714335 with whole sixteenths",
+    source=f"{MECHANICAL_SOURCE}; the best known value is of the continuous relaxation, "
+    "6059.714335 with whole sixteenths",
     integrality=integers(4, "1-2"),
     variables=("shell thickness (1/16 in)", "head thickness (1/16 in)", "radius (in)", "length (in)"),
     constraint_names=("shell thickness", "head thickness", "volume", "length"),
@@ -99,7 +100,7 @@ def pressure_vessel(x: Array) -> tuple:
     best=1.6702177263,
     known_x=point(0.19883230724416054, 3.3373652989800897, 9.192024323396375, 0.19883230724426085),
     counts=(5, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=("weld thickness (in)", "weld length (in)", "bar height (in)", "bar thickness (in)"),
     constraint_names=("shear stress", "bending stress", "weld within the bar", "deflection", "buckling load"),
 )
@@ -128,7 +129,7 @@ def welded_beam(x: Array) -> tuple:
     best=2964895.4173,
     known_x=point(50.0, 1.1782839545419923, 24.5925902460434, 0.38835307729261814),
     counts=(1, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=("length between stations (mi)", "compression ratio", "pipe diameter (in)", "x4"),
 )
 def gas_compressor(x: Array) -> tuple:
@@ -143,7 +144,7 @@ def gas_compressor(x: Array) -> tuple:
     bounds=[(0.51, 70.49), (0.6, 3), (0.51, 42.49)],
     best=2.6138840583,
     counts=(8, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     integrality=integers(3, "1 3"),
     variables=("active coils", "coil diameter (in)", "number of the wire in the list"),
     constraint_names=(
@@ -187,7 +188,7 @@ def spring_2(x: Array) -> tuple:
     best=-30665.538672,
     known_x=point(78.0, 33.0, 29.995256033865367, 45.0, 36.775812900271276),
     counts=(6, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     constraint_names=(
         "G1 at most 92",
         "G1 at least 0",

@@ -11,7 +11,7 @@ from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import box, numbered
 from meco.problems.realworld.power_flow import DG_BUSES, load, mismatch, parts, placed, powers, voltages
-from meco.problems.realworld.power_systems import SOURCE, feeder_tables, unit_slack
+from meco.problems.realworld.power_systems import POWER_SOURCE, feeder_tables, unit_slack
 
 P_DROOP = 1 / np.array([5.102e-3, 1.502e-3, 4.506e-3, 2.253e-3, 2.253e-3])
 Q_DROOP = 1 / np.array([0.05, 0.03, 0.05, 0.01, 0.1])
@@ -67,7 +67,7 @@ def _imbalance(v: Array, current: Array, p: Array, q: Array) -> Array:
     bounds=box({"1-74": (-1, 1), "75-76": (0, 2)}),
     best=0.0,
     counts=(0, 76),
-    source=SOURCE,
+    source=POWER_SOURCE,
     variables=ISLAND,
 )
 def islanded_flow(x: Array) -> tuple:
@@ -76,7 +76,7 @@ def islanded_flow(x: Array) -> tuple:
     return _imbalance(v, current, p, q), [], namespace(x).concat(mismatch(v, current, p, q), axis=-1)
 
 
-@problem("RC41", bounds=[(-1, 1)] * 74, best=0.0, counts=(0, 74), source=SOURCE, variables=VOLTAGES)
+@problem("RC41", bounds=[(-1, 1)] * 74, best=0.0, counts=(0, 74), source=POWER_SOURCE, variables=VOLTAGES)
 def connected_flow(x: Array) -> tuple:
     """Power flow of a grid-connected microgrid; f vanishes wherever the equalities hold."""
     xp = namespace(x)
@@ -92,7 +92,7 @@ def connected_flow(x: Array) -> tuple:
 DROOP: dict[str, Any] = {
     "bounds": box({"1-74": (-1, 1), "75-76": (0, 2), "77-86": (0, 500)}),
     "counts": (0, 76),
-    "source": SOURCE,
+    "source": POWER_SOURCE,
     "variables": (*ISLAND, *(f"{power} droop setting at bus {bus}" for power in "PQ" for bus in DG_BUSES)),
 }
 

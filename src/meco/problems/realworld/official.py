@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from meco.core.arrays import Array, Constants
-from meco.problems.tables import read, require
+from meco.problems.official_tables.load import read, require
 
 FILENAME, SUITE = "rwco.npz", "rwco"
 

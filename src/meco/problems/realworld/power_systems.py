@@ -17,7 +17,7 @@ from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import numbered
 from meco.problems.realworld.power_flow import DG_BUSES, admittance, load, mismatch, placed, powers, voltages
 
-SOURCE = "Kumar et al. 2020, power systems"
+POWER_SOURCE = "Kumar et al. 2020, power systems"
 PHASE_BUSES = (9, 16, 21, 24, 30)  # generators of the three-phase feeder
 OPF_BUSES = (2, 13, 22, 23, 27)  # generators of the 30-bus grid beside bus 1
 
@@ -93,7 +93,7 @@ def grid_tables(tables: Tables) -> Tables:
     bounds=[(-1, 1)] * 118,
     best=0.0,
     counts=(0, 108),
-    source=SOURCE,
+    source=POWER_SOURCE,
     variables=(*bus_names(4, 30), *generator_names("P", "Q", buses=PHASE_BUSES)),
 )
 def phase_balancing(x: Array) -> tuple:
@@ -132,7 +132,7 @@ def _feeder(x: Array) -> tuple[Array, Array, Array]:
     bounds=[(-1, 1)] * 153,
     best=0.079963854,
     counts=(0, 148),
-    source=SOURCE,
+    source=POWER_SOURCE,
     variables=(*bus_names(2, 38), *generator_names("P", buses=DG_BUSES)),
 )
 def generator_sizing(x: Array) -> tuple:
@@ -146,7 +146,7 @@ def generator_sizing(x: Array) -> tuple:
     bounds=[(-1, 1)] * 158,
     best=0.047733529,
     counts=(0, 148),
-    source=SOURCE,
+    source=POWER_SOURCE,
     variables=(*bus_names(2, 38), *generator_names("P", "Q", buses=DG_BUSES)),
 )
 def generator_and_capacitor_sizing(x: Array) -> tuple:
@@ -158,7 +158,7 @@ def generator_and_capacitor_sizing(x: Array) -> tuple:
 OPF: dict[str, Any] = {
     "bounds": [(-1, 1)] * 116 + [(0, 1)] * 10,
     "counts": (0, 116),
-    "source": SOURCE,
+    "source": POWER_SOURCE,
     "variables": (*bus_names(2, 30), *generator_names("P", "Q", buses=OPF_BUSES)),
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.chemical import SOURCE
+from meco.problems.realworld.chemical import CHEMICAL_SOURCE
 from meco.problems.realworld.parts import box, numbered
 
 
@@ -32,7 +32,7 @@ def flow_balances(v: tuple) -> list[Array]:
     ),
     best=1.8638304088,
     counts=(0, 32),
-    source=SOURCE,
+    source=CHEMICAL_SOURCE,
     variables=(*numbered("flow {}", 1, 20), *numbered("fraction {}", 21, 38)),
 )
 def blending_pooling_separation(x: Array) -> tuple:
@@ -81,7 +81,7 @@ def blending_pooling_separation(x: Array) -> tuple:
     ),
     best=1.5670451,
     counts=(0, 38),
-    source=SOURCE,
+    source=CHEMICAL_SOURCE,
 )
 def nonsharp_separation(x: Array) -> tuple:
     """Nonsharp separation of propane, isobutane and n-butane."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.mechanical import SOURCE
+from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
 from meco.problems.realworld.parts import numbered
 
 ROWS, COLUMNS = 10, 3  # square elements; the density of (r, c) is variable 10 c + r, counted from 0
@@ -88,7 +88,7 @@ def _energies(stiffness: Array) -> Array:
     bounds=[(0.001, 1)] * 30,
     best=2.639346497,
     counts=(30, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=numbered("density of element {}", 1, 30),
 )
 def topology(x: Array) -> tuple:

@@ -9,7 +9,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.mechanical import SOURCE
+from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
 from meco.problems.realworld.parts import numbered, point
 
 YOUNG, DENSITY, ADDED_MASS = 6.98e10, 2770.0, 454.0  # N/m2, kg/m3, kg
@@ -24,7 +24,7 @@ FREE = 8  # degrees of freedom of nodes 1-4; nodes 5 and 6 are fixed
     best=263.89584338,
     known_x=point(0.7886751492173553, 0.40824824936870147),
     counts=(3, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=("area of the outer bars (cm2)", "area of the middle bar (cm2)"),
     constraint_names=("stress in bar 1", "stress in bar 2", "stress in bar 3"),
 )
@@ -88,7 +88,7 @@ def _frequencies(areas: Array) -> Array:
         0.0012417930313161005,
     ),
     counts=(3, 0),
-    source=SOURCE,
+    source=MECHANICAL_SOURCE,
     variables=numbered("area of bar {} (m2)", 1, 10),
     constraint_names=("first frequency at least 7 Hz", "second at least 15 Hz", "third at least 20 Hz"),
 )

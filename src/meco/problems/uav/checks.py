@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
 from meco.problems.uav.collision import signed_area
-from meco.problems.uav.suite import Parameters
+from meco.problems.uav.flight_model import Parameters
 
 if TYPE_CHECKING:
     from meco.problems.uav.mission import Mission

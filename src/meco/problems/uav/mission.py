@@ -14,14 +14,14 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 from meco.files.schema import parse_json
 from meco.problems.uav import checks
 from meco.problems.uav.collision import Obstacles
-from meco.problems.uav.suite import (
-    DIM,
+from meco.problems.uav.flight_model import (
     HOVER_POINTS,
-    NAMES,
+    MISSION_DIM,
+    MISSION_NAMES,
     Parameters,
     constraint_names,
     mission_formula,
@@ -85,7 +85,7 @@ class Mission:
             checks.finite(self.best_known, f"mission {self.name}: best_known")
         if self.known_x is None:
             return
-        x = checks.vector(self.known_x, DIM, f"mission {self.name}: known_x")
+        x = checks.vector(self.known_x, MISSION_DIM, f"mission {self.name}: known_x")
         self._set(known_x=x)
         problem = self.problem()
         f, g, h = problem.raw(x)
@@ -121,7 +121,7 @@ class Mission:
         upper = np.array([width, height] * HOVER_POINTS + [self.parameters.T_max] * HOVER_POINTS)
         return Problem(
             self.name,
-            np.zeros(DIM),
+            np.zeros(MISSION_DIM),
             upper,
             n_ineq=HOVER_POINTS + len(self.sensors),
             n_eq=1,
@@ -144,11 +144,11 @@ class Mission:
 
     def plot(self, x: Any = None, path: Any = None) -> Figure:
         """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf."""
-        from meco.figures.mission import mission_figure
+        from meco.figures.mission_figure import mission_figure
 
         flight = None if x is None else np.asarray(x, dtype=np.float64)
-        if flight is not None and flight.shape != (DIM,):
-            raise InvalidInput(f"{self.name}: a flight to draw has {DIM} numbers; got shape {flight.shape}")
+        if flight is not None and flight.shape != (MISSION_DIM,):
+            raise InvalidInput(f"{self.name}: a flight to draw has {MISSION_DIM} numbers; got shape {flight.shape}")
         figure = mission_figure(self, flight)
         if path is not None:
             figure.save(path)
@@ -173,12 +173,12 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
     if path.suffix.lower() == ".json":
         if not path.is_file():
             raise InvalidInput(
-                f"no mission file {str(path)!r}; give the path of a JSON file or a name such as {NAMES[0]}"
+                f"no mission file {str(path)!r}; give the path of a JSON file or a name such as {MISSION_NAMES[0]}"
             )
-        return parse_mission(read_plain(path, LARGEST_FILE), str(path), path.stem)
+        return parse_mission(read_regular(path, LARGEST_FILE), str(path), path.stem)
     name = str(source).upper()
-    if name not in NAMES:
-        raise UnknownName("mission", str(source), NAMES)
+    if name not in MISSION_NAMES:
+        raise UnknownName("mission", str(source), MISSION_NAMES)
     file = resources.files("meco.problems.uav").joinpath("missions", f"{name}.json")
     return parse_mission(file.read_bytes(), name, name)
 

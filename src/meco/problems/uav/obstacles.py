@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 Draw = np.random.Generator
-GAP = 90.0  # least free air between two bounding circles (m)
+OBSTACLE_GAP = 90.0  # least free air between two bounding circles (m)
 CLEAR = 160.0  # free air around the start, the end and the middle of each group (m)
 TRIES = 300
 
@@ -74,7 +74,7 @@ def place(
                 at = area * rng.uniform(0.03, 0.97, 2)
             others = discs
         free = np.all(np.linalg.norm(route - at, axis=1) > radius + CLEAR)
-        room = all(np.linalg.norm(at - disc.at) > radius + disc.radius + GAP for disc in others)
+        room = all(np.linalg.norm(at - disc.at) > radius + disc.radius + OBSTACLE_GAP for disc in others)
         if free and room and np.all(at > 0.8 * radius) and np.all(at < area - 0.8 * radius):
             return Disc(at, radius)
     return None

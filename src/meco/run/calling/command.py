@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from meco.errors import DamagedFile, InvalidInput
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 
 LARGEST_OUTPUT = 1 << 24  # bytes
 
@@ -54,7 +54,7 @@ class Command:
         filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
         self._run(filled, place)
         try:
-            answer = json.loads(read_plain(wanted, LARGEST_OUTPUT))
+            answer = json.loads(read_regular(wanted, LARGEST_OUTPUT))
         except FileNotFoundError:
             raise ProgramFailed("the program wrote no output file") from None
         except DamagedFile as error:

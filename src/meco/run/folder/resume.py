@@ -9,7 +9,7 @@ import numpy as np
 from meco.core.loop import Loop
 from meco.core.memory import DoesNotFit
 from meco.errors import MecoError
-from meco.files.safetensors import LARGEST_FILE
+from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.run.calling.caller import Caller
 from meco.run.folder.search_state import (
     SearchState,
@@ -63,7 +63,7 @@ def state_of(session: Session, covered: int, answers: str, batch: int = 0) -> by
     if record is None:
         return None
     content = SearchState(record, covered, session.nit, batch, _fingerprint(session), answers).packed()
-    return content if len(content) <= LARGEST_FILE else None
+    return content if len(content) <= LARGEST_TENSORS_BYTES else None
 
 
 def _fingerprint(session: Session) -> str:

@@ -18,7 +18,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.memory import DoesNotFit, Record, captured, flattened, put_back
 from meco.errors import DamagedFile
-from meco.files.safetensors import LARGEST_FILE, parse_tensors, write_tensors
+from meco.files.safetensors import LARGEST_TENSORS_BYTES, parse_tensors, write_tensors
 from meco.methods import METHODS
 from meco.run.function_source import Calls, Told
 from meco.run.log.evaluation_log import EvaluationLog
@@ -49,7 +49,7 @@ class SearchState(NamedTuple):
 
 def unpacked(content: bytes) -> SearchState | None:
     """The state in a block of bytes, or None where it is none: then the search is repeated."""
-    if not SEAL < len(content) <= LARGEST_FILE or hashlib.sha256(content[SEAL:]).digest() != content[:SEAL]:
+    if not SEAL < len(content) <= LARGEST_TENSORS_BYTES or hashlib.sha256(content[SEAL:]).digest() != content[:SEAL]:
         return None
     try:
         record, facts = parse_tensors(content[SEAL:], "the state", exact=True)

@@ -26,7 +26,7 @@ import numpy as np
 
 from meco.errors import DamagedFile
 from meco.files.atomic import replacing
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 from meco.run.calling.answers import Fault
 from meco.run.log.evaluation_log import Entry
 
@@ -210,7 +210,7 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
 
 def _content(path: Path) -> bytes:
     try:
-        return read_plain(path, LARGEST_FILE)
+        return read_regular(path, LARGEST_FILE)
     except FileNotFoundError:
         return b""
     except OSError as error:

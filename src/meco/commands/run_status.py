@@ -13,12 +13,13 @@ from meco.core.evaluation import Evaluations
 from meco.core.results import feasibility_first
 from meco.core.rule import order
 from meco.errors import DamagedFile
-from meco.files.plain import read_plain
+from meco.files.regular_files import read_regular
 from meco.files.schema import check, parse_json, read_json
 from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import CLOCK
 from meco.run.folder.trace_file import read_trace
+from meco.run.request import variables_of
 from meco.run.tolerances import recorded_tolerances
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
@@ -36,18 +37,18 @@ STEERING = {  # what methods tell of themselves: its name on the page, and wheth
 }
 
 
-def seen(folder: Path) -> dict[str, Any]:
+def read_run_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now; ready for JSON."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
-    tolerances = recorded_tolerances(inputs, log)
-    every = log.columns(len(inputs["lower"]), None, *tolerances)
+    variables, tolerances = variables_of(inputs), recorded_tolerances(inputs, log)
+    every = log.columns(len(variables.each), None, *tolerances)
     ended = _result(folder)
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
         "budget": inputs["budget"], "nfev": len(every), "failures": _failures(every.fault), "reasons": _reasons(folder),
-        "variables": [f"x{i + 1}" for i in range(len(inputs["lower"]))],
-        "lower": inputs["lower"], "upper": inputs["upper"], "steering": _steering(folder),
+        "variables": variables.labels(units=True),
+        "lower": variables.lower.tolist(), "upper": variables.upper.tolist(), "steering": _steering(folder),
         "message": None if ended is None else ended["message"], **_times(folder, len(every), inputs["budget"], ended),
     }  # fmt: skip
     if not len(every) or every.failed.all():
@@ -55,12 +56,12 @@ def seen(folder: Path) -> dict[str, Any]:
     ev = every.evaluation(*tolerances)
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
     nu = np.where(every.feasible, 0.0, ev.nu[0])
-    width = np.subtract(inputs["upper"], inputs["lower"])
+    width = variables.upper - variables.lower
     return shown | {
         "curve": _curve(every.f, nu, every.feasible, every.failed),
         "best": _point(every, ranked[0]),
         "points": [_point(every, ranked[i]) for i in _distinct(every.x[ranked], width)],
-        "constraints": _constraints(every, ranked[0], log.names(inputs["constraint_names"]), tolerances),
+        "constraints": _constraints(every, ranked[0], log.names(inputs["tolerances"]["names"]), tolerances),
     }
 
 
@@ -121,7 +122,7 @@ def _failures(fault: np.ndarray) -> dict[str, int]:
 def _reasons(folder: Path) -> list[str]:
     """The latest failures in words."""
     try:
-        lines = read_plain(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-REASONS:]
+        lines = read_regular(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-REASONS:]
         rows = [parse_json(line, "failures.jsonl") for line in lines]
         check(rows, [{"number": int, "reason": str}], "failures.jsonl")
     except (OSError, DamagedFile):
@@ -141,7 +142,7 @@ def _result(folder: Path) -> dict[str, Any] | None:
 
 def _times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
-    content = read_plain(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
+    content = read_regular(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
     whole = content[: len(content) // CLOCK.size * CLOCK.size]
     ends = [end for _, end, _ in CLOCK.iter_unpack(whole)]
     over = ended is not None and ended["nfev"] >= count

@@ -8,8 +8,8 @@ from pathlib import Path
 from meco.errors import DamagedFile, MecoError
 from meco.files.atomic import write_bytes, write_text
 
-STORE = "results.sqlite"  # what a campaign writes
-PACKED = "runs.sqlite.xz"  # the same in little room: what the repository keeps
+STORE_FILE = "results.sqlite"  # what a campaign writes
+PACKED_FILE = "runs.sqlite.xz"  # the same in little room: what the repository keeps
 
 
 class StoreError(MecoError, OSError):
@@ -19,7 +19,7 @@ class StoreError(MecoError, OSError):
         return str(self.args[0])
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """The whole file or none of it."""
     try:
         write_text(path, content) if isinstance(content, str) else write_bytes(path, content)
@@ -29,11 +29,11 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 def has_store(folder: Path) -> bool:
     """Whether anything was ever written to the store of a folder."""
-    path = folder / STORE
+    path = folder / STORE_FILE
     return path.exists() and path.stat().st_size > 0
 
 
-def unwritten(path: Path, error: sqlite3.Error) -> MecoError:
+def write_error(path: Path, error: sqlite3.Error) -> MecoError:
     """What a failed write means for the user."""
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_NOTADB":

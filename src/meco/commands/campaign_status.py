@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.run import Run
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import STORE
-from meco.bench.run.store import read_results
+from meco.bench.run.campaign_folder import STORE_FILE
+from meco.bench.run.result_store import read_results
+from meco.bench.run.store_contents import StoreContents
 
 REASONS = 5  # failures told in words
 
 
-def seen_campaign(folder: Path) -> dict[str, Any]:
+def read_campaign_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the campaign in a folder, now; ready for JSON."""
     results = read_results(folder)
     wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted()))
@@ -51,7 +52,7 @@ def _left(results: StoreContents, wanted: list[Run]) -> float | None:
 
 def _quiet(folder: Path) -> float | None:
     """Seconds since a result was kept."""
-    store = folder / STORE
+    store = folder / STORE_FILE
     return max(0.0, time.time() - store.stat().st_mtime) if store.exists() else None
 
 

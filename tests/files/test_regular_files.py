@@ -9,8 +9,8 @@ from foreign_files import led_elsewhere
 from in_process import call, complaint
 
 from meco.errors import DamagedFile, InvalidInput
-from meco.files.atomic import DRAFT, write_text
-from meco.files.plain import check_plain, read_plain
+from meco.files.atomic import DRAFT_SUFFIX, write_text
+from meco.files.regular_files import check_regular, read_regular
 from meco.run.folder.run_folder import FILES
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX")
@@ -41,7 +41,7 @@ def made(tmp_path_factory):
 def test_no_file_of_a_run_is_written_or_read_through(made, tmp_path, what):
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep" / "prey").write_text("not ours")
-    for name in (*FILES, "result.json" + DRAFT, "state.bin" + DRAFT):
+    for name in (*FILES, "result.json" + DRAFT_SUFFIX, "state.bin" + DRAFT_SUFFIX):
         place = tmp_path / "deep" / f"{name} {what}"
         shutil.copytree(made, place)
         before = sorted(p.name for p in (tmp_path / "deep").iterdir())
@@ -60,15 +60,15 @@ def test_a_plain_file_is_one(tmp_path, what):
     file = tmp_path / "deep" / "file"
     led_elsewhere(file, Chosen(what))
     with pytest.raises(InvalidInput, match="no plain file, and nothing is written through it"):
-        check_plain(file.parent, ["none", "file"])
+        check_regular(file.parent, ["none", "file"])
     if what == "link":
-        assert read_plain(file, 100) == b"not ours"  # reading changes nothing
+        assert read_regular(file, 100) == b"not ours"  # reading changes nothing
     else:
         with pytest.raises((DamagedFile, OSError)):
-            read_plain(file, 100)
+            read_regular(file, 100)
     if what != "folder":
         write_text(tmp_path / "deep" / "other", "ours")
-        os.rename(file, tmp_path / "deep" / ("other" + DRAFT))  # a draft that somebody laid out
+        os.rename(file, tmp_path / "deep" / ("other" + DRAFT_SUFFIX))  # a draft that somebody laid out
         write_text(tmp_path / "deep" / "other", "ours again")
         assert (tmp_path / "deep" / "other").read_text() == "ours again"
         assert (tmp_path / "deep" / "prey").read_text() == "not ours"
@@ -77,4 +77,4 @@ def test_a_plain_file_is_one(tmp_path, what):
 def test_files_that_are_too_large_are_not_read(tmp_path):
     (tmp_path / "file").write_bytes(bytes(101))
     with pytest.raises(DamagedFile, match="it has 101 bytes, and at most 100 are expected"):
-        read_plain(tmp_path / "file", 100)
+        read_regular(tmp_path / "file", 100)

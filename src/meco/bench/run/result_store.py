@@ -15,15 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from meco import __version__
-from meco.bench.plan.experiment import Experiment, Run
-from meco.bench.plan.forms import SESSION
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.plan_schema import SESSION
+from meco.bench.plan.revise import join
+from meco.bench.plan.run import Run
 from meco.bench.run import packed
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import PACKED, STORE, StoreError, has_store, unwritten, write_whole
-from meco.bench.run.run_record import RunRecord, checked_record
+from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE, StoreError, has_store, write_atomically, write_error
+from meco.bench.run.run_record import RunRecord, check_record
+from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.lock import Lock
-from meco.files.plain import check_plain
+from meco.files.regular_files import check_regular
 from meco.files.schema import check, parse_json
 
 FORMAT = "4"  # of the tables below
@@ -39,7 +41,7 @@ SCHEMA = (
 
 def read_results(folder: str | os.PathLike[str]) -> StoreContents:
     """What a folder holds."""
-    with Store.open(folder) as store:
+    with ResultStore.open(folder) as store:
         return store.contents()
 
 
@@ -47,13 +49,13 @@ def write_packed(contents: StoreContents, path: Path) -> Path:
     """Write what reports need of these contents as one small file."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     _create(db, contents.meco)
-    with Store(db, path) as store:
+    with ResultStore(db, path) as store:
         store.merge(packed.thin(contents))
-        write_whole(path, packed.compress(store.as_bytes()))
+        write_atomically(path, packed.compress(store.as_bytes()))
     return path
 
 
-class Store:
+class ResultStore:
     """A database of results. open() gives that of a folder to read, campaign() to add to."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
@@ -71,35 +73,35 @@ class Store:
     # -- opening -------------------------------------------------------------------------
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> Store:
+    def open(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """The results of a folder: its store, or the packed one where that is all there is."""
-        path = Path(folder) / STORE
-        if has_store(Path(folder)) or not path.with_name(PACKED).exists():
+        path = Path(folder) / STORE_FILE
+        if has_store(Path(folder)) or not path.with_name(PACKED_FILE).exists():
             return cls(_connect(path), path)
-        path = path.with_name(PACKED)
+        path = path.with_name(PACKED_FILE)
         db = sqlite3.connect(":memory:", isolation_level=None)
         db.deserialize(packed.decompress(path))
         return cls(db, path)
 
     @classmethod
-    def campaign(cls, folder: str | os.PathLike[str]) -> Store:
+    def campaign(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """A folder to add results to: made where it is missing, refused where it is not ours to add to.
 
         Where a folder has the packed store alone, its runs count as done: it is unpacked first.
         """
-        path = Path(folder) / STORE
+        path = Path(folder) / STORE_FILE
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            check_plain(path.parent, [STORE])
+            check_regular(path.parent, [STORE_FILE])
             lock = Lock(path.with_name(".lock"))
         except OSError as error:
             raise StoreError(f"cannot write to the results folder {path.parent}: {error.strerror}") from error
         with contextlib.ExitStack() as undo:
             undo.callback(lock.release)
-            if path.with_name(PACKED).exists() and not has_store(path.parent):
+            if path.with_name(PACKED_FILE).exists() and not has_store(path.parent):
                 with cls.open(folder) as known:
                     _refuse_another_version(known.meta("meco"), path.parent)
-                    write_whole(path, known.as_bytes())
+                    write_atomically(path, known.as_bytes())
             db = sqlite3.connect(path, isolation_level=None, timeout=30)
             if _is_empty(db, path):
                 _create(db, __version__, path)
@@ -133,7 +135,7 @@ class Store:
         if self._lock is not None:
             self._lock.release()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> ResultStore:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -152,7 +154,7 @@ class Store:
             with contextlib.suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                raise unwritten(self.path, error) from error
+                raise write_error(self.path, error) from error
             raise
 
     def add(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
@@ -173,7 +175,7 @@ class Store:
         """Say that the folder holds this experiment, so that the report knows what to show."""
         known = {e.name: e for e in self.experiments()}
         if experiment.name in known:
-            experiment = known[experiment.name].joined(experiment)
+            experiment = join(known[experiment.name], experiment)
         with self._writing() as db:
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",
@@ -240,7 +242,7 @@ class Store:
         """Every run with what is kept of it, in an order that does not depend on how it was made."""
         for name, *row in self._db.execute("SELECT * FROM runs ORDER BY run"):
             run = Run.from_json(name)
-            yield run, checked_record(run.seed, dict(zip(VALUES, row)), f"{self.path}: {name!r:.80}")
+            yield run, check_record(run.seed, dict(zip(VALUES, row)), f"{self.path}: {name!r:.80}")
 
     def failures(self) -> dict[Run, str]:
         """Why results are missing, by run."""
@@ -264,7 +266,9 @@ class Store:
 def _connect(path: Path) -> sqlite3.Connection:
     """A store to read, changed by nothing but what SQLite must do after a crash."""
     if not path.exists():
-        raise InvalidInput(f"{path.parent} holds no results: {STORE} is missing; meco reproduce or bench makes one")
+        raise InvalidInput(
+            f"{path.parent} holds no results: {STORE_FILE} is missing; meco reproduce or bench makes one"
+        )
     if not path.is_file():
         raise DamagedFile(f"{path} is not read: it is no plain file")
     writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
@@ -278,7 +282,7 @@ def _is_empty(db: sqlite3.Connection, path: Path) -> bool:
         return db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] == 0
     except sqlite3.Error as error:
         db.close()
-        raise unwritten(path, error) from error
+        raise write_error(path, error) from error
 
 
 def _create(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None:
@@ -293,7 +297,7 @@ def _create(db: sqlite3.Connection, meco: str, path: Path | None = None) -> None
             raise
         with contextlib.suppress(OSError):
             path.unlink()
-        raise unwritten(path, error) from error
+        raise write_error(path, error) from error
 
 
 def _storable(value: Any) -> Any:

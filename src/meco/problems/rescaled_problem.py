@@ -8,19 +8,19 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants
 from meco.core.problem import Problem
-from meco.problems.suite import UNITS, get_problem
+from meco.problems.suite import UNITS_SUFFIX, get_problem
 
 LARGEST = 13  # factors are 2^-13 to 2^13, some 1e-4 to 1e4
 
 
 def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """The problem "C05" in the units of "C05-units", which are the same in every dimension and instance."""
-    ours = get_problem(name[: -len(UNITS)], dim, instance)
-    f, g, h = drawn_factors(name, ours.n_ineq, ours.n_eq)
-    return replace(rescaled(ours, f, g, h), name=name)
+    ours = get_problem(name[: -len(UNITS_SUFFIX)], dim, instance)
+    f, g, h = draw_factors(name, ours.n_ineq, ours.n_eq)
+    return replace(rescale(ours, f, g, h), name=name)
 
 
-def drawn_factors(name: str, n_ineq: int, n_eq: int) -> tuple[float, np.ndarray, np.ndarray]:
+def draw_factors(name: str, n_ineq: int, n_eq: int) -> tuple[float, np.ndarray, np.ndarray]:
     """A factor for f, for each inequality [p] and for each equality [q], drawn by the name.
 
     They are powers of two, so nothing rounds: what is feasible stays so to the last bit, and a search that
@@ -31,7 +31,7 @@ def drawn_factors(name: str, n_ineq: int, n_eq: int) -> tuple[float, np.ndarray,
     return float(factors[0]), factors[1 : 1 + n_ineq], factors[1 + n_ineq :]
 
 
-def rescaled(problem: Problem, f: float, g: np.ndarray, h: np.ndarray) -> Problem:
+def rescale(problem: Problem, f: float, g: np.ndarray, h: np.ndarray) -> Problem:
     """The problem with f, and each constraint together with its tolerance, times a positive factor of its own."""
     return replace(
         problem,

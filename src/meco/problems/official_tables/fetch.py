@@ -16,7 +16,7 @@ import numpy as np
 from meco.core.registry import Registry
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
 from meco.files.atomic import replacing
-from meco.problems.tables import DIMS, SHAPES, misfit, user_folder
+from meco.problems.official_tables.load import TABLE_DIMS, TABLE_SHAPES, find_misfit, user_folder
 
 Arrays = dict[str, np.ndarray]
 
@@ -34,7 +34,7 @@ def _cec2017(archive: zipfile.ZipFile) -> Arrays:
 
     files = {f"{k:02d}": member(f"Function{k}") for k in range(1, 12)} | {"12_28": member("ShiftAndRotation")}
     arrays = {f"shift_{key}": content["o"].reshape(-1) for key, content in files.items()}
-    for d in DIMS:
+    for d in TABLE_DIMS:
         arrays[f"rotation_02_{d}"] = files["02"][f"M_{d}"]
         arrays[f"rotation_05a_{d}"] = files["05"][f"M1_{d}"]
         arrays[f"rotation_05b_{d}"] = files["05"][f"M2_{d}"]
@@ -47,14 +47,14 @@ def _rwco(archive: zipfile.ZipFile) -> Arrays:
     paths = (PurePosixPath(name) for name in archive.namelist())
     members = {path.stem: str(path) for path in paths if str(path.parent) == RWCO_MEMBERS}
     arrays = {}
-    for key, shape in SHAPES["rwco"].items():
+    for key, shape in TABLE_SHAPES["rwco"].items():
         table = np.loadtxt(io.StringIO(archive.read(members[key]).decode().replace(",", " ")))
         arrays[key] = table.reshape(-1) if len(shape) == 1 else table
     return arrays
 
 
 @dataclass(frozen=True)
-class Source:
+class TableArchive:
     """An official archive, and the npz file its numbers are kept in."""
 
     repository: str  # on GitHub
@@ -71,14 +71,14 @@ class Source:
 SOURCES = Registry(
     "official data set",
     {
-        "cec2017": Source(
+        "cec2017": TableArchive(
             repository="P-N-Suganthan/CEC2017",
             archive="CEC2017 Matlab-Sept-2024.zip",
             sha256="5188e0c57a221bec82c7326b0e22cf1524c997e59d5291a04ff309c9f609d8dd",
             filename="cec2017c.npz",
             convert=_cec2017,
         ),
-        "rwco": Source(
+        "rwco": TableArchive(
             repository="P-N-Suganthan/2020-RW-Constrained-Optimisation",
             archive="SOFTWARE.zip",
             sha256="ad5f679d6cf46e690fce27f0e5cd79fdceb3aa4323948adb1b65e4863ed9b825",
@@ -102,11 +102,11 @@ def fetch(
     url = url or os.environ.get(f"{prefix}_URL") or source.url
     sha256 = sha256 or os.environ.get(f"{prefix}_SHA256") or source.sha256
     with tempfile.TemporaryDirectory(prefix="meco-") as scratch:
-        arrays = _converted(_downloaded(url, sha256, scratch, source, prefix), source, name, url)
-    return _written(arrays, Path(folder) if folder is not None else user_folder(), source.filename)
+        arrays = _convert(_download(url, sha256, scratch, source, prefix), source, name, url)
+    return _write(arrays, Path(folder) if folder is not None else user_folder(), source.filename)
 
 
-def _downloaded(url: str, sha256: str, scratch: str, source: Source, prefix: str) -> Path:
+def _download(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:
     pooch = load_extra("pooch", "data", "fetching official data")
     digest = f"sha256:{sha256.removeprefix('sha256:')}"
     try:
@@ -123,7 +123,7 @@ def _downloaded(url: str, sha256: str, scratch: str, source: Source, prefix: str
         ) from error
 
 
-def _converted(path: Path, source: Source, suite: str, url: str) -> Arrays:
+def _convert(path: Path, source: TableArchive, suite: str, url: str) -> Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > LARGEST_ARCHIVE:
@@ -135,12 +135,12 @@ def _converted(path: Path, source: Source, suite: str, url: str) -> Arrays:
         raise
     except Exception as error:  # a broken zip, Matlab or text file can fail in any way
         raise DamagedFile(f"the archive from {url} cannot be read: {type(error).__name__}: {error}") from error
-    if problem := misfit(arrays, SHAPES[suite]):
+    if problem := find_misfit(arrays, TABLE_SHAPES[suite]):
         raise DamagedFile(f"the archive from {url} does not hold the official tables: {problem}")
     return arrays
 
 
-def _written(arrays: Arrays, folder: Path, filename: str) -> Path:
+def _write(arrays: Arrays, folder: Path, filename: str) -> Path:
     """Write the npz under a passing name and move it into place, so that no half file is ever seen."""
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / filename, shared=True) as file:

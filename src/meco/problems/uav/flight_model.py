@@ -17,8 +17,8 @@ from meco.core.problem import Formula
 from meco.problems.uav.collision import Obstacles
 
 HOVER_POINTS = 6  # I
-DIM = 3 * HOVER_POINTS
-NAMES = tuple(f"UAV-{number:02d}" for number in range(1, 17))
+MISSION_DIM = 3 * HOVER_POINTS
+MISSION_NAMES = tuple(f"UAV-{number:02d}" for number in range(1, 17))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from meco.bench.plan.experiment import Experiment, Run
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
 
 NUMBERS = [f.name for f in fields(RunRecord) if f.name not in ("seed", "x", "curve", "actions", "seconds")]

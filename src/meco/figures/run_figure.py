@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, SLOTS, Axis, Key, Line, Mark, Panel, Segment, Words
+from meco.figures.panel import COLOUR_SLOTS, MUTED, Axis, LegendKey, Line, Mark, Panel, Segment, Words
 
 SHOWN = 6  # constraints in a picture: those that were met last
 MET = 1e-6  # share of its largest violation below which a constraint is drawn as met
 LONGEST = 60  # letters of a name in a legend
-SIZE, WIDE = (560, 300), (1000, 300)
+SIZE, WIDE_PANEL = (560, 300), (1000, 300)
 LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of offspring"), ("action", "action"),
          ("feasible_share", "feasible share"))  # fmt: skip
 
@@ -35,7 +35,8 @@ def scores_figure(results: Sequence[Any]) -> Figure:
     """f + nu of each run of solve() over its evaluations."""
     first = results[0]
     lines = [
-        Line(r.trace["nfev"], r.trace["score"], k % SLOTS, f"seed {r.run.seed}", 1.4) for k, r in enumerate(results)
+        Line(r.trace["nfev"], r.trace["score"], k % COLOUR_SLOTS, f"seed {r.run.seed}", 1.4)
+        for k, r in enumerate(results)
     ]
     positive = all((line.y > 0.0).all() for line in lines)
     panel = Panel(
@@ -44,12 +45,12 @@ def scores_figure(results: Sequence[Any]) -> Figure:
     return Figure("scores", "f + ν", [panel])
 
 
-def _alone(panel: Panel, keys: Sequence[Key]) -> Panel:
+def _alone(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
     """A panel with the entries of the legend that it shows."""
     drawn = {mark.label for mark in panel.marks if isinstance(mark, Line)}
     own = [key._replace(label=key.label[:LONGEST]) for key in keys if key.label in drawn]
     if any(isinstance(mark, Segment) for mark in panel.marks):
-        own.append(Key("a new start", MUTED, mark=Segment((0.5, 0.5), (0.0, 1.0))))
+        own.append(LegendKey("a new start", MUTED, mark=Segment((0.5, 0.5), (0.0, 1.0))))
     return replace(panel, legend=own, size=SIZE)
 
 
@@ -123,7 +124,7 @@ def violation(result: Any) -> Figure | None:
     if lines:
         share = Axis("share of its largest", (0.5 * MET, 2.0), log=True)
         panels.append(Panel("Each constraint by itself", lines, _over(result), share, SIZE))
-    legend = [Key(names[i], k) for k, i in enumerate(late)]
+    legend = [LegendKey(names[i], k) for k, i in enumerate(late)]
     caption = (
         f"The {len(late)} constraints that were met last, each as a share of the largest violation it ever had; "
         f"{MET:g} stands for less too."
@@ -139,13 +140,13 @@ def controls(result: Any) -> Figure | None:
         return None
     lines: list[Mark] = [Line(*_stairs(trace["nfev"], trace[key].astype(float)), k, label)
                          for k, (key, label) in enumerate(shown)]  # fmt: skip
-    begun, size = _beginnings(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE
+    begun, size = _beginnings(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE_PANEL
     panels = [Panel("Controls and shares", [*begun, *lines], _over(result), Axis("", (-0.03, 1.03)), size)]
     if "delta" in trace:
         radius = trace["delta"].astype(float)
         line = Line(*_stairs(trace["nfev"], radius), 2, "radius")
         strokes = _beginnings(result, float(radius.min()), float(radius.max()))
         panels.append(Panel("Radius of the region", [*strokes, line], _over(result), Axis("radius", log=True), SIZE))
-    legend = [Key(label, k) for k, (_, label) in enumerate(shown)]
+    legend = [LegendKey(label, k) for k, (_, label) in enumerate(shown)]
     caption = "Strokes: the search began again." if begun else ""
     return Figure("method", "What the method did", panels, caption, legend)

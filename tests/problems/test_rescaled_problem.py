@@ -16,8 +16,8 @@ from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
+from meco.problems.rescaled_problem import LARGEST, draw_factors, rescale
 from meco.problems.suite import CEC_NAMES, get_problem
-from meco.problems.units import LARGEST, drawn_factors, rescaled
 
 NAMES = (*CEC_NAMES, "RC20", "UAV-01", "ring", "G-ring-curved-0003")
 
@@ -25,7 +25,7 @@ NAMES = (*CEC_NAMES, "RC20", "UAV-01", "ring", "G-ring-curved-0003")
 def both(name):
     """A problem, the same in other units, and the factors between them."""
     ours, other = get_problem(name), get_problem(f"{name}-units")
-    return ours, other, drawn_factors(other.name, ours.n_ineq, ours.n_eq)
+    return ours, other, draw_factors(other.name, ours.n_ineq, ours.n_eq)
 
 
 def judged(problem, values):
@@ -60,17 +60,17 @@ def test_a_point_at_its_tolerance_is_feasible_and_the_next_number_is_not():
     x = np.zeros((4, 1))
     assert_array_equal(judged(plain, plain.raw(x)), [True, False, False, True])
     for exponent in range(-LARGEST, LARGEST + 1):
-        other = rescaled(plain, 2.0, np.array([2.0**-exponent]), np.array([2.0**exponent]))
+        other = rescale(plain, 2.0, np.array([2.0**-exponent]), np.array([2.0**exponent]))
         assert_array_equal(judged(other, other.raw(x)), [True, False, False, True])
 
 
 def test_factors_belong_to_the_name_differ_between_constraints_and_span_eight_decades():
-    f, g, h = drawn_factors("C05-units", 3, 4)
-    again = drawn_factors("C05-units", 3, 4)
+    f, g, h = draw_factors("C05-units", 3, 4)
+    again = draw_factors("C05-units", 3, 4)
     assert f == again[0]
     assert_array_equal(np.concatenate([g, h]), np.concatenate(again[1:]))
-    assert drawn_factors("C06-units", 3, 4)[0] != f
-    many = np.log2(np.concatenate(drawn_factors("many", 1000, 1000)[1:]))
+    assert draw_factors("C06-units", 3, 4)[0] != f
+    many = np.log2(np.concatenate(draw_factors("many", 1000, 1000)[1:]))
     assert (many.min(), many.max()) == (-LARGEST, LARGEST)
     assert_array_equal(many, np.round(many))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.core.arrays import to_numpy
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, Axis, Key, Line, Mark, Outline, Panel, Spot
+from meco.figures.panel import MUTED, Axis, LegendKey, Line, Mark, Outline, Panel, Spot
 
 if TYPE_CHECKING:
     from meco.learn.tr.episode import TrustRegionEpisode
@@ -36,9 +36,10 @@ def _points(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
     marks.append(Spot(float(centre[first]), float(centre[second]), "hover", 0, "centre"))
     square = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0, 1.0])
     legend = [
-        Key("points", 1, mark=Spot(0.5, 0.5, "point", 1)), Key("region", 0, mark=Outline(*square, "region")),
-        Key("centre", 0, mark=Spot(0.5, 0.5, "hover", 0)),
-    ]  # fmt: skip
+        LegendKey("points", 1, mark=Spot(0.5, 0.5, "point", 1)),
+        LegendKey("region", 0, mark=Outline(*square, "region")),
+        LegendKey("centre", 0, mark=Spot(0.5, 0.5, "hover", 0)),
+    ]
     axes = Axis("first variable", EDGES), Axis("second variable", EDGES)
     return Panel(episode.keys[run], marks, *axes, SIZE, legend=legend, note=about)
 
@@ -50,5 +51,5 @@ def _progress(episode: TrustRegionEpisode, run: int) -> Panel:
     lines = [Line(np.repeat(spent, 2)[1:], np.repeat(trace[name], 2)[:-1], s, label) for name, label, s in CONTROLS]
     if nu[0] > 0.0:
         lines.append(Line(spent, np.clip(nu / nu[0], 0.0, 1.0), MUTED, "violation"))
-    legend = [Key(line.label, line.series) for line in lines]
+    legend = [LegendKey(line.label, line.series) for line in lines]
     return Panel("Controls", lines, Axis("share of the budget", (0.0, 1.0)), Axis("", EDGES), SIZE, legend=legend)

@@ -10,7 +10,21 @@ import numpy as np
 
 from meco.figures.contours import hatch, stretches
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, Arrow, Axis, Badge, Key, Line, Mark, Outline, Panel, Segment, Spot, Strokes, Words
+from meco.figures.panel import (
+    MUTED,
+    Arrow,
+    Axis,
+    Badge,
+    LegendKey,
+    Line,
+    Mark,
+    Outline,
+    Panel,
+    Segment,
+    Spot,
+    Strokes,
+    Words,
+)
 
 if TYPE_CHECKING:
     from meco.problems.uav.mission import Mission
@@ -24,7 +38,7 @@ HATCH = 48  # diagonals across the longer side of a map
 PIECES = 400  # of a leg that are looked at for collisions
 
 
-class Stop(NamedTuple):
+class HoverStop(NamedTuple):
     """Hover points that follow each other on one place."""
 
     point: np.ndarray
@@ -119,7 +133,7 @@ def flight_marks(mission: Mission, x: np.ndarray) -> list[Mark]:
     return marks
 
 
-def _links(mission: Mission, stop: Stop) -> list[Mark]:
+def _links(mission: Mission, stop: HoverStop) -> list[Mark]:
     """Strokes to the sensors that send data to a stop, thicker the more of their data it is."""
     share = np.minimum(mission.rates(stop.point[None])[0] * stop.time / mission.parameters.Q_lambda, 1.0)
     (x, y), ends = stop.point / KM, mission.sensors / KM
@@ -133,7 +147,14 @@ def route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark
     marks += [Spot(a, b, "hover", ROUTE, "hover point") for a, b in corners[1:-1] / KM]
     for a, b in pairwise(corners):
         if np.linalg.norm(b - a) > 0.06 * max(mission.area):
-            marks.append(Arrow((a[0] / KM, b[0] / KM), (a[1] / KM, b[1] / KM), ROUTE, 7.0 * size))
+            marks.append(
+                Arrow(
+                    (a[0] / KM, b[0] / KM),
+                    (a[1] / KM, b[1] / KM),
+                    ROUTE,
+                    7.0 * size,
+                )
+            )
         cuts = a + np.linspace(0.0, 1.0, PIECES + 1)[:, None] * (b - a)
         inside = mission.obstacles.length(cuts[:-1], cuts[1:]) > 0.0
         for first, last in stretches(inside):
@@ -142,16 +163,16 @@ def route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark
     return marks
 
 
-def merge_stops(x: np.ndarray) -> list[Stop]:
+def merge_stops(x: np.ndarray) -> list[HoverStop]:
     """The stops of a flight: hover points that follow each other on one place are one stop."""
     points, times = x[: 2 * len(x) // 3].reshape(-1, 2), x[2 * len(x) // 3 :]
-    stops: list[Stop] = []
+    stops: list[HoverStop] = []
     for i, (point, time) in enumerate(zip(points, times)):
         if stops and np.linalg.norm(stops[-1].point - point) < 1.0:
             before = stops.pop()
-            stops.append(Stop(point, before.time + float(time), [*before.numbers, str(i + 1)]))
+            stops.append(HoverStop(point, before.time + float(time), [*before.numbers, str(i + 1)]))
         else:
-            stops.append(Stop(point, float(time), [str(i + 1)]))
+            stops.append(HoverStop(point, float(time), [str(i + 1)]))
     return stops
 
 
@@ -169,23 +190,23 @@ def _facts(mission: Mission, x: np.ndarray) -> str:
 # -- the legend ------------------------------------------------------------------------------
 
 
-def _legend(missions: Sequence[Mission], marks: Sequence[Mark]) -> list[Key]:
+def _legend(missions: Sequence[Mission], marks: Sequence[Mark]) -> list[LegendKey]:
     """What is drawn, each once."""
     drawn: set[Any] = {getattr(mark, "kind", None) or getattr(mark, "label", None) or type(mark) for mark in marks}
     hatch = np.array([[0.0, 0.5], [0.2, 1.0], [0.6, 1.0]]), np.array([[0.2, 1.0], [0.0, 1.0], [0.0, 0.6]])
     back = all(mission.returns for mission in missions)
-    keys: dict[Any, Key] = {
-        "start": Key("start and end" if back else "start", MUTED, mark=Spot(0.5, 0.5, "start")),
-        "end": Key("end", MUTED, mark=Spot(0.5, 0.5, "end")),
-        "sensor": Key("sensor", MUTED, mark=Spot(0.5, 0.5, "sensor")),
-        "route": Key("route", ROUTE),
-        "collision": Key("collision", COLLISION),
-        Badge: Key("hover point", ROUTE, mark=Badge(0.5, 0.5, "1", ROUTE)),
-        "reach": Key("sensors heard from here", ROUTE, mark=Outline(*SQUARE, "reach")),
-        Segment: Key("data sent", LINK, mark=Segment((0.0, 1.0), (0.5, 0.5), LINK, 1.4)),
-        "block": Key("rectangular obstacle", MUTED, mark=Outline(*SQUARE, "block")),
-        "round": Key("circular obstacle", MUTED, mark=Outline(*SQUARE, "round")),
-        "zone": Key("no-fly zone", MUTED, mark=Outline(*SQUARE, "zone")),
-        Strokes: Key("bandwidth exceeded", LOUD, mark=Strokes(*hatch, LOUD)),
+    keys: dict[Any, LegendKey] = {
+        "start": LegendKey("start and end" if back else "start", MUTED, mark=Spot(0.5, 0.5, "start")),
+        "end": LegendKey("end", MUTED, mark=Spot(0.5, 0.5, "end")),
+        "sensor": LegendKey("sensor", MUTED, mark=Spot(0.5, 0.5, "sensor")),
+        "route": LegendKey("route", ROUTE),
+        "collision": LegendKey("collision", COLLISION),
+        Badge: LegendKey("hover point", ROUTE, mark=Badge(0.5, 0.5, "1", ROUTE)),
+        "reach": LegendKey("sensors heard from here", ROUTE, mark=Outline(*SQUARE, "reach")),
+        Segment: LegendKey("data sent", LINK, mark=Segment((0.0, 1.0), (0.5, 0.5), LINK, 1.4)),
+        "block": LegendKey("rectangular obstacle", MUTED, mark=Outline(*SQUARE, "block")),
+        "round": LegendKey("circular obstacle", MUTED, mark=Outline(*SQUARE, "round")),
+        "zone": LegendKey("no-fly zone", MUTED, mark=Outline(*SQUARE, "zone")),
+        Strokes: LegendKey("bandwidth exceeded", LOUD, mark=Strokes(*hatch, LOUD)),
     }
     return [key for kind, key in keys.items() if kind in drawn]

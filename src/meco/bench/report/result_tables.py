@@ -9,7 +9,7 @@ from meco.bench.plan.experiment import load_problem
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.report.stats import Feasibility
-from meco.figures.table import Cell, Column, Table, fixed, mark_best, number
+from meco.figures.table import Cell, Column, Table, format_fixed, mark_best, number
 from meco.files.names import safe_name
 
 REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there
@@ -25,9 +25,9 @@ def stem(results: RunArrays, what: str) -> str:
     return f"{results.experiment.name}-{what}" + (f"-{results.dim}d" if len(results.experiment.dims) > 1 else "")
 
 
-def peers(results: RunArrays) -> np.ndarray:
+def unprinted(results: RunArrays) -> np.ndarray:
     """Which contenders the paper does not print: [M]."""
-    known = printed.average_ranks(results.experiment.printed)
+    known = printed.average_ranks(results.experiment.report.printed)
     return np.array([bool(known) and label not in known for label in results.labels])
 
 
@@ -41,7 +41,7 @@ def p_text(p: float) -> str:
 
 def rank_table(results: RunArrays) -> Table:
     """Average ranks under both metrics, with intervals, and among the paper's methods beside its own."""
-    known = printed.average_ranks(results.experiment.printed)
+    known = printed.average_ranks(results.experiment.report.printed)
     theirs = np.array([label in known for label in results.labels])
     both = {m: results.rank_table(m) for m in METRICS}
     pair = {m: results.rank_table(m, theirs) for m in ("score", "final", "first", "snapshot")} if known else {}
@@ -58,7 +58,7 @@ def rank_table(results: RunArrays) -> Table:
         hint = "among the methods that the paper prints"
         columns += [Column("f+ν*", hint), Column("f+ν*, last population", hint)]
         columns += [Column("feasibility first*", hint), Column("feasibility first*, populations", hint)]
-        kind = METRICS["score" if results.experiment.printed == "table1" else "first"]
+        kind = METRICS["score" if results.experiment.report.printed == "table1" else "first"]
         columns += [Column(f"printed, {kind}", "the average rank in the paper")]
     order = np.argsort(np.nan_to_num(both["score"].mean(axis=1), nan=np.inf), kind="stable")
     marks = {m: mark_best(list(t.mean(axis=1)), 9) for m, t in both.items()}
@@ -128,7 +128,7 @@ def value_tables(results: RunArrays) -> list[Table]:
 
 def score_table(results: RunArrays) -> Table:
     """Mean least f + nu, its deviation, the last population's, and the printed mean where there is one."""
-    cells = printed.values("table1") if results.experiment.printed == "table1" else {}
+    cells = printed.values("table1") if results.experiment.report.printed == "table1" else {}
     mean, final = stats.mean_of(results.score, 2), stats.mean_of(results.numbers("final_score"), 2)
     with np.errstate(invalid="ignore"):  # an infinite mean has no deviation
         std = np.sqrt(stats.mean_of((results.score - mean[..., None]) ** 2, 2))
@@ -175,7 +175,7 @@ def _better_than_printed(
 
 def feasibility_table(results: RunArrays) -> Table:
     """Mean f over feasible runs and how many were feasible; the mean violation where none was."""
-    shown = printed.values("realworld") if results.experiment.printed == "realworld" else {}
+    shown = printed.values("realworld") if results.experiment.report.printed == "realworld" else {}
     cells, populations = results.cells(), results.cells(snapshot=True)
     rows, long = [], []
     for j, problem in enumerate(results.problems):
@@ -209,7 +209,7 @@ def feasibility_table(results: RunArrays) -> Table:
 def _columns(results: RunArrays) -> list[Column]:
     return [
         Column("Problem", head=True),
-        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, peers(results))),
+        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, unprinted(results))),
     ]
 
 
@@ -245,7 +245,7 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
     rows = [[_name(results, m)] for m in others]
     for metric in METRICS:
         order = results.order(metric)
-        places = [stats.compare_places(order[base], order[m]) if results.complete[base] else None for m in others]
+        places = [stats.compare_ranks(order[base], order[m]) if results.complete[base] else None for m in others]
         raw = np.array([np.nan if found is None else found.p for found in places])
         for row, m, found, p in zip(rows, others, places, stats.holm(raw)):
             score = stats.win_tie_loss(order[base], order[m])
@@ -285,10 +285,10 @@ def gain_table(sets: list[RunArrays]) -> Table:
         for s in sets:
             values = gains.get((label, s.dim), (float("nan"), float("nan")))
             best = mark_best([-gains.get((k, s.dim), (float("nan"),) * 2)[0] for k in labels])[labels.index(label)]
-            lines = [("population", f"last population {fixed(values[1], 4)}")]
+            lines = [("population", f"last population {format_fixed(values[1], 4)}")]
             if (label, s.dim or 0) in shown:
                 lines.append(("paper", f"paper {shown[label, s.dim or 0]:.4f}"))
-            row.append(Cell(fixed(values[0], 4), values[0], best, tuple(lines)))
+            row.append(Cell(format_fixed(values[0], 4), values[0], best, tuple(lines)))
         rows.append(row)
     columns = [Column("Variant", head=True), *(Column(f"{s.dim}D") for s in sets)]
     caption = "1 - S_T / S_0, with S = f+ν of the best point, averaged over problems and runs. Higher is better."

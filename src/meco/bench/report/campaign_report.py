@@ -9,11 +9,11 @@ from pathlib import Path
 
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.paper import PAPER
-from meco.bench.report import choice, curves, figures, heatmaps, page, tables, trajectories
+from meco.bench.report import choice, curves, heatmaps, page, result_figures, result_tables, trajectories
 from meco.bench.report.run_arrays import RunArrays
-from meco.bench.run.contents import StoreContents
-from meco.bench.run.folder import StoreError, write_whole
-from meco.bench.run.store import read_results
+from meco.bench.run.campaign_folder import StoreError, write_atomically
+from meco.bench.run.result_store import read_results
+from meco.bench.run.store_contents import StoreContents
 from meco.errors import MissingExtra, load_extra
 from meco.figures.figure import Figure
 from meco.figures.table import Table, to_csv, to_latex, to_markdown
@@ -23,23 +23,23 @@ Item = Table | Figure
 
 EACH: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # views of one dimension
     "choice": lambda s: [*choice.choice_items(s)],
-    "critical": lambda s: [figures.critical_figure(s)],
-    "values": lambda s: [*tables.value_tables(s)],
-    "pairs": lambda s: [*tables.pair_tables(s)],
+    "critical": lambda s: [result_figures.critical_figure(s)],
+    "values": lambda s: [*result_tables.value_tables(s)],
+    "pairs": lambda s: [*result_tables.pair_tables(s)],
     "feasibility": lambda s: [heatmaps.feasibility_figure(s)],
     "progress": lambda s: [curves.progress_figure(s)],
     "ecdf": lambda s: [curves.ecdf_figure(s)],
     "convergence": lambda s: [*curves.convergence_figures(s)],
-    "performance": lambda s: [figures.performance_figure(s)],
+    "performance": lambda s: [result_figures.performance_figure(s)],
     "trajectories": lambda s: [trajectories.trajectory_figure(s)],
     "actions": lambda s: [heatmaps.action_figure(s)],
-    "summary": lambda s: [tables.problem_table(s)],
+    "summary": lambda s: [result_tables.problem_table(s)],
 }
 TOGETHER: dict[str, Callable[[list[RunArrays]], list[Item | None]]] = {  # views of all dimensions
-    "ranks": lambda s: [tables.rank_table(s[0]) if len(s) == 1 else tables.rank_overview(s)],
-    "gain": lambda s: [tables.gain_table(s)],
+    "ranks": lambda s: [result_tables.rank_table(s[0]) if len(s) == 1 else result_tables.rank_overview(s)],
+    "gain": lambda s: [result_tables.gain_table(s)],
     "heat": lambda s: [heatmaps.heat_figure(s)],
-    "relative": lambda s: [figures.relative_figure(s)],
+    "relative": lambda s: [result_figures.relative_figure(s)],
 }
 
 
@@ -67,12 +67,12 @@ class Report:
     lines: list[str]
 
 
-def write_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
+def write_campaign_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
     """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the packed store is enough."""
     results = read_results(folder)
     sections = _sections(results)
     target = Path(folder) / "report.html"
-    write_whole(target, page.compose(sections, results))
+    write_atomically(target, page.compose(sections, results))
     files, lines = [], [f"page: {target}"]
     if not page_only:
         items = [item for section in sections for item in section.items]
@@ -90,7 +90,7 @@ def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def _sections(results: StoreContents) -> list[Section]:
-    palette = figures.Palette()
+    palette = result_figures.Palette()
     return [build(experiment, results, palette) for experiment in known_experiments(results)]
 
 
@@ -111,13 +111,13 @@ def known_experiments(results: StoreContents) -> list[Experiment]:
     return sorted(found, key=lambda e: place.get(e.name, len(place)))
 
 
-def build(experiment: Experiment, results: StoreContents, palette: figures.Palette) -> Section:
+def build(experiment: Experiment, results: StoreContents, palette: result_figures.Palette) -> Section:
     """Every table and figure of an experiment."""
     sets = [RunArrays.of(results, experiment, dim) for dim in experiment.dims]
     slots = palette.slots(sets)
     section = Section(experiment, [replace(s, slots=slots) for s in sets])
     full = [s for s in section.sets if s.records]
-    for view in experiment.views if full else ():
+    for view in experiment.report.views if full else ():
         try:
             if view not in TOGETHER and view not in EACH:
                 raise MissingExtra("this version knows no such view")
@@ -149,7 +149,7 @@ def _tables(items: list[Item], folder: Path) -> list[Path]:
     for table in (table for table in found if table is not None):
         for kind, write in (("csv", to_csv), ("tex", to_latex), ("md", to_markdown)):
             made.append(folder / f"{safe_name(table.name)}.{kind}")
-            write_whole(made[-1], write(table))
+            write_atomically(made[-1], write(table))
     return made
 
 
@@ -164,10 +164,10 @@ def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
     for figure in (item for item in items if isinstance(item, Figure)):
         text = figure.to_svg()
         made.append(folder / f"{safe_name(figure.name)}.svg")
-        write_whole(made[-1], text)
+        write_atomically(made[-1], text)
         if to_pdf is not None:
             made.append(folder / f"{safe_name(figure.name)}.pdf")
-            write_whole(made[-1], to_pdf(bytestring=text.encode()))
+            write_atomically(made[-1], to_pdf(bytestring=text.encode()))
     return made, note
 
 

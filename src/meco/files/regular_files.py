@@ -13,7 +13,7 @@ from meco.errors import DamagedFile, InvalidInput
 
 
 @contextmanager
-def open_plain(path: Path, largest: int) -> Iterator[IO[bytes]]:
+def open_regular(path: Path, largest: int) -> Iterator[IO[bytes]]:
     """A file to read; a pipe or a device, which may never end, and what is too large are refused.
 
     A link to a file is followed: reading leaves it as it is.
@@ -32,13 +32,13 @@ def open_plain(path: Path, largest: int) -> Iterator[IO[bytes]]:
         os.close(descriptor)
 
 
-def read_plain(path: Path, largest: int) -> bytes:
+def read_regular(path: Path, largest: int) -> bytes:
     """The content of a plain file of at most so many bytes."""
-    with open_plain(path, largest) as file:
+    with open_regular(path, largest) as file:
         return file.read()
 
 
-def check_plain(folder: Path, names: Iterable[str]) -> None:
+def check_regular(folder: Path, names: Iterable[str]) -> None:
     """Refuse files to be written in a folder that are links, pipes or folders: what lies behind is not ours."""
     for name in names:
         try:

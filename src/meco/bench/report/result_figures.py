@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.bench.report import stats
+from meco.bench.report.result_tables import at, p_text, stem
 from meco.bench.report.run_arrays import METRICS, RunArrays
-from meco.bench.report.tables import at, p_text, stem
 from meco.figures.figure import Figure
-from meco.figures.panel import MUTED, SLOTS, Axis, Box, Dot, Key, Mark, Panel, Segment, Words
-from meco.figures.table import Cell, Column, Table, fixed
+from meco.figures.panel import COLOUR_SLOTS, MUTED, Axis, BoxPlot, Dot, LegendKey, Mark, Panel, Segment, Words
+from meco.figures.table import Cell, Column, Table, format_fixed
 from meco.methods import METHODS
 
 # Colour slots: orange, blue, teal, violet, ochre, pink, green, cyan. Variants of one engine are far apart.
@@ -34,11 +34,11 @@ class Palette:
             for label, rank in zip(s.labels, s.rank_table("score").mean(axis=1)):
                 places[label].append(np.inf if np.isnan(rank) else rank)
         best = sorted(labels, key=lambda label: np.mean(places[label]))
-        focus = [label for label in sets[0].experiment.focus if label in labels]
-        chosen = list(dict.fromkeys([*focus[:5], *best]))[:SLOTS]
+        focus = [label for label in sets[0].experiment.report.focus if label in labels]
+        chosen = list(dict.fromkeys([*focus[:5], *best]))[:COLOUR_SLOTS]
         found: dict[str, int] = {}
-        for label in sorted(chosen, key=lambda label: self._kept.get(label, SLOTS)):
-            free = [slot for slot in range(SLOTS) if slot not in found.values()]
+        for label in sorted(chosen, key=lambda label: self._kept.get(label, COLOUR_SLOTS)):
+            free = [slot for slot in range(COLOUR_SLOTS) if slot not in found.values()]
             wished = self._kept.get(label, -1)
             found[label] = wished if wished in free else free[-1]
             self._kept.setdefault(label, found[label])
@@ -56,12 +56,12 @@ def dashes(results: RunArrays) -> list[str]:
     return [DASHES.get(known[c.method], "") for c in results.contenders]
 
 
-def legend(results: RunArrays) -> list[Key]:
+def legend(results: RunArrays) -> list[LegendKey]:
     """Brought-out contenders by name, and one entry for the others."""
-    keys = [Key(*one) for one in zip(results.labels, series(results), dashes(results))]
+    keys = [LegendKey(*one) for one in zip(results.labels, series(results), dashes(results))]
     rest = any(key.series == MUTED for key in keys)
     shown = sorted((key for key in keys if key.series != MUTED), key=lambda key: key.series)
-    return shown + ([Key("others", MUTED)] if rest else [])
+    return shown + ([LegendKey("others", MUTED)] if rest else [])
 
 
 def in_front(results: RunArrays) -> list[int]:
@@ -92,7 +92,7 @@ def critical_figure(results: RunArrays) -> Figure | None:
     caption = "Average ranks, best at the left. A bar joins methods whose ranks do not differ (Nemenyi, 0.05). "
     title = f"Critical differences{at(results)}"
     order = np.argsort(averages[0], kind="stable")
-    rows = [[Cell(labels[m], labels[m]), *(Cell(fixed(v[m], 2), float(v[m])) for v in averages)] for m in order]
+    rows = [[Cell(labels[m], labels[m]), *(Cell(format_fixed(v[m], 2), float(v[m])) for v in averages)] for m in order]
     columns = [Column("Method", head=True), *(Column(f"average rank, {t}") for t in METRICS.values())]
     numbers = Table(stem(results, "critical"), f"Average ranks{at(results)}", columns, rows)
     return Figure(stem(results, "critical"), title, panels, caption + " ".join(words), (), numbers)
@@ -173,14 +173,14 @@ def performance_figure(results: RunArrays) -> Figure:
     return Figure(stem(results, "performance"), "Normalised performance", panels, caption, (), numbers)
 
 
-def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> Box:
+def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
     flat = values[~np.isnan(values)]
     first, middle, third = np.quantile(flat, [0.25, 0.5, 0.75])
     reach = 1.5 * (third - first)
     inside = flat[(flat >= first - reach) & (flat <= third + reach)]
     beyond = flat[(flat < first - reach) | (flat > third + reach)]
     values_ = (float(inside.min()), float(first), float(middle), float(third), float(inside.max()))
-    return Box(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
+    return BoxPlot(values_, y, tint, label, tuple(float(v) for v in np.unique(np.round(beyond, 3))))
 
 
 def relative_figure(sets: Sequence[RunArrays]) -> Figure:
@@ -192,7 +192,7 @@ def relative_figure(sets: Sequence[RunArrays]) -> Figure:
         for m, label in enumerate(results.labels):
             means = [float(v[m].mean()) for v in values.values()]
             row = [Cell(label, label), Cell(f"{results.dim}D", float(results.dim or 0))]
-            rows.append(row + [Cell(fixed(v, 4), v) for v in means])
+            rows.append(row + [Cell(format_fixed(v, 4), v) for v in means])
     caption = (
         "f+ν: one minus the gap still open at the end, mean over problems and runs. Feasibility first: one minus the "
         "mean place of the runs among all runs. The interval is a 95 % bootstrap over problems."
@@ -221,4 +221,4 @@ def final_performance(results: RunArrays, metric: str) -> np.ndarray:
     if metric == "first":
         return 1.0 - stats.pooled_ranks(results.order("first"))
     best, first = results.anchors
-    return 1.0 - stats.mean_of(stats.normalised(results.score[..., None], best, first)[..., 0], 2)
+    return 1.0 - stats.mean_of(stats.normalise(results.score[..., None], best, first)[..., 0], 2)

@@ -18,14 +18,14 @@ from meco.files.npz import read_npz
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-DIMS = (10, 30, 50, 100)
+TABLE_DIMS = (10, 30, 50, 100)
 
 # suite -> key -> shape; the keys of rwco are the official file names without extension
-SHAPES: dict[str, Shapes] = {
+TABLE_SHAPES: dict[str, Shapes] = {
     "cec2017": {
         **{f"shift_{k:02d}": (100,) for k in range(1, 12)},
         "shift_12_28": (100,),
-        **{f"rotation_{part}_{d}": (d, d) for part in ("02", "05a", "05b", "12_28") for d in DIMS},
+        **{f"rotation_{part}_{d}": (d, d) for part in ("02", "05a", "05b", "12_28") for d in TABLE_DIMS},
     },
     "rwco": {
         **{f"FunctionPS1_{part}": (30, 30) for part in "GB"},
@@ -68,7 +68,7 @@ def require(filename: str, suite: str) -> Path:
     if path is None:
         raise MissingData(
             f"the official tables {filename} are not on this machine: run `meco data fetch {suite}`, "
-            f"or set MECO_DATA to a folder that holds {filename} (looked in {_looked_in()})"
+            f"or set MECO_DATA to a folder that holds {filename} (looked in {_searched_folders()})"
         )
     return path
 
@@ -85,12 +85,12 @@ def read(path: Path, suite: str) -> dict[str, np.ndarray]:
         arrays = read_npz(path, str(path))
     except DamagedFile as error:
         raise DamagedFile(f"{path} is not a sound npz file ({error}); {again}") from error
-    if problem := misfit(arrays, SHAPES[suite]):
+    if problem := find_misfit(arrays, TABLE_SHAPES[suite]):
         raise DamagedFile(f"{path}: {problem}; {again}")
     return arrays
 
 
-def misfit(arrays: Mapping[str, np.ndarray], shapes: Shapes) -> str:
+def find_misfit(arrays: Mapping[str, np.ndarray], shapes: Shapes) -> str:
     """The first array that is missing or has another shape than it must have; empty when all fit."""
     for key, shape in shapes.items():
         if key not in arrays:
@@ -100,6 +100,6 @@ def misfit(arrays: Mapping[str, np.ndarray], shapes: Shapes) -> str:
     return ""
 
 
-def _looked_in() -> str:
+def _searched_folders() -> str:
     named = os.environ.get("MECO_DATA")
     return f"{named} and {user_folder()}" if named else f"{user_folder()}; MECO_DATA is not set"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from meco.core.arrays import Array, namespace
-from meco.problems.generated.constraints import Draw, directions
+from meco.problems.generated.constraint_kinds import Draw, directions
 
 SHARE = 0.2
 SAMPLES = 2000  # points of the box that say where a plane cuts off the share

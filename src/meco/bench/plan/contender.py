@@ -1,0 +1,105 @@
+"""Who takes part in an experiment: a method with its options, under the name that tables give it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from meco.bench.plan.run import TestCase
+from meco.core.registry import short
+from meco.errors import InvalidInput
+from meco.files.modules import names_a_file, split
+from meco.methods import METHODS
+from meco.policies.paper.methods import DEFAULT_POLICY
+from meco.tr.steered import DEFAULT_SEARCH_POLICY
+
+COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
+LEAST_SURROGATE_RUNS = 3
+POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A method with its options, under the name the tables give it.
+
+    Options may say {problem} and {dim}: the leave-one-out policy of C05 is
+    "meco-loo50-{problem}". most is the greatest number of runs, for costly methods.
+    """
+
+    label: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    most: int | None = None
+
+    def fill_options(self, case: TestCase, pins: Mapping[str, str] | None = None) -> str:
+        """The options at a case, as the JSON that names a run; a policy is named with its pin."""
+        given = {k: _fill(v, case) for k, v in sorted(self.options.items())}
+        policy = given.get("policy")
+        if pins and isinstance(policy, str) and policy in pins:  # constants have no digest
+            given["policy"] = f"{policy}@{pins[policy]}"
+        return json.dumps(given, separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> Contender:
+        """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30."""
+        name, rest = cut_name(text)
+        options: dict[str, Any] = {}
+        for pair in filter(None, _cut(rest)):
+            key, equals, value = pair.partition("=")
+            if not equals:
+                raise InvalidInput(f"{text!r}: options are key=value, separated by commas; got {pair!r}")
+            options[key.strip()] = _number(value.strip())
+        return cls.of(METHODS.resolve(name), rest, **options)
+
+    @classmethod
+    def of(cls, method: str, variant: str = "", **options: Any) -> Contender:
+        """A method as the tables name it; one that is steered says by which policy."""
+        if method in POLICIES:
+            options.setdefault("policy", POLICIES[method])
+        name = short(method)
+        return cls(f"{name}:{variant}" if variant else name, method, options)
+
+    def limit_runs(self) -> Contender:
+        """The same contender as the paper's experiments have it: surrogates run less often."""
+        return replace(self, most=LEAST_SURROGATE_RUNS) if self.costly else self
+
+    @property
+    def costly(self) -> bool:
+        """Whether its runs take so long that experiments make few of them."""
+        return METHODS[self.method].seconds > COSTLY_SECONDS
+
+
+def cut_name(text: str) -> tuple[str, str]:
+    """The method and its options: "SHADE:pop_size=30", "mine.py:Name:pop_size=30"."""
+    path, name = split(text) if names_a_file(text) else ("", text)
+    name, _, rest = name.partition(":")
+    return f"{path}:{name}" if path else name, rest
+
+
+def _fill(value: Any, case: TestCase) -> Any:
+    """Text with {problem} and {dim} put in; other braces may stand in a path."""
+    if not isinstance(value, str):
+        return value
+    return value.replace("{problem}", case.problem).replace("{dim}", str(case.dim))
+
+
+def _cut(text: str) -> list[str]:
+    """The parts of a text between commas; commas inside brackets cut nothing."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "[{") - (letter in "]}")
+        if letter == "," and depth <= 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _number(text: str) -> Any:
+    """JSON where it is JSON (numbers, true, lists), else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,103 @@
+"""The same experiment otherwise: fewer runs, other contenders, more results beside, pinned to what exists now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+from meco.bench.plan.contender import Contender, cut_name
+from meco.bench.plan.experiment import Experiment, file_version
+from meco.errors import InvalidInput, MecoError, UnknownName
+from meco.methods import METHODS
+
+
+def pin_versions(experiment: Experiment) -> Experiment:
+    """The same experiment with the digests of its policies and user problems: what is new makes new runs.
+
+    A report finds the runs by these digests, without the policies and files themselves.
+    """
+    now = replace(experiment, versions={name: file_version(path, name) for name, path in experiment.files.items()})
+    steered, cases = [c for c in experiment.contenders if isinstance(c.options.get("policy"), str)], now.cases()
+    names = {json.loads(c.fill_options(p))["policy"] for c in steered for p in cases}
+    found = {name: policy_digest(name) for name in sorted(names)}
+    return replace(now, pins={name: digest for name, digest in found.items() if digest})
+
+
+def adjust(
+    experiment: Experiment,
+    runs: int | None = None,
+    quick: bool = False,
+    methods: Iterable[str] | None = None,
+    surrogate_runs: int | None = None,
+) -> Experiment:
+    """The same experiment with other run counts or contenders; a number of runs that is given holds for all."""
+    contenders = experiment.contenders
+    if quick and experiment.quick:
+        contenders = tuple(c for c in contenders if c.label in experiment.quick)
+    if methods:
+        contenders = tuple(_choose(experiment, text) for text in methods)
+    if runs is not None and runs < 1:
+        raise InvalidInput(f"--runs must be at least 1; got {runs}")
+    if runs is not None:
+        contenders = tuple(replace(c, most=None) for c in contenders)
+    if surrogate_runs is not None:
+        contenders = tuple(replace(c, most=surrogate_runs) if c.costly else c for c in contenders)
+    return replace(experiment, contenders=contenders, runs=runs or (3 if quick else experiment.runs))
+
+
+def find_contender(experiment: Experiment, text: str) -> Contender | None:
+    """The contender of this label, or of the method that it is another spelling of."""
+    known = {c.label.lower(): c for c in experiment.contenders}
+    exact = METHODS.resolve(text) if text in METHODS else text
+    return known.get(text.lower()) or known.get(exact.lower())
+
+
+def _choose(experiment: Experiment, text: str) -> Contender:
+    """The contender of this label; another method joins with its defaults."""
+    found = find_contender(experiment, text)
+    if found is not None:
+        return found
+    if cut_name(text)[0] not in METHODS:
+        raise UnknownName("method", text, [*known_labels(experiment), *METHODS])
+    return Contender.parse(text).limit_runs()
+
+
+def join(first: Experiment, second: Experiment) -> Experiment:
+    """The first with what another of the same name adds; where they differ, the second counts."""
+    mine, theirs = ({c.label: c for c in e.contenders} for e in (first, second))
+    runs = max(first.runs, second.runs)
+
+    def both(label: str) -> Contender:
+        if label not in mine or label not in theirs or mine[label].most == theirs[label].most:
+            return theirs.get(label) or mine[label]
+        most = max(first.seeds(mine[label]), second.seeds(theirs[label]))  # a smaller number takes nothing back
+        return replace(theirs[label], most=most if most < runs else None)
+
+    return replace(
+        second,
+        contenders=tuple(both(label) for label in {**mine, **theirs}),
+        problems=tuple(dict.fromkeys((*first.problems, *second.problems))),
+        dims=tuple(dict.fromkeys((*first.dims, *second.dims))),
+        runs=runs,
+        pins={**first.pins, **second.pins},
+        versions={**first.versions, **second.versions},
+        files={**first.files, **second.files},
+    )
+
+
+def known_labels(experiment: Experiment) -> list[str]:
+    """What the contenders of an experiment are called."""
+    return [c.label for c in experiment.contenders]
+
+
+@lru_cache(maxsize=256)
+def policy_digest(name: str) -> str:
+    """The first digits of a policy's digest; nothing for a policy that is not there."""
+    from meco.policies.store import load_policy
+
+    try:
+        return str(load_policy(name).metadata["digest"])[:8]
+    except MecoError:
+        return ""

@@ -1,0 +1,36 @@
+"""One run of a campaign: which method, on which case, with which seed."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from meco.bench.plan.plan_schema import read_run
+
+
+class TestCase(NamedTuple):
+    """Where a run happens: a problem at a dimension, its instance, and the evaluations allowed."""
+
+    problem: str
+    dim: int
+    instance: str
+    budget: int
+
+
+class Run(NamedTuple):
+    """One run, named by everything its result depends on."""
+
+    method: str
+    options: str  # JSON with sorted keys
+    case: TestCase
+    seed: int
+
+    def to_json(self) -> str:
+        """The name as text."""
+        return json.dumps(self, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """Back from to_json()."""
+        method, options, case, seed = read_run(text)
+        return cls(method, options, TestCase(*case), seed)
