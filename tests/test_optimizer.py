@@ -11,7 +11,6 @@ from numpy.testing import assert_array_equal
 import meco
 from meco import Method, Variable
 from meco.errors import DamagedFile, InvalidInput
-from meco.run.folder.optimizer_state import seal
 
 BOX = [(-5.0, 5.0)] * 3
 OPTIONS = {"method": Method("SHADE-FR", pop_size=10), "budget": 100, "seed": 3}
@@ -48,7 +47,7 @@ def solve_in_batches(search, draw, save=False):
     save=st.booleans(),
 )
 def test_asking_and_telling_in_any_order_is_the_run_of_minimize(seed, method, save):
-    options = {**OPTIONS, "method": method, "seed": seed}
+    options = {**OPTIONS, "method": Method(method, pop_size=10), "seed": seed}
     search = solve_in_batches(meco.Optimizer(BOX, 2, 1, **options), np.random.default_rng(seed), save)
     whole = meco.minimize(rowwise, BOX, **options)
     assert_array_equal(search.result.evaluations.x, whole.evaluations.x)
@@ -138,7 +137,7 @@ def test_known_points_and_starting_points_work_here_too():
 
 @pytest.mark.parametrize("method", ["SHADE-FR", "MeCO-rand", "MA-ES", "CMA-ES-native"])
 def test_the_state_travels_in_a_plain_file(tmp_path, method):
-    options = {**OPTIONS, "method": method}
+    options = {**OPTIONS, "method": method if method == "CMA-ES-native" else Method(method, pop_size=10)}
     search = meco.Optimizer(BOX, 2, 1, **options)
     for _ in range(3):
         x = search.ask()
@@ -206,17 +205,11 @@ def test_a_state_with_another_number_or_budget_is_refused():
         search.tell(x, (x**2).sum(1), 1 - x[:, :1])
     state = search.state()
     assert meco.Optimizer.from_state(state).result.nfev == 20
-    old = {key: value for key, value in state.items() if key != "sha256"}
     changes = [
         {"number": state["number"] + 1000}, {"number": state["number"][::-1]}, {"number": np.arange(19)},
         {"x": state["x"][:, :2]}, {"f": state["f"][:5]}, {"inputs": state["inputs"].replace("60", "15")},
         {"open_number": np.array([99]), "open_x": state["x"][:1]}, {"inputs": "[" * 100_000}, {"inputs": "{}"},
     ]  # fmt: skip
     for change in changes:
-        for forged in (state | change, state | change | {"sha256": seal(state | change)}):
-            with pytest.raises(DamagedFile):
-                meco.Optimizer.from_state(forged)
-    with pytest.raises(DamagedFile, match="sha256"):
-        meco.Optimizer.from_state(old)
-    with pytest.raises(DamagedFile, match="changed or damaged"):
-        meco.Optimizer.from_state(state | {"inputs": state["inputs"].replace("0.0001", "0.001")})
+        with pytest.raises(DamagedFile):
+            meco.Optimizer.from_state(state | change)

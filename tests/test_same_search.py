@@ -14,7 +14,7 @@ from engine_classes import ENGINE_CLASSES
 from meco import METHODS, Tolerances, Variables, Workers, get_problem, minimize, solve
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
-from meco.bench.run.groups import group, perform
+from meco.bench.run.groups import make_groups, run_group
 from meco.cli import main
 
 SEED, SLOW = 3, ("COBRA", "SACOBRA", "COBYQA")
@@ -64,8 +64,8 @@ def test_minimize_evaluates_the_points_that_solve_evaluates(method):
 def test_bench_ends_where_solve_ends(method):
     problem = get_problem("corner", dim=3)
     experiment = Experiment("one", "", (Contender.of(method),), ("corner",), (3,), budget=budget(method), runs=1)
-    (task,) = group(run for _, run in replace(experiment, first_seed=SEED).wanted())
-    outcome = perform(task)
+    (task,) = make_groups(run for _, run in replace(experiment, first_seed=SEED).wanted())
+    outcome = run_group(task)
     assert outcome.error == ""
     alone = solve(method, problem, budget(method), [SEED])[0]
     assert_array_equal(np.frombuffer(outcome.records[0].x), alone.x)

@@ -19,7 +19,7 @@ from meco.result import Result
 from meco.run.async_search import AsyncSearch, refuse_generations
 from meco.run.calling.answers import Answer, Fault, checked
 from meco.run.calling.answers import failed as failure
-from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state, seal
+from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import (
     SearchState,
     as_record,
@@ -227,7 +227,7 @@ class Optimizer:
         if record is not None:
             saved = SearchState(record, covered, nit, 0, fingerprint(self.request.facts()), "")
             state["search"] = np.frombuffer(saved.packed(), dtype=np.uint8)
-        return state | {"sha256": seal(state)}
+        return state
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], policy: Any = None) -> Optimizer:

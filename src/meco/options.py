@@ -325,7 +325,7 @@ class Workers:
     AT_ONCE = 8  # points for an executor or a map, whose size is not known
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, type):
+        if isinstance(self.n, type) and hasattr(self.n, "submit"):
             raise InvalidInput(f"workers must be an executor that was made, not its class; got {self.n.__name__}")
         if not (hasattr(self.n, "submit") or callable(self.n)):
             try:

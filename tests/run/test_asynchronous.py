@@ -17,7 +17,6 @@ from meco import Checkpoint, Stop, Variables, Workers
 from meco.errors import DamagedFile, InvalidInput
 from meco.methods import DEFAULT
 from meco.run.folder import run_folder as runfolder
-from meco.run.folder.optimizer_state import seal
 from meco.run.folder.reader import load_run
 from meco.run.log.log_file import read_log
 
@@ -126,9 +125,9 @@ def test_a_class_made_of_an_optimizer_is_asynchronous_too():
 
     class Decided(meco.Optimizer):
         def __init__(self):
-            super().__init__(BOX, 1, budget=40, seed=1, asynchronous=True)
+            super().__init__(BOX, 1, budget=40, seed=1, workers=Workers(asynchronous=True))
 
-    search = Counting(BOX, 1, budget=40, seed=1, asynchronous=True)
+    search = Counting(BOX, 1, budget=40, seed=1, workers=Workers(asynchronous=True))
     assert len(Decided().ask(30)) == 30  # more than the first points
     result = follow(search, np.random.default_rng(1))
     assert (result.nfev, search.told, type(search).__name__) == (40, 40, "Counting")
@@ -377,6 +376,5 @@ def test_an_optimizer_goes_on_from_its_state_with_what_is_out(tmp_path, told):
     result = follow(again, np.random.default_rng(1))
     assert (result.nfev, result.feasible) == (90, True)
     state = search.state() | {"order": np.array([7, 7])}
-    state["sha256"] = seal(state)
     with pytest.raises(DamagedFile, match="do not fit together"):
         meco.Optimizer.from_state(state)

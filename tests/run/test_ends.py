@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
-from meco import Checkpoint
+from meco import Checkpoint, Stop, Workers
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
 from meco.run.folder.run_folder import RunFolder
@@ -42,13 +42,13 @@ def test_whatever_ends_a_run_carries_the_result(error, tmp_path):
     assert_array_equal(again.evaluations.x, run().evaluations.x)
 
 
-@pytest.mark.parametrize("name", ["eval_timeout", "max_time"])
-def test_endless_times_are_times(name):
+@pytest.mark.parametrize(("keyword", "record", "name"), [("workers", Workers, "timeout"), ("stop", Stop, "max_time")])
+def test_endless_times_are_times(keyword, record, name):
     for seconds in (1e7, 1e9, float("inf")):
-        assert run(**{name: seconds}, budget=10).nfev == 10
+        assert run(**{keyword: record(**{name: seconds})}, budget=10).nfev == 10
     for wrong in (float("nan"), -1, "1", True):
         with pytest.raises(InvalidInput, match=name):
-            run(**{name: wrong})
+            record(**{name: wrong})
 
 
 def test_the_callers_error_state_kills_no_engine():

@@ -29,7 +29,7 @@ BEGUN = """
         if left[0] == 0:
             raise KeyboardInterrupt
         return float(np.sum((x - 0.3) ** 2) + np.sum(x[1:] * x[:-1])), [0.1 - x[0]]
-    result = meco.minimize(curved, [(-1.0, 1.0)] * 32, budget=90, seed=1, method="TR", checkpoint=folder, resume=True)
+    result = meco.minimize(curved, [(-1.0, 1.0)] * 32, budget=90, seed=1, method="TR", checkpoint=meco.Checkpoint(folder, resume=True))
     print(result.nfev, result.message)
 """
 
