@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import meco
+from meco import Tolerances, Variables
 
 RECORD = Path(__file__).parent / "data" / "digests.json"
 PROBLEMS = {"C02": 10, "C05": 5, "RC19": None, "RC20": None, "UAV-03": None, "corner": 4}
@@ -59,11 +60,14 @@ def minimized(method: str, problem: str, evaluations: int) -> dict[str, Any]:
     """Digest of one run of minimize()."""
     given = meco.get_problem(problem, dim=PROBLEMS[problem])
     fun, seen = watched(given.raw)
-    box = np.stack([given.lower, given.upper], axis=1)
     result = meco.minimize(
-        fun, box, method=method, budget=evaluations, seed=SEEDS[0], integrality=given.integrality,
-        ineq_tol=given.ineq_tol, eq_tol=given.eq_tol,
-    )  # fmt: skip
+        fun,
+        Variables.of(given.lower, given.upper, given.integrality),
+        method=method,
+        budget=evaluations,
+        seed=SEEDS[0],
+        tolerances=Tolerances(ineq=given.ineq_tol, eq=given.eq_tol),
+    )
     return {"points": seen.hexdigest()[:16], "metrics": [[float(result.fun).hex(), float(result.maxcv).hex()]]}
 
 

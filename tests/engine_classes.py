@@ -6,10 +6,10 @@ from functools import partial
 
 from meco import METHODS
 from meco.core.registry import Later
-from meco.method import Method
+from meco.method import MethodRecord
 
 
-def engine_of(record: Method) -> object:
+def engine_of(record: MethodRecord) -> object:
     """What tells engines apart: the class; of a steered engine the module that builds it, whatever its policy."""
     build = record.build
     if isinstance(build, Later):

@@ -5,6 +5,7 @@ import os
 import pytest
 
 import meco
+from meco import Method
 
 BOX = [(-5.0, 5.0)] * 3
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, fork and full disks are those of POSIX")
@@ -19,8 +20,11 @@ def named(x):
     return {"f": x @ x, "g": {"reach": 1.0 - x[0], "height": x[1] - 3.0}, "h": {"level": x[1] - x[2]}}
 
 
+SMALL = Method("SHADE-FR", pop_size=10)
+
+
 def run(fun=f_and_g, **options):
-    return meco.minimize(fun, BOX, **({"method": "SHADE-FR", "budget": 40, "pop_size": 10, "seed": 1} | options))
+    return meco.minimize(fun, BOX, **({"method": SMALL, "budget": 40, "seed": 1} | options))
 
 
 def noted(fun):

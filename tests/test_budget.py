@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import meco
+from meco import Method
 
 SERIAL, THREADS = "serial", "threads"
 
@@ -43,7 +44,7 @@ class Unreliable:
 )
 def test_calls_never_exceed_the_budget(budget, size, share, on_error, method, workers, seed):
     fun = Unreliable(share, seed)
-    options = {"budget": budget, "pop_size": size, "method": method, "seed": seed, "on_error": on_error}
+    options = {"budget": budget, "method": Method(method, pop_size=size), "seed": seed, "on_error": on_error}
     if workers == THREADS:
         with ThreadPoolExecutor(3) as pool:
             result = meco.minimize(fun, [(-5, 5)] * 3, workers=pool, **options)
@@ -88,7 +89,9 @@ def test_a_failed_point_is_tried_three_times_at_most_and_every_try_counts():
             raise OSError("licence server busy")
         return float(x @ x)
 
-    result = meco.minimize(fun, [(-5, 5)] * 2, method="SHADE-FR", budget=90, pop_size=10, on_error="retry", seed=1)
+    result = meco.minimize(
+        fun, [(-5, 5)] * 2, method=Method("SHADE-FR", pop_size=10), budget=90, on_error="retry", seed=1
+    )
     assert sum(seen.values()) == 90
     assert max(seen.values()) == 3
     assert result.evaluations.attempt.max() == 2
@@ -96,7 +99,7 @@ def test_a_failed_point_is_tried_three_times_at_most_and_every_try_counts():
 
 
 def test_a_budget_below_the_population_says_so():
-    result = meco.minimize(lambda x: x @ x, [(-5, 5)] * 2, method="SHADE-FR", budget=3, pop_size=20, seed=1)
+    result = meco.minimize(lambda x: x @ x, [(-5, 5)] * 2, method=Method("SHADE-FR", pop_size=20), budget=3, seed=1)
     assert result.nfev == 3
     assert "below the population of 20" in result.message
 

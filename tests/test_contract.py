@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine_classes import ENGINE_CLASSES
-from meco import METHODS, Method
+from meco import METHODS, MethodRecord
 from meco.core.capabilities import Convergence, SavedState
 from meco.core.engine import Engine
 from meco.core.rule import Population
@@ -15,7 +15,6 @@ from meco.testing import CHECKS, MethodContract, Subject, check_method
 BUDGETS = {"COBRA": 19, "SACOBRA": 19}  # a model for each evaluation
 BEYOND_THE_START = {"COBRA": 205, "SACOBRA": 205, "COBYQA": 180, "C2oDE": 230}  # at D = 100: past the first design
 LEARNED = {"MeCO": {"policy": ConstantPolicy(9)}}  # any policy keeps the promises of a trained one
-
 
 OF_A_RECORD = ("is_what_its_record_says", "offers_what_its_record_says")  # promises of the name, not of the engine
 WALKED = [(method, check) for method in METHODS for check in CHECKS if method in ENGINE_CLASSES or check in OF_A_RECORD]
@@ -91,8 +90,8 @@ class Remembering(Uniform):
 
 def test_a_record_that_does_not_fit_its_engine_is_told_so():
     with pytest.raises(AssertionError, match="names Convergence, which the engine does not offer"):
-        check_method(Method(Uniform, "random search", offers=(Convergence,), lockstep=False))
-    with pytest.raises(AssertionError, match=r"offers SavedState, which Method\.offers does not name"):
+        check_method(MethodRecord(Uniform, "random search", offers=(Convergence,), lockstep=False))
+    with pytest.raises(AssertionError, match=r"offers SavedState, which MethodRecord\.offers does not name"):
         check_method(Remembering)
 
 
@@ -100,6 +99,6 @@ def test_a_search_that_forgets_something_does_not_go_on_bit_for_bit():
     class Whole(Remembering):
         remembers = ("generation", "best", "unsaid")
 
-    check_method(Method(Whole, "random search", offers=(SavedState,), lockstep=False))
+    check_method(MethodRecord(Whole, "random search", offers=(SavedState,), lockstep=False))
     with pytest.raises(AssertionError, match="goes on from its saved state bit for bit: no"):
-        check_method(Method(Remembering, "random search", offers=(SavedState,), lockstep=False))
+        check_method(MethodRecord(Remembering, "random search", offers=(SavedState,), lockstep=False))

@@ -6,6 +6,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 import meco.errors
+from meco import Tolerances
 from meco.method import UNITS
 
 BOX = [(-5.0, 5.0)] * 4
@@ -91,7 +92,9 @@ def test_a_method_notices_the_units_that_its_record_names(method):
     def search(unit):
         fun, eq_tol = in_other_units(unit)
         budget = 60 if meco.METHODS[method].models_functions else 160
-        return meco.minimize(fun, BOX, method=method, budget=budget, seed=3, eq_tol=eq_tol, ineq_tol=0.0).evaluations.x
+        return meco.minimize(
+            fun, BOX, method=method, budget=budget, seed=3, tolerances=Tolerances(eq=eq_tol, ineq=0.0)
+        ).evaluations.x
 
     try:
         expected = search("none")

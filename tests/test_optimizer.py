@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Method, Variable
 from meco.errors import DamagedFile, InvalidInput
-from meco.run.folder.optimizer_state import seal
 
 BOX = [(-5.0, 5.0)] * 3
-OPTIONS = {"method": "SHADE-FR", "budget": 100, "pop_size": 10, "seed": 3}
+OPTIONS = {"method": Method("SHADE-FR", pop_size=10), "budget": 100, "seed": 3}
 
 
 def values(x):
@@ -47,7 +47,7 @@ def solve_in_batches(search, draw, save=False):
     save=st.booleans(),
 )
 def test_asking_and_telling_in_any_order_is_the_run_of_minimize(seed, method, save):
-    options = {**OPTIONS, "method": method, "seed": seed}
+    options = {**OPTIONS, "method": Method(method, pop_size=10), "seed": seed}
     search = solve_in_batches(meco.Optimizer(BOX, 2, 1, **options), np.random.default_rng(seed), save)
     whole = meco.minimize(rowwise, BOX, **options)
     assert_array_equal(search.result.evaluations.x, whole.evaluations.x)
@@ -81,7 +81,7 @@ def test_the_budget_ends_the_asking():
         search.tell(x, *values(x))
     assert asked == 13
     assert search.ask().shape == (0, 3)
-    assert search.result.stop_reason == "budget"
+    assert search.result.run.stop_reason == "budget"
 
 
 def test_the_result_is_there_at_any_time():
@@ -90,7 +90,7 @@ def test_the_result_is_there_at_any_time():
     x = search.ask(3)
     search.tell(x, *values(x))
     assert search.result.nfev == 3
-    assert search.result.stop_reason == "running"
+    assert search.result.run.stop_reason == "running"
 
 
 def test_failed_points_are_told_as_such():
@@ -100,7 +100,7 @@ def test_failed_points_are_told_as_such():
     f[0], failed = -1e9, np.arange(10) == 0
     g[1, 0] = np.nan
     search.tell(x, f, g, h, failed=failed)
-    assert search.result.nfail == 2
+    assert search.result.run.nfail == 2
     assert search.result.fun > -1e9
 
 
@@ -113,7 +113,9 @@ def test_one_point_may_be_told_alone():
 
 
 def test_equal_points_of_a_generation_are_told_each():
-    search = meco.Optimizer([(0, 2)] * 2, budget=60, method="SHADE-FR", pop_size=10, seed=1, integrality=True)
+    search = meco.Optimizer(
+        [Variable(0, 2, integer=True)] * 2, budget=60, method=Method("SHADE-FR", pop_size=10), seed=1
+    )
     while not search.done:
         x = search.ask()
         search.tell(x[::-1], (x[::-1] ** 2).sum(axis=1))
@@ -135,7 +137,7 @@ def test_known_points_and_starting_points_work_here_too():
 
 @pytest.mark.parametrize("method", ["SHADE-FR", "MeCO-rand", "MA-ES", "CMA-ES-native"])
 def test_the_state_travels_in_a_plain_file(tmp_path, method):
-    options = {**OPTIONS, "method": method}
+    options = {**OPTIONS, "method": method if method == "CMA-ES-native" else Method(method, pop_size=10)}
     search = meco.Optimizer(BOX, 2, 1, **options)
     for _ in range(3):
         x = search.ask()
@@ -197,23 +199,17 @@ def test_a_method_that_cannot_be_asked_says_so():
 
 
 def test_a_state_with_another_number_or_budget_is_refused():
-    search = meco.Optimizer(BOX, n_ineq=1, method="SHADE-FR", budget=60, pop_size=10, seed=1)
+    search = meco.Optimizer(BOX, n_ineq=1, method=Method("SHADE-FR", pop_size=10), budget=60, seed=1)
     for _ in range(2):
         x = search.ask()
         search.tell(x, (x**2).sum(1), 1 - x[:, :1])
     state = search.state()
     assert meco.Optimizer.from_state(state).result.nfev == 20
-    old = {key: value for key, value in state.items() if key != "sha256"}
     changes = [
         {"number": state["number"] + 1000}, {"number": state["number"][::-1]}, {"number": np.arange(19)},
         {"x": state["x"][:, :2]}, {"f": state["f"][:5]}, {"inputs": state["inputs"].replace("60", "15")},
         {"open_number": np.array([99]), "open_x": state["x"][:1]}, {"inputs": "[" * 100_000}, {"inputs": "{}"},
     ]  # fmt: skip
     for change in changes:
-        for forged in (state | change, state | change | {"sha256": seal(state | change)}):
-            with pytest.raises(DamagedFile):
-                meco.Optimizer.from_state(forged)
-    with pytest.raises(DamagedFile, match="sha256"):
-        meco.Optimizer.from_state(old)
-    with pytest.raises(DamagedFile, match="changed or damaged"):
-        meco.Optimizer.from_state(state | {"inputs": state["inputs"].replace("0.0001", "0.001")})
+        with pytest.raises(DamagedFile):
+            meco.Optimizer.from_state(state | change)

@@ -19,7 +19,7 @@ from meco.testing import Recorded
 
 MINE = """
 import numpy as np
-from meco import Method, Problem
+from meco import MethodRecord, Problem
 from meco.core.engine import Engine
 from meco.core.rule import Population
 
@@ -37,7 +37,9 @@ class Uniform(Engine):
         self.population, self.generation = Population(x, ev), self.generation + 1
 
 
-record = Method(Uniform, "random search", population=lambda dim, budget: 5, options=("pop_size",), aliases=("Zufall",))
+record = MethodRecord(
+    Uniform, "random search", population=lambda dim, budget: 5, options=("pop_size",), aliases=("Zufall",)
+)
 bowl = Problem("bowl", [-1, -1], [1, 1], 1, 0, lambda x: (x[..., 0] ** 2, [0.5 - x[..., 1]], []))
 number, text = 3, str
 
@@ -144,11 +146,11 @@ def test_a_file_that_changed_is_not_taken_for_the_old_one(folder):
 
 
 def test_a_method_is_given_by_name_record_or_engine():
-    mine = meco.Method(partial(Shade, rule=FeasibilityFirst()), "by hand")
+    mine = meco.MethodRecord(partial(Shade, rule=FeasibilityFirst()), "by hand")
     named, given = (meco.solve(m, "tilted", 120, [1])[0] for m in ("SHADE-FR", mine))
     assert_array_equal(named.x, given.x)
-    assert given.method == "Shade"
-    assert meco.solve(meco.METHODS["SHADE"], "tilted", 60, [1])[0].method == "SHADE"
+    assert given.run.method == "Shade"
+    assert meco.solve(meco.METHODS["SHADE"], "tilted", 60, [1])[0].run.method == "SHADE"
     result = meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, method=mine, budget=60, seed=1)
     assert result.nfev == 60
 
@@ -170,9 +172,9 @@ def test_runs_of_a_method_that_models_functions_share_their_numbers_of_constrain
         return Shade(task, rule=FeasibilityFirst())
 
     problems = [Recorded(kind=kind).problem for kind in ("none", "mixed", "none", "mixed", "equal")]
-    results = meco.solve(meco.Method(build, "models", models_functions=True), problems, 60, [5, 6, 7, 8, 9])
+    results = meco.solve(meco.MethodRecord(build, "models", models_functions=True), problems, 60, [5, 6, 7, 8, 9])
     assert seen == [(2, 0, 0), (2, 2, 1), (1, 0, 2)]
-    assert [(r.problem, r.seed) for r in results] == [(p.name, s) for p, s in zip(problems, (5, 6, 7, 8, 9))]
+    assert [(r.run.problem, r.run.seed) for r in results] == [(p.name, s) for p, s in zip(problems, (5, 6, 7, 8, 9))]
     assert_array_equal(results[3].x, meco.solve("SHADE-FR", problems[3], 60, [8])[0].x)
 
 

@@ -11,10 +11,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from engine_classes import ENGINE_CLASSES
-from meco import METHODS, get_problem, minimize, solve
+from meco import METHODS, Tolerances, Variables, Workers, get_problem, minimize, solve
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
-from meco.bench.run.groups import group, perform
+from meco.bench.run.groups import make_groups, run_group
 from meco.cli import main
 
 SEED, SLOW = 3, ("COBRA", "SACOBRA", "COBYQA")
@@ -43,12 +43,15 @@ def by_solve(method):
 
 def by_minimize(method):
     problem, points = watched()
-    box = np.stack([problem.lower, problem.upper], axis=1)
     minimize(
-        problem.raw, box, method=method, budget=budget(method), seed=SEED,
-        vectorized=True,  # as solve() asks: the last bit of a point alone may differ
-        integrality=problem.integrality, ineq_tol=problem.ineq_tol, eq_tol=problem.eq_tol,
-    )  # fmt: skip
+        problem.raw,
+        Variables.of(problem.lower, problem.upper, problem.integrality),
+        method=method,
+        budget=budget(method),
+        seed=SEED,
+        workers=Workers(vectorized=True),
+        tolerances=Tolerances(ineq=problem.ineq_tol, eq=problem.eq_tol),
+    )
     return np.array(points)
 
 
@@ -61,8 +64,8 @@ def test_minimize_evaluates_the_points_that_solve_evaluates(method):
 def test_bench_ends_where_solve_ends(method):
     problem = get_problem("corner", dim=3)
     experiment = Experiment("one", "", (Contender.of(method),), ("corner",), (3,), budget=budget(method), runs=1)
-    (task,) = group(run for _, run in replace(experiment, first_seed=SEED).wanted())
-    outcome = perform(task)
+    (task,) = make_groups(run for _, run in replace(experiment, first_seed=SEED).wanted())
+    outcome = run_group(task)
     assert outcome.error == ""
     alone = solve(method, problem, budget(method), [SEED])[0]
     assert_array_equal(np.frombuffer(outcome.records[0].x), alone.x)

@@ -26,7 +26,7 @@ def test_solve_names_what_it_cannot_use(arguments, words):
 
 def test_solve_takes_a_list_of_names():
     found = meco.solve("SHADE", ["tilted", "ring", "tilted"], budget=60, seeds=[1, 2, 3])
-    assert [r.problem for r in found] == ["tilted", "ring", "tilted"]
+    assert [r.run.problem for r in found] == ["tilted", "ring", "tilted"]
 
 
 @pytest.mark.parametrize("budget", [0, -5])

@@ -14,12 +14,12 @@ from meco.core.capabilities import Cooperation, offered
 from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.methods import DEFAULT
-from meco.options import Method, Tolerances, Workers, whole_number
+from meco.options import Method, Tolerances, Variables, Workers, whole_number
 from meco.result import Result
 from meco.run.async_search import AsyncSearch, refuse_generations
 from meco.run.calling.answers import Answer, Fault, checked
 from meco.run.calling.answers import failed as failure
-from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state, seal
+from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import (
     SearchState,
     as_record,
@@ -40,6 +40,9 @@ from meco.run.search import make_search
 
 class Optimizer:
     """Ask and tell for any method that can be asked, in the box and with constraint values.
+
+    Points are arrays in the order of the variables, whether these have names or not; variables.as_dict(x) gives a
+    point by name, and tell() takes it back as it is.
 
     Examples:
         >>> from meco import Optimizer
@@ -99,6 +102,11 @@ class Optimizer:
         return kind(self.request, log, record=record, nit=nit)
 
     @property
+    def variables(self) -> Variables:
+        """The variables in their order: variables.as_dict(x) is a point by name."""
+        return self.request.variables
+
+    @property
     def done(self) -> bool:
         """Whether the budget is spent and everything has been told."""
         return self._search.done
@@ -134,9 +142,9 @@ class Optimizer:
 
         One point may come without its leading axis. failed [m] marks points without values; what is
         not finite counts as failed too. The next generation begins when the last value is told.
-        All of it is copied: the arrays stay yours.
+        All of it is copied: the arrays stay yours. Points of named variables may be told as dicts too.
         """
-        points = np.atleast_2d(_copied(x, "x")) + 0.0
+        points = np.atleast_2d(_copied(self.variables.as_array(x), "x")) + 0.0
         count = len(points)
         if points.shape[1:] != (self.request.dim,):
             raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
@@ -219,7 +227,7 @@ class Optimizer:
         if record is not None:
             saved = SearchState(record, covered, nit, 0, fingerprint(self.request.facts()), "")
             state["search"] = np.frombuffer(saved.packed(), dtype=np.uint8)
-        return state | {"sha256": seal(state)}
+        return state
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], policy: Any = None) -> Optimizer:

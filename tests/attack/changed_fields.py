@@ -19,9 +19,9 @@ from in_process import call, complaint
 
 from meco.errors import MecoError
 from meco.files.safetensors import parse_tensors, write_tensors
+from meco.policies.policy_file import SEAL
 from meco.policies.store import load_policy, policy_path
 from meco.problems.uav.mission import load_mission, parse_mission
-from meco.run.folder.reader import SEAL
 
 VALUES = (
     None, True, False, 0, 1, -1, 2, 7.5, -0.0, 1e308, 2**31, 2**63, 10**400, float("inf"), float("nan"), "", "0", "a",

@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -120,31 +121,33 @@ def attempt(seed, folder):
     if how == "processes":
         share, budget = min(share, 0.2), min(budget, 16)
     fun = Hostile(rng, kinds, share, GOOD[int(rng.integers(len(GOOD)))])
-    options = {"method": method, "budget": budget, "seed": seed, **asked(rng, dim)}
+    options = {"bounds": [(-3.0, 4.0)] * dim, "method": method, "budget": budget, "seed": seed, **asked(rng, dim)}
     options |= {"on_error": ("penalize", "retry")[int(rng.integers(2))]}
-    options |= {"eval_timeout": 0.5} if how == "processes" else {}
-    options |= {"batch": 2} if how != "here" and "TR" in method else {}
+    called = {"timeout": 0.5} if how == "processes" else {}
+    called |= {"batch": 2} if how != "here" and "TR" in method else {}
     free = how in ("processes", "threads") and "TR" in method and rng.random() < 0.5
-    options |= {"asynchronous": True} if free else {}
+    called |= {"asynchronous": True} if free else {}
     options |= {"checkpoint": os.path.join(folder, "run")} if rng.random() < 0.3 else {}
     with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
         warnings.simplefilter("ignore")
         where = {"here": 1, "processes": 2, "threads": pool, "map": backwards}[how]
-        said = outcome(fun, [(-3.0, 4.0)] * dim, budget, options | {"workers": where})
+        said = outcome(fun, budget, options | {"workers": meco.Workers(where, **called)})
     return said and f"{said} ({method}, {kinds if len(kinds) == 1 else 'all kinds'}, share {share}, {how})"
 
 
-def outcome(fun, box, budget, options):
+def outcome(fun, budget, options):
     """What is wrong with how a run ended, or with how it went on, or nothing."""
     try:
-        result = meco.minimize(fun, box, **options)
+        result = meco.minimize(fun, **options)
     except meco.errors.InvalidInput as error:  # known points are told with two constraints, and most answers may differ
         return "" if "evaluated has 2" in str(error) else f"refused: {error}"
     said = judged(result, budget)
     if said or "checkpoint" not in options:
         return said
-    again = meco.minimize(fun, box, **(options | {"resume": True, "workers": 1}))
-    count = len(result.evaluations) if "asynchronous" in options else None  # what was outstanding may still be called
+    pool = options["workers"]
+    alone = {"workers": replace(pool, n=1), "checkpoint": meco.Checkpoint(options["checkpoint"], resume=True)}
+    again = meco.minimize(fun, **options | alone)
+    count = len(result.evaluations) if pool.asynchronous else None  # what was outstanding may still be called
     same = all(
         np.array_equal(getattr(again.evaluations, k)[:count], getattr(result.evaluations, k), equal_nan=True)
         for k in ("x", "f", "g", "h", "failed")
@@ -156,8 +159,9 @@ def asked(rng, dim):
     """What else may be asked of a run, a little of it."""
     known = np.round(rng.uniform(-3.0, 4.0, (3, dim)), 0)
     may = {
-        "x0": np.round(rng.uniform(-3.0, 4.0, (2, dim))), "ineq_tol": 1e-3, "target": 0.5, "stop": "feasible",
-        "integrality": [True] + [False] * (dim - 1), "max_time": 30.0, "callback": lambda result: result.fun,
+        "x0": np.round(rng.uniform(-3.0, 4.0, (2, dim))), "tolerances": meco.Tolerances(ineq=1e-3),
+        "stop": [meco.Stop(target=0.5), "feasible", 30.0][int(rng.integers(3))], "callback": lambda result: result.fun,
+        "bounds": [meco.Variable(-3.0, 4.0, integer=True), *[(-3.0, 4.0)] * (dim - 1)],
         "evaluated": (known, (known**2).sum(1), np.stack([1.0 - known[:, 0], known[:, 1] - 2.0], axis=1)),
     }  # fmt: skip
     return {key: value for key, value in may.items() if rng.random() < 0.15}

@@ -13,9 +13,8 @@ from victim import Victim
 
 KINDS = ("SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "ENOSPC", "SIGSTOP")
 METHODS = (
-    {"method": "SHADE-FR"}, {"method": "SHADE", "pop_size": 7}, {"method": "MeCO"}, {"method": "MA-ES"},
-    {"method": "TR", "batch": 2}, {"method": "TR-ES", "batch": 1}, {"method": "TR-ES", "batch": 3},
-    {"method": "MeCO-TR", "batch": 2},
+    ("SHADE-FR", {}), ("SHADE", {"pop_size": 7}), ("MeCO", {}), ("MA-ES", {}), ("TR", {"batch": 2}),
+    ("TR-ES", {"batch": 1}), ("TR-ES", {"batch": 3}), ("MeCO-TR", {"batch": 2}),
 )  # fmt: skip
 HANGS = 120  # seconds
 
@@ -25,8 +24,9 @@ def attempt(seed, folder):
     if os.name != "posix":
         return "SKIPPED: signals of POSIX"
     draw, place = random.Random(f"interrupted {seed}"), Path(folder)
+    method, options = draw.choice(METHODS)
     common = {
-        "method": draw.choice(METHODS), "budget": draw.randint(20, 90), "dim": draw.randint(2, 5), "seed": seed,
+        "method": method, "options": options, "budget": draw.randint(20, 90), "dim": draw.randint(2, 5), "seed": seed,
         "on_error": draw.choice(["penalize", "retry"]), "fails": draw.choice([4.0, 1.0, 9.0]), "fsync": False,
         "workers": 1, "pause": 0.0, "at": 0, "after": False, "kind": "", "eager": False,
         "folder": str(place / "run"), "output": str(place / "out.npz"),

@@ -72,8 +72,9 @@ def run(order):
     try:
         result = meco.minimize(
             Objective(order["pause"], order["fails"]), [(-5.0, 5.0)] * order["dim"], budget=order["budget"],
-            seed=order["seed"], workers=order["workers"], on_error=order["on_error"], resume=True,
-            checkpoint=meco.Checkpoint(order["folder"], fsync=order["fsync"]), callback=seen.append, **order["method"],
+            seed=order["seed"], workers=order["workers"], on_error=order["on_error"], callback=seen.append,
+            checkpoint=meco.Checkpoint(order["folder"], resume=True, fsync=order["fsync"]),
+            method=meco.Method(order["method"], **order["options"]),
         )  # fmt: skip
     except meco.errors.MecoError as error:
         print("meco:", error, file=sys.stderr)

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import meco
+from meco import Tolerances
 from meco.errors import InvalidInput
 
 BOX = [(-2.0, 2.0)] * 3
@@ -17,7 +18,7 @@ def bowl(x):
 
 def test_a_converged_search_stops_at_a_feasible_point_and_says_so():
     result = meco.minimize(bowl, BOX, stop="converged", seed=1)
-    assert result.stop_reason == "converged"
+    assert result.run.stop_reason == "converged"
     assert "has converged at a feasible point" in result.message
     assert result.nfev < 150
     assert_allclose(result.fun, 1.0, atol=1e-6)
@@ -25,7 +26,7 @@ def test_a_converged_search_stops_at_a_feasible_point_and_says_so():
 
 def test_a_region_that_converges_where_constraints_are_violated_does_not_stop():
     result = meco.minimize(lambda x: (float(x @ x), [1.0 + x[0] ** 2]), BOX, stop="converged", budget=120, seed=1)
-    assert (result.stop_reason, result.nfev) == ("budget", 120)
+    assert (result.run.stop_reason, result.nfev) == ("budget", 120)
 
 
 def test_only_methods_that_can_tell_stop_when_converged():
@@ -43,7 +44,7 @@ def test_multipliers_are_those_of_the_optimum_in_the_users_units():
             "h": {"tie": x[1] - 1.0},
         }
 
-    result = meco.minimize(fun, [(-5, 5)] * 2, budget=100, seed=1, eq_tol=1e-6)
+    result = meco.minimize(fun, [(-5, 5)] * 2, budget=100, seed=1, tolerances=Tolerances(eq=1e-6))
     assert_allclose(result.multipliers["wall"], 4e-3, rtol=1e-2)
     assert_allclose(result.multipliers["tie"], -2.0, rtol=1e-2)
     assert result.multipliers["far"] == 0.0
@@ -59,5 +60,5 @@ def test_methods_without_models_have_no_multipliers_and_neither_has_a_run_under_
 
 def test_the_printed_result_tells_how_often_the_search_began():
     result = meco.minimize(bowl, BOX, budget=150, seed=1)
-    assert f"starts: {result.starts}" in repr(result)
-    assert result.starts == result.trace["restarts"][-1] + 1
+    assert f"starts: {result.run.starts}" in repr(result)
+    assert result.run.starts == result.trace["restarts"][-1] + 1

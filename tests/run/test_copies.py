@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Method
 from small_runs import BOX, run
 
 
 def test_what_is_told_is_copied():
-    search = meco.Optimizer(BOX, n_ineq=1, n_eq=1, method="SHADE-FR", budget=300, seed=1, pop_size=10)
+    search = meco.Optimizer(BOX, n_ineq=1, n_eq=1, method=Method("SHADE-FR", pop_size=10), budget=300, seed=1)
     x, f, g, h = (np.zeros((10, n)) for n in (3, 1, 1, 1))
     while not search.done:
         asked = search.ask()
@@ -20,7 +21,7 @@ def test_what_is_told_is_copied():
             told[:] = -777.0
     result = search.result
     assert result.fun == float((result.x**2).sum())
-    assert result.constr["g1"]["value"] == 1 - result.x[0] <= 0
+    assert result.constraints["g1"].value == 1 - result.x[0] <= 0
 
 
 def test_what_a_function_returns_is_copied():
@@ -47,7 +48,7 @@ def test_points_bounds_limits_and_known_values_are_copied():
         Limits.lb[:], Limits.A[:] = 9.0, 9.0
         return float(x @ x)
 
-    result = meco.minimize(fun, box, Limits(), method="SHADE-FR", budget=40, pop_size=10, seed=1, **given)
+    result = meco.minimize(fun, box, Limits(), method=Method("SHADE-FR", pop_size=10), budget=40, seed=1, **given)
     made = result.evaluations
     assert (made.x >= -5).all()
     assert (made.x <= 5).all()

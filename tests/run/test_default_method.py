@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from meco import Checkpoint, Tolerances
 from meco.methods import DEFAULT
 from small_runs import BOX, named
 
@@ -19,7 +20,7 @@ QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
 def test_every_door_uses_the_same_default():
     for door in (meco.minimize, meco.Optimizer.__init__):
         assert inspect.signature(door).parameters["method"].default == DEFAULT
-    assert meco.minimize(named, BOX, budget=40, seed=1).method == DEFAULT
+    assert meco.minimize(named, BOX, budget=40, seed=1).run.method == DEFAULT
     assert meco.Optimizer(BOX).request.method == DEFAULT
 
 
@@ -40,10 +41,16 @@ def test_the_default_does_not_depend_on_the_units_of_a_constraint():
 
 def test_a_resumed_run_keeps_the_method_and_tolerances_that_it_recorded(tmp_path):
     folder = tmp_path / "run"
-    options = {"method": "SHADE-FR", "budget": 60, "seed": 3, "ineq_tol": 0.0, "eq_tol": [0.1], "on_error": "retry"}
+    options = {
+        "method": "SHADE-FR",
+        "budget": 60,
+        "seed": 3,
+        "tolerances": Tolerances(ineq=0.0, eq=[0.1]),
+        "on_error": "retry",
+    }
     first = meco.minimize(named, BOX, checkpoint=folder, **options)
-    again = meco.minimize(named, BOX, checkpoint=folder, resume=True)
-    assert again.method == "SHADE-FR"
+    again = meco.minimize(named, BOX, checkpoint=Checkpoint(folder, resume=True))
+    assert again.run.method == "SHADE-FR"
     assert_array_equal(again.evaluations.x, first.evaluations.x)
 
 
@@ -62,5 +69,5 @@ def test_a_search_that_begins_again_says_how_often():
         return np.sum(x * x - 3 * np.cos(2 * np.pi * x))
 
     result = meco.minimize(crossed, BOX[:2], budget=400, seed=1)
-    assert result.starts == result.trace["restarts"][-1] + 1 > 1
-    assert meco.minimize(crossed, BOX[:2], **QUICK).starts == 1
+    assert result.run.starts == result.trace["restarts"][-1] + 1 > 1
+    assert meco.minimize(crossed, BOX[:2], **QUICK).run.starts == 1

@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Checkpoint, Stop, Workers
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
 from meco.run.folder.run_folder import RunFolder
@@ -36,18 +37,18 @@ def test_whatever_ends_a_run_carries_the_result(error, tmp_path):
     with pytest.raises(error) as caught:
         run(fun, callback=stop, checkpoint=tmp_path / "r")
     assert caught.value.result.nfev in (20, 24)
-    assert caught.value.result.stop_reason == "error"
-    again = run(fun, checkpoint=tmp_path / "r", resume=True)
+    assert caught.value.result.run.stop_reason == "error"
+    again = run(fun, checkpoint=Checkpoint(tmp_path / "r", resume=True))
     assert_array_equal(again.evaluations.x, run().evaluations.x)
 
 
-@pytest.mark.parametrize("name", ["eval_timeout", "max_time"])
-def test_endless_times_are_times(name):
+@pytest.mark.parametrize(("keyword", "record", "name"), [("workers", Workers, "timeout"), ("stop", Stop, "max_time")])
+def test_endless_times_are_times(keyword, record, name):
     for seconds in (1e7, 1e9, float("inf")):
-        assert run(**{name: seconds}, budget=10).nfev == 10
+        assert run(**{keyword: record(**{name: seconds})}, budget=10).nfev == 10
     for wrong in (float("nan"), -1, "1", True):
         with pytest.raises(InvalidInput, match=name):
-            run(**{name: wrong})
+            record(**{name: wrong})
 
 
 def test_the_callers_error_state_kills_no_engine():
@@ -58,7 +59,7 @@ def test_the_callers_error_state_kills_no_engine():
     seen = []
     with np.errstate(all="raise"):
         for method in ("SHADE", "SHADE-FR", "MeCO-rand", "MA-ES", DEFAULT, "COBYQA", "SACOBRA"):
-            options = {"method": method, "pop_size": None, "budget": 30}
+            options = {"method": method, "budget": 30}
             assert run(huge, **options, callback=lambda r: seen.append(np.geterr()["over"])).nfev == 30
             assert run(**options).nfev == 30
         meco.solve("SHADE", "tilted", budget=100, seeds=[1])

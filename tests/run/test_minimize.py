@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+from dataclasses import FrozenInstanceError
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
+from meco import Method, Stop, Tolerances, Variable, Variables
 from meco.errors import MecoError
 from meco.policies.store import policy_names
 
@@ -45,7 +47,7 @@ def pressure_vessel(x):
 @pytest.mark.parametrize("method", METHODS)
 def test_the_welded_beam(method):
     fun, bounds = by_name("RC19")
-    result = meco.minimize(fun, bounds, method=method, budget=6000, seed=1, vectorized=False)
+    result = meco.minimize(fun, bounds, method=method, budget=6000, seed=1)
     assert result.success
     assert_allclose(result.fun, 1.6702177263, rtol=0.01)
     assert result.fun >= 1.6702177
@@ -61,12 +63,12 @@ def test_the_three_bar_truss(method):
 
 @learned
 def test_a_pressure_vessel_with_plates_from_stock():
-    bounds, whole = [(1, 99), (1, 99), (10, 200), (10, 200)], [True, True, False, False]
-    best = meco.minimize(pressure_vessel, bounds, integrality=whole, budget=400, seed=1)
+    plate, size = Variable(1, 99, integer=True), (10, 200)
+    best = meco.minimize(pressure_vessel, [plate, plate, size, size], budget=400, seed=1)
     assert best.success
     assert_array_equal(best.x[:2], np.round(best.x[:2]))
     assert 6059.714 <= best.fun <= 6059.714 * 1.02
-    assert list(best.constr) == ["shell", "head", "volume"]
+    assert list(best.constraints) == ["shell", "head", "volume"]
 
 
 @learned
@@ -76,7 +78,7 @@ def test_an_equality_is_met_within_its_tolerance():
     assert result.success
     assert result.maxcv <= 1e-4
     assert_allclose(result.fun, -math.sqrt(3), rtol=0.01)
-    loose = meco.minimize(fun, bounds, budget=30, seed=1, eq_tol=0.5)
+    loose = meco.minimize(fun, bounds, budget=30, seed=1, tolerances=Tolerances(eq=0.5))
     assert loose.success
 
 
@@ -99,9 +101,9 @@ def test_the_learned_method_tells_what_its_policy_did():
             meco.minimize(fun, bounds, method="MeCO")
         return
     result = meco.minimize(fun, bounds, method="MeCO", seed=1)
-    assert (result.method, result.nfev, result.success) == ("MeCO", 200, True)
+    assert (result.run.method, result.nfev, result.success) == ("MeCO", 200, True)
     assert result.trace["action"].shape == result.trace["nfev"].shape
-    assert result.versions["policy"].startswith("meco-10d ")
+    assert result.run.versions["policy"].startswith("meco-10d ")
     assert result.trace["eps"].shape == (*result.trace["nfev"].shape, 2)
 
 
@@ -126,13 +128,11 @@ def test_the_result_keeps_its_contract(data):
 
     result = meco.minimize(
         fun,
-        [(-4, 4)] * dim,
+        Variables.of([-4] * dim, [4] * dim, integer=whole),
         method=method,
         budget=budget,
         seed=seed,
-        integrality=whole,
-        ineq_tol=ineq_tol,
-        eq_tol=eq_tol,
+        tolerances=Tolerances(ineq=ineq_tol, eq=eq_tol),
     )
     every = result.evaluations
     assert result.nfev == len(every) == budget
@@ -146,12 +146,12 @@ def test_the_result_keeps_its_contract(data):
         assert every.failed.all()
         return
     assert any(result.fun == every.f[i] for i in at)
-    assert len(result.constr) == p + q
+    assert len(result.constraints) == p + q
     c = planes @ result.x + 0.3
-    values = [entry["value"] for entry in result.constr.values()]
+    values = [entry.value for entry in result.constraints.values()]
     assert_allclose(values, c, atol=1e-12)
     over = [max(v, 0.0) if k < p else abs(v) for k, v in enumerate(values)]
-    assert_array_equal([entry["violation"] for entry in result.constr.values()], over)
+    assert_array_equal([entry.violation for entry in result.constraints.values()], over)
     assert result.maxcv == max(over, default=0.0)
     assert result.feasible == (all(v <= ineq_tol for v in values[:p]) and all(abs(v) <= eq_tol for v in values[p:]))
     good = every.feasible & ~every.failed
@@ -166,8 +166,10 @@ def test_the_result_behaves_as_scipys_does():
     for key in ("x", "fun", "success", "status", "message", "nfev", "nit", "maxcv"):
         assert result[key] is getattr(result, key)
     assert {"x", "plot"} <= set(dir(result))
-    result.extra = 3
-    assert result["extra"] == 3
+    with pytest.raises(FrozenInstanceError):
+        result.fun = 3.0
+    with pytest.raises(KeyError):
+        result["nothing"]
     with pytest.raises(AttributeError):
         result.nothing
     assert "message" in repr(result)
@@ -177,7 +179,9 @@ def test_the_result_behaves_as_scipys_does():
 
 
 def test_the_trace_tells_each_generation():
-    result = meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), BOX, method="MeCO-rand", budget=60, pop_size=10, seed=1)
+    result = meco.minimize(
+        lambda x: (x @ x, [1.0 - x[0]]), BOX, method=Method("MeCO-rand", pop_size=10), budget=60, seed=1
+    )
     trace = result.trace
     assert result.nit == 6
     assert_array_equal(trace["nfev"], np.arange(10, 61, 10))
@@ -191,7 +195,7 @@ def test_seeds_make_runs_repeatable_and_are_recorded():
 
     assert_array_equal(run(7).evaluations.x, run(7).evaluations.x)
     drawn = run(None)
-    assert_array_equal(run(drawn.seed).evaluations.x, drawn.evaluations.x)
+    assert_array_equal(run(drawn.run.seed).evaluations.x, drawn.evaluations.x)
 
 
 def test_a_target_stops_the_run_at_once():
@@ -201,8 +205,8 @@ def test_a_target_stops_the_run_at_once():
         calls.append(x)
         return float(x @ x), [1.0 - x[0]]
 
-    result = meco.minimize(fun, BOX, method="SHADE-FR", budget=500, seed=1, target=4.0)
-    assert result.stop_reason == "target"
+    result = meco.minimize(fun, BOX, method="SHADE-FR", budget=500, seed=1, stop=Stop(target=4.0))
+    assert result.run.stop_reason == "target"
     assert result.fun <= 4.0
     assert len(calls) == result.nfev < 500
     assert_array_equal(result.x, calls[-1])
@@ -212,19 +216,19 @@ def test_the_first_feasible_point_can_be_enough():
     result = meco.minimize(
         lambda x: (x @ x, [1.0 - x[0], 2.0 - x[1]]), BOX, method="SHADE-FR", budget=500, seed=3, stop="feasible"
     )
-    assert result.stop_reason == "feasible"
+    assert result.run.stop_reason == "feasible"
     assert_array_equal(np.flatnonzero(result.evaluations.feasible), [result.nfev - 1])
     assert "a feasible point was found" in result.message
 
 
 def test_a_known_point_can_be_enough():
     known = ([[1.0, 0.0, 0.0]], [1.0], [[0.0]])
-    for wish in ({"stop": "feasible"}, {"target": 1.0}):
+    for wish in ({"stop": "feasible"}, {"stop": Stop(target=1.0)}):
         result = meco.minimize(
             lambda x: (x @ x, [1.0 - x[0]]), BOX, evaluated=known, method="SHADE-FR", budget=60, **wish
         )
         assert result.nfev == 0
-        assert result.stop_reason in ("feasible", "target")
+        assert result.run.stop_reason in ("feasible", "target")
         assert_array_equal(result.x, [1.0, 0.0, 0.0])
 
 
@@ -238,19 +242,25 @@ def test_time_can_run_out_in_the_middle_of_a_generation(tmp_path, monkeypatch, w
         return float(x @ x)
 
     result = meco.minimize(
-        noting, BOX, method="SHADE-FR", budget=500, pop_size=50, seed=1, max_time=10.0, workers=workers
+        noting,
+        BOX,
+        method=Method("SHADE-FR", pop_size=50),
+        budget=500,
+        seed=1,
+        stop=Stop(max_time=10.0),
+        workers=workers,
     )
-    assert result.stop_reason == "max_time"
+    assert result.run.stop_reason == "max_time"
     assert 0 < result.nfev < 50
     assert np.isfinite(result.fun)
 
 
 def test_no_time_at_all_still_gives_a_point():
-    result = meco.minimize(lambda x: x @ x, BOX, method="SHADE-FR", budget=50, seed=1, max_time=0.0)
+    result = meco.minimize(lambda x: x @ x, BOX, method="SHADE-FR", budget=50, seed=1, stop=Stop(max_time=0.0))
     assert result.nfev == 0
     assert_array_equal(result.x, [0.0, 0.0, 0.0])
-    assert (result.status, result.stop_reason) == (2, "max_time")
-    started = meco.minimize(lambda x: x @ x, BOX, method="SHADE-FR", budget=50, x0=[1, 2, 3], max_time=0.0)
+    assert (result.status, result.run.stop_reason) == (2, "max_time")
+    started = meco.minimize(lambda x: x @ x, BOX, method="SHADE-FR", budget=50, x0=[1, 2, 3], stop=Stop(max_time=0.0))
     assert_array_equal(started.x, [1.0, 2.0, 3.0])
 
 
@@ -261,28 +271,32 @@ def test_a_callback_sees_every_generation_and_may_stop():
         seen.append((intermediate_result.nfev, intermediate_result.fun))
         return len(seen) == 3
 
-    result = meco.minimize(lambda x: x @ x, BOX, method="SHADE-FR", budget=500, pop_size=10, seed=1, callback=callback)
+    result = meco.minimize(
+        lambda x: x @ x, BOX, method=Method("SHADE-FR", pop_size=10), budget=500, seed=1, callback=callback
+    )
     assert [n for n, _ in seen] == [10, 20, 30]
-    assert result.stop_reason == "callback"
+    assert result.run.stop_reason == "callback"
     assert (result.nfev, result.fun) == seen[-1]
 
     def raises(result):
         raise StopIteration
 
-    stopped = meco.minimize(lambda x: x @ x, BOX, method="SHADE-FR", budget=500, pop_size=10, seed=1, callback=raises)
-    assert (stopped.stop_reason, stopped.nfev) == ("callback", 10)
+    stopped = meco.minimize(
+        lambda x: x @ x, BOX, method=Method("SHADE-FR", pop_size=10), budget=500, seed=1, callback=raises
+    )
+    assert (stopped.run.stop_reason, stopped.nfev) == ("callback", 10)
 
 
 def test_ctrl_c_returns_the_best_so_far():
     fun = broken_off(lambda x: float(x @ x), 32)
-    result = meco.minimize(fun, BOX, method="SHADE-FR", budget=500, pop_size=10, seed=1)
-    assert (result.stop_reason, result.nfev) == ("interrupt", 32)
+    result = meco.minimize(fun, BOX, method=Method("SHADE-FR", pop_size=10), budget=500, seed=1)
+    assert (result.run.stop_reason, result.nfev) == ("interrupt", 32)
     assert result.fun == result.evaluations.f.min()
 
 
 def test_more_starting_points_than_there_is_room_for_are_mentioned():
     x0 = np.random.default_rng(1).uniform(-5, 5, (30, 3))
-    result = meco.minimize(lambda x: x @ x, BOX, method="SHADE-FR", budget=60, pop_size=10, seed=1, x0=x0)
+    result = meco.minimize(lambda x: x @ x, BOX, method=Method("SHADE-FR", pop_size=10), budget=60, seed=1, x0=x0)
     assert "20 of the 30 starting points were not tried" in result.message
 
 
@@ -305,7 +319,7 @@ def test_every_method_solves_through_the_door(method):
 
 
 def test_progress_is_a_line_on_standard_error(capsys):
-    meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), BOX, method="SHADE-FR", budget=60, seed=1, progress=True)
+    meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), BOX, method="SHADE-FR", budget=60, seed=1, callback=meco.Progress())
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "best feasible" in printed.err

@@ -13,13 +13,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from meco import Method, Stop, Tolerances, Variable, Variables, Workers
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import DEFAULT
-from meco.options import Variables
 from meco.run.constraints import read_constraints
 
 BOX = [(-5.0, 5.0)] * 3
-QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1, "pop_size": 10}
+SIZED = {"pop_size": 10}
+QUICK = {"method": Method("SHADE-FR", **SIZED), "budget": 60, "seed": 1}
 
 
 class Counting:
@@ -71,9 +72,11 @@ def test_a_separate_constraint_is_part_of_the_same_evaluation():
 
 def test_separate_constraints_follow_those_of_the_function():
     result = meco.minimize(lambda x: (x @ x, {"own": x[0]}), BOX, lambda x: x[1] - 1.0, **QUICK)
-    assert list(result.constr) == ["own", "g2"]
-    named = meco.minimize(lambda x: (x @ x, [x[0]]), BOX, lambda x: x[1], constraint_names=["a", "b"], **QUICK)
-    assert list(named.constr) == ["a", "b"]
+    assert list(result.constraints) == ["own", "g2"]
+    named = meco.minimize(
+        lambda x: (x @ x, [x[0]]), BOX, lambda x: x[1], tolerances=Tolerances(names=["a", "b"]), **QUICK
+    )
+    assert list(named.constraints) == ["a", "b"]
 
 
 def test_rows_of_points_and_single_points_give_the_same_run():
@@ -83,11 +86,11 @@ def test_rows_of_points_and_single_points_give_the_same_run():
     def single(x):
         return (x[None] * x[None]).sum(axis=1)[0], 1.0 - x[:2]
 
-    at_once = meco.minimize(rows, BOX, lambda x: x[..., 2] - 4.0, vectorized=True, **QUICK)
+    at_once = meco.minimize(rows, BOX, lambda x: x[..., 2] - 4.0, workers=Workers(vectorized=True), **QUICK)
     one_by_one = meco.minimize(single, BOX, lambda x: x[..., 2] - 4.0, **QUICK)
     assert_array_equal(at_once.evaluations.x, one_by_one.evaluations.x)
     assert_array_equal(at_once.evaluations.g, one_by_one.evaluations.g)
-    chunked = meco.minimize(rows, BOX, lambda x: x[..., 2] - 4.0, vectorized=True, workers=2, **QUICK)
+    chunked = meco.minimize(rows, BOX, lambda x: x[..., 2] - 4.0, workers=Workers(2, vectorized=True), **QUICK)
     assert_array_equal(chunked.evaluations.x, one_by_one.evaluations.x)
 
 
@@ -108,7 +111,7 @@ def test_known_points_cost_nothing_and_are_never_called(method):
     x[3] = [1.0, 1 / 3, 0.1]
     f, g = (x * x).sum(axis=1), 1.0 - x[:, :1]
     fun = Counting(lambda x: (x @ x, [1.0 - x[0]]))
-    result = meco.minimize(fun, BOX, evaluated=(x, f, g), **{**QUICK, "method": method})
+    result = meco.minimize(fun, BOX, evaluated=(x, f, g), **{**QUICK, "method": Method(method, **SIZED)})
     assert result.nfev == len(fun.asked) == 60
     assert not {row.tobytes() for row in x} & {row.tobytes() for row in fun.asked}
     assert result.evaluations.given.sum() == 8
@@ -133,7 +136,7 @@ def test_evaluations_of_one_run_are_known_to_the_next():
 
 def test_integer_variables_are_whole_at_every_call():
     fun = Counting()
-    meco.minimize(fun, [(-2.5, 3.7), (0.2, 9.9), (-1.0, 1.0)], integrality=[True, True, False], **QUICK)
+    meco.minimize(fun, [Variable(-2.5, 3.7, integer=True), Variable(0.2, 9.9, integer=True), (-1.0, 1.0)], **QUICK)
     asked = np.array(fun.asked)
     assert_array_equal(asked[:, :2], np.round(asked[:, :2]))
     assert asked[:, 0].min() >= -2
@@ -146,9 +149,9 @@ def test_integer_variables_are_whole_at_every_call():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"bounds": [(1.0, -1.0)] * 3}, "above its upper bound"),
-        ({"bounds": [(0.0, np.inf)] * 3}, "must be finite"),
-        ({"bounds": [(0.0, np.nan)] * 3}, "must be finite"),
+        ({"bounds": [(1.0, -1.0)] * 3}, "bounds of variable 0: .* needs low <= high"),
+        ({"bounds": [(0.0, np.inf)] * 3}, "bounds of variable 0: .* needs finite ends"),
+        ({"bounds": [(0.0, np.nan)] * 3}, "bounds of variable 0: high .* must be a number"),
         ({"bounds": [(-1e308, 1e308)] * 3}, "too far apart"),
         ({"bounds": [[0, 0, 0, 0], [1, 1, 1, 1]]}, "transposed"),
         ({"bounds": "0,1"}, "pair"),
@@ -156,24 +159,20 @@ def test_integer_variables_are_whole_at_every_call():
         ({"x0": [0.0, 9.0, 0.0]}, "variable 1 of point 0 is 9.0, outside its bounds"),
         ({"x0": [0.0, np.nan, 0.0]}, "outside its bounds"),
         ({"x0": [0.0, 1.0]}, "3 variables"),
-        ({"x0": [0.5, 0.0, 0.0], "integrality": [1, 0, 0]}, "whole number"),
-        ({"integrality": [True]}, "3 values"),
-        ({"bounds": [(0.2, 0.8)] * 3, "integrality": True}, "no whole number between"),
+        ({"x0": [0.5, 0.0, 0.0], "bounds": [Variable(-5, 5, integer=True), *BOX[1:]]}, "whole number"),
         ({"evaluated": ([[0.0, 0.0, 9.0]], [1.0])}, "outside"),
         ({"evaluated": ([[0.0, 0.0, 0.0]], [1.0, 2.0])}, "1 points need"),
         ({"evaluated": 3}, "evaluated must be"),
         ({"budget": 0}, "budget must be at least 1"),
         ({"budget": 2.5}, "whole number"),
         ({"seed": -1}, "seed must be at least 0"),
-        ({"pop_size": 2}, "pop_size"),
-        ({"eq_tol": -1.0}, "eq_tol"),
+        ({"method": Method("SHADE-FR", pop_size=2)}, "pop_size"),
+        ({"tolerances": -1.0}, "tolerances: ineq must be a finite number"),
         ({"workers": 0}, "workers must be 1 or more"),
         ({"workers": "many"}, "workers must be"),
-        ({"eval_timeout": 0.0}, "positive"),
-        ({"max_time": -1.0}, "max_time"),
-        ({"target": "low"}, "target"),
+        ({"stop": -1.0}, "max_time"),
         ({"callback": 3}, "callback"),
-        ({"resume": True}, "checkpoint"),
+        ({"checkpoint": 3}, "checkpoint"),
         ({"constraints": 3.0}, "NonlinearConstraint"),
         ({"constraints": [3.0]}, "NonlinearConstraint"),
         ({"constraints": {"type": "less", "fun": abs}}, "'ineq'"),
@@ -208,7 +207,7 @@ def test_a_misspelt_keyword_offers_the_nearest():
 
 def test_an_option_of_another_method_is_refused():
     with pytest.raises(InvalidInput, match="policy"):
-        meco.minimize(lambda x: x @ x, BOX, policy="meco-10d", **QUICK)
+        meco.minimize(lambda x: x @ x, BOX, method=Method("SHADE-FR", policy="meco-10d"))
 
 
 def test_a_function_that_cannot_travel_is_refused_with_the_reason():
@@ -239,12 +238,12 @@ def test_limits_with_reversed_sides_are_refused():
         fun = staticmethod(lambda x: x[0])
 
     with pytest.raises(InvalidInput, match="at most its upper limit"):
-        read_constraints(Reversed(), Variables.read([(-5, 5)] * 3))
+        read_constraints(Reversed(), Variables.read(BOX))
 
 
 def test_a_variable_may_be_fixed_by_its_bounds():
     fun = Counting()
-    result = meco.minimize(fun, [(-5.0, 5.0), (0.1, 0.1), (2.0, 2.0)], integrality=[False, False, True], **QUICK)
+    result = meco.minimize(fun, [(-5.0, 5.0), (0.1, 0.1), Variable(2.0, 2.0, integer=True)], **QUICK)
     assert_array_equal(np.array(fun.asked)[:, 1:], np.broadcast_to([0.1, 2.0], (60, 2)))
     assert result.success
 
@@ -268,22 +267,53 @@ HUGE, WRONG = (
     10**400,
     (Nothing(), "\udc80", b"x", [[[]]], 1j, np.zeros((2, 2, 2)), "9" * 5000, [10**400], {"a": Nothing}),
 )
-NUMBERS = ("ineq_tol", "eq_tol", "target", "max_time", "eval_timeout", "seed", "pop_size", "batch", "workers", "x0")
-OTHERS = ("integrality", "evaluated", "constraint_names", "on_error", "stop", "policy", "callback", "method", "budget")
+RECORDS = {  # what a keyword was given, as the record that takes it
+    "ineq": lambda value, method: {"tolerances": Tolerances(ineq=value)},
+    "eq": lambda value, method: {"tolerances": Tolerances(eq=value)},
+    "target": lambda value, method: {"stop": Stop(target=value)},
+    "max_time": lambda value, method: {"stop": Stop(max_time=value)},
+    "timeout": lambda value, method: {"workers": Workers(timeout=value)},
+    "batch": lambda value, method: {"workers": Workers(batch=value)},
+    "n": lambda value, method: {"workers": Workers(value)},
+    "pop_size": lambda value, method: {"method": Method(method, pop_size=value)},
+    "policy": lambda value, method: {"method": Method(method, policy=value)},
+    "names": lambda value, method: {"tolerances": Tolerances(names=value)},
+    "keep_feasible": lambda value, method: {"tolerances": Tolerances(keep_feasible=value)},
+    "variable": lambda value, method: {"bounds": [Variable(value, 5), Variable(-5, 5)]},
+    "integer": lambda value, method: {"bounds": [Variable(-5, 5, integer=value), Variable(-5, 5)]},
+    "unit": lambda value, method: {"bounds": [Variable(-5, 5, unit=value), Variable(-5, 5)]},
+}
+PLAIN = (
+    "bounds",
+    "seed",
+    "workers",
+    "x0",
+    "evaluated",
+    "on_error",
+    "stop",
+    "callback",
+    "method",
+    "budget",
+    "tolerances",
+)
 
 
-@pytest.mark.parametrize("name", NUMBERS + OTHERS)
+@pytest.mark.parametrize("name", [*RECORDS, *PLAIN])
 def test_whatever_is_given_is_used_or_refused_in_our_words(name):
-    for value in (*WRONG, *((HUGE, -HUGE, math.inf, -math.inf, math.nan) if name in NUMBERS else ())):
+    for value in (*WRONG, *(() if name == "budget" else (HUGE, -HUGE, math.inf, -math.inf, math.nan))):
         for method in ("SHADE", DEFAULT, "TR-ES"):
             with suppress(MecoError), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                meco.minimize(lambda x: float(x @ x), [(-5, 5)] * 2, **{"method": method, "budget": 9, name: value})
+                given = RECORDS[name](value, method) if name in RECORDS else {name: value}
+                options = {"bounds": [(-5, 5)] * 2, "method": method, "budget": 9}
+                meco.minimize(lambda x: float(x @ x), **options | given)
 
 
 @pytest.mark.parametrize("method", ["TR", "TR-ES", DEFAULT])
 @pytest.mark.parametrize("batch", [13, 39, 40, 41, 64, 3000])
 @pytest.mark.parametrize("budget", [12, 100])
 def test_a_batch_may_be_as_large_as_there_are_processors(method, batch, budget):
-    made = meco.minimize(lambda x: float(x @ x), [(-5, 5)] * 2, method=method, batch=batch, budget=budget, seed=1)
+    made = meco.minimize(
+        lambda x: float(x @ x), [(-5, 5)] * 2, method=method, workers=Workers(batch=batch), budget=budget, seed=1
+    )
     assert made.nfev == budget

@@ -11,12 +11,13 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from meco import minimize
+from meco import Method, Tolerances, Workers, minimize
 from meco.core.evaluation import Evaluation, Evaluations
-from meco.core.results import EvaluationTable, feasibility_first
+from meco.core.results import feasibility_first
 from meco.core.rule import best
 from meco.run.calling.answers import Fault
 from meco.run.log.evaluation_log import Entry, Known
+from meco.run.log.evaluation_table import EvaluationTable
 from small_runs import run
 
 COLUMNS = [field.name for field in fields(Evaluations)]
@@ -54,10 +55,10 @@ def told(look, fun=fails_now_and_then, budget=300, **options):
     "options",
     [
         {"method": "SHADE"},
-        {"method": "TR-ES", "ineq_tol": 0.1},
+        {"method": "TR-ES", "tolerances": Tolerances(ineq=0.1)},
         {"method": "SHADE", "on_error": "retry"},
         {"method": "SHADE", "fun": changes_its_mind},
-        {"method": "TR", "asynchronous": True, "budget": 60},
+        {"method": "TR", "workers": Workers(asynchronous=True), "budget": 60},
     ],
     ids=["SHADE", "tolerances", "retries", "another layout", "asynchronous"],
 )
@@ -132,7 +133,7 @@ def test_callbacks_do_not_make_a_run_quadratic():
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        run(budget=2000, callback=look, method="SHADE")
+        run(budget=2000, callback=look, method=Method("SHADE", pop_size=10))
     finally:
         sys.setprofile(before)
     steps = np.diff(counts)

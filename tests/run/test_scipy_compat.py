@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Method, Tolerances, Workers
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
 from small_runs import BOX, named
@@ -29,16 +30,17 @@ class Sum:
     ("change", "words"),
     [
         ({"constraints": Sum(16.0, np.inf)}, "between -15 and 15 within the bounds"),
-        ({"constraint_names": ["a", "a"]}, "'a' twice"),
-        ({"constraint_names": ["a"], "evaluated": ([[0.0] * 3], [1.0], [[1.0, 2.0]])}, "1 names, but evaluated has 2"),
-        ({"constraint_names": ["a"], "ineq_tol": {"b": 1.0}}, "no constraint"),
-        ({"batch": 4}, "SHADE-FR has no option 'batch'"),
-        ({"method": DEFAULT, "batch": 0}, "batch must be at least 1"),
-        ({"method": DEFAULT, "pop_size": 9}, f"{DEFAULT} has no option 'pop_size'"),
-        ({"method": "TR-ES", "batch": 0}, "batch must be at least 1"),
-        ({"method": "TR-ES", "pop_size": 9}, "TR-ES has no option 'pop_size'"),
+        (
+            {"tolerances": Tolerances(names=["a"]), "evaluated": ([[0.0] * 3], [1.0], [[1.0, 2.0]])},
+            "1 names, but evaluated has 2",
+        ),
+        ({"tolerances": Tolerances(names=["a"], ineq={"b": 1.0})}, "no constraint"),
+        ({"workers": Workers(batch=4)}, "SHADE-FR has no option 'batch'"),
+        ({"method": Method(DEFAULT, batch=0)}, "batch must be at least 1"),
+        ({"method": Method(DEFAULT, pop_size=9)}, f"{DEFAULT} has no option 'pop_size'"),
+        ({"method": Method("TR-ES", batch=0)}, "batch must be at least 1"),
+        ({"method": Method("TR-ES", pop_size=9)}, "TR-ES has no option 'pop_size'"),
         ({"seed": "one"}, "whole number or a NumPy generator"),
-        ({"rng": 3}, "give one of them"),
         ({"callback": lambda x, convergence: None}, r"got one that takes \(x, convergence\)"),
     ],
 )
@@ -57,7 +59,11 @@ def test_contradictions_are_refused_before_the_first_call(change, words):
         ("maxfev", "budget="),
         ("options", "keywords"),
         ("tol", "target="),
-        ("popsize", "pop_size="),
+        ("popsize", "method=Method"),
+        ("rng", "seed= takes"),
+        ("integrality", "Variable"),
+        ("disp", r"meco.Progress\(\)"),
+        ("n_jobs", "workers="),
     ],
 )
 def test_a_keyword_of_scipy_is_answered_with_what_does_its_work(keyword, way_out):
@@ -68,10 +74,10 @@ def test_a_keyword_of_scipy_is_answered_with_what_does_its_work(keyword, way_out
 @pytest.mark.parametrize("source", [np.random.default_rng, np.random.RandomState, np.random.SeedSequence])
 def test_seeds_come_from_generators_too(source):
     one = meco.minimize(named, BOX, **{**QUICK, "seed": source(4)})
-    same = meco.minimize(named, BOX, rng=source(4), method="SHADE-FR", budget=60)
+    same = meco.minimize(named, BOX, seed=source(4), method="SHADE-FR", budget=60)
     assert_array_equal(one.evaluations.x, same.evaluations.x)
-    assert_array_equal(one.x, meco.minimize(named, BOX, **{**QUICK, "seed": one.seed}).x)
-    assert meco.Optimizer(BOX, rng=source(4)).request.seed == one.seed
+    assert_array_equal(one.x, meco.minimize(named, BOX, **{**QUICK, "seed": one.run.seed}).x)
+    assert meco.Optimizer(BOX, seed=source(4)).request.seed == one.run.seed
 
 
 def test_callbacks_are_called_as_scipy_calls_them():

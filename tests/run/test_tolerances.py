@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import meco
+from meco import Checkpoint, Tolerances
 from meco.cli import main
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
@@ -59,48 +60,56 @@ def test_most_of_a_small_budget_of_cobyqa_is_for_its_search():
 @pytest.mark.parametrize(
     ("tolerances", "wanted"),
     [
-        ({"eq_tol": 0.5, "ineq_tol": 0.25}, [0.25, 0.25, 0.5]),
-        ({"eq_tol": [0.5], "ineq_tol": [0.25, 0.125]}, [0.25, 0.125, 0.5]),
-        ({"eq_tol": {"level": 0.5}, "ineq_tol": {"height": 0.125}}, [1e-8, 0.125, 0.5]),
+        ({"tolerances": Tolerances(eq=0.5, ineq=0.25)}, [0.25, 0.25, 0.5]),
+        ({"tolerances": Tolerances(eq=[0.5], ineq=[0.25, 0.125])}, [0.25, 0.125, 0.5]),
+        ({"tolerances": Tolerances(eq={"level": 0.5}, ineq={"height": 0.125})}, [1e-8, 0.125, 0.5]),
+        ({"tolerances": {"level": 0.5, "height": 0.125}}, [1e-8, 0.125, 0.5]),
+        ({"tolerances": 0.25}, [0.25, 0.25, 0.25]),
         ({}, [1e-8, 1e-8, 1e-4]),
     ],
 )
 @pytest.mark.parametrize("method", ["SHADE-FR", DEFAULT, "TR-ES", "COLSHADE"])
 def test_tolerances_are_numbers_lists_or_dicts_by_name(tolerances, wanted, method):
     result = meco.minimize(named, BOX, **{**QUICK, "method": method}, **tolerances)
-    assert [c["tolerance"] for c in result.constr.values()] == wanted
+    assert [c.tolerance for c in result.constraints.values()] == wanted
     every = result.evaluations
     ok = (every.g <= wanted[:2]).all(axis=1) & (np.abs(every.h) <= wanted[2:]).all(axis=1)
     assert_array_equal(every.feasible, ok)
 
 
 def test_tolerances_per_constraint_are_recorded_and_resumed(tmp_path):
-    options = {"eq_tol": {"level": 0.5}, "ineq_tol": [0.25, 0.125], **QUICK}
+    options = {"tolerances": Tolerances(eq={"level": 0.5}, ineq=[0.25, 0.125]), **QUICK}
     first = meco.minimize(named, BOX, checkpoint=tmp_path / "run", **options)
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]["eq_tol"] == {"level": 0.5}
-    again = meco.minimize(named, BOX, checkpoint=tmp_path / "run", resume=True, **options)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]["tolerances"]["eq"] == {"level": 0.5}
+    again = meco.minimize(named, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
     assert_array_equal(again.evaluations.feasible, first.evaluations.feasible)
     assert main(["export", str(tmp_path / "run"), "--output", str(tmp_path / "run.csv")]) == 0
 
 
 def test_tolerances_per_constraint_survive_the_state_of_an_optimizer():
-    search = meco.Optimizer(BOX, n_ineq=2, budget=40, seed=1, ineq_tol=[0.25, 0.5], constraint_names=["a", "b"])
+    search = meco.Optimizer(BOX, n_ineq=2, budget=40, seed=1, tolerances=Tolerances(ineq=[0.25, 0.5], names=["a", "b"]))
     x = search.ask()
     search.tell(x, (x * x).sum(axis=1), g=np.full((len(x), 2), [0.2, 0.4]))
     again = meco.Optimizer.from_state(search.state())
     assert again.result.feasible
-    assert again.request.ineq_tol == [0.25, 0.5]
+    assert again.request.tolerances.ineq == [0.25, 0.5]
 
 
 @pytest.mark.parametrize(
     ("tolerances", "words"),
     [
-        ({"ineq_tol": {"reech": 0.1}}, "did you mean 'reach'"),
-        ({"ineq_tol": [0.1, 0.1, 0.1]}, "3 values, but the constraints are 2: reach, height"),
-        ({"eq_tol": {"level": -1.0}}, r"eq_tol\['level'\] must be a finite number"),
-        ({"eq_tol": "tight"}, "eq_tol must be a finite number"),
+        ({"ineq": {"reech": 0.1}}, "did you mean 'reach'"),
+        ({"ineq": {"level": 0.1}}, "no constraint .* named 'level'"),
+        ({"ineq": [0.1, 0.1, 0.1]}, "3 values, but there are 2 constraints: reach, height"),
+        ({"eq": {"level": -1.0}}, r"eq\['level'\] must be a finite number"),
+        ({"eq": "tight"}, "eq must be a finite number"),
     ],
 )
 def test_a_tolerance_that_fits_no_constraint_is_refused(tolerances, words):
     with pytest.raises(InvalidInput, match=words):
-        meco.minimize(named, BOX, **QUICK, **tolerances)
+        meco.minimize(named, BOX, **QUICK, tolerances=Tolerances(**tolerances))
+
+
+def test_a_plain_dict_that_fits_no_constraint_is_refused():
+    with pytest.raises(InvalidInput, match="did you mean 'reach'"):
+        meco.minimize(named, BOX, **QUICK, tolerances={"reech": 0.1})

@@ -32,11 +32,11 @@ def test_whoever_asks_for_penalties_gets_them():
         raise RuntimeError("licence expired")
 
     result = meco.minimize(broken, BOX, budget=30, seed=1, on_error="penalize")
-    assert (result.status, result.nfail) == (2, 30)
+    assert (result.status, result.run.nfail) == (2, 30)
 
 
 def test_failures_that_differ_are_failures_of_designs():
     def moody(x):
         raise RuntimeError(f"no convergence at {x[0]}")
 
-    assert meco.minimize(moody, BOX, budget=30, seed=1).nfail == 30
+    assert meco.minimize(moody, BOX, budget=30, seed=1).run.nfail == 30

@@ -14,7 +14,7 @@ import numpy as np
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.request import variables_of
-from meco.run.tolerances import recorded
+from meco.run.tolerances import recorded_tolerances
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> No
 def _rows(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
     """What describes each call, and the call, with as many constraint values as there are constraints."""
     p, q = log.counts
-    allowed = recorded(inputs, log)
+    allowed = recorded_tolerances(inputs, log)
     for number in sorted(log.entries):
         e = log.entries[number]
         e = e if (e.g.size, e.h.size) == (p, q) else e._replace(g=np.full(p, np.nan), h=np.full(q, np.nan))

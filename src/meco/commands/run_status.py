@@ -20,7 +20,7 @@ from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import CLOCK
 from meco.run.folder.trace_file import read_trace
 from meco.run.request import variables_of
-from meco.run.tolerances import recorded
+from meco.run.tolerances import recorded_tolerances
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
 POINTS = 300  # of a curve, at most
@@ -41,7 +41,7 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now; ready for JSON."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
-    variables, tolerances = variables_of(inputs), recorded(inputs, log)
+    variables, tolerances = variables_of(inputs), recorded_tolerances(inputs, log)
     every = log.columns(len(variables.each), None, *tolerances)
     ended = _result(folder)
     shown = {

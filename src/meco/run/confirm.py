@@ -7,7 +7,7 @@ those that were called most.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,14 +15,15 @@ import numpy as np
 
 from meco.core.evaluation import Best, Evaluation, Evaluations
 from meco.core.results import feasibility_first
-from meco.core.rule import best
+from meco.core.rule import best as best_index
 from meco.errors import InvalidInput
 from meco.options import whole_number
 from meco.result import Result
-from meco.run.calling.answers import Call
+from meco.run.calling.answers import Answer, Call, Fault
+from meco.run.constraints import read_constraints
 from meco.run.result import constraint_values
 
-SHARED = 4  # calls for each point that is called again, on average at least
+CALLS_PER_POINT = 4  # that is called again, on average at least
 
 
 class Means(NamedTuple):
@@ -33,26 +34,26 @@ class Means(NamedTuple):
     mean: tuple[np.ndarray, np.ndarray, np.ndarray]
     spread: tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    def leader(self, allowed: tuple[Any, Any], least: int = 1) -> int | None:
+    def best(self, allowed: tuple[Any, Any], least: int = 1) -> int | None:
         """The best by its means of those called at least so often; None where there is none."""
         f, g, h = self.mean
         ev = Evaluation.of(f[None], g[None], h[None], *allowed)
         few = (self.calls < least)[None]
-        return None if few.all() else int(best(feasibility_first(ev).last_where(few))[0])
+        return None if few.all() else int(best_index(feasibility_first(ev).last_where(few))[0])
 
 
-def means(every: Evaluations) -> Means:
+def mean_values(every: Evaluations) -> Means:
     """The means of all points with an answer; the spread is the standard deviation of a sample, 0 of one call."""
     good = np.flatnonzero(~every.failed)
-    x, place, calls = np.unique(every.x[good], axis=0, return_inverse=True, return_counts=True)
-    place = place.reshape(-1)
+    x, index, calls = np.unique(every.x[good], axis=0, return_inverse=True, return_counts=True)
+    index = index.reshape(-1)
 
     def both(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         wide = values[good].reshape(len(good), -1)
         total = np.zeros((len(x), wide.shape[1]))
-        np.add.at(total, place, wide)
+        np.add.at(total, index, wide)
         mean, square = total / calls[:, None], np.zeros_like(total)
-        np.add.at(square, place, (wide - mean[place]) ** 2)
+        np.add.at(square, index, (wide - mean[index]) ** 2)
         spread = np.sqrt(square / np.maximum(calls - 1, 1)[:, None])
         shape = (len(x), *values.shape[1:])
         return mean.reshape(shape), spread.reshape(shape)
@@ -61,16 +62,16 @@ def means(every: Evaluations) -> Means:
     return Means(x, calls, mean, spread)
 
 
-def next_point(every: Evaluations, allowed: tuple[Any, Any], repeats: int) -> np.ndarray | None:
+def next_point(every: Evaluations, allowed: tuple[Any, Any], calls: int) -> np.ndarray | None:
     """The point [D] to call again: the best by its mean, of at most a quarter as many points as there are calls."""
-    found = means(every)
-    enough = np.count_nonzero(found.calls > 1) >= max(1, repeats // SHARED)
-    at = found.leader(allowed, least=2 if enough else 1) if len(found.x) else None
+    found = mean_values(every)
+    enough = np.count_nonzero(found.calls > 1) >= max(1, calls // CALLS_PER_POINT)
+    at = found.best(allowed, least=2 if enough else 1) if len(found.x) else None
     return None if at is None else found.x[at]
 
 
-class Settled(NamedTuple):
-    """The point that repeated calls settled on, its means, their spreads and how many calls there were."""
+class ConfirmedPoint(NamedTuple):
+    """The best point by repeated calls, its means, their spreads and how many calls there were."""
 
     x: np.ndarray
     f: float
@@ -81,24 +82,32 @@ class Settled(NamedTuple):
     spread: tuple[float, np.ndarray, np.ndarray]
 
 
-def settled(every: Evaluations, allowed: tuple[Any, Any]) -> Settled | None:
+def most_called(every: Evaluations, allowed: tuple[Any, Any]) -> ConfirmedPoint | None:
     """The best by its means of points called half as often as any or more; None where none was called again."""
-    found = means(every)
+    found = mean_values(every)
     most = int(np.max(found.calls, initial=0))
-    at = found.leader(allowed, least=(most + 1) // 2) if most > 1 else None
+    at = found.best(allowed, least=(most + 1) // 2) if most > 1 else None
     if at is None:
         return None
     f, g, h = (m[at] for m in found.mean)
     ev = Evaluation.of(f[None, None], g[None, None], h[None, None], *allowed)
     spread = tuple(s[at] for s in found.spread)
-    return Settled(found.x[at], float(f), g, h, bool(ev.feasible[0, 0]), int(found.calls[at]), spread)
+    return ConfirmedPoint(found.x[at], float(f), g, h, bool(ev.feasible[0, 0]), int(found.calls[at]), spread)
 
 
-def confirm(result: Result, fun: Callable[..., Any], calls: int = 20) -> Result:
+def confirm(
+    result: Result,
+    fun: Callable[..., Any],
+    calls: int = 20,
+    *,
+    constraints: Any = (),
+    vectorized: bool = False,
+) -> Result:
     """Call the best points of a finished run again, and give its result by means over all calls.
 
-    fun is the run's function, without separate constraints. The new result has `repeated`: how often x was called, the
-    mean and the spread (standard deviation) of f, and the spread of each constraint; nfev counts these calls too.
+    fun, constraints and vectorized are those of the run. The new result has `repeated`: how often x was called, the
+    mean and the spread (standard deviation) of f, and the spread of each constraint; nfev counts these calls too. A
+    call that fails is counted and changes nothing.
 
     Examples:
         >>> import meco
@@ -107,19 +116,20 @@ def confirm(result: Result, fun: Callable[..., Any], calls: int = 20) -> Result:
         >>> result.repeated["calls"] > 1
         True
     """
-    run, every = result.run, result.evaluations
+    run, every, calls = result.run, result.evaluations, whole_number(calls, "calls")
     if every is None or run.variables is None:
         raise InvalidInput("confirm() takes a result of minimize() or of an Optimizer")
-    call = Call(fun, named=run.variables if run.variables.names else None)
-    for number in range(whole_number(calls, "calls")):
-        x = next_point(every, run.tolerances, calls)
-        if x is None:
-            break
-        (answer,), _ = call(result.nfev + number, x[None])
-        every = every.with_answer(x, answer.f, answer.g, answer.h, *run.tolerances)
-    found = settled(every, run.tolerances)
+    if not callable(fun):
+        raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
+    separate = read_constraints(constraints, run.variables)
+    call = Call(fun, separate, vectorized, run.variables if run.variables.names else None)
+    made = 0
+    while made < calls and (x := next_point(every, run.tolerances, calls)) is not None:
+        (answer,), _ = call(result.nfev + made, x[None])
+        every, made = every.with_answer(x, *_values(answer, result, every), *run.tolerances), made + 1
+    found = most_called(every, run.tolerances)
     if found is None:
-        return replace(result, nfev=result.nfev + calls, evaluations=every)
+        return replace(result, nfev=result.nfev + made, evaluations=every)
     spread, *others = found.spread
     best_point = Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True)
     constraints = constraint_values(list(result.constraints), best_point, *run.tolerances)
@@ -134,7 +144,7 @@ def confirm(result: Result, fun: Callable[..., Any], calls: int = 20) -> Result:
         nu=sum(violations),
         maxcv=max(violations, default=0.0),
         constraints=constraints,
-        nfev=result.nfev + calls,
+        nfev=result.nfev + made,
         evaluations=every,
         repeated={
             "calls": found.calls,
@@ -143,3 +153,24 @@ def confirm(result: Result, fun: Callable[..., Any], calls: int = 20) -> Result:
             "constraint_spread": np.concatenate(others),
         },
     )
+
+
+def _values(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:
+    """f, g and h of an answer in the order of the run's constraints; nan of a call that failed."""
+    p, q = every.g.shape[1], every.h.shape[1]
+    if answer.fault is not Fault.NONE:
+        return np.nan, np.full(p, np.nan), np.full(q, np.nan)
+    if (answer.g.size, answer.h.size) != (p, q):
+        raise InvalidInput(
+            f"fun gave {answer.g.size} inequalities and {answer.h.size} equalities, but the run has {p} and {q}: give "
+            "confirm() the function and the constraints of the run"
+        )
+    names = tuple(result.constraints)
+    return answer.f, _in_order(answer.g, answer.g_names, names[:p]), _in_order(answer.h, answer.h_names, names[p:])
+
+
+def _in_order(values: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+    """Values in the wanted order, where they have the wanted names."""
+    if set(names) != set(wanted):
+        return values
+    return np.array([values[names.index(name)] for name in wanted])

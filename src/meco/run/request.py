@@ -17,7 +17,7 @@ from meco.methods import METHODS
 from meco.options import Method, Tolerances, Variable, Variables, Workers, whole_number
 from meco.run.log.evaluation_log import EvaluationLog, Evaluations, Known
 from meco.run.scipy_compat import read_seed
-from meco.run.tolerances import check_names, resolved, strictest
+from meco.run.tolerances import check_names, resolve_all, strictest
 
 if TYPE_CHECKING:
     from meco.run.constraints import Row
@@ -82,9 +82,7 @@ class Request:
 
     def allowed(self, log: EvaluationLog) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
-        names, p = log.names(self.names), log.counts[0]
-        ineq, eq = self.tolerances.ineq, self.tolerances.eq
-        return resolved(ineq, names[:p], "ineq"), resolved(eq, names[p:], "eq")
+        return resolve_all(self.tolerances.ineq, self.tolerances.eq, log.names(self.names), log.counts[0])
 
     @property
     def strictest(self) -> tuple[float, float]:
@@ -229,10 +227,16 @@ def read_known(evaluated: Any, variables: Variables) -> Known:
     if isinstance(evaluated, (str, os.PathLike)):
         from meco.run.folder.reader import load_run
 
-        _, log, _ = load_run(evaluated)
+        facts, log, _ = load_run(evaluated)
         good = [entry.number for entry in log.entries.values() if entry.good]
         if not good:
             raise InvalidInput(f"the run in {evaluated} holds no successful evaluation")
+        before = tuple(facts["inputs"]["variable_names"])
+        if before and variables.names and before != variables.names:
+            raise InvalidInput(
+                f"the run in {evaluated} has the variables {', '.join(before)}; here they are "
+                f"{', '.join(variables.names)}: give them the same names, in the same order"
+            )
         parts: list[Any] = [[log.entries[n].x for n in good], *log.values(good)]
     elif isinstance(evaluated, Evaluations):
         parts = [getattr(evaluated, key)[~evaluated.failed] for key in ("x", "f", "g", "h")]

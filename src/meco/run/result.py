@@ -39,7 +39,7 @@ def make_result(
     allowed = request.allowed(log)
     every = log.columns(request.dim, request.known, *allowed, as_told=as_told)
     found = _best(request, every)
-    names = _distinct(log.names(request.names))
+    names = distinct_names(log.names(request.names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
     prices = None if reason == "running" else _multipliers(loop, found)
@@ -122,7 +122,7 @@ def constraint_values(names: Sequence[str], found: Best, *allowed: Any) -> dict[
     return {name: ConstraintValue(*row) for name, row in zip(names, rows)}
 
 
-def _distinct(names: Sequence[str]) -> list[str]:
+def distinct_names(names: Sequence[str]) -> list[str]:
     """The same names, numbered where one comes twice."""
     seen: dict[str, int] = {}
     made = []

@@ -19,7 +19,7 @@ _METHOD = 'options of a method are given with it: method=Method("SHADE", pop_siz
 _VARIABLE = "what a variable is stands in bounds: Variable(low, high, unit=.., integer=.., log=..)"
 _TOLERANCES = "tolerances=Tolerances(ineq=.., eq=.., keep_feasible=.., names=..)"
 _WORKERS = "workers=Workers(n, batch=.., asynchronous=.., timeout=.., vectorized=..)"
-_PROGRESS = "callback=meco.show_progress tells how far the run is"
+_PROGRESS = "callback=meco.Progress() tells how far the run is"
 ADVICE = {
     "args": "give fun its further arguments beforehand: functools.partial(fun, ...) or lambda x: fun(x, *args)",
     **dict.fromkeys(("maxiter", "maxfev", "maxfun", "max_nfev", "n_calls", "n_trials"), _CALLS),

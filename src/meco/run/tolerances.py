@@ -14,7 +14,21 @@ from meco.run.log.evaluation_log import EvaluationLog
 DEFAULTS = {"ineq": INEQ_TOL, "eq": EQ_TOL}
 
 
-def resolved(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.ndarray:
+def resolve_all(ineq: Any, eq: Any, names: Sequence[str], n_ineq: int) -> tuple[Any, Any]:
+    """Tolerances of inequalities and equalities, of constraints of these names, inequalities first.
+
+    One dict for both names constraints of either kind; one for a kind names those of its kind alone.
+    """
+    both = isinstance(ineq, dict) and ineq == eq
+    parts = (ineq, names[:n_ineq], "ineq"), (eq, names[n_ineq:], "eq")
+    if both and names:
+        check_names(ineq, names, "by name")
+        parts = tuple(({k: v for k, v in t.items() if k in own}, own, kind) for t, own, kind in parts)  # type: ignore[assignment]
+    one, other = (resolve(*part) for part in parts)
+    return one, other
+
+
+def resolve(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.ndarray:
     """The tolerance of each constraint of these names, [p], or the number that holds for all of them."""
     if isinstance(tolerance, (int, float)):
         return tolerance
@@ -31,11 +45,10 @@ def resolved(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.n
     return np.array([tolerance.get(name, DEFAULTS[keyword]) for name in names])
 
 
-def recorded(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
+def recorded_tolerances(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
     """The tolerances of a run folder's inputs, for the constraints that its log holds."""
     given = inputs["tolerances"]
-    names, p = log.names(given["names"]), log.counts[0]
-    return resolved(given["ineq"], names[:p], "ineq"), resolved(given["eq"], names[p:], "eq")
+    return resolve_all(given["ineq"], given["eq"], log.names(given["names"]), log.counts[0])
 
 
 def check_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:

@@ -104,14 +104,14 @@ def test_a_changed_checkpoint_is_refused(tmp_path):
     trainer = Trainer([quick()], tmp_path / "c.npz", save_every=0.0)
     trainer.run(lambda: True)
     arrays, state = read_checkpoint(tmp_path / "c.npz")
-    content = dict(np.load(tmp_path / "c.npz"))
-    content["online"] = content["online"] + 1e-9
-    np.savez(tmp_path / "c.npz", **content)
-    with pytest.raises(DamagedFile, match="not what the training wrote"):
+    content = bytearray((tmp_path / "c.npz").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "c.npz").write_bytes(content)
+    with pytest.raises(DamagedFile, match="not a readable checkpoint"):
         trainer.resume()
     changes = [{"curricula": []}, {"agents": {}}, {"curricula": [{**state["curricula"][0], "epoch": [[1]]}]}]
     changes.append({"agents": {**state["agents"], "streams": "[1]"}})
-    for change in changes:  # under a seal that fits
+    for change in changes:
         write_checkpoint(tmp_path / "c.npz", arrays, {**state, **change})
         with pytest.raises(DamagedFile, match="does not hold this training"):
             trainer.resume()

@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Method, Workers
 
 BOX = [(-5.0, 5.0)] * 3
-OPTIONS = {"method": "SHADE-FR", "budget": 72, "pop_size": 12}
+SIZE = 12  # of a generation
+OPTIONS = {"method": Method("SHADE-FR", pop_size=SIZE), "budget": 72}
 
 
 def fun(x):
@@ -51,12 +53,12 @@ def assert_same(a, b):
     method=st.sampled_from(["SHADE-FR", "MeCO-rand", "MA-ES"]),
 )
 def test_the_evaluations_do_not_depend_on_the_workers(seed, kind, workers, method):
-    options = {**OPTIONS, "seed": seed, "method": method}
+    options = {**OPTIONS, "seed": seed, "method": Method(method, pop_size=SIZE)}
     serial = meco.minimize(uneven, BOX, **options)
     if kind == "processes":
         found = meco.minimize(uneven, BOX, workers=workers, **options)
     elif kind == "timeout":
-        found = meco.minimize(uneven, BOX, workers=min(workers, 3), eval_timeout=60.0, **options)
+        found = meco.minimize(uneven, BOX, workers=Workers(min(workers, 3), timeout=60.0), **options)
     elif kind == "map":
         found = meco.minimize(uneven, BOX, workers=map, **options)
     else:
@@ -99,8 +101,8 @@ def test_an_executor_of_processes_can_time_out():
         return fun(x)
 
     with ThreadPoolExecutor(2) as executor:
-        found = meco.minimize(hangs, BOX, workers=executor, eval_timeout=3.0, **options)
-    assert found.failures["timeout"] == 1
+        found = meco.minimize(hangs, BOX, workers=Workers(executor, timeout=3.0), **options)
+    assert found.run.failures["timeout"] == 1
 
 
 def test_a_broken_executor_ends_the_run_with_what_was_found():
@@ -111,7 +113,7 @@ def test_a_broken_executor_ends_the_run_with_what_was_found():
 
     with ProcessPoolExecutor(1) as executor:
         result = meco.minimize(deadly, BOX, seed=3, workers=executor, **{**OPTIONS, "budget": 500})
-    assert result.stop_reason == "workers"
+    assert result.run.stop_reason == "workers"
     assert result.nfev > 0
     assert np.isfinite(result.fun)
 
@@ -162,11 +164,11 @@ def fingerprint():
     [
         {},
         {"workers": 2},
-        {"method": "MeCO-rand"},
-        {"method": "MA-ES"},
-        {"method": "CMA-ES-native", "pop_size": None},
-        {"method": "SciPy-DE"},
-        {"method": "NSGA-III", "pop_size": None},
+        {"method": Method("MeCO-rand", pop_size=SIZE)},
+        {"method": Method("MA-ES", pop_size=SIZE)},
+        {"method": "CMA-ES-native"},
+        {"method": Method("SciPy-DE", pop_size=SIZE)},
+        {"method": "NSGA-III"},
         {"seed": None},
     ],
 )
@@ -176,7 +178,7 @@ def test_nothing_global_is_touched(options, tmp_path):
     meco.minimize(fun, BOX, **settings_)  # imports happen here
     before = fingerprint()
     meco.minimize(fun, BOX, checkpoint=tmp_path / "run", **settings_)
-    search = meco.Optimizer(BOX, 1, 1, budget=24, pop_size=12, method="SHADE-FR", seed=1)
+    search = meco.Optimizer(BOX, 1, 1, budget=24, method=Method("SHADE-FR", pop_size=12), seed=1)
     search.tell(search.ask(), np.zeros(12), np.zeros((12, 1)), np.zeros((12, 1)))
     assert fingerprint() == before
 

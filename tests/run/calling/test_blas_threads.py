@@ -13,6 +13,7 @@ import pytest
 
 import meco
 from interruption import broken_off
+from meco import Checkpoint
 from meco.errors import InvalidInput
 from meco.run.calling.answers import Fault
 from meco.run.calling.blas_threads import blas_threads
@@ -28,7 +29,7 @@ BEGUN = """
         if left[0] == 0:
             raise KeyboardInterrupt
         return float(np.sum((x - 0.3) ** 2) + np.sum(x[1:] * x[:-1])), [0.1 - x[0]]
-    result = meco.minimize(curved, [(-1.0, 1.0)] * 32, budget=90, seed=1, method="TR", checkpoint=folder, resume=True)
+    result = meco.minimize(curved, [(-1.0, 1.0)] * 32, budget=90, seed=1, method="TR", checkpoint=meco.Checkpoint(folder, resume=True))
     print(result.nfev, result.message)
 """
 
@@ -58,7 +59,7 @@ def test_a_run_resumed_with_other_threads_works_and_says_so(tmp_path):
 
 
 def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, monkeypatch):
-    options = {"budget": 30, "seed": 1, "checkpoint": tmp_path / "run", "resume": True}
+    options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
     for threads in (3, 3, None):
         monkeypatch.setattr(runfolder, "blas_threads", lambda threads=threads: threads)
         assert "threads" not in meco.minimize(np.sum, [(-1, 1)] * 2, **options).message
@@ -70,7 +71,7 @@ def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, mon
 
 @pytest.mark.filterwarnings("ignore:the run was begun")
 def test_a_run_that_went_on_with_other_threads_says_so_ever_after(tmp_path, monkeypatch):
-    options = {"budget": 30, "seed": 1, "checkpoint": tmp_path / "run", "resume": True}
+    options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
     numbers = iter([3, 3, 1, 3])  # a new run asks when it is written, too
     monkeypatch.setattr(runfolder, "blas_threads", lambda: next(numbers))
     for said in ("was interrupted", "goes on with 1"):

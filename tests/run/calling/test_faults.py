@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Method, Workers
 from meco.run.calling.answers import EvaluationFailed
 
 METHODS = ("SHADE-FR", "MeCO-rand", "MA-ES", "C2oDE", "MDE-CGO", "COLSHADE")
@@ -71,12 +72,14 @@ def test_a_hundred_faulty_runs_end_with_a_point_inside_the_bounds(method):
         dim, share = int(rng.integers(2, 6)), float(rng.uniform(0.0, 0.9))
         kinds = KINDS if trial % 2 else (KINDS[int(rng.integers(len(KINDS)))],)
         fun = Faulty(share, kinds, trial)
-        options = {"budget": int(rng.integers(20, 61)), "pop_size": int(rng.integers(6, 13)), "seed": trial}
+        options = {
+            "budget": int(rng.integers(20, 61)),
+            "method": Method(method, pop_size=int(rng.integers(6, 13))),
+            "seed": trial,
+        }
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            result = meco.minimize(
-                fun, [(-3, 4)] * dim, method=method, on_error=("penalize", "retry")[trial % 2], **options
-            )
+            result = meco.minimize(fun, [(-3, 4)] * dim, on_error=("penalize", "retry")[trial % 2], **options)
         assert np.isfinite(result.x).all()
         assert (result.x >= -3).all()
         assert (result.x <= 4).all()
@@ -93,7 +96,7 @@ def test_a_function_that_always_fails_still_gives_a_point():
     result = meco.minimize(fun, [(-3, 4)] * 3, method="SHADE-FR", budget=30, seed=1, on_error="penalize")
     assert (result.x >= -3).all()
     assert (result.x <= 4).all()
-    assert (result.status, result.success, result.nfail) == (2, False, 30)
+    assert (result.status, result.success, result.run.nfail) == (2, False, 30)
     assert np.isnan(result.fun)
     assert "No evaluation succeeded" in result.message
     assert "licence expired" in result.message
@@ -106,9 +109,9 @@ def test_a_first_wave_that_fails_does_not_decide_the_number_of_constraints():
         calls.append(x)
         return float("nan") if len(calls) <= 25 else (float(x @ x), [1.0 - x[0]])
 
-    result = meco.minimize(fun, [(-3, 4)] * 3, method="SHADE-FR", budget=200, pop_size=10, seed=1)
+    result = meco.minimize(fun, [(-3, 4)] * 3, method=Method("SHADE-FR", pop_size=10), budget=200, seed=1)
     assert len(calls) == 200
-    assert list(result.constr) == ["g1"]
+    assert list(result.constraints) == ["g1"]
     assert result.feasible
 
 
@@ -148,11 +151,13 @@ def test_failures_are_counted_by_kind_and_named_when_frequent():
         return (float(x @ x), [0.0]) if x[1] < 2 else (float(x @ x), [0.0, 0.0])
 
     with pytest.warns(UserWarning, match="2 inequalities and 0 equalities instead of 1 and 0") as caught:
-        result = meco.minimize(fun, [(-3, 4)] * 3, x0=[0, 0, 0], method="SHADE-FR", budget=60, pop_size=20, seed=1)
+        result = meco.minimize(
+            fun, [(-3, 4)] * 3, x0=[0, 0, 0], method=Method("SHADE-FR", pop_size=20), budget=60, seed=1
+        )
     assert len([w for w in caught if "instead of" in str(w.message)]) == 1
-    assert result.nfail == sum(result.failures.values()) == result.evaluations.failed.sum()
-    assert result.failures["raised"] > 0
-    assert result.failures["mismatch"] > 0
+    assert result.run.nfail == sum(result.run.failures.values()) == result.evaluations.failed.sum()
+    assert result.run.failures["raised"] > 0
+    assert result.run.failures["mismatch"] > 0
     assert "ValueError: negative volume" in result.message
     assert "another number of constraints" in result.message
 
@@ -168,7 +173,7 @@ def test_named_constraints_are_matched_by_name():
     result = meco.minimize(fun, [(-3, 4)] * 3, method="SHADE-FR", budget=60, seed=1)
     made = result.evaluations
     assert_array_equal(made.g, np.stack([1.0 - made.x[:, 0], made.x[:, 1] - 2.0], axis=1))
-    assert list(result.constr) == ["a", "b"]
+    assert list(result.constraints) == ["a", "b"]
 
 
 def test_raise_stops_at_the_first_failure_with_its_cause():
@@ -233,7 +238,7 @@ def test_twenty_percent_failures_on_ten_problems():
 
                     box = list(zip(problem.lower, problem.upper))
                     result = meco.minimize(fun, box, method="SHADE-FR", budget=budget, seed=seed)
-                    nu = sum(c["violation"] for c in result.constr.values())
+                    nu = sum(c.violation for c in result.constraints.values())
                     final.append(result.fun + nu - min(problem.best_known or 0.0, 0.0))
                 at[share] = np.median(final)
             ratios.append(at[0.2] / at[0.0])
@@ -258,21 +263,25 @@ def sleepy_or_deadly(hang, kill, seed):
 def hostile_run(seed):
     hang, kill = ((0.1, 0.1), (0.25, 0.0), (0.0, 0.3))[seed % 3]
     result = meco.minimize(
-        sleepy_or_deadly(hang, kill, seed), [(-3, 4)] * 3, method="SHADE-FR", budget=24, pop_size=8, seed=seed,
-        workers=1 + seed % 3, eval_timeout=0.5,
-    )  # fmt: skip
+        sleepy_or_deadly(hang, kill, seed),
+        [(-3, 4)] * 3,
+        method=Method("SHADE-FR", pop_size=8),
+        budget=24,
+        seed=seed,
+        workers=Workers(1 + seed % 3, timeout=0.5),
+    )
     assert np.isfinite(result.x).all()
     assert (result.x >= -3).all()
     assert (result.x <= 4).all()
     assert result.nfev == 24
-    assert set(result.failures) <= {"timeout", "worker_lost"}
+    assert set(result.run.failures) <= {"timeout", "worker_lost"}
     return result
 
 
 def test_hanging_and_killed_workers_cost_one_evaluation_each():
     found = [hostile_run(seed) for seed in range(3)]
-    assert sum(r.failures.get("timeout", 0) for r in found) > 0
-    assert sum(r.failures.get("worker_lost", 0) for r in found) > 0
+    assert sum(r.run.failures.get("timeout", 0) for r in found) > 0
+    assert sum(r.run.failures.get("worker_lost", 0) for r in found) > 0
 
 
 @pytest.mark.slow
@@ -284,10 +293,14 @@ def test_sixty_runs_with_hanging_and_killed_workers():
 def test_a_hang_is_over_soon_after_the_timeout():
     begun = time.monotonic()
     result = meco.minimize(
-        lambda x: time.sleep(600) if x[0] > 0 else float(x @ x), [(-3, 4)], method="SHADE-FR", budget=6, pop_size=4,
-        eval_timeout=0.3, seed=2,
-    )  # fmt: skip
-    assert result.failures["timeout"] >= 1
+        lambda x: time.sleep(600) if x[0] > 0 else float(x @ x),
+        [(-3, 4)],
+        method=Method("SHADE-FR", pop_size=4),
+        budget=6,
+        workers=Workers(timeout=0.3),
+        seed=2,
+    )
+    assert result.run.failures["timeout"] >= 1
     assert time.monotonic() - begun < 60  # not 600: a bound on hanging, no measure of speed
 
 
@@ -301,7 +314,7 @@ def test_a_timeout_also_ends_what_the_function_started(tmp_path):
             child.wait()
         return float(x @ x)
 
-    meco.minimize(fun, [(-3, 4)], method="SHADE-FR", budget=6, pop_size=4, eval_timeout=1.0, seed=2)
+    meco.minimize(fun, [(-3, 4)], method=Method("SHADE-FR", pop_size=4), budget=6, workers=Workers(timeout=1.0), seed=2)
     children = [int(path.name) for path in tmp_path.iterdir()]
     assert children
     until = time.monotonic() + 60
@@ -324,7 +337,7 @@ def test_a_worker_that_dies_takes_nobody_with_it():
             os._exit(1)
         return float(x @ x)
 
-    result = meco.minimize(fun, [(-3, 4)] * 2, method="SHADE-FR", budget=40, pop_size=10, workers=2, seed=1)
+    result = meco.minimize(fun, [(-3, 4)] * 2, method=Method("SHADE-FR", pop_size=10), budget=40, workers=2, seed=1)
     made = result.evaluations
     assert_array_equal(made.failed, made.x[:, 0] > 2)
-    assert result.failures == {"worker_lost": int(made.failed.sum())}
+    assert result.run.failures == {"worker_lost": int(made.failed.sum())}

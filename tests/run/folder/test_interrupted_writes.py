@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import meco
+from meco import Checkpoint, Method, Workers
 from meco.errors import CannotWrite
 from meco.methods import DEFAULT
 from meco.run.folder import run_folder as runfolder
@@ -22,8 +23,8 @@ def fun(x):
 
 
 def run(folder=None, method=DEFAULT, call=fun, **options):
-    options = {"budget": 40, "seed": 1, "pop_size": 7 if method == "SHADE-FR" else None} | options
-    return meco.minimize(call, BOX, method=method, checkpoint=folder, **options)
+    sized = Method(method, pop_size=7 if method == "SHADE-FR" else None)
+    return meco.minimize(call, BOX, **({"method": sized, "budget": 40, "seed": 1, "checkpoint": folder} | options))
 
 
 def files(folder):
@@ -47,9 +48,9 @@ def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_afte
         patch.setattr("meco.run.log.log_file.PATIENCE", -1.0)
         patch.setattr("meco.run.log.log_file.os.write", broken)
         cut = run(tmp_path / "cut", method)
-    assert cut.stop_reason == "interrupt"
-    resumed = run(tmp_path / "cut", method, resume=True)
-    assert resumed.notes == []  # nothing was damaged
+    assert cut.run.stop_reason == "interrupt"
+    resumed = run(Checkpoint(tmp_path / "cut", resume=True), method)
+    assert resumed.run.notes == ()  # nothing was damaged
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 
@@ -59,7 +60,7 @@ class Own(BaseException):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(tmp_path, method):
-    options = {} if method == "SHADE-FR" else {"batch": 5}
+    options = {} if method == "SHADE-FR" else {"workers": Workers(batch=5)}
     calls = []
 
     def full(descriptor, content):
@@ -78,7 +79,7 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
         with pytest.raises(CannotWrite, match="No space left") as caught:
             run(tmp_path / "cut", method, fails, **options)
     assert caught.value.result.nfev == 24
-    resumed = run(tmp_path / "cut", method, resume=True, **options)
+    resumed = run(Checkpoint(tmp_path / "cut", resume=True), method, **options)
     assert_array_equal(resumed.evaluations.x, run(None, method, **options).evaluations.x)
 
 
@@ -99,7 +100,7 @@ def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tm
         patch.setattr(runfolder, "write_bytes", killed)
         with pytest.raises(Own):
             run(tmp_path / "cut", method)
-    run(tmp_path / "cut", method, resume=True)
+    run(Checkpoint(tmp_path / "cut", resume=True), method)
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
 
 
@@ -123,4 +124,4 @@ def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, mo
             run(tmp_path / "cut")
     assert caught.value.result.nfev == 40
     os.close(theirs[0])  # still open
-    assert run(tmp_path / "cut", resume=True).nfev == 40
+    assert run(Checkpoint(tmp_path / "cut", resume=True)).nfev == 40

@@ -26,8 +26,8 @@ def fun(x):
 
 if __name__ == "__main__":
     result = meco.minimize(
-        fun, [(-5.0, 5.0)] * 3, method=sys.argv[4], budget=100, seed=7, pop_size=8,
-        workers=int(sys.argv[3]), checkpoint=sys.argv[1], resume=True,
+        fun, [(-5.0, 5.0)] * 3, method=meco.Method(sys.argv[4], pop_size=8), budget=100, seed=7,
+        workers=int(sys.argv[3]), checkpoint=meco.Checkpoint(sys.argv[1], resume=True),
     )
     e = result.evaluations
     np.savez(sys.argv[5], x=e.x, f=e.f, g=e.g, h=e.h, failed=e.failed, best=result.x, fun=result.fun)

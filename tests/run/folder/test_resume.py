@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 import meco
 from interruption import broken_off
-from meco.api import Checkpoint
+from meco import Checkpoint, Method, Tolerances
 from meco.errors import DamagedFile, InvalidInput
 from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
@@ -24,7 +24,8 @@ from meco.run.log.evaluation_log import Entry
 from meco.run.log.log_file import HEADER, Encoder, read_log, write_log
 
 BOX = [(-5.0, 5.0)] * 3
-OPTIONS = {"method": "SHADE-FR", "budget": 120, "seed": 4, "pop_size": 10}
+SIZE = 10  # of a generation
+OPTIONS = {"method": Method("SHADE-FR", pop_size=SIZE), "budget": 120, "seed": 4}
 
 
 def fun(x):
@@ -38,7 +39,7 @@ def same(a, b):
     for key in ("x", "f", "g", "h", "failed", "attempt"):
         assert_array_equal(getattr(a.evaluations, key), getattr(b.evaluations, key))
     assert_array_equal(a.x, b.x)
-    assert (a.nfev, a.nfail, a.constr) == (b.nfev, b.nfail, b.constr)
+    assert (a.nfev, a.run.nfail, a.constraints) == (b.nfev, b.run.nfail, b.constraints)
     for key in a.trace:
         assert_array_equal(a.trace[key], b.trace[key])
 
@@ -58,10 +59,10 @@ def test_a_checkpoint_changes_nothing(tmp_path):
     [*((m, n) for m in ("SHADE-FR", "MeCO-rand", "MA-ES") for n in (0, 1, 9, 10, 11, 57, 119)), ("COBYQA", 57)],
 )
 def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path, method, after):
-    change = {"method": method} | ({"pop_size": None} if method == "COBYQA" else {})
+    change = {"method": method if method == "COBYQA" else Method(method, pop_size=SIZE)}
     whole = meco.minimize(fun, BOX, **{**OPTIONS, **change})
     part = interrupted_run(tmp_path / "run", after, **change)
-    assert (part.stop_reason, part.nfev) == ("interrupt", after)
+    assert (part.run.stop_reason, part.nfev) == ("interrupt", after)
     assert np.isfinite(part.x).all()
     calls = []
 
@@ -70,7 +71,7 @@ def test_an_interrupted_run_goes_on_bit_for_bit(tmp_path, method, after):
         return fun(x)
 
     counted.__qualname__ = fun.__qualname__
-    resumed = meco.minimize(counted, BOX, checkpoint=tmp_path / "run", resume=True, **{**OPTIONS, **change})
+    resumed = meco.minimize(counted, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **{**OPTIONS, **change})
     same(resumed, whole)
     assert len(calls) == 120 - after
 
@@ -86,9 +87,9 @@ def test_known_points_and_starting_points_are_resumed_with_the_run(tmp_path, aft
     more = {"evaluated": (known, f, g, h), "x0": [0.1, 0.2, 0.3]}
     whole = meco.minimize(fun, BOX, **more, **OPTIONS)
     interrupted_run(tmp_path / "run", after, **more)
-    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **more, **OPTIONS)
+    resumed = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **more, **OPTIONS)
     same(resumed, whole)
-    assert list(resumed.constr) == ["reach", "height", "h1"]
+    assert list(resumed.constraints) == ["reach", "height", "h1"]
     _, log, damaged = load_run(tmp_path / "run")
     assert (len(log), log.counts, damaged) == (120, (2, 1), 0)
 
@@ -98,8 +99,8 @@ def test_a_run_interrupted_again_and_again_ends_the_same(tmp_path):
     folder = tmp_path / "run"
     interrupted_run(folder, 17, on_error="retry")
     for _ in range(3):
-        interrupted_run(folder, 23, on_error="retry", resume=True)
-    same(meco.minimize(fun, BOX, checkpoint=folder, resume=True, on_error="retry", **OPTIONS), whole)
+        interrupted_run(Checkpoint(folder, resume=True), 23, on_error="retry")
+    same(meco.minimize(fun, BOX, checkpoint=Checkpoint(folder, resume=True), on_error="retry", **OPTIONS), whole)
 
 
 def test_a_finished_run_is_given_back_without_a_call(tmp_path):
@@ -109,14 +110,14 @@ def test_a_finished_run_is_given_back_without_a_call(tmp_path):
         raise AssertionError("called")
 
     never.__qualname__ = fun.__qualname__
-    same(meco.minimize(never, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS), whole)
+    same(meco.minimize(never, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS), whole)
 
 
 def test_the_finished_log_is_the_same_file_whoever_made_it(tmp_path):
     meco.minimize(fun, BOX, checkpoint=tmp_path / "a", **OPTIONS)
     meco.minimize(fun, BOX, checkpoint=tmp_path / "b", workers=3, **OPTIONS)
     interrupted_run(tmp_path / "c", 44)
-    meco.minimize(fun, BOX, checkpoint=tmp_path / "c", resume=True, workers=2, **OPTIONS)
+    meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "c", resume=True), workers=2, **OPTIONS)
     logs = [(tmp_path / name / "evals.bin").read_bytes() for name in "abc"]
     assert logs[0] == logs[1] == logs[2]
 
@@ -124,9 +125,9 @@ def test_the_finished_log_is_the_same_file_whoever_made_it(tmp_path):
 def test_the_seed_of_a_resumed_run_is_that_of_the_folder(tmp_path):
     options = {**OPTIONS, "seed": None}
     part = interrupted_run(tmp_path / "run", 30, seed=None)
-    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **options)
-    assert resumed.seed == part.seed
-    same(resumed, meco.minimize(fun, BOX, **{**options, "seed": part.seed}))
+    resumed = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
+    assert resumed.run.seed == part.run.seed
+    same(resumed, meco.minimize(fun, BOX, **{**options, "seed": part.run.seed}))
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path):
@@ -134,25 +135,25 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     for change, named in (
         ({"budget": 130}, "budget"),
         ({"seed": 5}, "seed"),
-        ({"method": "SHADE"}, "method"),
-        ({"pop_size": 11}, "options"),
-        ({"eq_tol": 1e-3}, "eq_tol"),
+        ({"method": Method("SHADE", pop_size=SIZE)}, "method"),
+        ({"method": Method("SHADE-FR", pop_size=11)}, "options"),
+        ({"tolerances": Tolerances(eq=1e-3)}, "tolerances"),
         ({"x0": [0, 0, 0]}, "x0"),
         ({"on_error": "retry"}, "on_error"),
     ):
         with pytest.raises(InvalidInput, match=f"another problem or set-up: its {named}"):
-            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **{**OPTIONS, **change})
-    with pytest.raises(InvalidInput, match="its lower"):
-        meco.minimize(fun, [(-4.0, 5.0)] * 3, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+            meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **{**OPTIONS, **change})
+    with pytest.raises(InvalidInput, match="its variables"):
+        meco.minimize(fun, [(-4.0, 5.0)] * 3, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
     with pytest.raises(InvalidInput, match="its fun"):
-        meco.minimize(lambda x: x @ x, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+        meco.minimize(lambda x: x @ x, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
 
 
 def test_a_folder_of_another_version_is_refused(tmp_path, monkeypatch):
     interrupted_run(tmp_path / "run", 30)
     monkeypatch.setattr(meco, "__version__", "99.0")
     with pytest.raises(InvalidInput, match=r"made by meco .*cannot continue"):
-        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+        meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
 
 
 def test_a_folder_in_use_is_not_overwritten(tmp_path):
@@ -171,7 +172,7 @@ def test_a_search_that_departs_from_the_log_is_refused(tmp_path):
     moved = [e._replace(x=e.x + 0.5) if e.number == 33 else e for e in entries]
     write_log(tmp_path / "run" / "evals.bin", moved)
     with pytest.raises(InvalidInput, match=r"evaluation 33 .*evaluated="):
-        meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+        meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
 
 
 @pytest.mark.parametrize("damage", [lambda c: b"not a state", lambda c: c[:-9], lambda c: c[:99] + b"?" + c[100:]])
@@ -180,13 +181,13 @@ def test_a_damaged_state_file_does_no_harm(tmp_path, damage):
     place = tmp_path / "run" / "state.bin"
     place.write_bytes(damage(place.read_bytes()))
     whole = meco.minimize(fun, BOX, **OPTIONS)
-    same(meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS), whole)
+    same(meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS), whole)
 
 
 def test_a_run_file_that_is_not_one_is_named(tmp_path):
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DamagedFile, match=r"run\.json"):
-        meco.minimize(fun, BOX, checkpoint=tmp_path, resume=True, **OPTIONS)
+        meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path, resume=True), **OPTIONS)
 
 
 @settings(max_examples=25, deadline=None)
@@ -216,7 +217,7 @@ def test_a_damaged_tail_costs_only_the_damaged_records_and_says_so(tmp_path_fact
         return fun(x)
 
     counted.__qualname__ = fun.__qualname__
-    resumed = meco.minimize(counted, BOX, checkpoint=folder, resume=True, **OPTIONS)
+    resumed = meco.minimize(counted, BOX, checkpoint=Checkpoint(folder, resume=True), **OPTIONS)
     same(resumed, meco.minimize(fun, BOX, **OPTIONS))
     assert len(calls) == 40 + lost
     assert "was damaged" in resumed.message
@@ -230,7 +231,7 @@ def test_a_damaged_header_is_repaired(tmp_path):
     content = bytearray(log.read_bytes())
     content[13] ^= 8
     log.write_bytes(content)
-    resumed = meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+    resumed = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
     same(resumed, meco.minimize(fun, BOX, **OPTIONS))
     assert "80 are intact" in resumed.message
 
@@ -292,7 +293,7 @@ def test_wall_times_lie_beside_the_log(tmp_path):
 def test_a_stale_lock_never_blocks(tmp_path):
     interrupted_run(tmp_path / "run", 30)
     (tmp_path / "run" / "lock").write_text("999999\n")
-    assert meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS).nfev == 120
+    assert meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS).nfev == 120
 
 
 def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
@@ -311,11 +312,11 @@ def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
             assert holder.poll() is None
             time.sleep(0.02)
         with pytest.raises(InvalidInput, match=f"in use by process {holder.pid}"):
-            meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS)
+            meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS)
     finally:
         holder.kill()
         holder.wait()
-    assert meco.minimize(fun, BOX, checkpoint=tmp_path / "run", resume=True, **OPTIONS).nfev == 120
+    assert meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **OPTIONS).nfev == 120
 
 
 def test_a_run_folder_serves_as_known_points(tmp_path):

@@ -5,6 +5,7 @@ import os
 import pytest
 from numpy.testing import assert_array_equal
 
+from meco import Checkpoint
 from meco.errors import CannotWrite, InvalidInput, MecoError
 from small_runs import f_and_g, posix, run
 
@@ -27,7 +28,7 @@ def test_texts_that_are_not_utf8_are_kept(tmp_path):
         raise ValueError("\udc80 broken \udcff")
 
     result = run(fun, checkpoint=tmp_path / "r", on_error="penalize")
-    assert result.nfail == 40
+    assert result.run.nfail == 40
     assert "broken" in (tmp_path / "r" / "result.json").read_text()
     assert "broken" in (tmp_path / "r" / "failures.jsonl").read_text()
 
@@ -64,10 +65,10 @@ def test_a_full_disk_gives_an_error_with_the_result_and_a_folder_that_resumes(tm
     assert str(tmp_path / "r") in str(caught.value)
     if caught.value.result is not None:  # the very first bytes may be what did not fit
         assert caught.value.result.nfev <= 40
-    again = run(named, checkpoint=tmp_path / "r", resume=True)  # the lock is free
+    again = run(named, checkpoint=Checkpoint(tmp_path / "r", resume=True))  # the lock is free
     assert_array_equal(again.evaluations.x, whole.evaluations.x)
     assert_array_equal(again.evaluations.g, whole.evaluations.g)
-    assert list(again.constr) == ["left"]
+    assert list(again.constraints) == ["left"]
 
 
 def test_a_file_where_a_folder_should_be_is_named(tmp_path):

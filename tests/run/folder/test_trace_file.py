@@ -5,6 +5,7 @@ import pytest
 
 import meco
 import small_runs
+from meco import Checkpoint
 from meco.methods import DEFAULT
 from meco.run.folder.trace_file import ROWS, TraceFile, read_trace
 
@@ -48,7 +49,7 @@ def test_an_interrupted_run_leaves_the_same_file_in_the_end(tmp_path, method):
     run(tmp_path / "cut", method, callback=stopping)
     with open(tmp_path / "cut" / "trace.jsonl", "a") as file:
         file.write('{"nfev": 4')  # killed while it wrote
-    run(tmp_path / "cut", method, resume=True)
+    run(Checkpoint(tmp_path / "cut", resume=True), method)
     assert (tmp_path / "cut" / "trace.jsonl").read_text() == (tmp_path / "whole" / "trace.jsonl").read_text()
 
 
@@ -73,4 +74,4 @@ def test_a_spoilt_trace_is_only_less_to_look_at(tmp_path):
     ]
     file.write_text(whole + "\n".join(wrong) + "\n")
     assert len(read_trace(file)) == len(whole.splitlines())
-    assert small_runs.run(checkpoint=tmp_path / "r", resume=True).nfev == 40
+    assert small_runs.run(checkpoint=Checkpoint(tmp_path / "r", resume=True)).nfev == 40

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 import meco
 from engine_classes import ENGINE_CLASSES
 from interruption import broken_off
+from meco import Checkpoint, Method, Tolerances, Workers
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
 from meco.run.calling.answers import Fault, read
@@ -54,8 +55,8 @@ def test_one_poisoned_answer_never_decides(method):
         result = meco.minimize(odd_at(0), BOX, method=method, budget=60, seed=1)
     except MissingExtra as missing:
         pytest.skip(f"METHOD NOT CHECKED: {method}: {missing}")
-    assert result.failures == {"mismatch": 1}
-    assert list(result.constr) == ["reach", "height"]
+    assert result.run.failures == {"mismatch": 1}
+    assert list(result.constraints) == ["reach", "height"]
     assert result.fun < 100
     assert result.nfev == 60
 
@@ -69,16 +70,20 @@ def test_the_odd_answer_is_reported_once():
 @pytest.mark.parametrize(("few", "size"), [((0,), 4), ((0, 1, 2), 4), ((0, 1, 2, 3), 4), ((1, 2), 6)])
 def test_first_batches_smaller_than_the_jury_are_overruled_by_it(few, size, tmp_path):
     result = meco.minimize(
-        odd_at(*few), BOX, method="SHADE-FR", budget=100, pop_size=size, seed=1, checkpoint=tmp_path / "run"
+        odd_at(*few), BOX, method=Method("SHADE-FR", pop_size=size), budget=100, seed=1, checkpoint=tmp_path / "run"
     )
-    assert result.failures == {"mismatch": len(few)}
+    assert result.run.failures == {"mismatch": len(few)}
     assert result.feasible
     assert result.fun < 100
     assert result.nfev == 100
     again = meco.minimize(
-        odd_at(*few), BOX, method="SHADE-FR", budget=100, pop_size=size, seed=1, checkpoint=tmp_path / "run",
-        resume=True,
-    )  # fmt: skip
+        odd_at(*few),
+        BOX,
+        method=Method("SHADE-FR", pop_size=size),
+        budget=100,
+        seed=1,
+        checkpoint=Checkpoint(tmp_path / "run", resume=True),
+    )
     assert_array_equal(again.evaluations.x, result.evaluations.x)
     assert again.x.tolist() == result.x.tolist()
 
@@ -93,7 +98,7 @@ def test_an_interrupt_among_the_first_answers_changes_nothing(after, tmp_path):
     assert [e.number for e in read_log(tmp_path / "run" / "evals.bin").entries] == list(range(after))
     rest = odd_at(*[number - after for number in (0, 2)])
     rest.__qualname__ = breaks.__qualname__
-    resumed = meco.minimize(rest, BOX, resume=True, **options)
+    resumed = meco.minimize(rest, BOX, **options | {"checkpoint": Checkpoint(tmp_path / "run", resume=True)})
     assert_array_equal(resumed.evaluations.x, whole.evaluations.x)
     assert_array_equal(resumed.evaluations.g, whole.evaluations.g)
 
@@ -129,7 +134,9 @@ def test_most_names_win_and_another_order_is_no_contradiction():
     assert log.entries[4].fault is Fault.MISMATCH
 
 
-@pytest.mark.parametrize("given", [{"evaluated": ([[1.0, 1.0, 1.0]], [3.0])}, {"constraint_names": ["a", "b", "c"]}])
+@pytest.mark.parametrize(
+    "given", [{"evaluated": ([[1.0, 1.0, 1.0]], [3.0])}, {"tolerances": Tolerances(names=["a", "b", "c"])}]
+)
 def test_what_is_said_beforehand_is_refused_when_most_answers_contradict(given):
     with pytest.raises(InvalidInput, match="2 inequalities and 0 equalities in most of the first 9 answers"):
         meco.minimize(honest, BOX, method="SHADE-FR", budget=100, seed=1, **given)
@@ -138,10 +145,10 @@ def test_what_is_said_beforehand_is_refused_when_most_answers_contradict(given):
 def test_a_single_odd_answer_does_not_refuse_what_was_said_beforehand():
     known = ([[1.0, 1.0, 1.0]], [3.0], [[0.0, -2.0]])
     result = meco.minimize(
-        odd_at(0), BOX, method="SHADE-FR", budget=60, seed=1, evaluated=known, constraint_names=["p", "q"]
+        odd_at(0), BOX, method="SHADE-FR", budget=60, seed=1, evaluated=known, tolerances=Tolerances(names=["p", "q"])
     )
-    assert result.failures == {"mismatch": 1}
-    assert list(result.constr) == ["p", "q"]
+    assert result.run.failures == {"mismatch": 1}
+    assert list(result.constraints) == ["p", "q"]
 
 
 ODD = [1e9, (1e9, [-1.0]), (1e9, [], [0.0]), {"f": 1e9, "g": {"reach": -1.0}}]
@@ -154,7 +161,11 @@ ODD = [1e9, (1e9, [-1.0]), (1e9, [], [0.0]), {"f": 1e9, "g": {"reach": -1.0}}]
 def test_a_jury_of_odd_answers_is_overruled_by_most(method, odd, first, tmp_path):
     options = {"method": method, "budget": 80, "seed": 1, "checkpoint": tmp_path / "run"}
     result = meco.minimize(odd_at(*range(first), odd=odd), BOX, **options)
-    assert (result.nfev, result.failures, list(result.constr)) == (80, {"mismatch": first}, ["reach", "height"])
+    assert (result.nfev, result.run.failures, list(result.constraints)) == (
+        80,
+        {"mismatch": first},
+        ["reach", "height"],
+    )
     assert (result.success, result.fun < 100) == (True, True)
     _, log, damaged = load_run(tmp_path / "run")
     assert (damaged, log.faults[Fault.MISMATCH], log.counts) == (0, first, (2, 0))
@@ -170,10 +181,10 @@ def test_a_run_whose_jury_is_overruled_resumes_bit_for_bit(method, after, tmp_pa
     options["checkpoint"] = tmp_path / "run"
     meco.minimize(broken_off(odd_at(*range(11)), after), BOX, **options)
     rest = odd_at(*range(11 - after))
-    resumed = meco.minimize(rest, BOX, resume=True, **options)
+    resumed = meco.minimize(rest, BOX, **options | {"checkpoint": Checkpoint(tmp_path / "run", resume=True)})
     assert_array_equal(resumed.evaluations.x, whole.evaluations.x)
     assert_array_equal(resumed.evaluations.g, whole.evaluations.g)
-    assert (resumed.fun, resumed.failures) == (whole.fun, whole.failures)
+    assert (resumed.fun, resumed.run.failures) == (whole.fun, whole.run.failures)
 
 
 def test_what_is_said_beforehand_is_refused_by_most_answers_after_an_odd_jury_too():
@@ -182,7 +193,7 @@ def test_what_is_said_beforehand_is_refused_by_most_answers_after_an_odd_jury_to
     assert caught.value.result.nfev > 9
 
 
-@pytest.mark.parametrize("options", [{"asynchronous": True}, {"repeats": 30}, {"workers": 2, "batch": 4}])
+@pytest.mark.parametrize("options", [{"workers": Workers(asynchronous=True)}, {}, {"workers": Workers(2, batch=4)}])
 def test_an_odd_jury_is_overruled_wherever_calls_are_made(options):
     def fun(x):
         return 1e9 if x[2] > 4.5 or (x == x[0]).all() else honest(x)
@@ -190,7 +201,7 @@ def test_an_odd_jury_is_overruled_wherever_calls_are_made(options):
     result = meco.minimize(
         fun, BOX, method=DEFAULT, budget=70, seed=1, x0=[[c] * 3 for c in np.linspace(-4, 4, 12)], **options
     )
-    assert (result.nfev, list(result.constr), result.fun < 100) == (70, ["reach", "height"], True)
+    assert (result.nfev, list(result.constraints), result.fun < 100) == (70, ["reach", "height"], True)
 
 
 def test_a_function_that_cannot_make_up_its_mind_ends_the_run_all_the_same():
@@ -209,15 +220,15 @@ def test_a_penalty_without_constraints_on_most_of_the_box_is_a_failure():
 
     for method in ("SHADE-FR", DEFAULT):
         result = meco.minimize(fun, BOX, method=method, budget=150, seed=2)
-        assert (list(result.constr), result.fun < 100) == (["reach", "height"], True)
+        assert (list(result.constraints), result.fun < 100) == (["reach", "height"], True)
 
 
 def test_one_answer_alone_overrules_nobody():
     result = meco.minimize(odd_at(*range(1, 80)), BOX, method=DEFAULT, budget=60, seed=1)
-    assert (list(result.constr), result.failures) == ([], {"mismatch": 1})
+    assert (list(result.constraints), result.run.failures) == ([], {"mismatch": 1})
 
 
-@pytest.mark.parametrize("options", [{"method": "TR-ES"}, {}, {"asynchronous": True}])
+@pytest.mark.parametrize("options", [{"method": "TR-ES"}, {}, {"workers": Workers(asynchronous=True)}])
 def test_a_folder_is_read_with_the_layout_that_its_run_kept_on_a_tie(options, tmp_path):
     tells = iter([True] * 5 + [False] * 6 + [True])  # five against four of the first nine, then six against five
 
@@ -226,12 +237,14 @@ def test_a_folder_is_read_with_the_layout_that_its_run_kept_on_a_tie(options, tm
 
     result = meco.minimize(fun, BOX, budget=12, seed=1, checkpoint=tmp_path / "run", **options)
     _, log, _ = load_run(tmp_path / "run")
-    assert (len(result.constr), result.failures) == (0, {"mismatch": 6})
+    assert (len(result.constraints), result.run.failures) == (0, {"mismatch": 6})
     assert (log.counts, log.faults[Fault.MISMATCH]) == ((0, 0), 6)
 
 
 def test_a_damaged_answer_among_the_first_leaves_the_decision_to_most(tmp_path):
-    meco.minimize(odd_at(0, 1, 2), BOX, method="SHADE-FR", pop_size=4, budget=40, seed=1, checkpoint=tmp_path / "run")
+    meco.minimize(
+        odd_at(0, 1, 2), BOX, method=Method("SHADE-FR", pop_size=4), budget=40, seed=1, checkpoint=tmp_path / "run"
+    )
     file = tmp_path / "run" / "evals.bin"
     frames = file.read_bytes().split(MARK)
     frames[7] = frames[7][:-1]  # an answer of the second generation
@@ -249,13 +262,13 @@ def test_a_first_answer_without_constraints_decides_nothing(later):
         return 1e9 if len(calls) == 1 else later
 
     result = run(fun)
-    assert result.nfail <= 1
+    assert result.run.nfail <= 1
     assert result.fun == 1.0
-    assert len(result.constr) == sum(map(len, later[1:]))
+    assert len(result.constraints) == sum(map(len, later[1:]))
 
 
 def test_known_values_and_names_that_contradict_the_answers_are_refused():
     with pytest.raises(InvalidInput, match="evaluated has 0 and 0"):
         run(evaluated=([[1.0, 1.0, 1.0]], [3.0]))
-    with pytest.raises(InvalidInput, match="constraint_names has 2"):
-        run(constraint_names=["a", "b"])
+    with pytest.raises(InvalidInput, match="names has 2"):
+        run(tolerances=Tolerances(names=["a", "b"]))

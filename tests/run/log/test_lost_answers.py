@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from meco import Stop
 from meco.run.calling.answers import Cause, EvaluationFailed, raised
 from meco.run.calling.backends import Executor
 from meco.run.calling.caller import CallJob, Stopping
@@ -74,7 +75,7 @@ def test_maps_that_lose_or_mix_results_do_not_change_values():
     assert_array_equal(run(workers=mixed).evaluations.f, run().evaluations.f)
     for broken in (lambda c, j: list(map(c, j))[:-1], lambda c, j: [c(j[0])] * len(j), lambda c, j: [None] * len(j)):
         result = run(workers=broken)
-        assert result.stop_reason == "workers"
+        assert result.run.stop_reason == "workers"
         made = result.evaluations
         assert_array_equal(made.f, [float(x @ x) for x in made.x])
 
@@ -95,13 +96,13 @@ class Forgetful:
 def test_lost_futures_are_bounded_by_a_time(monkeypatch):
     monkeypatch.setattr("meco.run.calling.backends.GRACE", 0.2)
     backend = Executor(Forgetful(), lambda number, points: ([raised(ValueError())] * len(points), 0.0), timeout=0.1)
-    found = list(backend.run([CallJob(i, np.zeros((1, 2))) for i in range(6)], Stopping()))
+    found = list(backend.run([CallJob(i, np.zeros((1, 2))) for i in range(6)], Stopping(Stop())))
     assert sorted(index for index, *_ in found) == list(range(6))
     assert sum("lost" in answers[0].reason for _, answers, _ in found) == 2
 
 
 def test_lost_futures_do_not_outlast_max_time():
     begun = time.monotonic()
-    result = run(workers=Forgetful(), max_time=1.0)
-    assert result.stop_reason == "max_time"
+    result = run(workers=Forgetful(), stop=Stop(max_time=1.0))
+    assert result.run.stop_reason == "max_time"
     assert time.monotonic() - begun < 30

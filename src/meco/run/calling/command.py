@@ -29,9 +29,10 @@ class ProgramFailed(RuntimeError):
 class Command:
     """Calls a program for each point, in a folder of its own, without a shell.
 
-    {input} holds {"x": [...], "id": n}; the program writes {"f": .., "g": [..], "h": [..]} to {output}
-    and ends with code 0. Arguments that name existing files are given as absolute paths, because
-    the program runs inside its call's folder. The folders of failed calls stay where folder is given.
+    {input} holds {"x": [...], "id": n}, where x is {name: value, ..} of variables with names; the program writes
+    {"f": .., "g": [..], "h": [..]} to {output} and ends with code 0. Arguments that name existing files are given as
+    absolute paths, because the program runs inside its call's folder. The folders of failed calls stay where folder
+    is given.
     """
 
     numbered = True  # it wants to be told the number of the call
@@ -44,12 +45,12 @@ class Command:
         self.folder = Path(self.temporary or folder or ".").absolute()
         self.__qualname__ = f"command {line}"
 
-    def __call__(self, x: np.ndarray, number: int) -> Any:
+    def __call__(self, x: np.ndarray | dict[str, float], number: int) -> Any:
         place = self.folder / f"{number:06d}"
         shutil.rmtree(place, ignore_errors=True)  # of a call that was cut short
         place.mkdir(parents=True)
         given, wanted = place / "input.json", place / "output.json"
-        given.write_text(json.dumps({"x": x.tolist(), "id": number}), encoding="utf-8")
+        given.write_text(json.dumps({"x": x if isinstance(x, dict) else x.tolist(), "id": number}), encoding="utf-8")
         filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
         self._run(filled, place)
         try:

@@ -1,8 +1,7 @@
-"""The state of an Optimizer as others may hand it in: its columns checked, and its seal."""
+"""The state of an Optimizer as it comes back: its columns checked."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -47,8 +46,6 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
         if inputs["format"] != STATE_FORMAT:
             raise DamagedFile(f"the state has format {inputs['format']}; this version reads {STATE_FORMAT}")
         check(inputs, INPUTS, "the state's inputs")
-        if str(state["sha256"]) != seal(state):
-            raise DamagedFile("the state was changed or damaged: it is not what state() gave")
         values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
         number, order, waiting = (np.array(state[key]) for key in ("number", "order", "open_number"))
         outstanding = ToldPoints(waiting, np.array(state["open_x"], dtype=np.float64))
@@ -73,13 +70,3 @@ def _rising(numbers: np.ndarray) -> bool:
     return (
         numbers.ndim == 1 and numbers.dtype.kind in "iu" and bool((np.diff(numbers) > 0).all() and (numbers >= 0).all())
     )
-
-
-def seal(state: Mapping[str, Any]) -> str:
-    """A hash of everything that a state holds."""
-    total = hashlib.sha256()
-    for key in sorted(k for k in state if k != "sha256"):
-        value = str(state[key]) if key == "inputs" else np.ascontiguousarray(state[key], dtype="<f8")
-        content = value.encode() if isinstance(value, str) else f"{value.shape}".encode() + value.tobytes()
-        total.update(f"{key} {len(content)} ".encode() + content)
-    return total.hexdigest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 from collections.abc import Iterable, Iterator
@@ -19,7 +18,6 @@ from meco.files.schema import Maybe, check, read_json
 from meco.run.log.evaluation_log import Entry, EvaluationLog, LayoutChanged, tell_batch
 from meco.run.log.log_file import FORMAT, read_log
 
-SEAL = "sha256"  # the field of run.json that makes any change of the others noticed
 FACTS: dict[str, Any] = {
     "format": int,
     "versions": {"meco": str},
@@ -50,8 +48,8 @@ FACTS: dict[str, Any] = {
 
 
 def write_facts(path: Path, facts: dict[str, Any], fsync: bool = False) -> None:
-    """Write run.json under its seal."""
-    write_json(path / "run.json", {**facts, SEAL: _seal(facts)}, fsync)
+    """Write run.json."""
+    write_json(path / "run.json", facts, fsync)
 
 
 def read_facts(path: Path) -> dict[str, Any] | None:
@@ -67,16 +65,9 @@ def read_facts(path: Path) -> dict[str, Any] | None:
     if facts["format"] != FORMAT:
         raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
     check(facts, FACTS, str(file))
-    if facts.pop(SEAL, None) != _seal(facts):
-        raise DamagedFile(f"{file} was changed or damaged: it is not what the run wrote")
     if not facts["inputs"]["variables"] or facts["inputs"]["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
     return facts
-
-
-def _seal(facts: dict[str, Any]) -> str:
-    text = json.dumps({k: v for k, v in facts.items() if k != SEAL}, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def place_of(path: Path) -> str:

@@ -27,7 +27,7 @@ from meco.run.result import versions
 from meco.run.search import make_search
 
 TRACE = "trace."
-SEAL = hashlib.sha256().digest_size
+DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 class SearchState(NamedTuple):
@@ -49,10 +49,13 @@ class SearchState(NamedTuple):
 
 def unpacked(content: bytes) -> SearchState | None:
     """The state in a block of bytes, or None where it is none: then the search is repeated."""
-    if not SEAL < len(content) <= LARGEST_TENSORS_BYTES or hashlib.sha256(content[SEAL:]).digest() != content[:SEAL]:
+    if (
+        not DIGEST_BYTES < len(content) <= LARGEST_TENSORS_BYTES
+        or hashlib.sha256(content[DIGEST_BYTES:]).digest() != content[:DIGEST_BYTES]
+    ):
         return None
     try:
-        record, facts = parse_tensors(content[SEAL:], "the state", exact=True)
+        record, facts = parse_tensors(content[DIGEST_BYTES:], "the state", exact=True)
         covered, generation, batch = (max(0, int(facts[key])) for key in ("covered", "generation", "batch"))
         return SearchState(record, covered, generation, batch, facts["fingerprint"], facts["answers"])
     except (DamagedFile, ValueError, KeyError):

@@ -31,7 +31,7 @@ from meco.run.calling.answers import Fault
 from meco.run.log.evaluation_log import Entry
 
 MAGIC = b"MECOLOG\n"
-FORMAT = 2
+FORMAT = 3
 HEADER = MAGIC + FORMAT.to_bytes(2, "little") + bytes(22)
 MARK = b"\xfeMEC"
 FRAME = struct.Struct("<4sII")
