@@ -35,7 +35,7 @@ def _iterate(matrix, constant, low, high, most, v, times, size, keep: tl.constex
 
 
 def iterated(map_, v: torch.Tensor, times: int, keep: float) -> torch.Tensor:
-    """The same as program._iterated in one launch, for as many rows as registers hold."""
+    """The same as program._iterate in one launch, for as many rows as registers hold."""
     runs, size = v.shape
     block = max(16, triton.next_power_of_2(size))
     v = v.clone()
