@@ -220,10 +220,10 @@ def all_columns(mask: Array) -> Array:
         return namespace(mask).all(mask, axis=-1)
     if not 0 < mask.shape[-1] <= FEW_COLUMNS:
         return np.logical_and.reduce(mask, axis=-1)
-    whole = mask[..., 0]
+    every = mask[..., 0]
     for column in range(1, mask.shape[-1]):
-        whole = whole & mask[..., column]
-    return whole
+        every = every & mask[..., column]
+    return every
 
 
 def largest(x: Array) -> Array:

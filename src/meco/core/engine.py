@@ -41,7 +41,7 @@ class Task:
     ineq_tol: float = 0.0  # of the first run, the strictest where its constraints differ
     eq_tol: float = 1e-4
     same_tolerances: bool = True  # whether they hold for every run
-    integer: Array | None = None  # variables that are whole numbers, [B or 1, 1, D]; None: there are none
+    integer: Array | None = None  # variables that are integers, [B or 1, 1, D]; None: there are none
     tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
     limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
 

@@ -114,13 +114,13 @@ def check_bounds(lower: Any, upper: Any, name: str) -> tuple[np.ndarray, np.ndar
 
 
 def check_integrality(mask: Any, lower: np.ndarray, upper: np.ndarray, name: str) -> np.ndarray:
-    """Which variables are whole numbers [D], each with a whole number between its bounds."""
-    whole = np.asarray(mask, dtype=bool)
-    if whole.shape != lower.shape:
-        raise InvalidInput(f"{name}: integrality must have {lower.size} values; got shape {whole.shape}")
-    for i in np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper))):
+    """Which variables are integers [D], each with an integer between its bounds."""
+    integer = np.asarray(mask, dtype=bool)
+    if integer.shape != lower.shape:
+        raise InvalidInput(f"{name}: integrality must have {lower.size} values; got shape {integer.shape}")
+    for i in np.flatnonzero(integer & (np.ceil(lower) > np.floor(upper))):
         raise InvalidInput(f"{name}: integer variable {i} has no whole number between {lower[i]} and {upper[i]}")
-    return whole
+    return integer
 
 
 def check_tolerances(given: Any, count: int, what: str) -> np.ndarray:

@@ -23,7 +23,7 @@ class RuleEngine(Engine):
     fewest = 1  # candidates without which it cannot work
     common = ("generation", "population", "state", "u_rule")  # what each of them remembers, and may be more
     remembers: tuple[str, ...] | None = None  # attributes that the next ask builds on; None: it cannot be saved now
-    transient: tuple[str, ...] = ()  # attributes that every ask makes anew, and nobody reads after the tell
+    transient: tuple[str, ...] = ()  # attributes that every ask makes again, and nothing reads after the tell
     replayable: bool = False  # whether generations differ in arrays alone, where the rule ignores the progress
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:

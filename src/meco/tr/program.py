@@ -24,7 +24,7 @@ from meco.device import has_triton
 
 RELAXATION = 1.6
 ITERATIONS = 40
-LARGEST_FUSED = 128  # rows and columns that one kernel's registers hold
+MAX_FUSED_ROWS = 128  # rows and columns that one kernel's registers hold
 LEAST_CURVATURE = 0.1  # of the map's step, where the program has hardly any
 # the ufunc that np.clip calls after checks which take four times as long, or np.clip where a NumPy hides it
 CLIP = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", np.clip)
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
     price: Array
 
 
-class Map(NamedTuple):
+class FixedPointMap(NamedTuple):
     """Eq. (2): the matrix N [B, k, k], the vectors k, low, high and t [B, k], k = D + C."""
 
     matrix: Array
@@ -60,15 +60,15 @@ def solve_program(
     xp, dim = namespace(slope), slope.shape[1]
     size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
-    map_ = _as_map(hessian, slope, rows, low, high, size)
-    nowhere = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
-    v = xp.concat([nowhere, rows.value + duals / size], axis=1)
+    map_ = _make_map(hessian, slope, rows, low, high, size)
+    no_step = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
+    v = xp.concat([no_step, rows.value + duals / size], axis=1)
     v = _select_iteration(v)(map_, v, iterations)
     e = excess(v, map_)
     return (v - e)[:, :dim], (size * e)[:, dim:]
 
 
-def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, size: Array) -> Map:
+def _make_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, size: Array) -> FixedPointMap:
     """The program as a fixed map."""
     xp, (runs, dim) = namespace(slope), slope.shape
     jacobian = xp.concat([identities(runs, dim, slope), rows.matrix], axis=1)
@@ -78,7 +78,7 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     none = zeros_like(slope)
     value = xp.concat([none, rows.value], axis=1)
     constant = RELAXATION * (value - _times(reach, slope)) - _times(matrix, value)
-    return Map(
+    return FixedPointMap(
         matrix - identities(1, value.shape[1], slope, 0.5 * RELAXATION),
         constant,
         xp.concat([low, rows.low], axis=1),
@@ -87,33 +87,33 @@ def _as_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, s
     )
 
 
-def excess(v: Array, map_: Map) -> Array:
+def excess(v: Array, map_: FixedPointMap) -> Array:
     """By how much v lies outside its interval, at most t: e(v) of eq. (2)."""
     xp = namespace(v)
     outside = v - xp.minimum(xp.maximum(v, map_.low), map_.high)
     return xp.minimum(xp.maximum(outside, -map_.most), map_.most)
 
 
-def _select_iteration(v: Array) -> Callable[[Map, Array, int], Array]:
-    """How to iterate on vectors like v [B, k]: alike in what it gives, not in what it costs."""
+def _select_iteration(v: Array) -> Callable[[FixedPointMap, Array, int], Array]:
+    """The loop that is fastest for vectors like v [B, k]; all of them give the same."""
     if isinstance(v, np.ndarray):
-        return _iterated_in_place
-    return _iterated_in_one if has_triton(v) and v.shape[1] <= LARGEST_FUSED else _iterated
+        return _iterate_in_place
+    return _iterate_fused if has_triton(v) and v.shape[1] <= MAX_FUSED_ROWS else _iterate
 
 
-def _iterated_in_one(map_: Map, v: Array, times: int) -> Array:
+def _iterate_fused(map_: FixedPointMap, v: Array, times: int) -> Array:
     from meco.device.program_kernel import iterate_program  # needs a device
 
     return iterate_program(map_, v, times, 1.0 - 0.5 * RELAXATION)
 
 
-def _iterated(map_: Map, v: Array, times: int) -> Array:
+def _iterate(map_: FixedPointMap, v: Array, times: int) -> Array:
     for _ in range(times):
         v = map_.constant + _times(map_.matrix, v - 2.0 * excess(v, map_)) + (1.0 - 0.5 * RELAXATION) * v
     return v
 
 
-def _iterated_in_place(map_: Map, v: np.ndarray, times: int) -> np.ndarray:
+def _iterate_in_place(map_: FixedPointMap, v: np.ndarray, times: int) -> np.ndarray:
     """The same without making arrays: on small ones NumPy's time is the number of calls and of allocations."""
     e, moved, keep = np.empty_like(v), np.empty_like(v), np.full_like(v, 1.0 - 0.5 * RELAXATION)
     matrix, constant, low, high, most = map_

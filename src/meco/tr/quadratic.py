@@ -141,9 +141,9 @@ def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     xp, count = namespace(y), y.shape[-1]
     solved = kernel.solved(xp.concat([y - p, p], axis=-1))
     rest, own = solved[..., :count], solved[..., count:]
-    whole = total(p * own, 1)
-    share = 1.0 + total(p * rest, 1) / xp.where(whole > 0.0, whole, 1.0)  # eq. (3): y is p and the rest
-    share = xp.where(xp.isfinite(share) & (whole > 0.0), bounded(share, 0.0, 1.0), 1.0)
+    norm = total(p * own, 1)
+    share = 1.0 + total(p * rest, 1) / xp.where(norm > 0.0, norm, 1.0)  # eq. (3): y is p and the rest
+    share = xp.where(xp.isfinite(share) & (norm > 0.0), bounded(share, 0.0, 1.0), 1.0)
     f = share[:, :1]
     share = xp.concat([xp.where(f > LIKELY_SHARE, 1.0, f), share[:, 1:]], axis=-1)
     return rest + (1.0 - share)[:, None, :] * own, share
@@ -174,5 +174,5 @@ def explained_share(fit: Fit) -> Array:
     centre = xp.astype(~xp.all(taken, axis=1), y.dtype)  # [B, 1]
     mean = xp.sum(y, axis=1) / (xp.sum(xp.astype(taken, y.dtype), axis=1) + centre)
     spread = xp.where(taken, y - mean[:, None, :], 0.0)
-    whole = xp.sum(spread * spread, axis=1) + centre * mean * mean
-    return 1.0 - xp.sum(error * error, axis=1) / xp.where(whole > 0.0, whole, 1.0)
+    norm = xp.sum(spread * spread, axis=1) + centre * mean * mean
+    return 1.0 - xp.sum(error * error, axis=1) / xp.where(norm > 0.0, norm, 1.0)

@@ -58,7 +58,7 @@ class C2oDE(RuleEngine):
     def __init__(self, task: Task, rule: Rule | None = None, pop_size: int = 50) -> None:
         super().__init__(task, rule or FallingEpsilon(), pop_size)
         self.u: C2oDENumbers | None = None  # numbers of the generation that has begun
-        self.wanted: np.ndarray | None = None  # [B, n] which runs need a fresh population; None: it is nobody's turn
+        self.wanted: np.ndarray | None = None  # [B, n] which runs need a fresh population; None: none does
         self.used = np.zeros(task.rng.runs, dtype=np.int64)
 
     @property

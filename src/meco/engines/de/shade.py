@@ -24,7 +24,7 @@ class ShadeSettings:
 
     memory: int = 100  # slots H of the success history
     guides: float | None = None  # share of the best that may guide; None: U[2/N, 0.2] per individual
-    redraw: bool = False  # components outside the box: drawn anew, instead of halfway to the bound
+    redraw: bool = False  # components outside the box: drawn again, instead of halfway to the bound
     ties_succeed: bool = False  # a level trial teaches and archives too
     raw_gain: bool = False  # gains in their own units instead of by class
 
@@ -110,7 +110,7 @@ class Shade(RuleEngine):
 
 
 class Trials(NamedTuple):
-    """What a generation proposes x [B, N, D], the F and CR it was made with [B, N], and who lent directions."""
+    """What a generation proposes x [B, N, D], the F and CR it was made with [B, N], and the pool of directions."""
 
     x: Array
     F: Array
@@ -196,7 +196,7 @@ def midpoint_repair(mutant: Array, parent: Array) -> Array:
 
 
 def redraw_repair(mutant: Array, fresh: Array) -> Array:
-    """A component outside the unit cube is drawn anew."""
+    """A component outside the unit cube is drawn again."""
     return namespace(mutant).where((mutant < 0.0) | (mutant > 1.0), fresh, mutant)
 
 

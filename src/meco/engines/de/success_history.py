@@ -45,10 +45,10 @@ class SuccessHistory:
         F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean (2013) or
         by the Lehmer mean too (L-SHADE).
         """
-        xp, whole = namespace(weight), total(weight)
-        learns = whole > 0
+        xp, weight_sum = namespace(weight), total(weight)
+        learns = weight_sum > 0
         here = (positions(self.F.shape[1], self.next_slot) == self.next_slot[:, None]) & learns[:, None]
-        mean_CR = lehmer_mean(CR, weight) if lehmer_CR else weighted_mean(CR, weight, whole)
+        mean_CR = lehmer_mean(CR, weight) if lehmer_CR else weighted_mean(CR, weight, weight_sum)
         next_slot = (self.next_slot + astype(learns, self.next_slot.dtype)) % self.F.shape[1]
         return SuccessHistory(
             xp.where(here, lehmer_mean(F, weight)[:, None], self.F),
@@ -57,9 +57,9 @@ class SuccessHistory:
         )
 
 
-def weighted_mean(values: Array, weight: Array, whole: Array) -> Array:
-    """Sum of w v over the sum of w, which is whole [B], along the last axis; 0 where no weight is positive."""
-    return namespace(values).vecdot(weight, values) / safe_divisor(whole)
+def weighted_mean(values: Array, weight: Array, weight_sum: Array) -> Array:
+    """Sum of w v over the sum of w, which is weight_sum [B], along the last axis; 0 where no weight is positive."""
+    return namespace(values).vecdot(weight, values) / safe_divisor(weight_sum)
 
 
 def lehmer_mean(values: Array, weight: Array) -> Array:

@@ -60,7 +60,7 @@ class Cobra(Engine):
         return (0.5 * (x + 1.0))[None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Take the points in, choose the best anew, and widen or narrow the safety margin."""
+        """Take the points in, choose the best again, and widen or narrow the safety margin."""
         y = np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
         if self.generation == 0:
             self.samples, self.training = (

@@ -7,7 +7,7 @@ import numpy as np
 from meco.engines.rbf.surrogate import CubicRBF, Surrogate
 
 TRAINING_SHARES = (1 / 6, 1 / 2, 1 / 3)  # of a capped training set: best, nearest to the best, newest
-RENEWAL_PART = 12  # a capped set is chosen anew when one part in this many has been added
+RENEWAL_PART = 12  # a capped set is chosen again when one part in this many has been added
 MAX_OUTPUT = 1e50  # outputs are cut here before they are trained on
 
 

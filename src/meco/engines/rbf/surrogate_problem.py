@@ -78,7 +78,7 @@ class CachedProblem:
         return value, np.concatenate([slope, -slope[p:]]), square
 
     def _evaluate(self, x: np.ndarray) -> None:
-        """Everything at x, unless x is where the last look was."""
+        """Everything at x, unless x is the last point asked for."""
         if np.array_equal(x, self.at):
             return
         self.at = x.copy()

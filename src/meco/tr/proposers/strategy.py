@@ -77,7 +77,7 @@ class Strategy:
         """One offspring z, d [B, D] with values y [B, F] of the runs that used it [B].
 
         A complete generation moves the distribution; key(y, failed) ranks it. fresh [B, D] is where a
-        run that can learn nothing more begins anew.
+        run that can learn nothing more starts again.
         """
         xp, pending = namespace(y), self.pending
         numbers = xp.arange(self.size, dtype=pending.count.dtype, device=y.device)
