@@ -38,9 +38,7 @@ def test_no_function_is_long():
 
 
 # Classes that have more today: none may join them, and one that got smaller is taken off.
-WIDE = {"Engine", "EvaluationLog", "Evaluator", "TrustRegion"} | {
-    "TrainingConfig",
-}  # settings, a line each
+WIDE = {"TrustRegion", "TrainingConfig"}
 
 
 def public_members(cls):
