@@ -6,7 +6,7 @@ from functools import partial
 
 from meco import METHODS
 from meco.core.registry import Later
-from meco.method import MethodRecord
+from meco.method_record import MethodRecord
 
 
 def engine_of(record: MethodRecord) -> object:

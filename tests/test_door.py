@@ -1,12 +1,19 @@
-"""The light door: importing MeCO loads NumPy alone."""
+"""The door: importing MeCO loads NumPy alone, and little lies between a user and the function."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import meco
+from meco.core.engine import Engine
+
+PACKAGE = Path(meco.__file__).parent
 
 HEAVY = (
     "scipy",
@@ -47,10 +54,30 @@ def test_nothing_but_numpy_is_loaded(code):
 
 
 def test_every_public_name_resolves_or_says_what_is_missing():
-    import meco
-
     for name in meco.__all__:
         getattr(meco, name)
-    assert set(meco.__all__) <= set(dir(meco))
     with pytest.raises(AttributeError, match="no attribute 'minimise'"):
         meco.minimise
+
+
+def test_the_listing_of_the_package_is_its_public_names():
+    assert dir(meco) == sorted(meco.__all__)
+    assert len(set(meco.__all__)) == len(meco.__all__)
+
+
+def test_a_call_has_sixteen_parameters_and_an_engine_eight_members():
+    assert len(inspect.signature(meco.minimize).parameters) <= 16
+    assert len([name for name in dir(Engine) if not name.startswith("_")]) <= 8
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "SHADE"}, {"workers": meco.Workers(vectorized=True)}])
+def test_ten_frames_of_the_library_lie_between_a_user_and_the_function(options):
+    depth = []
+
+    def fun(x):
+        own = [frame for frame in inspect.stack(0) if Path(frame.filename).is_relative_to(PACKAGE)]
+        depth.append(len(own))
+        return (x * x).sum(axis=-1)
+
+    meco.minimize(fun, [(-2, 2)] * 3, budget=50, seed=1, **options)  # a generation that the budget cuts has one more
+    assert max(depth) <= 10

@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 import meco
 import meco.errors
 from meco import Tolerances
-from meco.method import UNITS
+from meco.method_record import RESCALINGS
 
 BOX = [(-5.0, 5.0)] * 4
 
@@ -100,5 +100,5 @@ def test_a_method_notices_the_units_that_its_record_names(method):
         expected = search("none")
     except meco.errors.MissingExtra as missing:
         pytest.skip(f"METHOD NOT CHECKED: {method}: {missing}")
-    found = tuple(unit for unit in UNITS if not np.array_equal(search(unit), expected))
-    assert found == meco.METHODS[method].notices
+    found = tuple(unit for unit in RESCALINGS if not np.array_equal(search(unit), expected))
+    assert found == meco.METHODS[method].scale_sensitive_to

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
+import typing as _typing
 from importlib import import_module as _import_module
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
-if _TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
+if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
     from meco.adapters.scipy import scipy_method as scipy_method
     from meco.api import minimize as minimize
     from meco.bench.report.run_page import write_report as write_report
@@ -17,7 +16,7 @@ if _TYPE_CHECKING:  # what an editor and a type checker see; at run time __getat
     from meco.core.evaluator import Evaluator as Evaluator
     from meco.core.problem import Problem as Problem
     from meco.core.problem import problem as problem
-    from meco.method import MethodRecord as MethodRecord
+    from meco.method_record import MethodRecord as MethodRecord
     from meco.methods import METHODS as METHODS
     from meco.methods import solve as solve
     from meco.optimizer import Optimizer as Optimizer
@@ -62,7 +61,7 @@ _HOMES = {
     "Evaluation": "core.evaluation",
     "Evaluator": "core.evaluator",
     "METHODS": "methods",
-    "MethodRecord": "method",
+    "MethodRecord": "method_record",
     "load_policy": "policies.store",
     "write_report": "bench.report.run_page",
     "scipy_method": "adapters.scipy",
@@ -71,10 +70,12 @@ _HOMES = {
 __all__ = ["__version__", *_HOMES]
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _HOMES:
-        return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'meco' has no attribute {name!r}")
+if not _typing.TYPE_CHECKING:  # a type checker that saw it would take any name for one of ours
+
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _HOMES:
+            return getattr(_import_module(f"meco.{_HOMES[name]}"), name)
+        raise AttributeError(f"module 'meco' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from typing import Any
 
 from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS, methods_that_offer
-from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
+from meco.options import Checkpoint, HasEnds, Method, Stop, Tolerances, Variables, Workers
 from meco.result import Result
 from meco.run.calling.answers import Call
 from meco.run.calling.caller import Backend, Serial, Stopping
-from meco.run.folder.run_folder import RunFolder, recorded
+from meco.run.folder.run_folder import RunFolder, read_inputs
 from meco.run.request import Request, make_request, tolerances_of
 from meco.run.scipy_compat import explain_keywords
 from meco.run.session import Session
@@ -23,7 +24,7 @@ from meco.run.session import Session
 @explain_keywords
 def minimize(
     fun: Callable[..., Any],
-    bounds: Any,
+    bounds: Iterable[Any] | Variables | HasEnds,
     constraints: Any = (),
     *,
     budget: int | None = None,
@@ -36,7 +37,7 @@ def minimize(
     stop: str | float | Stop | None = None,
     on_error: str | None = None,
     callback: Callable[[Result], Any] | None = None,
-    checkpoint: Any = None,
+    checkpoint: str | os.PathLike[str] | Checkpoint | None = None,
     cheap: None = None,
     noise: None = None,
 ) -> Result:
@@ -67,12 +68,12 @@ def minimize(
             elsewhere), a number of seconds, or Stop(target, max_time, feasible, converged).
         on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
             ten first calls that raise one error from one line end the run with that error.
-        callback: Gets the result so far after each generation, and ends the run by returning True.
+        callback: Gets the result so far after each generation, and stop_at the run by returning True.
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
         cheap: Reserved for constraints that cost nothing.
         noise: Reserved for what is known of noise.
 
-    Ctrl-C ends the run after the evaluation at hand and returns the best point so far.
+    Ctrl-C stop_at the run after the evaluation at hand and returns the best point so far.
 
     Examples:
         >>> from meco import minimize
@@ -83,48 +84,48 @@ def minimize(
     _refuse_reserved(cheap=cheap, noise=noise)
     if not callable(fun):
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
-    crew, ends, kept = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
+    pool, stop_at, saved = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
     asked: dict[str, Any] = {"budget": budget, "seed": seed, "method": method, "tolerances": tolerances}
-    if kept is not None and kept.resume:
-        crew, on_error = _as_recorded(kept, asked, crew, on_error)
-    request = make_request(bounds, x0=x0, evaluated=evaluated, workers=crew, **asked)
+    if saved is not None and saved.resume:
+        pool, on_error = _as_recorded(saved, asked, pool, on_error)
+    request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
     for note in request.notes:
         warnings.warn(note, stacklevel=3)
-    request, call = _with_constraints(request, fun, constraints, crew)
-    if ends.converged and Convergence not in METHODS[request.method].offers:
+    request, call = _with_constraints(request, fun, constraints, pool)
+    if stop_at.converged and Convergence not in METHODS[request.method].offers:
         raise InvalidInput(
             f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
         )
-    stopping = Stopping(ends, callback)
-    with closing(_backend(crew, call, request)) as backend, ExitStack() as files:
+    stopping = Stopping(stop_at, callback)
+    with closing(_backend(pool, call, request)) as backend, ExitStack() as files:
         folder = None
-        if kept is not None:
-            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error, "asynchronous": crew.asynchronous}
-            folder = files.enter_context(closing(RunFolder.open(kept, inputs, getattr(fun, "source", None))))
-        session = (_async_session(request, backend) if crew.asynchronous else Session)(
+        if saved is not None:
+            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error, "asynchronous": pool.asynchronous}
+            folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
+        session = (_async_session(request, backend) if pool.asynchronous else Session)(
             request,
             backend,
             stopping,
             on_error=on_error,
-            vectorized=crew.vectorized,
+            vectorized=pool.vectorized,
             folder=folder,
             warn=lambda text: warnings.warn(text, stacklevel=3),
         )
         return session.run()
 
 
-def _refuse_reserved(**places: Any) -> None:
+def _refuse_reserved(**reserved: Any) -> None:
     """Say of a keyword whose work is not done yet that it is not."""
-    for name, value in places.items():
+    for name, value in reserved.items():
         if value is not None:
             raise InvalidInput(f"{name}= is not built yet; leave it out")
 
 
-def _as_recorded(kept: Checkpoint, asked: dict[str, Any], crew: Workers, on_error: Any) -> tuple[Workers, Any]:
+def _as_recorded(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any) -> tuple[Workers, Any]:
     """Fill in what a resumed run recorded, wherever the caller left the default."""
-    before = recorded(kept.folder)
+    before = read_inputs(saved.folder)
     if not before:
-        return crew, on_error
+        return pool, on_error
     for key in ("budget", "seed"):
         asked[key] = before[key] if asked[key] is None else asked[key]
     if asked["tolerances"] is None:
@@ -133,12 +134,12 @@ def _as_recorded(kept: Checkpoint, asked: dict[str, Any], crew: Workers, on_erro
     batch = options.pop("batch", None)
     if isinstance(asked["method"], str) and asked["method"] in (DEFAULT, before["method"]):
         asked["method"] = Method(before["method"], **options)
-    asynchronous = crew.asynchronous or bool(before.get("asynchronous"))
-    crew = Workers(crew.n, batch if crew.batch is None else crew.batch, asynchronous, crew.timeout, crew.vectorized)
-    return crew, before.get("on_error") if on_error is None else on_error
+    asynchronous = pool.asynchronous or bool(before.get("asynchronous"))
+    pool = Workers(pool.n, batch if pool.batch is None else pool.batch, asynchronous, pool.timeout, pool.vectorized)
+    return pool, before.get("on_error") if on_error is None else on_error
 
 
-def _with_constraints(request: Request, fun: Any, given: Any, crew: Workers) -> tuple[Request, Call]:
+def _with_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> tuple[Request, Call]:
     """The request with what its separate constraints say, and the call of function and constraints."""
     separate: tuple[Any, ...] = ()
     if given is not None and not (isinstance(given, (list, tuple)) and not given):
@@ -150,16 +151,16 @@ def _with_constraints(request: Request, fun: Any, given: Any, crew: Workers) -> 
 
         request = with_limits(request, separate)
     named = request.variables if request.variables.names else None
-    return request, Call(fun, separate, crew.vectorized, named)
+    return request, Call(fun, separate, pool.vectorized, named)
 
 
-def _backend(crew: Workers, call: Call, request: Request) -> Backend:
+def _backend(pool: Workers, call: Call, request: Request) -> Backend:
     """Where the function is called: here, or wherever the workers are."""
-    if crew.n == 1 and crew.timeout is None and not getattr(call.fun, "isolated", False):
+    if pool.n == 1 and pool.timeout is None and not getattr(call.fun, "isolated", False):
         return Serial(call)
     from meco.run.calling.backends import choose_backend
 
-    return choose_backend(crew, call, request.options.get("batch"))
+    return choose_backend(pool, call, request.options.get("batch"))
 
 
 def _async_session(request: Request, backend: Backend) -> type[Session]:

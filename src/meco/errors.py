@@ -49,7 +49,7 @@ class DamagedFile(MecoError, ValueError):
 
 
 class CannotWrite(MecoError, OSError):
-    """A file could not be written: what was written before is whole; result holds what a run had found."""
+    """A file could not be written: what was written before is intact; result holds what a run had found."""
 
     result: Any = None
 

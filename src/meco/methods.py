@@ -36,7 +36,7 @@ from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.files.modules import names_a_file
-from meco.method import UNITS, MethodRecord, as_method, by_dimension, fifty
+from meco.method_record import RESCALINGS, MethodRecord, as_method, by_dimension, fifty
 from meco.problems.pymoo_problem import from_pymoo, is_pymoo
 from meco.problems.suite import get_problem
 from meco.result import Result
@@ -54,20 +54,27 @@ _shade = partial(
     family="SHADE",
     population=fifty,
     options=SHADE_OPTIONS,
-    notices=("each",),
+    scale_sensitive_to=("each",),
     offers=(*RULE_ENGINE, Replay),
 )
 _learned = partial(
     _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
 )
 _de = partial(MethodRecord, family="DE", population=fifty, offers=RULE_ENGINE)
-_es = partial(MethodRecord, family="ES", population=fifty, notices=("each",))
-_pycma = partial(_es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), notices=tuple(UNITS))
+_es = partial(MethodRecord, family="ES", population=fifty, scale_sensitive_to=("each",))
+_pycma = partial(
+    _es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), scale_sensitive_to=tuple(RESCALINGS)
+)
 _region = partial(
     MethodRecord, family="TR", models_functions=True, offers=MODEL_ENGINE, least_budget=lambda dim: 3 * dim + 1
 )
 _model = partial(
-    MethodRecord, family="model", lockstep=False, extra="peers", models_functions=True, notices=("all", "each")
+    MethodRecord,
+    family="model",
+    lockstep=False,
+    extra="peers",
+    models_functions=True,
+    scale_sensitive_to=("all", "each"),
 )
 
 METHODS: Registry[MethodRecord] = Registry(
@@ -80,7 +87,8 @@ METHODS: Registry[MethodRecord] = Registry(
         "MeCO-u": _learned(later("policies.paper.methods:make_untrained"), "MeCO with random network weights"),
         "MeCO-rand": _learned(later("policies.paper.methods:make_random"), "MeCO with random actions"),
         "SHADE": _shade(
-            partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu", notices=tuple(UNITS)
+            partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu",
+            scale_sensitive_to=tuple(RESCALINGS)
         ),
         "SHADE-eps": _shade(
             partial(Shade, rule=FixedEpsilon(share=0.1)), "SHADE with a fixed relaxation", aliases=("SHADE-ε",)
@@ -89,7 +97,7 @@ METHODS: Registry[MethodRecord] = Registry(
         "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
         "MDE-CGO": _de(
             later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
-            options=("rule", "pop_size", "strategy", "F", "CR"), notices=("each",),
+            options=("rule", "pop_size", "strategy", "F", "CR"), scale_sensitive_to=("each",),
         ),
         "C2oDE": _de(
             later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
@@ -97,65 +105,66 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "MA-ES": _es(
             later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty",
-            population=by_dimension, options=("rule", "pop_size", "sigma"), notices=tuple(UNITS),
+            population=by_dimension, options=("rule", "pop_size", "sigma"), scale_sensitive_to=tuple(RESCALINGS),
             offers=(*RULE_ENGINE, Replay),
         ),
         "BP-epsMAg-ES": _es(
             later("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
-            lockstep=False, options=("pop_size", "charge_jacobian"), seconds=0.05, aliases=("BP-εMAg-ES",),
+            lockstep=False, options=("pop_size", "charge_jacobian"), cost_seconds=0.05, aliases=("BP-εMAg-ES",),
             offers=(FreePoints,),
         ),
         "CMA-ES": _pycma(
-            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty", seconds=0.45
+            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty",
+            cost_seconds=0.45
         ),
         "CMA-ES-native": _pycma(
             later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty",
-            population=by_dimension, seconds=0.65,
+            population=by_dimension, cost_seconds=0.65,
         ),
         "COBRA": _model(
             later("engines.rbf.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
-            options=("cap", "cycle", "phase_one", "max_iter"), seconds=110.0, offers=(Remarks,),
+            options=("cap", "cycle", "phase_one", "max_iter"), cost_seconds=110.0, offers=(Remarks,),
         ),
         "SACOBRA": _model(
             later("engines.rbf.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
-            options=("refine", "cap", "cycle", "phase_one", "max_iter"), seconds=200.0, offers=(Remarks,),
+            options=("refine", "cap", "cycle", "phase_one", "max_iter"), cost_seconds=200.0, offers=(Remarks,),
         ),
         "NSGA-III": MethodRecord(
             later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
-            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", seconds=0.35,
+            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", cost_seconds=0.35,
             offers=(Remarks,),
         ),
         "COLSHADE": _de(
             later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
-            options=("rule", "pop_size", "flights"), notices=("each",),
+            options=("rule", "pop_size", "flights"), scale_sensitive_to=("each",),
         ),
         "CMA-ES-AL": _pycma(
             later("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
-            population=by_dimension, seconds=1.0, notices=("all", "each"),
+            population=by_dimension, cost_seconds=1.0, scale_sensitive_to=("all", "each"),
         ),
         "SciPy-DE": _de(
             later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",
-            lockstep=False, offers=(OwnLoop,), options=("pop_size",), extra="peers", seconds=0.09,
+            lockstep=False, offers=(OwnLoop,), options=("pop_size",), extra="peers", cost_seconds=0.09,
         ),
         "COBYQA": _model(
             later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
-            offers=(OwnLoop,), options=("starts_from", "radius", "final_radius"), seconds=48.0,
+            offers=(OwnLoop,), options=("starts_from", "radius", "final_radius"), cost_seconds=48.0,
         ),
         "TR": _region(
             later("tr.engine:TrustRegion"), "quadratic models in a relaxed trust region",
-            options=("theta", "batch"), seconds=8.0,
+            options=("theta", "batch"), cost_seconds=8.0,
         ),
         "TR-ES": _region(
             later("tr.engine:make_tr_es"), "TR with an evolution strategy beside the models",
-            options=("theta", "share", "batch"), seconds=8.0,
+            options=("theta", "share", "batch"), cost_seconds=8.0,
         ),
         "MeCO-TR": _region(
             later("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
-            options=("policy", "batch"), seconds=8.0, offers=(*MODEL_ENGINE, Policed),
+            options=("policy", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
-            lockstep=False, options=("pop_size",), extra="peers", seconds=0.3,
+            lockstep=False, options=("pop_size",), extra="peers", cost_seconds=0.3,
         ),
     },
     group="meco.methods",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -14,22 +14,21 @@ from meco.core.capabilities import Cooperation, offered
 from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.methods import DEFAULT
-from meco.options import Method, Tolerances, Variables, Workers, whole_number
+from meco.options import HasEnds, Method, Tolerances, Variables, Workers, whole_number
 from meco.result import Result
 from meco.run.async_search import AsyncSearch, refuse_generations
-from meco.run.calling.answers import Answer, Fault, checked
-from meco.run.calling.answers import failed as failure
+from meco.run.calling.answers import Answer, Fault, check_finite, failed_answer
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import (
     SearchState,
-    as_record,
     can_be_saved,
+    capture_search,
     fingerprint,
-    remembered,
-    restored,
-    unpacked,
+    make_record,
+    restore_search,
+    unpack_state,
 )
-from meco.run.function_source import Told
+from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
 from meco.run.request import Request, make_request, tolerances_of, variables_of
@@ -58,7 +57,7 @@ class Optimizer:
     @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
         self,
-        bounds: Any,
+        bounds: Iterable[Any] | Variables | HasEnds,
         n_ineq: int = 0,
         n_eq: int = 0,
         *,
@@ -70,7 +69,7 @@ class Optimizer:
         tolerances: float | dict[str, float] | Tolerances | None = None,
         workers: int | Workers = 1,
     ) -> None:
-        crew = Workers.read(workers)
+        pool = Workers.read(workers)
         self.request = make_request(
             bounds,
             budget=budget,
@@ -79,7 +78,7 @@ class Optimizer:
             x0=x0,
             evaluated=evaluated,
             tolerances=tolerances,
-            workers=crew,
+            workers=pool,
         )
         for note in self.request.notes:
             warnings.warn(note, stacklevel=3)
@@ -91,10 +90,10 @@ class Optimizer:
             )
         self.log = EvaluationLog(self.request.budget)
         self.log.declare(*counts)
-        self.asynchronous = crew.asynchronous
+        self.asynchronous = pool.asynchronous
         if self.asynchronous:
             refuse_generations(self.request.method)
-        self._given: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
+        self._outstanding: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
         self._search: AsyncSearch | GenerationSearch = self._make(self.log)
 
     def _make(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
@@ -119,7 +118,7 @@ class Optimizer:
     @property
     def pending(self) -> np.ndarray:
         """Points that were given out and not told yet: [m, D]."""
-        return np.array([self._given[n] for n in sorted(self._given)]).reshape(-1, self.request.dim)
+        return np.array([self._outstanding[n] for n in sorted(self._outstanding)]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
     def ask(self, n: int | None = None) -> np.ndarray:
@@ -133,7 +132,7 @@ class Optimizer:
         found: list[tuple[int, np.ndarray]] = []
         while (count is None or len(found) < int(count)) and (next_point := self._search.propose()) is not None:
             found.append(next_point)
-        self._given |= dict(found)
+        self._outstanding |= dict(found)
         return np.array([x for _, x in found]).reshape(-1, self.request.dim)
 
     @np.errstate(all="ignore")
@@ -144,7 +143,7 @@ class Optimizer:
         not finite counts as failed too. The next generation begins when the last value is told.
         All of it is copied: the arrays stay yours. Points of named variables may be told as dicts too.
         """
-        points = np.atleast_2d(_copied(self.variables.as_array(x), "x")) + 0.0
+        points = np.atleast_2d(_copy_numbers(self.variables.as_array(x), "x")) + 0.0
         count = len(points)
         if points.shape[1:] != (self.request.dim,):
             raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
@@ -156,12 +155,12 @@ class Optimizer:
         numbers = self._numbers_of(points)
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
-            self.log.take(*self._entry(number, self._given.pop(number), values, bool(lost[k])))
+            self.log.take(*self._entry(number, self._outstanding.pop(number), values, bool(lost[k])))
         for number in numbers:
-            self._search.hear(number)
+            self._search.take_answer(number)
 
     def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
-        """Learn from points [n, D] that somebody else proposed, once there are models; for methods that can."""
+        """Learn from points [n, D] that were proposed elsewhere, once there are models; for methods that can."""
         cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
         if cooperation is not None and self.nit:
             known = Known(x, f, g, h)
@@ -175,14 +174,14 @@ class Optimizer:
 
     def _entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""
-        answer = failure(Fault.RAISED, "told as failed") if lost else checked(Answer(*values))
+        answer = failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
     def _numbers_of(self, points: np.ndarray) -> list[int]:
         """Under which numbers these points were given out; all of them are found before any is entered."""
         waiting: dict[bytes, list[int]] = {}
-        for number in sorted(self._given):
-            waiting.setdefault((self._given[number] + 0.0).tobytes(), []).append(number)
+        for number in sorted(self._outstanding):
+            waiting.setdefault((self._outstanding[number] + 0.0).tobytes(), []).append(number)
         numbers = []
         for point in points:
             match = waiting.get(point.tobytes())
@@ -219,14 +218,14 @@ class Optimizer:
         x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
         state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
         state |= {"x": x, "f": f, "g": g, "h": h, "order": np.array(list(self.log.entries), dtype=np.int64)}
-        state |= {"open_x": self.pending, "open_number": np.array(sorted(self._given), dtype=np.int64)}
+        state |= {"open_x": self.pending, "open_number": np.array(sorted(self._outstanding), dtype=np.int64)}
         if self.request.known is not None:
             state |= {f"known_{key}": value for key, value in self.request.known._asdict().items()}
         memory, covered, nit = self._search.saved
-        record = None if memory is None else as_record(memory, self._search.loop.evaluator, nit)
+        record = None if memory is None else make_record(memory, self._search.loop.evaluator, nit)
         if record is not None:
             saved = SearchState(record, covered, nit, 0, fingerprint(self.request.facts()), "")
-            state["search"] = np.frombuffer(saved.packed(), dtype=np.uint8)
+            state["search"] = np.frombuffer(saved.pack(), dtype=np.uint8)
         return state
 
     @classmethod
@@ -262,11 +261,11 @@ class Optimizer:
     def _resume_points(self, told: ToldPoints, outstanding: ToldPoints) -> None:
         """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
         search: Any = self._search
-        place = {n: k for k, n in enumerate(told.number.tolist())}
-        search.replay([self._entry_of(told, place[n]) for n in told.order.tolist()])
+        index = {n: k for k, n in enumerate(told.number.tolist())}
+        search.replay([self._entry_of(told, index[n]) for n in told.order.tolist()])
         search.renumber({*told.number.tolist(), *outstanding.number.tolist()})
         for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
-            self._given[n] = x
+            self._outstanding[n] = x
             search.resume(n, unit)
 
     def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: Any) -> None:
@@ -283,14 +282,14 @@ class Optimizer:
             self.tell(told.x[part], f, told.g[part], told.h[part], failed=~np.isfinite(f))
             at = until
         numbers = outstanding.number.tolist()
-        unasked = self._given.keys() - set(numbers)
+        unasked = self._outstanding.keys() - set(numbers)
         self._search.give_back(len(unasked))  # type: ignore[union-attr]
-        self._given = {n: x for n, x in self._given.items() if n not in unasked}
-        while self._given.keys() != set(numbers):
+        self._outstanding = {n: x for n, x in self._outstanding.items() if n not in unasked}
+        while self._outstanding.keys() != set(numbers):
             found = self._search.propose()
             if found is None or found[0] not in numbers:
                 raise DamagedFile(f"it says that {numbers} were given out, which this search does not propose")
-            self._given[found[0]] = found[1]
+            self._outstanding[found[0]] = found[1]
 
     def _entry_of(self, told: ToldPoints, k: int) -> Entry:
         values = (float(told.f[k]), told.g[k], told.h[k])
@@ -298,7 +297,7 @@ class Optimizer:
 
     def _restore(self, told: ToldPoints, saved: Any) -> int:
         """Bring back a search that was saved after some of these answers: how many, 0 where it must be told all."""
-        state = unpacked(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
+        state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
         if state is None or state.fingerprint != fingerprint(self.request.facts()):
             return 0
         log, count = EvaluationLog(self.request.budget), state.covered
@@ -307,12 +306,12 @@ class Optimizer:
         log.declare(*self.log.counts)
         for n in log.plan(count):
             log.take(self._entry_of(told, n))
-        log.review()
+        log.check_layout()
         try:
             search = self._make(log, state.record, state.generation)
         except DoesNotFit:
             return 0
-        self.log, self._search, self._given = log, search, {}
+        self.log, self._search, self._outstanding = log, search, {}
         return count
 
 
@@ -322,8 +321,8 @@ class GenerationSearch:
     def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
         self.request, self.log, self.nit = request, log, nit
         self._numbers: list[int] = []
-        call = Told(lambda x: log.values(self._numbers))
-        self.loop = make_search(request, log, call) if record is None else restored(request, log, record, call)
+        call = ValueLookup(lambda x: log.values(self._numbers))
+        self.loop = make_search(request, log, call) if record is None else restore_search(request, log, record, call)
         self.saved: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was told last, see _save()
         if record is not None:
             self._save()
@@ -357,7 +356,7 @@ class GenerationSearch:
         """Propose the last so many of this generation again."""
         self._out -= count
 
-    def hear(self, number: int) -> None:
+    def take_answer(self, number: int) -> None:
         """Go on when the last answer of a generation has come."""
         if self._numbers and all(n in self.log.entries for n in self._numbers):
             self._complete()
@@ -367,17 +366,17 @@ class GenerationSearch:
         """Hand a complete generation to the engine."""
         self.loop.complete(self._unit)
         self.nit += 1
-        self.log.review()
+        self.log.check_layout()
         self._save()
 
     def _save(self) -> None:
         """Hold on to what the search knows, after how many answers and generations."""
-        saved = remembered(self.loop) if can_be_saved(self.request) else None
+        saved = capture_search(self.loop) if can_be_saved(self.request) else None
         self.saved = saved, len(self.log), self.nit
 
 
-def _copied(values: Any, name: str) -> np.ndarray:
-    """Numbers that are nobody else's."""
+def _copy_numbers(values: Any, name: str) -> np.ndarray:
+    """A copy of numbers."""
     try:
         return np.array(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -390,7 +389,7 @@ def _rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
         if width:
             raise InvalidInput(f"{name} must be told: {width} values for each point")
         return np.zeros((count, 0))
-    found = _copied(values, name)
+    found = _copy_numbers(values, name)
     if found.size != count * width or (found.ndim > 1 and found.shape[0] != count):
         raise InvalidInput(f"{name} must have shape ({count}, {width}) for {count} points; got {found.shape}")
     return found.reshape(count, width)

@@ -11,7 +11,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,16 @@ WIDEST_RANGE = 1e300  # of a variable: arithmetic with wider ones overflows
 STOP_NAMES = ("feasible", "converged")
 
 Tolerance = float | list[float] | dict[str, float]  # for all constraints, in their order, or by name
+
+
+class HasEnds(Protocol):
+    """Ends of ranges, as SciPy's Bounds have them."""
+
+    @property
+    def lb(self) -> Any: ...
+
+    @property
+    def ub(self) -> Any: ...
 
 
 # -- variables ---------------------------------------------------------------------------------------
@@ -202,7 +212,9 @@ def _pairs(low: Any, high: Any) -> np.ndarray:
 
 
 def _shape(given: Sequence[Any]) -> tuple[int, ...] | None:
-    """The shape of bounds that are numbers alone; None where there are Variables or units among them."""
+    """The shape of bounds that are numbers alone; None where there are Variables or texts among them."""
+    if any(isinstance(each, (str, bytes)) for each in given):
+        return None
     try:
         return np.shape(np.array(given, dtype=np.float64))
     except (TypeError, ValueError, OverflowError):

@@ -248,9 +248,7 @@ def offers_what_its_record_says(subject: Subject) -> None:
     engine = subject.loop(Recorded().problem).engine
     made, named = ({kind.__name__ for kind in kinds} for kinds in (_kinds(engine), METHODS[subject.method].offers))
     assert made >= named, f"the record names {', '.join(sorted(named - made))}, which the engine does not offer"
-    assert made <= named, (
-        f"the engine offers {', '.join(sorted(made - named))}, which MethodRecord.offers does not name"
-    )
+    assert made <= named, f"the engine offers {', '.join(sorted(made - named))}, which the record does not name"
 
 
 def _kinds(engine: Engine) -> list[type]:

@@ -99,7 +99,7 @@ def test_points_to_try_first_and_points_already_evaluated():
     found.algorithm.evaluator.eval(G24(), known)
     found = minimize(G24(), MeCO(sampling=known), ("n_eval", 20), seed=1)
     every = found.algorithm.search.result.evaluations
-    assert every.given[:2].all()
+    assert every.known[:2].all()
     assert found.algorithm.evaluator.n_eval == 20 == len(every) - 2
 
 

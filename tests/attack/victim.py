@@ -64,7 +64,7 @@ def hit_at_file_calls(order):
 def run(order):
     """Make the run of an order; its exit code."""
     if order["eager"]:  # every record and every state is written at once: more file calls to hit
-        log_file.PATIENCE, runfolder.SELDOM = -1.0, 0.0
+        log_file.FLUSH_SECONDS, runfolder.STATE_COST_FACTOR = -1.0, 0.0
     if order["at"]:
         hit_at_file_calls(order)
     warnings.simplefilter("ignore")

@@ -24,7 +24,7 @@ from meco.device.cuda_graphs import GraphReplay, recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
-from meco.method import as_method
+from meco.method_record import as_method
 from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty

@@ -214,7 +214,7 @@ def test_known_points_and_starting_points_are_used():
     result = meco.minimize(
         fun, BOX, budget=40, seed=1, evaluated=(known, *values(known)), x0=start, workers=Workers(asynchronous=True)
     )
-    assert (result.nfev, result.evaluations.given.sum()) == (40, 30)
+    assert (result.nfev, result.evaluations.known.sum()) == (40, 30)
     assert_array_equal(result.evaluations.x[30], start)
     assert not {x.tobytes() for x in known} & {x.tobytes() for x in result.evaluations.x[30:]}
 
@@ -259,7 +259,7 @@ def test_a_lattice_whose_every_place_is_known_is_called_all_the_same(tmp_path, a
         broken_off(np.sum, after), box, checkpoint=folder, workers=Workers(asynchronous=True, batch=4), **options
     )
     result = meco.minimize(np.sum, box, checkpoint=Checkpoint(folder, resume=True), **options)
-    assert (result.nfev, result.fun, result.evaluations.given.sum()) == (30, 0.0, 4)
+    assert (result.nfev, result.fun, result.evaluations.known.sum()) == (30, 0.0, 4)
 
 
 def interrupted(folder, after):
@@ -283,7 +283,7 @@ def test_a_run_resumes_from_every_recorded_answer_and_says_how(tmp_path, after):
 
 
 def test_a_resumed_run_goes_on_with_the_models_and_the_radius_that_it_had(tmp_path, monkeypatch):
-    monkeypatch.setattr(runfolder, "SELDOM", 0)
+    monkeypatch.setattr(runfolder, "STATE_COST_FACTOR", 0)
     for name in ("kept", "lost", "damaged"):
         interrupted(tmp_path / name, 60)
     (tmp_path / "lost" / "state.bin").unlink()

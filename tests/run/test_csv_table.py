@@ -19,7 +19,7 @@ QUICK = {"method": "SHADE-FR", "budget": 60, "seed": 1}
 def test_every_evaluation_is_a_row_of_a_table(tmp_path):
     result = meco.minimize(named, BOX, **QUICK)
     rows = list(csv.DictReader(io.StringIO(result.to_csv())))
-    assert list(rows[0]) == ["x1", "x2", "x3", "f", "reach", "height", "level", "feasible", "failed", "given"]
+    assert list(rows[0]) == ["x1", "x2", "x3", "f", "reach", "height", "level", "feasible", "failed", "known"]
     assert_array_equal([float(row["f"]) for row in rows], result.evaluations.f)
     assert_array_equal([row["feasible"] == "1" for row in rows], result.evaluations.feasible)
     assert result.to_csv(tmp_path / "run.csv") is None

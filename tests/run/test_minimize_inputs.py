@@ -114,7 +114,7 @@ def test_known_points_cost_nothing_and_are_never_called(method):
     result = meco.minimize(fun, BOX, evaluated=(x, f, g), **{**QUICK, "method": Method(method, **SIZED)})
     assert result.nfev == len(fun.asked) == 60
     assert not {row.tobytes() for row in x} & {row.tobytes() for row in fun.asked}
-    assert result.evaluations.given.sum() == 8
+    assert result.evaluations.known.sum() == 8
     assert result.fun <= f[3]
 
 

@@ -128,7 +128,7 @@ def test_known_points_cost_nothing_and_feed_the_models(method):
     f, g = (known * known).sum(axis=1), 1.0 - known.sum(axis=1, keepdims=True)
     with_them = meco.minimize(constrained, BOX, method=method, evaluated=(known, f, g), budget=25, seed=1)
     assert with_them.nfev == 25
-    assert with_them.evaluations.given.sum() == 40
+    assert with_them.evaluations.known.sum() == 40
     assert with_them.fun < 0.34
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meco.method import MethodRecord, by_dimension, fifty
+from meco.method_record import MethodRecord, by_dimension, fifty
 from meco.methods import METHODS
 from tools.pages.tables import ROOT, table
 
@@ -46,7 +46,7 @@ def methods() -> str:
 
 def units(name: str) -> str:
     """What the page of a method says of units."""
-    return f"**Units.** {UNITS[METHODS[name].notices]}"
+    return f"**Units.** {UNITS[METHODS[name].scale_sensitive_to]}"
 
 
 def _row(name: str, record: MethodRecord) -> tuple[str, ...]:
@@ -54,8 +54,9 @@ def _row(name: str, record: MethodRecord) -> tuple[str, ...]:
     counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
     return (
         f"[{name}]({_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
-        "yes" if record.asked else "", ", ".join(_SHORT[unit] for unit in record.notices if unit in _SHORT),
-        record.extra or "", f"{record.seconds:g}",
+        "yes" if record.has_ask else "",
+        ", ".join(_SHORT[unit] for unit in record.scale_sensitive_to if unit in _SHORT),
+        record.extra or "", f"{record.cost_seconds:g}",
     )  # fmt: skip
 
 

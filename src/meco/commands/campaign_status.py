@@ -17,7 +17,7 @@ from meco.bench.run.campaign_folder import STORE_FILE
 from meco.bench.run.result_store import read_results
 from meco.bench.run.store_contents import StoreContents
 
-REASONS = 5  # failures told in words
+TOLD_FAILURES = 5  # failures told in words
 
 
 def read_campaign_status(folder: Path) -> dict[str, Any]:
@@ -26,7 +26,7 @@ def read_campaign_status(folder: Path) -> dict[str, Any]:
     wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted()))
     done = sum(run in results.runs for run in wanted)
     failed = [run for run in wanted if run in results.failures]
-    reasons = Counter(f"{run.method}: {results.failures[run]}" for run in failed).most_common(REASONS)
+    reasons = Counter(f"{run.method}: {results.failures[run]}" for run in failed).most_common(TOLD_FAILURES)
     return {
         "kind": "campaign", "folder": folder.name, "over": done + len(failed) >= len(wanted),
         "done": done, "failed": len(failed), "wanted": len(wanted),

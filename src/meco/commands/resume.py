@@ -14,7 +14,7 @@ from meco.core.signals import terminated_like_interrupted
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
-from meco.run.folder.reader import place_of, read_facts
+from meco.run.folder.reader import folder_fingerprint, read_facts
 from meco.run.progress import Progress
 from meco.run.request import tolerances_of, variables_of
 
@@ -90,7 +90,7 @@ def _confirm(folder: Path, facts: dict[str, Any], yes: bool) -> None:
     source, method = facts["source"], facts["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
     named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None) if what]
-    if yes or not named or facts.get("place") == place_of(folder):
+    if yes or not named or facts.get("place") == folder_fingerprint(folder):
         return
     said = f"{folder} was not made here, or was moved; resuming it runs {' and '.join(map(repr, named))}"
     if not sys.stdin.isatty():

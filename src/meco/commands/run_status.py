@@ -17,7 +17,7 @@ from meco.files.regular_files import read_regular
 from meco.files.schema import check, parse_json, read_json
 from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
-from meco.run.folder.run_folder import CLOCK
+from meco.run.folder.run_folder import DURATION_ROW
 from meco.run.folder.trace_file import read_trace
 from meco.run.request import variables_of
 from meco.run.tolerances import recorded_tolerances
@@ -26,7 +26,7 @@ LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
 POINTS = 300  # of a curve, at most
 BEST = 20  # points drawn across the variables
 LATELY = 100  # evaluations over which a constraint's keeping is counted
-REASONS = 5  # failures told in words
+TOLD_FAILURES = 5  # failures told in words
 APART = 0.01  # of the box in some variable: points that are closer are one design to an eye
 STEERING = {  # what methods tell of themselves: its name on the page, and whether it is a share
     "theta": ("Theta, the violation that a step may leave", True),
@@ -122,7 +122,9 @@ def _failures(fault: np.ndarray) -> dict[str, int]:
 def _reasons(folder: Path) -> list[str]:
     """The latest failures in words."""
     try:
-        lines = read_regular(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-REASONS:]
+        lines = (
+            read_regular(folder / "failures.jsonl", LARGEST_FILE).decode(errors="replace").splitlines()[-TOLD_FAILURES:]
+        )
         rows = [parse_json(line, "failures.jsonl") for line in lines]
         check(rows, [{"number": int, "reason": str}], "failures.jsonl")
     except (OSError, DamagedFile):
@@ -143,8 +145,8 @@ def _result(folder: Path) -> dict[str, Any] | None:
 def _times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
     content = read_regular(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
-    whole = content[: len(content) // CLOCK.size * CLOCK.size]
-    ends = [end for _, end, _ in CLOCK.iter_unpack(whole)]
+    whole = content[: len(content) // DURATION_ROW.size * DURATION_ROW.size]
+    ends = [end for _, end, _ in DURATION_ROW.iter_unpack(whole)]
     over = ended is not None and ended["nfev"] >= count
     pace = (ends[-1] - ends[0]) / (len(ends) - 1) if len(ends) > 1 else None
     return {

@@ -141,7 +141,7 @@ class Best(NamedTuple):
 class Evaluations:
     """All evaluations as columns, in the order of the calls: x [n, D], f [n], g [n, p], h [n, q].
 
-    failed marks calls without a usable answer; feasible those within the tolerances; given those
+    failed marks calls without a usable answer; feasible those within the tolerances; known those
     that were known beforehand and cost nothing; attempt counts repeated calls of a point.
     """
 
@@ -151,7 +151,7 @@ class Evaluations:
     h: np.ndarray
     failed: np.ndarray
     feasible: np.ndarray
-    given: np.ndarray
+    known: np.ndarray
     attempt: np.ndarray
     fault: np.ndarray
     leader: int = -1  # the place of the best, feasibility first

@@ -66,7 +66,7 @@ def _stairs(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _calls(result: Any) -> np.ndarray:
-    return np.cumsum(~result.evaluations.given)
+    return np.cumsum(~result.evaluations.known)
 
 
 def _over(result: Any) -> Axis:

@@ -1,1 +1,1 @@
-"""What stands between a user's function and the search: reading its answers, calling it, keeping what it said."""
+"""What lies between a user's function and the search: reading its answers, calling it, keeping what it said."""

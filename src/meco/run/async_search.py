@@ -15,8 +15,8 @@ from meco.core.evaluator import Evaluator
 from meco.core.memory import Record
 from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
-from meco.run.folder.search_state import restored
-from meco.run.function_source import Told, Values
+from meco.run.folder.search_state import restore_search
+from meco.run.function_source import ValueLookup, Values
 from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
 from meco.run.request import Request
 from meco.run.search import make_search
@@ -34,7 +34,7 @@ def refuse_generations(method: str) -> None:
 class AsyncSearch:
     """Points are numbered when proposed, and learnt from when answered.
 
-    It begins anew (with what is known), or goes on from the record of a search that was told what the log holds.
+    It begins (with what is known), or goes on from the record of a search that was told what the log holds.
     """
 
     saved = (None, 0, 0)  # of an Optimizer: it is told again all that it was told
@@ -48,15 +48,19 @@ class AsyncSearch:
         nit: int = 0,
     ) -> None:
         self.request, self.log = request, log
-        call = Told(self._values)
-        self.loop = make_search(request, log, call, known) if record is None else restored(request, log, record, call)
+        call = ValueLookup(self._values)
+        self.loop = (
+            make_search(request, log, call, known) if record is None else restore_search(request, log, record, call)
+        )
         asynchronous = offered(self.loop.engine, Asynchronous)
         assert asynchronous is not None
         self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell, lambda points: None)
-        self.first = len(self.proposals.waiting)
+        self.first_count = len(self.proposals.waiting)
         self.tickets: dict[int, Any] = {}  # what each outstanding number was proposed for
-        self.early: list[tuple[np.ndarray, int | None]] = []  # answered before the engine has begun; None: known
-        self.free: deque[int] = deque()  # numbers that were planned once, and can be given again
+        self.early_answers: list[
+            tuple[np.ndarray, int | None]
+        ] = []  # answered before the engine has begun; None: known
+        self.free_numbers: deque[int] = deque()  # numbers that were planned once, and can be given again
         self.nit = nit
         self._numbers: list[int] = []
 
@@ -81,7 +85,7 @@ class AsyncSearch:
     @property
     def left(self) -> int:
         """Points that may still be proposed."""
-        return self.evaluator.budget - self.log.planned + len(self.free)
+        return self.evaluator.budget - self.log.planned + len(self.free_numbers)
 
     def propose(self) -> tuple[int, np.ndarray] | None:
         """Number and point [D] of the next call; None where the budget is spent."""
@@ -97,20 +101,20 @@ class AsyncSearch:
         return None
 
     def _next_number(self) -> int:
-        return self.free.popleft() if self.free else self.log.plan(1)[0]
+        return self.free_numbers.popleft() if self.free_numbers else self.log.plan(1)[0]
 
     def _is_known(self, x: np.ndarray) -> bool:
         """Whether a value of this point [D] is known beforehand, and is not that of a point learnt from already."""
         known: Any = self.evaluator.known
-        learnt = [point for point, number in self.early if number is None]
+        learnt = [point for point, number in self.early_answers if number is None]
         points = np.stack([*learnt, x])
         return len(points) - 1 not in known.unknown(points[None])
 
-    def hear(self, number: int) -> None:
+    def take_answer(self, number: int) -> None:
         """Learn from the answer of that number, which the log has."""
         self._learn(self.tickets.pop(number), number)
 
-    def again(self, number: int) -> int:
+    def renumber_retry(self, number: int) -> int:
         """Another number for one more call of that number's point."""
         instead = self._next_number()
         self.tickets[instead] = self.tickets.pop(number)
@@ -128,18 +132,18 @@ class AsyncSearch:
                 self._learn(self.proposals.ticket(x), None)
             self._learn(self.proposals.ticket(x), entry.number)
         self.renumber({*self.log.entries, *self.log.waiting})
-        taken = {unit.tobytes() for unit, _ in self.early}
+        taken = {unit.tobytes() for unit, _ in self.early_answers}
         self.proposals.drop_waiting(taken)
-        self.log.settle()
+        self.log.fix_layout()
 
     def renumber(self, taken: set[int]) -> None:
         """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
         self.log.planned = max(taken, default=-1) + 1
-        self.free = deque(n for n in range(self.log.planned) if n not in taken)
+        self.free_numbers = deque(n for n in range(self.log.planned) if n not in taken)
 
     def reuse_numbers(self) -> None:
         """Give numbers again that were planned and not answered: a new search knows nothing of what was proposed."""
-        self.free = deque(n for n in range(self.log.planned) if n not in self.log.entries)
+        self.free_numbers = deque(n for n in range(self.log.planned) if n not in self.log.entries)
 
     def resume(self, number: int, unit: np.ndarray) -> None:
         """Count a point [D] as proposed under this number, as it was by an earlier session."""
@@ -147,15 +151,15 @@ class AsyncSearch:
 
     def begin(self) -> None:
         """Tell the engine what has been answered so far, if models can be made of it and the constraints are known."""
-        good = sum(self._is_good(number) for _, number in self.early)
-        enough = min(self.request.dim + 2, self.first) if len(self.early) < 2 * self.first else 1
+        good = sum(self._is_good(number) for _, number in self.early_answers)
+        enough = min(self.request.dim + 2, self.first_count) if len(self.early_answers) < 2 * self.first_count else 1
         if good < enough:
             return
-        self.log.settle()
+        self.log.fix_layout()
         if self.log.layout is not None:
-            unit = np.stack([point for point, _ in self.early])[None]
-            self.loop.tell(unit, self._evaluated(unit, [number for _, number in self.early]))
-            self.early = []
+            unit = np.stack([point for point, _ in self.early_answers])[None]
+            self.loop.tell(unit, self._evaluated(unit, [number for _, number in self.early_answers]))
+            self.early_answers = []
             self._note()
 
     def _is_good(self, number: int | None) -> bool:
@@ -168,7 +172,7 @@ class AsyncSearch:
     def _learn(self, ticket: Any, number: int | None) -> None:
         self.proposals.withdraw(ticket)
         if not self.proposals.begun:
-            self.early.append((ticket.x, number))
+            self.early_answers.append((ticket.x, number))
             return
         unit = ticket.x[None, None, :]
         self.proposals.answer(ticket, unit, self._evaluated(unit, [number]))

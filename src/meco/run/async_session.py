@@ -14,15 +14,15 @@ from meco.errors import MecoError
 from meco.result import Result
 from meco.run.async_search import AsyncSearch
 from meco.run.calling.answers import Fault
-from meco.run.calling.caller import RETRIES, CallJob, StopRun
-from meco.run.folder.resume import saved_search, state_of
+from meco.run.calling.caller import MAX_RETRIES, CallJob, StopRun
+from meco.run.folder.resume import pack_session, read_saved_search
 from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import Entry, LayoutChanged
-from meco.run.log.evaluation_table import newest
+from meco.run.log.evaluation_table import newest_numbers
 from meco.run.session import Session
 
-RESUMED = (
+RESUMED_NOTE = (
     "the asynchronous run was resumed from every recorded answer, in the order recorded; it is not bit for bit what an "
     "uninterrupted run would have been"
 )
@@ -36,22 +36,22 @@ class AsyncSession(Session):
 
     def _begin(self) -> None:
         past = [] if self.folder is None else self.folder.past
-        self.points = self._resumed(past) if past else AsyncSearch(self.request, self.log)
+        self.points = self._resume(past) if past else AsyncSearch(self.request, self.log)
         self.nit, self.loop, self.caller = self.points.nit, self.points.loop, self.make_caller(self.log)
 
-    def _resumed(self, past: list[Entry]) -> AsyncSearch:
+    def _resume(self, past: list[Entry]) -> AsyncSearch:
         """A search that knows every recorded answer: from where it was saved, or from all of them at once."""
         assert self.folder is not None
-        self.notes.append(RESUMED)
-        state = saved_search(self, self.folder.saved_state())
-        search = None if state is None else self._saved(past[: state.covered], state)
+        self.notes.append(RESUMED_NOTE)
+        state = read_saved_search(self, self.folder.saved_state())
+        search = None if state is None else self._restore(past[: state.covered], state)
         if search is None:
             search = AsyncSearch(self.request, self.log)
         self.log = search.log
         search.replay(past[len(search.log) :])
         return search
 
-    def _saved(self, told: list[Entry], state: SearchState) -> AsyncSearch | None:
+    def _restore(self, told: list[Entry], state: SearchState) -> AsyncSearch | None:
         """The search that was saved after these answers, where it really was."""
         with suppress(LayoutChanged, DoesNotFit, MecoError):
             log = self.log.fork(told)
@@ -65,23 +65,25 @@ class AsyncSession(Session):
         try:
             with closing(self._stream()) as numbers:
                 for number in numbers:
-                    self.log.review()
-                    self.points.hear(number)
+                    self.log.check_layout()
+                    self.points.take_answer(number)
                     self.nit = self.points.nit
-                    fresh = newest(self.log.entries, len(self.log) - seen) if self.stopping.watches_answers else []
+                    fresh = (
+                        newest_numbers(self.log.entries, len(self.log) - seen) if self.stopping.watches_answers else []
+                    )
                     seen += len(fresh)
-                    if any(self.stopping.answered(*self.caller.shown(self.log.entries[n])) for n in fresh):
+                    if any(self.stopping.check_answer(*self.caller.watch(self.log.entries[n])) for n in fresh):
                         return
-                    self._write_down()
+                    self._write_progress()
                     if self._stops():
                         return
         except LayoutChanged:
             self.restarted = True
-            self.points = AsyncSearch(self.request, self.log, self.log.usable())
+            self.points = AsyncSearch(self.request, self.log, self.log.good_points())
             self.points.reuse_numbers()
             self.loop = self.points.loop
             self.evaluator.count(len(self.log))
-            if not self._known_enough():
+            if not self._known_point_is_enough():
                 self.search()
 
     def _stream(self) -> Generator[int, None, None]:
@@ -97,20 +99,25 @@ class AsyncSession(Session):
         try:
             for index, (answer,), seconds in self.backend.run(jobs(), self.stopping):
                 number, attempt, x = given[index]
-                caller.notice(caller.begun, answer)
-                caller.begun += 1
-                self._events.clocked(number, seconds)
+                caller.check_first_calls(caller.calls_begun, answer)
+                caller.calls_begun += 1
+                self._events.on_duration(number, seconds)
                 caller.take(number, attempt, x, answer)
-                if answer.fault is Fault.NONE or self.on_error != "retry" or attempt == RETRIES or self.points.left < 1:
+                if (
+                    answer.fault is Fault.NONE
+                    or self.on_error != "retry"
+                    or attempt == MAX_RETRIES
+                    or self.points.left < 1
+                ):
                     yield number
                     continue
                 self.evaluator.count(1)
-                failed.append((self.points.again(number), attempt + 1, x))
+                failed.append((self.points.renumber_retry(number), attempt + 1, x))
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
             raise
         finally:
-            self.log.settle()
+            self.log.fix_layout()
 
     def _first_call(self) -> tuple[int, int, np.ndarray] | None:
         """Number, attempt and point of the next call."""
@@ -120,13 +127,13 @@ class AsyncSession(Session):
     def state(self) -> bytes | None:
         """Where the search is, for the folder; nothing before its models have begun."""
         folder = self.folder
-        if folder is None or self.restarted or not self.log.reviewed or not self.points.proposals.begun:
+        if folder is None or self.restarted or not self.log.layout_checked or not self.points.proposals.begun:
             return None
-        return state_of(self, len(folder.order), _digest(self.log.entries, folder.order))
+        return pack_session(self, len(folder.order), _digest(self.log.entries, folder.order))
 
-    def result(self, as_told: bool = True) -> Result:
-        """The result so far. By number there would be gaps, around which every table is made anew: at the end alone."""
-        return super().result(as_told=self.stopping.reason is None)
+    def result(self, by_arrival: bool = True) -> Result:
+        """The result so far; rows come by number at the end alone, for before there are gaps."""
+        return super().result(by_arrival=self.stopping.reason is None)
 
 
 def _digest(entries: dict[int, Entry], order: list[int]) -> str:

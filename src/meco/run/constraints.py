@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.options import Variables
-from meco.run.calling.answers import labelled, numbers
+from meco.run.calling.answers import as_vector, label_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class LimitedValues:
         """Inequalities g <= 0 and equalities h = 0: x [D] -> g [p], h [q], or rows of x to rows of both."""
         found = self.values(x)
         if x.ndim == 1:
-            c = numbers(found)
+            c = as_vector(found)
         else:
             c = np.asarray(found, dtype=np.float64)
             c = c[:, None] if c.ndim == 1 else c
@@ -77,7 +77,7 @@ def linear_rows(constraints: Sequence[Any]) -> list[Row]:
         low, high, equal, above, below = item.sides(len(matrix))
         g = np.concatenate([matrix[above], -matrix[below]]), np.concatenate([-high[above], low[below]])
         for kind, (slopes, offsets) in (("g", g), ("h", (matrix[equal], -low[equal]))):
-            names = labelled(item.label, len(offsets), kind)
+            names = label_names(item.label, len(offsets), kind)
             found += [Row(n, a, float(b), kind == "h", item.hard) for n, a, b in zip(names, slopes, offsets)]
     return found
 
@@ -104,7 +104,7 @@ class BoundArguments:
         value = self.fun(x, *self.args)
         if not self.negated:
             return value
-        return -(numbers(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
+        return -(as_vector(value) if x.ndim == 1 else np.asarray(value, dtype=np.float64))
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,10 +21,10 @@ def columns(result: Result) -> dict[str, np.ndarray]:
     every = result.evaluations
     if every is None:
         raise InvalidInput("runs on benchmark problems keep no table of their evaluations")
-    assert result.run.variables is not None  # whoever has evaluations has variables
+    assert result.run.variables is not None  # as every result with evaluations has
     names = list(result.constraints) or [f"c{i + 1}" for i in range(every.g.shape[1] + every.h.shape[1])]
     values = dict(zip(names, np.concatenate([every.g, every.h], axis=1).T))
-    marks = {name: getattr(every, name) for name in ("feasible", "failed", "given")}
+    marks = {name: getattr(every, name) for name in ("feasible", "failed", "known")}
     taken = {"f", *values, *marks}
     labels = [f"x_{name}" if name in taken else name for name in result.run.variables.labels()]
     x = dict(zip(labels, every.x.T))

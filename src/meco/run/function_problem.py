@@ -12,7 +12,7 @@ from meco.errors import InvalidInput
 from meco.options import EQ_TOL, INEQ_TOL, Variables
 from meco.run.calling.answers import Answer, Call, Fault
 
-TRIES = 20  # points at which a first answer is looked for
+FIRST_ANSWER_TRIES = 20  # points at which a first answer is looked for
 
 
 def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any = None) -> Problem:
@@ -39,12 +39,14 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
 
 
 def _first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarray) -> Answer:
-    drawn = np.random.default_rng(0).random((TRIES - 1, lower.size))
+    drawn = np.random.default_rng(0).random((FIRST_ANSWER_TRIES - 1, lower.size))
     for unit in np.concatenate([np.full((1, lower.size), 0.5), drawn]):
         answer = call(0, (lower + unit * (upper - lower))[None])[0][0]
         if answer.fault is Fault.NONE:
             return answer
-    raise InvalidInput(f"{name} gave no usable answer at {TRIES} points between its bounds; the last: {answer.reason}")
+    raise InvalidInput(
+        f"{name} gave no usable answer at {FIRST_ANSWER_TRIES} points between its bounds; the last: {answer.reason}"
+    )
 
 
 def _values(answer: Answer, like: Answer) -> tuple[float, np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from meco.core.source import Beside
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
 
-SCOUT = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
+SCOUT_STREAM = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
@@ -25,8 +25,8 @@ class Calls(Protocol):
     def __call__(self, points: np.ndarray) -> Values: ...
 
 
-class Told:
-    """Values that somebody else looks up, where no function is called."""
+class ValueLookup:
+    """Values that are looked up, where no function is called."""
 
     retried = 0
 
@@ -37,7 +37,7 @@ class Told:
         return self._values(points)
 
 
-def box_of(request: Request) -> Box:
+def make_box(request: Request) -> Box:
     """The box of a request, for one run."""
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
     return Box(request.lower[None, None], request.upper[None, None], integer, request.scale())
@@ -79,10 +79,10 @@ class FunctionSource:
         self.counts, self.tolerances = constraints.counts, constraints.tolerances
         self._request, self._log, self._call, self._inside = request, log, call, inside
         self._budget = request.budget
-        self._scouting = np.random.default_rng([request.seed, SCOUT])
+        self._scouting = np.random.default_rng([request.seed, SCOUT_STREAM])
         self._scouted: list[tuple[np.ndarray, Values]] = []
 
-    def calling(self, call: Calls) -> FunctionSource:
+    def with_call(self, call: Calls) -> FunctionSource:
         """The same source, with another function behind it."""
         return FunctionSource(self._request, self._log, call, self.box, self._inside)
 

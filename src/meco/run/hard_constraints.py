@@ -18,7 +18,7 @@ from meco.run.tolerances import UnknownConstraint
 if TYPE_CHECKING:
     from meco.run.request import Request
 
-ROUNDING = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
+ROUNDING_SHARE = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
 
 
 def with_limits(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
@@ -51,7 +51,7 @@ def with_limits(request: Request, constraints: tuple[LimitedValues, ...]) -> Req
 def _check_start(row: Row, x: np.ndarray, number: int) -> None:
     value, terms = row.slope @ x + row.offset, np.abs(row.slope) @ np.abs(x) + abs(row.offset)
     over = abs(value) if row.equal else value
-    if row.hard and over > ROUNDING * terms:
+    if row.hard and over > ROUNDING_SHARE * terms:
         raise InvalidInput(f"x0: point {number} violates {row.name} by {over:.6g}, which must never be violated")
 
 
@@ -71,7 +71,7 @@ def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, n
     names = [row.name for row in request.rows]
 
     def places() -> np.ndarray:
-        found = _told(log)
+        found = _names_of_answers(log)
         return np.array([found.index(name) if name in found else -1 for name in names], dtype=int)
 
     return KnownLimits(
@@ -80,12 +80,12 @@ def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, n
         np.array([row.equal for row in request.rows], dtype=bool),
         np.array([row.hard for row in request.rows], dtype=bool),
         places,
-        lambda: _never(request, log),
+        lambda: _kept_constraints(request, log),
         careful(request),
     )
 
 
-def _told(log: EvaluationLog) -> list[str]:
+def _names_of_answers(log: EvaluationLog) -> list[str]:
     """The names that came with the answers, "" where none did."""
     layout, (p, q) = log.layout, log.counts
     if layout is None:
@@ -93,9 +93,9 @@ def _told(log: EvaluationLog) -> list[str]:
     return [*(layout.g_names or ("",) * p), *(layout.h_names or ("",) * q)]
 
 
-def _never(request: Request, log: EvaluationLog) -> np.ndarray:
+def _kept_constraints(request: Request, log: EvaluationLog) -> np.ndarray:
     """Constraints [C] that must be kept at every evaluation."""
-    shown, told, p = log.names(request.names), _told(log), log.counts[0]
+    shown, told, p = log.names(request.names), _names_of_answers(log), log.counts[0]
     named = () if isinstance(request.keep, bool) else request.keep
     for name in named:
         if name not in shown and name not in told:

@@ -47,7 +47,7 @@ def _has_rich() -> bool:
 
 
 class _LiveTable:
-    """One row that is written anew in place."""
+    """One row that is rewritten in place."""
 
     def __init__(self) -> None:
         from rich.console import Console

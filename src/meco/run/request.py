@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from meco.run.constraints import Row
     from meco.run.log_scale import LogScale
 
-MOST_NUMBERS = 100_000_000  # in a population
+MOST_POPULATION_NUMBERS = 100_000_000  # in a population
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,13 +154,13 @@ def make_request(
     name, options = METHODS.resolve(asked.name), {k: v for k, v in asked.options.items() if v is not None}
     if "pop_size" in options:
         options["pop_size"] = whole_number(options["pop_size"], "pop_size")
-        if options["pop_size"] * dim > MOST_NUMBERS:
+        if options["pop_size"] * dim > MOST_POPULATION_NUMBERS:
             raise InvalidInput(f"pop_size is too large for {dim} variables; got {options['pop_size']}")
     batch = options.get("batch", None if workers is None else workers.batch)
     if batch is not None or Batching in METHODS[name].offers:
         at_once = 1 if workers is None else workers.at_once
         options["batch"] = whole_number(at_once if batch is None else batch, "batch")
-        if min(options["batch"], budget) * dim > MOST_NUMBERS:
+        if min(options["batch"], budget) * dim > MOST_POPULATION_NUMBERS:
             raise InvalidInput(f"batch is too large for {dim} variables; got {options['batch']}")
     known = None if evaluated is None else read_known(evaluated, variables)
     _check_names(allowed, known)

@@ -14,13 +14,13 @@ from meco.core.capabilities import Multipliers, Policed, offered
 from meco.core.evaluation import Best, Evaluations
 from meco.core.loop import Loop
 from meco.result import ConstraintValue, Result, RunFacts, excess
-from meco.run.calling.answers import WORDS, Fault
-from meco.run.calling.caller import REASONS
+from meco.run.calling.answers import FAULT_MESSAGES, Fault
+from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
 
-PYTHON = platform.python_version()
-FREQUENT = 0.1  # share of failed evaluations from which the message speaks of them
+PYTHON_VERSION = platform.python_version()
+TOLD_FAILURE_SHARE = 0.1  # share of failed evaluations from which the message speaks of them
 
 
 def make_result(
@@ -33,11 +33,11 @@ def make_result(
     trace: Mapping[str, np.ndarray] | None = None,
     notes: Sequence[str] = (),
     loop: Loop | None = None,
-    as_told: bool = False,
+    by_arrival: bool = False,
 ) -> Result:
     """The result of everything the log holds."""
     allowed = request.allowed(log)
-    every = log.columns(request.dim, request.known, *allowed, as_told=as_told)
+    every = log.columns(request.dim, request.known, *allowed, by_arrival=by_arrival)
     found = _best(request, every)
     names = distinct_names(log.names(request.names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
@@ -76,7 +76,7 @@ def make_result(
 
 def versions() -> dict[str, str]:
     """What a run depended on."""
-    return {"meco": meco.__version__, "python": PYTHON, "numpy": np.__version__}
+    return {"meco": meco.__version__, "python": PYTHON_VERSION, "numpy": np.__version__}
 
 
 def _policy(loop: Loop | None) -> dict[str, str]:
@@ -135,10 +135,11 @@ def distinct_names(names: Sequence[str]) -> list[str]:
 def _message(result: Result, log: EvaluationLog, detail: str) -> str:
     """All there is to say, in sentences."""
     run, calls = result.run, f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
-    said = [f"Stopped after {calls}: {detail or REASONS[run.stop_reason]}.", *_found(result, log.counts[0])]
-    if run.nfail and run.nfail >= FREQUENT * result.nfev:
+    said = [f"Stopped after {calls}: {detail or STOP_MESSAGES[run.stop_reason]}.", *_found(result, log.counts[0])]
+    if run.nfail and run.nfail >= TOLD_FAILURE_SHARE * result.nfev:
         kinds = [
-            f"{count} {WORDS[fault]}" + (f" (first: {log.first_reason[fault]})" if fault in log.first_reason else "")
+            f"{count} {FAULT_MESSAGES[fault]}"
+            + (f" (first: {log.first_reason[fault]})" if fault in log.first_reason else "")
             for fault, count in log.faults.most_common()
             if fault is not Fault.NONE
         ]

@@ -16,7 +16,7 @@ from meco.errors import InvalidInput, UnknownName
 _CALLS = "budget= is the number of calls of fun, which no method ever passes"
 _END = "a run ends when its budget is spent; stop=Stop(target=.., max_time=..) or a callback end it earlier"
 _METHOD = 'options of a method are given with it: method=Method("SHADE", pop_size=30)'
-_VARIABLE = "what a variable is stands in bounds: Variable(low, high, unit=.., integer=.., log=..)"
+_VARIABLE = "the kind of a variable is part of bounds: Variable(low, high, unit=.., integer=.., log=..)"
 _TOLERANCES = "tolerances=Tolerances(ineq=.., eq=.., keep_feasible=.., names=..)"
 _WORKERS = "workers=Workers(n, batch=.., asynchronous=.., timeout=.., vectorized=..)"
 _PROGRESS = "callback=meco.Progress() tells how far the run is"

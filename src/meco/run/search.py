@@ -14,7 +14,7 @@ from meco.core.results import feasibility_first
 from meco.core.rule import order
 from meco.core.streams import Streams
 from meco.methods import build_engine
-from meco.run.function_source import Calls, Constraints, FunctionSource, box_of
+from meco.run.function_source import Calls, Constraints, FunctionSource, make_box
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import EvaluationLog, Known
 from meco.run.request import Request
@@ -25,7 +25,7 @@ def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known |
 
     Points to try first, in the unit cube: x0, then known points from best to worst; more are known like these.
     """
-    box, known, constraints = box_of(request), KnownPoints(), Constraints(request, log)
+    box, known, constraints = make_box(request), KnownPoints(), Constraints(request, log)
     first = [] if request.x0 is None else list(box.pin(request.x0))
     for points in (k for k in (request.known, more) if k is not None):
         unit, ev = known.add(points, box), points.evaluation(*request.allowed(log))

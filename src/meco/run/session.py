@@ -23,7 +23,7 @@ from meco.run.search import make_search
 if TYPE_CHECKING:
     from meco.run.folder.run_folder import RunFolder
 
-SAME_POINT = 1e-6  # of a variable's range, within which another number of threads proposes the same point
+SAME_POINT_SHARE = 1e-6  # of a variable's range, within which another number of threads proposes the same point
 
 
 class Session:
@@ -54,12 +54,12 @@ class Session:
         self._events = Events(warn=warn)
         near = None
         if folder is not None:
-            self._events = Events(folder.keep, folder.failed, folder.clocked, warn)
+            self._events = Events(folder.write_answer, folder.write_failure, folder.note_duration, warn)
             self.notes += folder.notes
-            if warning := folder.other_threads():
+            if warning := folder.warn_of_threads():
                 warn(warning)
                 self.notes.append(warning)
-                near = SAME_POINT * (request.upper - request.lower)
+                near = SAME_POINT_SHARE * (request.upper - request.lower)
         self.log = EvaluationLog(request.budget, len(request.names) or None, self._past(), near, self._events)
         if request.known is not None:
             self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
@@ -72,9 +72,9 @@ class Session:
     def _begin(self) -> None:
         """Go on where the folder says that the search was, or begin it."""
         if self.folder is not None:
-            from meco.run.folder.resume import resumed
+            from meco.run.folder.resume import resume_search
 
-            if found := resumed(self, self.folder.saved_state()):
+            if found := resume_search(self, self.folder.saved_state()):
                 self.log, self.caller, self.loop, self.nit = found
                 self._complete = self.log.planned
                 return
@@ -92,7 +92,7 @@ class Session:
             lambda: self.request.allowed(log),
             self.vectorized,
             self._events,
-            begun=0 if self.folder is None else len(self.folder.past),
+            calls_begun=0 if self.folder is None else len(self.folder.past),
             batch=batch,
         )
 
@@ -107,7 +107,7 @@ class Session:
         return self.loop.evaluator
 
     @property
-    def between(self) -> bool:
+    def between_generations(self) -> bool:
         """Whether a generation is complete and the next not begun."""
         return self.log.planned == self._complete
 
@@ -118,7 +118,7 @@ class Session:
             try:
                 with closing(self):
                     with self._ending():
-                        if not self._known_enough():
+                        if not self._known_point_is_enough():
                             self.search()
                     return self._finished()
             except BaseException as error:  # of the search, or of the folder that could not be closed
@@ -157,14 +157,14 @@ class Session:
         self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
         result = self.result()
         if self.folder is not None:
-            if self.between:
-                self.folder.generation(self.state, last=True)
-            self.folder.finish(self.log, result.summary())
+            if self.between_generations:
+                self.folder.end_generation(self.state, last=True)
+            self.folder.write_result(self.log, result.summary())
         return result
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
+        """Ctrl-C is noted, and acted on between_generations two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
         with noted(interrupting(), say, waiting=lambda: self.stopping.reason is None) as heard:
             self.stopping.listen(heard)
@@ -176,32 +176,32 @@ class Session:
             self.loop.run(self._after_generation)
         except LayoutChanged:
             self.restarted = True
-            self.loop = make_search(self.request, self.log, self.caller, self.log.usable())
+            self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
             self.evaluator.count(self.log.planned)
-            if not self._known_enough():
+            if not self._known_point_is_enough():
                 self.search()
 
-    def _known_enough(self) -> bool:
+    def _known_point_is_enough(self) -> bool:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
         ev = self.request.known.evaluation(*self.request.allowed(self.log))
-        return any(self.stopping.answered(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
+        return any(self.stopping.check_answer(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
     def _after_generation(self) -> bool:
         self.nit += 1
         self._complete = self.log.planned
-        self._write_down()
-        if not self.log.caught_up:  # nobody wants to be told again what an interrupted run told
+        self._write_progress()
+        if not self.log.replay_done:  # what an interrupted run told is not told again
             return False
         return self._stops()
 
-    def _write_down(self) -> None:
+    def _write_progress(self) -> None:
         """Let the folder keep what is new."""
         if self.folder is not None:
             if self.nit:  # first: what comes before the state is not repeated
-                self.folder.traced(len(self.log), self.engine.trace)
-            self.folder.generation(self.state)
+                self.folder.write_trace(len(self.log), self.engine.trace)
+            self.folder.end_generation(self.state)
 
     def _stops(self) -> bool:
         convergence = offered(self.engine, Convergence) if self.nit else None
@@ -210,14 +210,14 @@ class Session:
 
     def state(self) -> bytes | None:
         """Where the search is, for the folder; nothing while the constraints are not settled, or it cannot be saved."""
-        from meco.run.folder.resume import state_of
+        from meco.run.folder.resume import pack_session
 
         log = self.log
-        if self.restarted or not log.reviewed or len(log) != log.planned:
+        if self.restarted or not log.layout_checked or len(log) != log.planned:
             return None
-        return state_of(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
+        return pack_session(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
 
-    def result(self, as_told: bool = False) -> Result:
+    def result(self, by_arrival: bool = False) -> Result:
         """The result so far."""
         history = self.evaluator.history
         seen = history.feasible_best.point is not None and self.nit > 0
@@ -231,7 +231,7 @@ class Session:
             trace=trace,
             notes=[*self.notes, *history.notes, *self._untried()],
             loop=self.loop,
-            as_told=as_told,
+            by_arrival=by_arrival,
         )
 
     def _untried(self) -> list[str]:

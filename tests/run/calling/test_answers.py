@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from meco.run.calling.answers import Fault, read, read_rows
+from meco.run.calling.answers import Fault, read_answer, read_rows
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from meco.run.calling.answers import Fault, read, read_rows
      Fraction(3), {"f": 3.0}, {"f": np.array([3.0]), "info": "kept out"}],
 )  # fmt: skip
 def test_one_number_in_any_wrapping_is_the_objective(value):
-    answer = read(value)
+    answer = read_answer(value)
     assert answer.fault is Fault.NONE
     assert answer.f == 3.0
     assert answer.g.size == answer.h.size == 0
@@ -37,7 +37,7 @@ def test_one_number_in_any_wrapping_is_the_objective(value):
     ],
 )
 def test_constraints_come_as_tuples_lists_arrays_or_named(value):
-    answer = read(value)
+    answer = read_answer(value)
     assert answer.fault is Fault.NONE
     assert_array_equal(answer.g, [2.0, 3.0])
     assert_array_equal(answer.h, [4.0])
@@ -45,7 +45,7 @@ def test_constraints_come_as_tuples_lists_arrays_or_named(value):
 
 def test_torch_numbers_are_numbers():
     torch = pytest.importorskip("torch")
-    answer = read((torch.tensor(1.0, requires_grad=True) * 2, torch.tensor([3.0, 4.0])))
+    answer = read_answer((torch.tensor(1.0, requires_grad=True) * 2, torch.tensor([3.0, 4.0])))
     assert answer.f == 2.0
     assert_array_equal(answer.g, [3.0, 4.0])
 
@@ -57,16 +57,16 @@ def test_torch_numbers_are_numbers():
      (1.0, np.ones((2, 2))), 10**400, (1.0, None, None, None)],
 )  # fmt: skip
 def test_anything_else_is_malformed(value):
-    answer = read(value)
+    answer = read_answer(value)
     assert answer.fault is Fault.MALFORMED
     assert answer.reason.startswith("it returned")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_number_that_is_not_finite_is_a_failure_wherever_it_stands(bad):
-    assert read(bad).fault is Fault.NOT_FINITE
-    assert read((1.0, [bad])).fault is Fault.NOT_FINITE
-    assert read((1.0, [0.0], [bad, 0.0])).fault is Fault.NOT_FINITE
+    assert read_answer(bad).fault is Fault.NOT_FINITE
+    assert read_answer((1.0, [bad])).fault is Fault.NOT_FINITE
+    assert read_answer((1.0, [0.0], [bad, 0.0])).fault is Fault.NOT_FINITE
 
 
 class Rude:
@@ -80,8 +80,8 @@ class Rude:
 
 
 def test_an_object_that_raises_when_read_is_malformed():
-    assert read(Rude()).fault is Fault.MALFORMED
-    assert read((1.0, Rude())).fault is Fault.MALFORMED
+    assert read_answer(Rude()).fault is Fault.MALFORMED
+    assert read_answer((1.0, Rude())).fault is Fault.MALFORMED
 
 
 @settings(max_examples=200, deadline=None)
@@ -98,7 +98,7 @@ def test_an_object_that_raises_when_read_is_malformed():
     )
 )
 def test_reading_never_raises_and_good_answers_are_finite(value):
-    answer = read(value)
+    answer = read_answer(value)
     if answer.fault is Fault.NONE:
         assert np.isfinite([answer.f, *answer.g, *answer.h]).all()
 

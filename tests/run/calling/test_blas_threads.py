@@ -29,7 +29,8 @@ BEGUN = """
         if left[0] == 0:
             raise KeyboardInterrupt
         return float(np.sum((x - 0.3) ** 2) + np.sum(x[1:] * x[:-1])), [0.1 - x[0]]
-    result = meco.minimize(curved, [(-1.0, 1.0)] * 32, budget=90, seed=1, method="TR", checkpoint=meco.Checkpoint(folder, resume=True))
+    kept = meco.Checkpoint(folder, resume=True)
+    result = meco.minimize(curved, [(-1.0, 1.0)] * 32, budget=90, seed=1, method="TR", checkpoint=kept)
     print(result.nfev, result.message)
 """
 
@@ -86,7 +87,7 @@ def test_answers_of_nearly_the_same_points_are_taken_only_where_that_was_allowed
     for near, moved, taken in ((None, 1e-15, False), (1e-6, 1e-9, True), (1e-6, 1e-3, False)):
         log = EvaluationLog(9)
         log.declare(0, 0)
-        log.past, log.near = {0: entry}, None if near is None else np.full(2, near)
+        log.past, log.same_within = {0: entry}, None if near is None else np.full(2, near)
         if taken:
             assert log.replay(0, entry.x + moved)
         else:

@@ -45,7 +45,7 @@ def test_a_signal_inside_a_write_leaves_the_log_as_if_it_had_come_before_or_afte
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("meco.run.log.log_file.PATIENCE", -1.0)
+        patch.setattr("meco.run.log.log_file.FLUSH_SECONDS", -1.0)
         patch.setattr("meco.run.log.log_file.os.write", broken)
         cut = run(tmp_path / "cut", method)
     assert cut.run.stop_reason == "interrupt"
@@ -75,7 +75,7 @@ def test_an_error_of_the_function_on_a_full_disk_carries_the_result_and_resumes(
 
     fails.__qualname__ = fun.__qualname__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("meco.run.log.log_file.PATIENCE", 1e9)  # answers wait for the end of their generation
+        patch.setattr("meco.run.log.log_file.FLUSH_SECONDS", 1e9)  # answers wait for the end of their generation
         with pytest.raises(CannotWrite, match="No space left") as caught:
             run(tmp_path / "cut", method, fails, **options)
     assert caught.value.result.nfev == 24
@@ -96,7 +96,7 @@ def test_the_trace_is_the_same_after_an_end_right_after_the_state_was_written(tm
             raise Own
 
     with monkeypatch.context() as patch:
-        patch.setattr(runfolder, "SELDOM", 0)
+        patch.setattr(runfolder, "STATE_COST_FACTOR", 0)
         patch.setattr(runfolder, "write_bytes", killed)
         with pytest.raises(Own):
             run(tmp_path / "cut", method)
@@ -116,9 +116,9 @@ def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, mo
         self.order = self.order[::-1]
         return ordered(self, log, result)
 
-    ordered = RunFolder.finish
+    ordered = RunFolder.write_result
     with monkeypatch.context() as patch:
-        patch.setattr(RunFolder, "finish", finish)
+        patch.setattr(RunFolder, "write_result", finish)
         patch.setattr("meco.run.log.log_file.write_log", full)
         with pytest.raises(CannotWrite) as caught:
             run(tmp_path / "cut")

@@ -322,5 +322,5 @@ def test_a_folder_that_another_process_writes_to_is_refused(tmp_path):
 def test_a_run_folder_serves_as_known_points(tmp_path):
     first = meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", fsync=True), **OPTIONS)
     more = meco.minimize(fun, BOX, evaluated=tmp_path / "run", **{**OPTIONS, "budget": 50, "seed": 9})
-    assert more.evaluations.given.sum() == (~first.evaluations.failed).sum()
+    assert more.evaluations.known.sum() == (~first.evaluations.failed).sum()
     assert more.nfev == 50

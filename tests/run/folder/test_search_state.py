@@ -18,12 +18,12 @@ from meco.core.capabilities import SavedState
 from meco.core.memory import DoesNotFit, capture, flatten, restore
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
-from meco.method import as_method
+from meco.method_record import as_method
 from meco.methods import DEFAULT, build_engine
 from meco.rules import StaticPenalty
 from meco.run.folder import resume
 from meco.run.folder import run_folder as runfolder
-from meco.run.folder.search_state import unpacked
+from meco.run.folder.search_state import unpack_state
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.log_file import read_log
 from meco.run.request import make_request
@@ -75,8 +75,8 @@ def changed(method, change):
 @pytest.fixture
 def often(monkeypatch):
     """A state after every generation, and how many answers the resumed searches began with."""
-    monkeypatch.setattr(runfolder, "SELDOM", 0)
-    found, resumed = [], resume.resumed
+    monkeypatch.setattr(runfolder, "STATE_COST_FACTOR", 0)
+    found, resumed = [], resume.resume_search
 
     def watched(session, content):
         back = resumed(session, content)
@@ -84,7 +84,7 @@ def often(monkeypatch):
             found.append(0 if back is None else len(back[0]))
         return back
 
-    monkeypatch.setattr(resume, "resumed", watched)
+    monkeypatch.setattr(resume, "resume_search", watched)
     return found
 
 
@@ -171,7 +171,7 @@ def test_a_damaged_state_is_not_used(tmp_path_factory, place, bit):
     else:
         content[at] ^= 1 << bit
     (folder / "state.bin").write_bytes(content)
-    assert unpacked(bytes(content)) is None
+    assert unpack_state(bytes(content)) is None
     same(
         meco.minimize(fun, BOX, checkpoint=Checkpoint(folder, resume=True), **options),
         meco.minimize(fun, BOX, **options),
@@ -183,7 +183,7 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path, lie, often):
     options = {"method": "TR", "budget": 60, "seed": 1}
     cut_off(tmp_path / "run", 40, **options)
     place = tmp_path / "run" / "state.bin"
-    state = unpacked(place.read_bytes())
+    state = unpack_state(place.read_bytes())
     name = "engine.state.region.centre"
     record = dict(state.record)
     if lie == "name":
@@ -200,7 +200,7 @@ def test_a_state_that_does_not_fit_is_not_used(tmp_path, lie, often):
     changes = {"covered": 4000, "answers": "0" * 64, "fingerprint": "0" * 64}
     if lie in changes:
         state = state._replace(**{lie: changes[lie]})
-    place.write_bytes(state.packed())
+    place.write_bytes(state.pack())
     same(
         meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options),
         meco.minimize(fun, BOX, **options),
@@ -212,12 +212,12 @@ def test_a_run_whose_state_was_refused_notes_what_it_was_told_itself(tmp_path, m
     options = {"method": "TR", "budget": 60, "seed": 1}
     cut_off(tmp_path / "run", 40, **options)
     place = tmp_path / "run" / "state.bin"
-    place.write_bytes(unpacked(place.read_bytes())._replace(answers="0" * 64).packed())
+    place.write_bytes(unpack_state(place.read_bytes())._replace(answers="0" * 64).pack())
     noted, write = [], runfolder.write_bytes
     monkeypatch.setattr(runfolder, "write_bytes", lambda path, content: noted.append(content) or write(path, content))
     meco.minimize(fun, BOX, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
     entries = {entry.number: entry for entry in read_log(tmp_path / "run" / "evals.bin").entries}
-    states = [unpacked(content) for content in noted]
+    states = [unpack_state(content) for content in noted]
     assert min(state.covered for state in states) < 40  # on the way to where it was cut off
     assert [state.answers for state in states] == [AnswerDigest().of(entries, state.covered) for state in states]
 
@@ -255,9 +255,11 @@ def test_the_states_of_a_run_cost_little(tmp_path, monkeypatch):
     request = make_request([(0.0, 1.0)], budget=9, method="SHADE", seed=1)
     folder = runfolder.RunFolder.open(Checkpoint(tmp_path / "run"), request.facts())
     for _ in range(1000):
-        folder.generation(lambda: b"state")
+        folder.end_generation(lambda: b"state")
     folder.close()
-    assert 1000 * 0.5 / (0.5 * (1 + runfolder.SELDOM)) <= len(written) <= 1000 / runfolder.SELDOM + 2
+    assert (
+        1000 * 0.5 / (0.5 * (1 + runfolder.STATE_COST_FACTOR)) <= len(written) <= 1000 / runfolder.STATE_COST_FACTOR + 2
+    )
 
 
 def engine_and(values, method="SHADE", seed=1, **options):
@@ -362,4 +364,4 @@ def test_a_state_without_where_the_search_stood_is_told_again():
     points = search.ask()
     for state in (lost, damaged):
         assert_array_equal(meco.Optimizer.from_state(state).ask(), points)
-    assert unpacked(hashlib.sha256(b"").digest()) is None
+    assert unpack_state(hashlib.sha256(b"").digest()) is None

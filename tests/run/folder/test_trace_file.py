@@ -7,7 +7,7 @@ import meco
 import small_runs
 from meco import Checkpoint
 from meco.methods import DEFAULT
-from meco.run.folder.trace_file import ROWS, TraceFile, read_trace
+from meco.run.folder.trace_file import MOST_TRACE_ROWS, TraceFile, read_trace
 
 
 def fun(x):
@@ -29,7 +29,7 @@ def test_a_line_holds_what_the_trace_of_the_result_holds(tmp_path, method):
 
 def test_a_long_run_leaves_no_more_lines_than_a_short_one(tmp_path):
     run(tmp_path, "MA-ES", budget=3000)
-    assert len(read_trace(tmp_path / "trace.jsonl")) <= ROWS + 1
+    assert len(read_trace(tmp_path / "trace.jsonl")) <= MOST_TRACE_ROWS + 1
 
 
 def test_a_method_that_tells_nothing_leaves_no_file(tmp_path):

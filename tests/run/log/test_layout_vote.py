@@ -15,7 +15,7 @@ from interruption import broken_off
 from meco import Checkpoint, Method, Tolerances, Workers
 from meco.errors import InvalidInput, MissingExtra
 from meco.methods import DEFAULT
-from meco.run.calling.answers import Fault, read
+from meco.run.calling.answers import Fault, read_answer
 from meco.run.folder import run_folder as runfolder
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog
@@ -45,7 +45,7 @@ def entered(*answers, **options):
     """A log that was told these answers, in order."""
     log = EvaluationLog(**options)
     for number, answer in enumerate(answers):
-        log.take(Entry.of(number, 0, 0, np.zeros(3), read(answer)))
+        log.take(Entry.of(number, 0, 0, np.zeros(3), read_answer(answer)))
     return log
 
 
@@ -105,7 +105,7 @@ def test_an_interrupt_among_the_first_answers_changes_nothing(after, tmp_path):
 
 def test_the_decision_does_not_depend_on_who_finishes_first():
     answers = [1.0, (1.0, [2.0]), (1.0, [2.0, 3.0])]
-    told = [read(answers[i]) for i in (0, 1, 2, 2, 1, 1, 0, 1, 2, 2, 2)]
+    told = [read_answer(answers[i]) for i in (0, 1, 2, 2, 1, 1, 0, 1, 2, 2, 2)]
     rng = np.random.default_rng(1)
     for _ in range(20):
         log = EvaluationLog(100)
@@ -117,7 +117,7 @@ def test_the_decision_does_not_depend_on_who_finishes_first():
 
 def test_ties_go_to_more_constraints_and_failures_have_no_vote():
     log = entered(None, float("nan"), 5.0, (5.0, [1.0]), budget=4)
-    log.settle()
+    log.fix_layout()
     assert log.counts == (1, 0)
     assert [log.entries[n].fault for n in range(4)] == [
         Fault.MALFORMED, Fault.NOT_FINITE, Fault.MISMATCH, Fault.NONE,
@@ -175,7 +175,7 @@ def test_a_jury_of_odd_answers_is_overruled_by_most(method, odd, first, tmp_path
     ("method", "after"), [*(("SHADE-FR", after) for after in (7, 12, 25, 60)), (DEFAULT, 12), (DEFAULT, 60)]
 )
 def test_a_run_whose_jury_is_overruled_resumes_bit_for_bit(method, after, tmp_path, monkeypatch):
-    monkeypatch.setattr(runfolder, "SELDOM", 0)
+    monkeypatch.setattr(runfolder, "STATE_COST_FACTOR", 0)
     options = {"method": method, "budget": 70, "seed": 1}
     whole = meco.minimize(odd_at(*range(11)), BOX, **options)
     options["checkpoint"] = tmp_path / "run"

@@ -68,7 +68,7 @@ class Contender:
     @property
     def costly(self) -> bool:
         """Whether its runs take so long that experiments make few of them."""
-        return METHODS[self.method].seconds > COSTLY_SECONDS
+        return METHODS[self.method].cost_seconds > COSTLY_SECONDS
 
 
 def cut_name(text: str) -> tuple[str, str]:

@@ -42,7 +42,7 @@ class RunGroup:
         """Seconds it may take, before anything was measured."""
         case = self.runs[0].case
         size = case.budget / 2500 * (0.5 + 0.5 * case.dim / 50)
-        return len(self.runs) * size * METHODS[self.method].seconds
+        return len(self.runs) * size * METHODS[self.method].cost_seconds
 
     def halves(self) -> tuple[RunGroup, RunGroup]:
         """The same runs as two tasks."""

@@ -20,7 +20,7 @@ from meco.errors import MecoError
 if TYPE_CHECKING:
     from meco.options import Variables
 
-NOTHING = np.zeros(0)
+NO_VALUES = np.zeros(0)
 
 
 class Fault(IntEnum):
@@ -35,7 +35,7 @@ class Fault(IntEnum):
     WORKER_LOST = 6
 
 
-WORDS = {
+FAULT_MESSAGES = {
     Fault.NOT_FINITE: "gave a number that is not finite",
     Fault.RAISED: "raised an exception",
     Fault.TIMEOUT: "ran past eval_timeout",
@@ -65,8 +65,8 @@ class Answer(NamedTuple):
     """One call's numbers; names are those the function gave, "" where it gave none."""
 
     f: float
-    g: np.ndarray = NOTHING
-    h: np.ndarray = NOTHING
+    g: np.ndarray = NO_VALUES
+    h: np.ndarray = NO_VALUES
     g_names: tuple[str, ...] = ()
     h_names: tuple[str, ...] = ()
     fault: Fault = Fault.NONE
@@ -75,14 +75,14 @@ class Answer(NamedTuple):
     where: str = ""  # the line that raised it
 
 
-def failed(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
+def failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
     """The answer of a call that gave no numbers."""
     return Answer(np.nan, fault=fault, reason=reason, cause=cause)
 
 
-def raised(error: BaseException) -> Answer:
+def raised_answer(error: BaseException) -> Answer:
     """The answer of a call that raised."""
-    answer = failed(Fault.RAISED, f"{type(error).__name__}: {_short(error, str)}", Cause(error))
+    answer = failed_answer(Fault.RAISED, f"{type(error).__name__}: {_short(error, str)}", Cause(error))
     return answer._replace(where=_line(error.__traceback__))
 
 
@@ -99,17 +99,17 @@ class Unreadable(Exception):
     """The value is not made of real numbers."""
 
 
-def read(value: Any) -> Answer:
+def read_answer(value: Any) -> Answer:
     """The answer to one point."""
     try:
         f, g, h = _parts(value)
-        scalar = numbers(f)
+        scalar = as_vector(f)
         if scalar.size != 1:
             raise Unreadable(f"f must be one number, not {scalar.size}")
         (g, g_names), (h, h_names) = _named(g), _named(h)
     except Exception as error:  # whatever an unknown object does when it is read
-        return failed(Fault.MALFORMED, f"it returned {_short(value)} ({_short(error, str)})")
-    return checked(Answer(float(scalar[0]), g, h, g_names, h_names))
+        return failed_answer(Fault.MALFORMED, f"it returned {_short(value)} ({_short(error, str)})")
+    return check_finite(Answer(float(scalar[0]), g, h, g_names, h_names))
 
 
 def read_rows(value: Any, count: int) -> list[Answer]:
@@ -121,11 +121,11 @@ def read_rows(value: Any, count: int) -> list[Answer]:
             raise Unreadable(f"f must have one number for each of the {count} rows of x (rows are points)")
         (g, g_names), (h, h_names) = _named_rows(g, count), _named_rows(h, count)
     except Exception as error:
-        return [failed(Fault.MALFORMED, f"it returned {_short(value)} ({_short(error, str)})")] * count
-    return [checked(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names)) for i in range(count)]
+        return [failed_answer(Fault.MALFORMED, f"it returned {_short(value)} ({_short(error, str)})")] * count
+    return [check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names)) for i in range(count)]
 
 
-def checked(answer: Answer) -> Answer:
+def check_finite(answer: Answer) -> Answer:
     """The same answer, marked as failed when a number in it is not finite."""
     for where, values in (("f", (answer.f,)), ("g", answer.g.tolist()), ("h", answer.h.tolist())):
         if not all(map(math.isfinite, values)):
@@ -133,7 +133,7 @@ def checked(answer: Answer) -> Answer:
     return answer
 
 
-def numbers(value: Any) -> np.ndarray:
+def as_vector(value: Any) -> np.ndarray:
     """A vector of float64 from a number, a list of numbers, or an array of at most one long axis."""
     if isinstance(value, (float, int)):
         return np.array([value], dtype=np.float64)
@@ -153,7 +153,7 @@ def _one(value: Any) -> float:
     if isinstance(value, (float, int, Real, Decimal)):
         return float(value)
     if isinstance(value, (list, tuple, np.ndarray, np.generic)) or hasattr(value, "__array__"):
-        inner = numbers(value)
+        inner = as_vector(value)
         if inner.size == 1:
             return float(inner[0])
     raise Unreadable(f"{_short(value)} is not a number")
@@ -174,10 +174,10 @@ def _parts(value: Any) -> tuple[Any, Any, Any]:
 
 def _named(values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     if values is None:
-        return NOTHING, ()
+        return NO_VALUES, ()
     if isinstance(values, (dict, Mapping)):
         return np.array([_one(v) for v in values.values()], dtype=np.float64), tuple(str(k) for k in values)
-    found = numbers(values)
+    found = as_vector(values)
     return found, ("",) * found.size
 
 
@@ -247,18 +247,18 @@ class Call:
                 value = self.fun(given, number) if self.numbered else self.fun(given)
                 answers = self._rows(value, points) if self.vectorized else [self._one(value, points[0])]
         except (Exception, SystemExit) as error:  # a crash of the simulation is a failed evaluation
-            answers = [raised(error)] * len(points)
+            answers = [raised_answer(error)] * len(points)
         finally:
             if os.getpid() != me:
                 os._exit(0)
         return answers, perf_counter() - start
 
     def _one(self, value: Any, x: np.ndarray) -> Answer:
-        answer = read(value)
+        answer = read_answer(value)
         if not self.constraints or answer.fault is not Fault.NONE:
             return answer
         parts = [constraint(x.copy()) for constraint in self.constraints]
-        return checked(_joined(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
+        return check_finite(_join_constraints(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
 
     def _rows(self, value: Any, points: np.ndarray) -> list[Answer]:
         answers = read_rows(value, len(points))
@@ -266,22 +266,24 @@ class Call:
             return answers
         parts = [constraint(points.copy()) for constraint in self.constraints]
         return [
-            checked(_joined(a, [g[i] for g, _ in parts], [h[i] for _, h in parts], self.constraints))
+            check_finite(_join_constraints(a, [g[i] for g, _ in parts], [h[i] for _, h in parts], self.constraints))
             for i, a in enumerate(answers)
         ]
 
 
-def _joined(answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]) -> Answer:
+def _join_constraints(
+    answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]
+) -> Answer:
     """The answer with the separate constraints after the function's own; those with a label are named by it."""
     labels = [getattr(constraint, "label", "") for constraint in constraints]
     return answer._replace(
         g=np.concatenate([answer.g, *g]),
         h=np.concatenate([answer.h, *h]),
-        g_names=answer.g_names + tuple(name for label, v in zip(labels, g) for name in labelled(label, v.size, "g")),
-        h_names=answer.h_names + tuple(name for label, v in zip(labels, h) for name in labelled(label, v.size, "h")),
+        g_names=answer.g_names + tuple(name for label, v in zip(labels, g) for name in label_names(label, v.size, "g")),
+        h_names=answer.h_names + tuple(name for label, v in zip(labels, h) for name in label_names(label, v.size, "h")),
     )
 
 
-def labelled(label: str, count: int, kind: str) -> tuple[str, ...]:
+def label_names(label: str, count: int, kind: str) -> tuple[str, ...]:
     """Names of the values of one separate constraint: "" where it has no label."""
     return tuple(f"{label} {kind}{i}" for i in range(1, count + 1)) if label else ("",) * count

@@ -14,11 +14,11 @@ from typing import Any
 
 from meco.errors import InvalidInput
 from meco.options import Workers
-from meco.run.calling.answers import Answer, Call, Fault, failed
+from meco.run.calling.answers import Answer, Call, Fault, failed_answer
 from meco.run.calling.caller import Backend, CallJob, Found, Serial, Stopping, StopRun
 from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
 
-GRACE = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
+GRACE_SECONDS = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
 
 
 def choose_backend(workers: Workers, call: Call, most: int | None = None) -> Backend:
@@ -92,7 +92,7 @@ class Executor:
         self, executor: Any, call: Callable[..., Any], timeout: float | None = None, most: int = sys.maxsize
     ) -> None:
         self.executor, self.call, self.most = executor, call, most
-        self.patience = None if timeout is None else timeout + GRACE
+        self.patience = None if timeout is None else timeout + GRACE_SECONDS
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
         done: SimpleQueue[int] = SimpleQueue()
@@ -123,7 +123,7 @@ class Executor:
         while True:
             stopping.check()
             try:
-                return done.get(timeout=stopping.patience(until))
+                return done.get(timeout=stopping.longest_wait(until))
             except Empty:
                 silent = next((i for i, future in futures.items() if future.done()), None)  # it never called back
                 if silent is not None or (until is not None and time.monotonic() >= until):
@@ -155,4 +155,4 @@ class Executor:
 
 
 def _lost(job: CallJob, reason: str) -> tuple[list[Answer], float]:
-    return [failed(Fault.WORKER_LOST, reason)] * len(job.points), 0.0
+    return [failed_answer(Fault.WORKER_LOST, reason)] * len(job.points), 0.0

@@ -12,15 +12,15 @@ import numpy as np
 from meco.core.evaluator import BudgetSpent
 from meco.errors import UnknownName
 from meco.options import Stop
-from meco.run.calling.answers import WORDS, Answer, Call, EvaluationFailed, Fault
-from meco.run.log.evaluation_log import SILENT, Entry, EvaluationLog, Events
+from meco.run.calling.answers import FAULT_MESSAGES, Answer, Call, EvaluationFailed, Fault
+from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events
 from meco.run.scipy_compat import read_callback
 
 ON_ERROR = (None, "penalize", "retry", "raise")
-STEP = 0.2  # seconds of waiting after which signals and clocks are looked at
-RETRIES = 2  # further calls that a failed point may get
-ALIKE = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
-REASONS = {
+WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are looked at
+MAX_RETRIES = 2  # further calls that a failed point may get
+SAME_ERROR_CALLS = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
+STOP_MESSAGES = {
     "running": "the run goes on",
     "budget": "the budget is spent",
     "max_time": "max_time is over",
@@ -39,7 +39,7 @@ class StopRun(BudgetSpent):
     """Ends a run from inside an evaluation; engines let it pass as they do a spent budget."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(detail or REASONS[reason])
+        super().__init__(detail or STOP_MESSAGES[reason])
         self.reason, self.detail = reason, detail
 
 
@@ -50,7 +50,6 @@ class Stopping:
         self.deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
         self.errstate = np.geterr()  # the caller's own, for the callback
         self.stop, self._given, self.callback = stop, callback, read_callback(callback)
-        self._settled = False  # whether answers end nothing any more
         self._interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
         self.detail = ""
@@ -76,10 +75,10 @@ class Stopping:
         if self.deadline is not None and time.monotonic() >= self.deadline:
             self.check()
 
-    def patience(self, until: float | None = None) -> float:
+    def longest_wait(self, until: float | None = None) -> float:
         """Seconds that may be waited before check() is due again; until is another moment to wake up at."""
         ends = [moment for moment in (self.deadline, until) if moment is not None]
-        return max(0.0, min([STEP, *(end - time.monotonic() for end in ends)]))
+        return max(0.0, min([WAIT_SECONDS, *(end - time.monotonic() for end in ends)]))
 
     def end(self, reason: str, detail: str = "") -> None:
         """Remember why the run ends; the first reason stays."""
@@ -90,26 +89,22 @@ class Stopping:
         """Let a callback that has something to close do so: its line on a terminal."""
         getattr(self._given, "close", lambda: None)()
 
-    def settle(self) -> None:
-        """The search is over: no answer ends what is still called."""
-        self._settled = True
-
     @property
     def watches_answers(self) -> bool:
         """Whether a single answer can end the run."""
-        return not self._settled and (self.stop.target is not None or self.stop.feasible)
+        return self.stop.target is not None or self.stop.feasible
 
-    def wish(self, f: float, feasible: bool) -> str | None:
+    def reason_to_stop(self, f: float, feasible: bool) -> str | None:
         """The condition by which this evaluation ends the run."""
-        if self._settled or not feasible:
+        if not feasible:
             return None
         if self.stop.target is not None and f <= self.stop.target:
             return "target"
         return "feasible" if self.stop.feasible else None
 
-    def answered(self, f: float, feasible: bool) -> bool:
+    def check_answer(self, f: float, feasible: bool) -> bool:
         """Whether this evaluation, or something before it, ends the run."""
-        reason = self.wish(f, feasible)
+        reason = self.reason_to_stop(f, feasible)
         if reason is not None:
             self.end(reason)
         return self.reason is not None
@@ -145,7 +140,7 @@ Found = tuple[int, list[Answer], float]  # index of the job, its answers, second
 class Backend(Protocol):
     """Runs jobs and gives the answers as they come; chunks is how many jobs a vectorized batch becomes.
 
-    A job is taken from an iterator when somebody is free to run it; streams says whether one at a time can be.
+    A job is taken from an iterator when a worker is free to run it; streams says whether one at a time can be.
     """
 
     chunks: int
@@ -189,20 +184,20 @@ class Caller:
         on_error: str | None = None,
         tolerances: Callable[[], tuple[Any, Any]] = lambda: (0.0, 1e-4),
         vectorized: bool = False,
-        events: Events = SILENT,
-        begun: int = 0,
+        events: Events = NO_EVENTS,
+        calls_begun: int = 0,
         batch: int = 0,
     ) -> None:
         if not (on_error is None or isinstance(on_error, str)) or on_error not in ON_ERROR:
             raise UnknownName("on_error", on_error, ON_ERROR[1:])
         self.backend, self.log, self.stopping, self.budget = backend, log, stopping, budget
         self.on_error, self.tolerances, self.vectorized, self.events = on_error, tolerances, vectorized, events
-        self.begun = begun  # calls; a resumed run is past the first ones
+        self.calls_begun = calls_begun  # calls; a resumed run is past the first ones
         self.batch = batch  # of the next calls
-        self.retried = 0  # calls beyond the first of each point that nobody has counted yet
-        self.told = False  # whether a mismatch was reported
+        self.retried = 0  # calls beyond the first of each point that are not counted yet
+        self.mismatch_reported = False  # whether a mismatch was reported
         self.strict = False  # whether a point with every g <= 0 was seen
-        self.first: dict[int, Answer] = {}  # of the first calls, while all of them raise
+        self.first_answers: dict[int, Answer] = {}  # of the first calls, while all of them raise
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -218,26 +213,26 @@ class Caller:
                 chunks = self._chunks([k for k, n in zip(todo, numbers) if not self.log.replay(n, points[k])])
                 at = dict(zip(todo, numbers))
                 jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
-                self._watch(numbers.stop)
+                self._watch_until(numbers.stop)
                 for index, answers, seconds in self.backend.run(jobs, self.stopping):
-                    self.notice(self.begun + index, answers[0])
+                    self.check_first_calls(self.calls_begun + index, answers[0])
                     for k, answer in zip(chunks[index], answers):
-                        self.events.clocked(at[k], seconds / len(answers))
+                        self.events.on_duration(at[k], seconds / len(answers))
                         self.take(at[k], attempt, points[k], answer)
-                    self._watch(numbers.stop)
-                self.begun += len(jobs)
+                    self._watch_until(numbers.stop)
+                self.calls_begun += len(jobs)
             except StopRun as stop:
                 self.stopping.end(stop.reason, stop.detail)
                 raise
             finally:
-                self.log.settle()
+                self.log.fix_layout()
             self._report_mismatch()
-            self._watch(numbers.stop)
+            self._watch_until(numbers.stop)
             final |= at
             attempt += 1
             todo = self._to_retry(final, attempt)
         self.batch += 1
-        self.log.review()
+        self.log.check_layout()
         return self.log.values(final[k] for k in range(len(points)))
 
     def _plan(self, count: int, attempt: int) -> range:
@@ -248,21 +243,21 @@ class Caller:
 
     def _to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
         """Points whose last call failed, and that get another one."""
-        if self.on_error != "retry" or attempt > RETRIES:
+        if self.on_error != "retry" or attempt > MAX_RETRIES:
             return []
         failed = [k for k in sorted(final) if not self.log.entries[final[k]].good]
         return failed[: self.budget - self.log.planned]
 
-    def notice(self, call: int, answer: Answer) -> None:
+    def check_first_calls(self, call: int, answer: Answer) -> None:
         """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
-        if self.on_error is not None or call >= ALIKE:
+        if self.on_error is not None or call >= SAME_ERROR_CALLS:
             return
-        self.first[call] = answer
-        kinds = {(a.fault, a.reason, a.where) for a in self.first.values()}
-        if len(self.first) == ALIKE and len(kinds) == 1 and answer.fault is Fault.RAISED:
+        self.first_answers[call] = answer
+        kinds = {(a.fault, a.reason, a.where) for a in self.first_answers.values()}
+        if len(self.first_answers) == SAME_ERROR_CALLS and len(kinds) == 1 and answer.fault is Fault.RAISED:
             reason = answer.reason.encode("utf-8", "backslashreplace").decode()
             raise EvaluationFailed(
-                f"the first {ALIKE} calls of fun all raised {reason}"
+                f"the first {SAME_ERROR_CALLS} calls of fun all raised {reason}"
                 + (f", {answer.where}" if answer.where else "")
                 + '; on_error="penalize" goes on regardless'
             ) from (None if answer.cause is None else answer.cause.error)
@@ -284,33 +279,35 @@ class Caller:
 
     def _report_mismatch(self) -> None:
         """Tell once that an answer has other constraints than most."""
-        if self.log.faults[Fault.MISMATCH] and not self.told:
-            self.told = True
+        if self.log.faults[Fault.MISMATCH] and not self.mismatch_reported:
+            self.mismatch_reported = True
             odd = next(e for e in self.log.entries.values() if e.fault is Fault.MISMATCH)
             reason = self.log.first_reason.get(Fault.MISMATCH, "as before the interruption")
             if self.on_error == "raise":
                 raise _failure(odd, reason)
             self.events.warn(f"evaluation {odd.number} counts as failed: {reason}")
 
-    def _watch(self, until: int) -> None:
-        """Show answers to the stopping conditions in order of number, whoever finished first."""
+    def _watch_until(self, until: int) -> None:
+        """Show answers to the stopping conditions in order of number, whichever finished first."""
         while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
-            if self.stopping.answered(*self.shown(self.log.entries[self.watched])):
+            if self.stopping.check_answer(*self.watch(self.log.entries[self.watched])):
                 raise StopRun(self.stopping.reason or "target")
 
-    def shown(self, entry: Entry) -> tuple[float, bool]:
+    def watch(self, entry: Entry) -> tuple[float, bool]:
         """f of the next answer, and whether it counts as feasible: once a point has every g <= 0, only such do."""
         self.watched += 1
         ineq, eq = self.tolerances()
         self.strict = self.strict or entry.feasible(0.0, eq)
         return entry.f, entry.feasible(0.0 if self.strict else ineq, eq)
 
-    def would_end(self) -> bool:
+    def would_stop(self) -> bool:
         """Whether one of the answers in the log ends the run; they count as watched."""
         answers = (self.log.entries[n] for n in range(self.watched, len(self.log)))
-        return self.stopping.watches_answers and any(self.stopping.wish(*self.shown(entry)) for entry in answers)
+        return self.stopping.watches_answers and any(
+            self.stopping.reason_to_stop(*self.watch(entry)) for entry in answers
+        )
 
 
 def _failure(entry: Entry, reason: str) -> EvaluationFailed:
-    place = np.array2string(entry.x, threshold=8)
-    return EvaluationFailed(f"evaluation {entry.number} at x={place} {WORDS[entry.fault]}: {reason}")
+    point = np.array2string(entry.x, threshold=8)
+    return EvaluationFailed(f"evaluation {entry.number} at x={point} {FAULT_MESSAGES[entry.fault]}: {reason}")

@@ -19,7 +19,7 @@ import numpy as np
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.regular_files import read_regular
 
-LARGEST_OUTPUT = 1 << 24  # bytes
+LARGEST_OUTPUT_BYTES = 1 << 24  # bytes
 
 
 class ProgramFailed(RuntimeError):
@@ -54,7 +54,7 @@ class Command:
         filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
         self._run(filled, place)
         try:
-            answer = json.loads(read_regular(wanted, LARGEST_OUTPUT))
+            answer = json.loads(read_regular(wanted, LARGEST_OUTPUT_BYTES))
         except FileNotFoundError:
             raise ProgramFailed("the program wrote no output file") from None
         except DamagedFile as error:

@@ -25,7 +25,7 @@ import numpy as np
 
 from meco.errors import InvalidInput
 from meco.options import Stop
-from meco.run.calling.answers import Answer, Fault, failed
+from meco.run.calling.answers import Answer, Fault, failed_answer
 from meco.run.calling.caller import CallJob, Stopping
 
 WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
@@ -177,7 +177,9 @@ class WorkerPool:
     def _sleep(self, busy: list[Worker], stopping: Stopping) -> None:
         """Wait until a worker has something to say, dies, or runs out of time."""
         ends = [w.until for w in busy if w.until is not None]
-        wait([w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.patience(min(ends, default=None)))
+        wait(
+            [w.pipe for w in busy] + [w.process.sentinel for w in busy], stopping.longest_wait(min(ends, default=None))
+        )
         stopping.check_clock()
 
     def _collect(self, worker: Worker) -> tuple[list[Answer], float] | None:
@@ -189,10 +191,10 @@ class WorkerPool:
                 return found
             worker.kill()
             code = worker.process.exitcode
-            return [failed(Fault.WORKER_LOST, f"the worker process ended with code {code}")] * worker.size, 0.0
+            return [failed_answer(Fault.WORKER_LOST, f"the worker process ended with code {code}")] * worker.size, 0.0
         if worker.until is not None and time.monotonic() >= worker.until:
             worker.kill()
-            return [failed(Fault.TIMEOUT, f"no answer within {self.timeout:g} s")] * worker.size, float(
+            return [failed_answer(Fault.TIMEOUT, f"no answer within {self.timeout:g} s")] * worker.size, float(
                 self.timeout or 0
             )
         return None
@@ -238,13 +240,13 @@ class Parcel:
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
         try:
-            call = unpacked(self.content)
+            call = unpack_call(self.content)
         except Exception as error:
-            return [failed(Fault.RAISED, f"the worker cannot load fun: {error}")] * len(points), 0.0
+            return [failed_answer(Fault.RAISED, f"the worker cannot load fun: {error}")] * len(points), 0.0
         return call(number, points)
 
 
 @lru_cache(maxsize=8)
-def unpacked(content: bytes) -> Callable[..., Any]:
+def unpack_call(content: bytes) -> Callable[..., Any]:
     """The call in a parcel, unpacked once in each process."""
     return pickle.loads(content)

@@ -15,7 +15,7 @@ import meco
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
 from meco.files.schema import Maybe, check, read_json
-from meco.run.log.evaluation_log import Entry, EvaluationLog, LayoutChanged, tell_batch
+from meco.run.log.evaluation_log import Entry, EvaluationLog, LayoutChanged, enter_batch
 from meco.run.log.log_file import FORMAT, read_log
 
 FACTS: dict[str, Any] = {
@@ -70,8 +70,8 @@ def read_facts(path: Path) -> dict[str, Any] | None:
     return facts
 
 
-def place_of(path: Path) -> str:
-    """What tells this folder on this machine from a copy of it elsewhere, which may be somebody else's."""
+def folder_fingerprint(path: Path) -> str:
+    """What tells this folder on this machine from a copy of it elsewhere, which may come from a stranger."""
     there = path.resolve()
     return hashlib.sha256(f"{platform.node()} {there} {there.stat().st_ino}".encode("utf-8", "replace")).hexdigest()
 
@@ -86,9 +86,9 @@ def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], Evaluation
     log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["tolerances"]["names"]) or None)
     for batch in _batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
         with suppress(LayoutChanged, InvalidInput):  # either ends a search, not its record
-            tell_batch(log, batch)
-    if found.damaged and not log.reviewed:  # of the first nine, some are lost
-        log.reconsider()
+            enter_batch(log, batch)
+    if found.damaged and not log.layout_checked:  # of the first nine, some are lost
+        log.relearn_layout()
     return facts, log, found.damaged
 
 

@@ -4,7 +4,7 @@ run.json         inputs, versions, seed, threads of linear algebra
 evals.bin        the log (see log_file.py); all that a resumed run needs besides run.json
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
-state.bin        where the search stood after a generation (see search_state.py): what came before is not repeated
+state.bin        the search after a generation (see search_state.py): what came before is not repeated
 trace.jsonl      what the method did, now and then (see trace_file.py): to be looked at
 result.json      the result of the last session
 """
@@ -27,16 +27,16 @@ from meco.files.regular_files import check_regular, read_regular
 from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.options import Checkpoint
 from meco.run.calling.blas_threads import blas_threads
-from meco.run.folder.reader import place_of, read_facts, write_facts
+from meco.run.folder.reader import folder_fingerprint, read_facts, write_facts
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.log.log_file import FORMAT, LogFile, read_log, write_log
 from meco.run.result import versions
 
-CLOCK = struct.Struct("<Qdd")
+DURATION_ROW = struct.Struct("<Qdd")
 FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
-OURS = {"lock", "run.json" + DRAFT_SUFFIX}  # what a run that was killed while it began may leave
-SELDOM = 50  # a state is written when this many times what the last one cost has passed
+LEFT_BY_A_KILL = {"lock", "run.json" + DRAFT_SUFFIX}  # what a run that was killed while it began may leave
+STATE_COST_FACTOR = 50  # a state is written when this many times what the last one cost has passed
 
 
 class RunFolder:
@@ -45,45 +45,45 @@ class RunFolder:
     def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
         self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
         self.notes: list[str] = []
-        self._written = Writing(self)
+        self._guard = WriteGuard(self)
         self.broken = False  # whether something could not be written: then nothing more is
         self.past = self._take_over()
         self.order = [entry.number for entry in self.past]  # as they stand in the log
         self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
-        self._clock = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
-        self._times: list[tuple[int, float, float]] = []  # rows of times.bin to be written
-        self._due = 0.0  # when the next state is to be written
+        self._durations_file = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
+        self._durations: list[tuple[int, float, float]] = []  # rows of times.bin to be written
+        self._state_due = 0.0  # when the next state is to be written
 
     @classmethod
-    def open(cls, kept: Checkpoint, inputs: dict[str, Any], source: dict[str, Any] | None = None) -> RunFolder:
+    def open(cls, checkpoint: Checkpoint, inputs: dict[str, Any], source: dict[str, Any] | None = None) -> RunFolder:
         """A new folder, or the folder of an interrupted run with the same inputs."""
-        path = _folder(kept.folder)
-        with written(path):
+        path = _folder(checkpoint.folder)
+        with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
-            if read_facts(path) is None and any(p.name not in OURS for p in path.iterdir()):
+            if read_facts(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
             check_regular(path, (*FILES, *(name + DRAFT_SUFFIX for name in FILES)))
             lock = Lock(path / "lock")
-            return cls._open(path, kept, inputs, source, lock)
+            return cls._open(path, checkpoint, inputs, source, lock)
 
     @classmethod
-    def _open(cls, path: Path, kept: Checkpoint, inputs: dict[str, Any], source: Any, lock: Lock) -> RunFolder:
+    def _open(cls, path: Path, checkpoint: Checkpoint, inputs: dict[str, Any], source: Any, lock: Lock) -> RunFolder:
         """The folder behind its lock, which does not outlive a failure."""
         try:
             facts = read_facts(path)
             if facts is None:
                 facts = {
                     "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, "source": source, "place": place_of(path), "threads": blas_threads(),
+                    "inputs": inputs, "source": source, "place": folder_fingerprint(path), "threads": blas_threads(),
                 }  # fmt: skip
-                write_facts(path, facts, kept.fsync)
-            elif not kept.resume:
+                write_facts(path, facts, checkpoint.fsync)
+            elif not checkpoint.resume:
                 raise InvalidInput(
                     f"{path} holds a run already; Checkpoint(folder, resume=True) continues it, or name another folder"
                 )
             else:
                 _check_same(path, facts, inputs)
-            return cls(path, facts, lock, kept.fsync)
+            return cls(path, facts, lock, checkpoint.fsync)
         except BaseException:
             lock.release()
             raise
@@ -102,10 +102,10 @@ class RunFolder:
         self.log_file = LogFile(place, found.names, self.fsync)
         return found.entries
 
-    def other_threads(self) -> str:
+    def warn_of_threads(self) -> str:
         """What to say where the run has not always had the same number of threads of linear algebra; else nothing.
 
-        The folder remembers it: whoever goes on with the first number does not make the points in between those of it.
+        The folder remembers it: going on with the first number does not undo the points in between.
         """
         before, now, others = self.facts.get("threads"), blas_threads(), self.facts.get("other_threads") or []
         changed = None not in (before, now) and before != now
@@ -122,69 +122,69 @@ class RunFolder:
             + (f" (OPENBLAS_NUM_THREADS={before} keeps them)" if changed and not others else "")
         )
 
-    def keep(self, entry: Entry) -> None:
+    def write_answer(self, entry: Entry) -> None:
         """Write down a new answer."""
         with self._writing():
             self.log_file.append(entry)
         self.order.append(entry.number)
 
-    def failed(self, entry: Entry, reason: str) -> None:
+    def write_failure(self, entry: Entry, reason: str) -> None:
         """Write down why an answer cannot be used."""
         line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
         place = self.path / "failures.jsonl"
         with self._writing(), open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def clocked(self, number: int, seconds: float) -> None:
+    def note_duration(self, number: int, seconds: float) -> None:
         """Note how long a call took."""
-        self._times.append((number, time.time(), seconds))
+        self._durations.append((number, time.time(), seconds))
 
-    def _flush_clock(self) -> None:
-        times, self._times = self._times, []
-        self._clock.write(b"".join([CLOCK.pack(*row) for row in times]))
-        self._clock.flush()
+    def _flush_durations(self) -> None:
+        times, self._durations = self._durations, []
+        self._durations_file.write(b"".join([DURATION_ROW.pack(*row) for row in times]))
+        self._durations_file.flush()
 
-    def traced(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
+    def write_trace(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
         """Note now and then what the method did."""
         with self._writing():
             self._trace.note(nfev, trace)
 
-    def generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
-        """Make sure that everything so far is on disk, and now and then note where the search stands."""
+    def end_generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
+        """Make sure that everything so far is on disk, and now and then write the state of the search."""
         with self._writing():
             self.log_file.flush()
-            self._flush_clock()
+            self._flush_durations()
         begun = time.monotonic()
-        if begun < self._due and not last:
+        if begun < self._state_due and not last:
             return
         content = state()
         if content is not None:
             with self._writing():
                 write_bytes(self.path / "state.bin", content)
         now = time.monotonic()
-        self._due = now + SELDOM * (now - begun)
+        self._state_due = now + STATE_COST_FACTOR * (now - begun)
 
     def saved_state(self) -> bytes:
-        """What generation() wrote last, or nothing."""
+        """What end_generation() wrote last, or nothing."""
         try:
             return read_regular(self.path / "state.bin", LARGEST_TENSORS_BYTES)
         except (OSError, DamagedFile):
             return b""
 
-    def finish(self, log: EvaluationLog, result: dict[str, Any]) -> None:
+    def write_result(self, log: EvaluationLog, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         with self._writing():
             self.log_file.flush()
             told_in_order = self.facts["inputs"].get("asynchronous")  # then the order is part of what happened
-            if log.caught_up and not told_in_order and self.order != sorted(self.order):
+            if log.replay_done and not told_in_order and self.order != sorted(self.order):
                 entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
                 self.order = sorted(entries)
                 self.log_file.rewrite(entries[n] for n in self.order)
             write_json(self.path / "result.json", result, self.fsync)
 
-    def _writing(self) -> Writing:
+    def _writing(self) -> WriteGuard:
         """Around everything that is written."""
-        return self._written
+        return self._guard
 
     def close(self) -> None:
         """Let go of the files and of the folder, in every case."""
@@ -193,13 +193,13 @@ class RunFolder:
                 self.log_file.close(flush=not self.broken)
         finally:
             with suppress(OSError, ValueError):  # times are a convenience, and may be closed
-                self._flush_clock()
+                self._flush_durations()
             with suppress(OSError):
-                self._clock.close()
+                self._durations_file.close()
             self.lock.release()
 
 
-class Writing:
+class WriteGuard:
     """After a failure nothing more is written: what the log holds is then the beginning of the run."""
 
     def __init__(self, folder: RunFolder) -> None:
@@ -211,12 +211,12 @@ class Writing:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, OSError):
             self.folder.broken = True
-            with written(self.folder.path):
+            with report_write_errors(self.folder.path):
                 raise error
 
 
 @contextmanager
-def written(path: Path) -> Iterator[None]:
+def report_write_errors(path: Path) -> Iterator[None]:
     """An error of the file system in our words, with the folder's name."""
     try:
         yield
@@ -224,7 +224,7 @@ def written(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise CannotWrite(
-            f"cannot write to the run folder {path}: {error.strerror or error}; what was written before is whole: "
+            f"cannot write to the run folder {path}: {error.strerror or error}; what was written before is intact: "
             "make room or choose another folder, and resume"
         ) from error
 
@@ -254,7 +254,7 @@ def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> No
             )
 
 
-def recorded(folder: Any) -> dict[str, Any]:
+def read_inputs(folder: Any) -> dict[str, Any]:
     """Inputs of the run in a folder, for what a resuming caller leaves out; {} where there is no run."""
     facts = read_facts(_folder(folder))
     return {} if facts is None else facts["inputs"]

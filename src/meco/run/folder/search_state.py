@@ -1,4 +1,4 @@
-"""Where a search stands after a generation, so that a resumed one goes on from there and is not repeated.
+"""The state of a search after a generation, so that a resumed one goes on from there and is not repeated.
 
 The state is a cache: evaluations are never in it, and where it is missing, damaged, of other versions or of other
 answers than the log has, the search is repeated from the log, as it is for methods that cannot be saved.
@@ -20,7 +20,7 @@ from meco.core.memory import DoesNotFit, Record, capture, flatten, restore
 from meco.errors import DamagedFile
 from meco.files.safetensors import LARGEST_TENSORS_BYTES, parse_tensors, write_tensors
 from meco.methods import METHODS
-from meco.run.function_source import Calls, Told
+from meco.run.function_source import Calls, ValueLookup
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
 from meco.run.result import versions
@@ -40,14 +40,14 @@ class SearchState(NamedTuple):
     fingerprint: str  # digest of what the search depends on: the inputs, and the versions of libraries
     answers: str  # digest of the answers that it was told
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """One block of bytes under a digest: the safetensors layout."""
         facts = {key: str(value) for key, value in self._asdict().items() if key != "record"}
         content = write_tensors(self.record, facts, exact=True)
         return hashlib.sha256(content).digest() + content
 
 
-def unpacked(content: bytes) -> SearchState | None:
+def unpack_state(content: bytes) -> SearchState | None:
     """The state in a block of bytes, or None where it is none: then the search is repeated."""
     if (
         not DIGEST_BYTES < len(content) <= LARGEST_TENSORS_BYTES
@@ -71,7 +71,7 @@ def fingerprint(inputs: Mapping[str, Any]) -> str:
 # -- a search as a record, and back ------------------------------------------------------------------
 
 
-def remembered(loop: Loop) -> Any:
+def capture_search(loop: Loop) -> Any:
     """What the search knows between a tell and the next ask, without copies; None where that cannot be saved."""
     saved = offered(loop.engine, SavedState)
     if saved is None:
@@ -79,7 +79,7 @@ def remembered(loop: Loop) -> Any:
     return capture({"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng})
 
 
-def as_record(memory: Any, evaluator: Evaluator, generations: int) -> Record | None:
+def make_record(memory: Any, evaluator: Evaluator, generations: int) -> Record | None:
     """The same as arrays, with the trace of so many generations; None where something in it is no array."""
     try:
         record = flatten(memory)
@@ -94,7 +94,7 @@ def can_be_saved(request: Request) -> bool:
     return SavedState in METHODS[request.method].offers
 
 
-def restored(request: Request, log: EvaluationLog, record: Record, call: Calls) -> Loop:
+def restore_search(request: Request, log: EvaluationLog, record: Record, call: Calls) -> Loop:
     """The search of a record, on a log that holds the answers it was told; DoesNotFit where it is of another search.
 
     A rehearsal of one generation, in which every value is 0, gives everything its place.
@@ -106,7 +106,7 @@ def restored(request: Request, log: EvaluationLog, record: Record, call: Calls) 
 
     if not can_be_saved(request):
         raise DoesNotFit("the method cannot be saved")
-    rehearsed = make_search(request, log, Told(zeros))
+    rehearsed = make_search(request, log, ValueLookup(zeros))
     rehearsed.run(lambda: True)
     engine, evaluator = rehearsed.engine, rehearsed.evaluator
     trace = {name.removeprefix(TRACE): rows for name, rows in record.items() if name.startswith(TRACE)}
@@ -117,7 +117,7 @@ def restored(request: Request, log: EvaluationLog, record: Record, call: Calls) 
     restore({"engine": saved.part, "evaluator": evaluator, "streams": engine.task.rng}, rest)
     evaluator.history.replace_trace(trace)
     source: Any = evaluator.source  # a FunctionSource, as make_search gave it
-    return Loop(engine, evaluator.on_source(source.calling(call)))
+    return Loop(engine, evaluator.on_source(source.with_call(call)))
 
 
 def _check_trace(trace: Record, like: Mapping[str, np.ndarray]) -> None:

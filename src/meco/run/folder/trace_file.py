@@ -22,19 +22,19 @@ from meco.files.atomic import write_text
 from meco.files.regular_files import read_regular
 from meco.files.schema import Maybe, check, parse_json
 
-ROWS = 200
+MOST_TRACE_ROWS = 200
 FORM = {"nfev": int, str: Maybe(float)}
-LARGEST_FILE = 1 << 24  # bytes
+LARGEST_TRACE_BYTES = 1 << 24  # bytes
 
 
 class TraceFile:
     """The file of one run, open only while a line is written."""
 
     def __init__(self, path: Path, budget: int) -> None:
-        self.path, self.every = path, max(1, budget // ROWS)
+        self.path, self.every = path, max(1, budget // MOST_TRACE_ROWS)
         rows = read_trace(path)
         self.due = rows[-1]["nfev"] + self.every if rows else 0
-        if path.exists() and not read_regular(path, LARGEST_FILE).endswith(b"\n"):  # killed while it wrote
+        if path.exists() and not read_regular(path, LARGEST_TRACE_BYTES).endswith(b"\n"):  # killed while it wrote
             write_text(path, "".join(map(_line, rows)))
 
     def note(self, nfev: int, trace: Callable[[], Mapping[str, Array]]) -> None:
@@ -51,7 +51,7 @@ class TraceFile:
 def read_trace(path: Path) -> list[dict[str, Any]]:
     """The rows of a file, in its order; none where there is none, and none of a line that was cut short."""
     rows = []
-    text = read_regular(path, LARGEST_FILE).decode(errors="replace") if path.exists() else ""
+    text = read_regular(path, LARGEST_TRACE_BYTES).decode(errors="replace") if path.exists() else ""
     for line in text.splitlines():
         with suppress(DamagedFile):
             row = parse_json(line, str(path))

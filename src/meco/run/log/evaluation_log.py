@@ -12,8 +12,8 @@ import numpy as np
 
 from meco.core.evaluation import Evaluation, Evaluations
 from meco.errors import InvalidInput
-from meco.run.calling.answers import NOTHING, Answer, Fault
-from meco.run.log.evaluation_table import EvaluationTable, stacked
+from meco.run.calling.answers import NO_VALUES, Answer, Fault
+from meco.run.log.evaluation_table import EvaluationTable, stack_rows
 from meco.run.log.layout_vote import LAYOUT_VOTES, Layout, LayoutVote
 
 
@@ -26,8 +26,8 @@ class Entry(NamedTuple):
     fault: Fault
     x: np.ndarray  # [D]
     f: float
-    g: np.ndarray = NOTHING  # [p]; [0] where there are no numbers
-    h: np.ndarray = NOTHING
+    g: np.ndarray = NO_VALUES  # [p]; [0] where there are no numbers
+    h: np.ndarray = NO_VALUES
     g_names: tuple[str, ...] = ()
     h_names: tuple[str, ...] = ()
 
@@ -61,15 +61,15 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Events:
-    """Who hears what a run does; nobody unless given."""
+    """Functions that are called when something happens in a run; they do nothing unless given."""
 
-    kept: Callable[[Entry], None] = lambda entry: None  # every new answer, as it came
-    failed: Callable[[Entry, str], None] = lambda entry, reason: None  # those that cannot be used, and why
-    clocked: Callable[[int, float], None] = lambda number, seconds: None  # how long a call took
+    on_answer: Callable[[Entry], None] = lambda entry: None  # every new answer, as it came
+    on_failure: Callable[[Entry, str], None] = lambda entry, reason: None  # those that cannot be used, and why
+    on_duration: Callable[[int, float], None] = lambda number, seconds: None  # how long a call took
     warn: Callable[[str], None] = lambda text: None  # what the user should be told at once
 
 
-SILENT = Events()
+NO_EVENTS = Events()
 
 
 class LayoutChanged(Exception):
@@ -88,15 +88,15 @@ class EvaluationLog:
         budget: int = LAYOUT_VOTES,
         total: int | None = None,
         past: dict[int, Entry] | None = None,
-        near: np.ndarray | None = None,
-        events: Events = SILENT,
+        same_within: np.ndarray | None = None,
+        events: Events = NO_EVENTS,
     ) -> None:
         self._vote = LayoutVote(budget, total)
         self.layout: Layout | None = None
         self.declared = False  # whether the counts were given, and not learnt
         self._events = events
         self.past: dict[int, Entry] = {} if past is None else past
-        self.near = near  # [D] how far apart points may lie that count as the same
+        self.same_within = same_within  # [D] how far apart points may lie that count as the same
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
         self.planned = 0
@@ -113,12 +113,12 @@ class EvaluationLog:
         return (0, 0) if self.layout is None else self.layout.counts
 
     @property
-    def reviewed(self) -> bool:
+    def layout_checked(self) -> bool:
         """Whether the constraints were compared with all of the first answers."""
         return self._vote.confirmed
 
     @property
-    def caught_up(self) -> bool:
+    def replay_done(self) -> bool:
         """Whether everything of an interrupted run has been given back."""
         return not self.past
 
@@ -130,11 +130,11 @@ class EvaluationLog:
         """Another log of the same run, which has been told these answers of the past and not the others yet."""
         told = list(told)
         rest = {number: entry for number, entry in self.past.items() if number not in {e.number for e in told}}
-        log = EvaluationLog(self._vote.size, self._vote.total, rest, self.near)
+        log = EvaluationLog(self._vote.size, self._vote.total, rest, self.same_within)
         if self.declared:
             log.declare(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
-            tell_batch(log, batch)
+            enter_batch(log, batch)
         log._events = self._events  # silent until here: all of this was heard before
         return log
 
@@ -148,7 +148,9 @@ class EvaluationLog:
         entry = self.past.pop(number, None)
         if entry is None:
             return False
-        same = entry.x.tobytes() == x.tobytes() or (self.near is not None and (abs(entry.x - x) <= self.near).all())
+        same = entry.x.tobytes() == x.tobytes() or (
+            self.same_within is not None and (abs(entry.x - x) <= self.same_within).all()
+        )
         if not same:
             raise InvalidInput(
                 f"the run's log does not fit: evaluation {number} was made at another point than this search asks for "
@@ -161,25 +163,25 @@ class EvaluationLog:
     def take(self, entry: Entry, reason: str = "", new: bool = True) -> None:
         """Enter an answer, or let it wait until it is known what the constraints are."""
         if new:
-            self._events.kept(entry)
+            self._events.on_answer(entry)
         if entry.good:
             self._vote.note(entry)
         if self.layout is None:
             self.waiting[entry.number] = entry, reason, new
         else:
-            self._enter(*self._matched(entry, reason), new)
+            self._enter(*self._match(entry, reason), new)
         if self._vote.advance(lambda number: number in self.waiting or number in self.entries):
-            self.settle()
+            self.fix_layout()
 
-    def settle(self) -> None:
+    def fix_layout(self) -> None:
         """Enter everything that waits: the vote is complete, the search must be told, or the run is over."""
         if self.layout is None:
             self.layout = self._vote.early_layout(self.waiting)
         for _, (entry, reason, new) in sorted(self.waiting.items()):
-            self._enter(*self._matched(entry, reason), new)
+            self._enter(*self._match(entry, reason), new)
         self.waiting.clear()
 
-    def review(self) -> None:
+    def check_layout(self) -> None:
         """What was decided or given before must not stand against all votes, nor the votes against most answers.
 
         Called between two batches of calls, so that it does not depend on who finished first.
@@ -191,28 +193,28 @@ class EvaluationLog:
         those = "answers" if vote.confirmed else f"of the first {vote.size} answers"
         said = f"{found.n_ineq} inequalities and {found.n_eq} equalities in most {those} of fun"
         if vote.total not in (None, sum(found.counts)):
-            raise InvalidInput(f"constraint_names has {vote.total} names, but there are {said}")
+            raise InvalidInput(f"tolerances: names has {vote.total} names, but there are {said}")
         if self.counts != found.counts and self.declared:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
         vote.confirm()
         if self.counts != found.counts:
-            self._agree_on(found)
+            self._change_layout(found)
             raise LayoutChanged
 
-    def reconsider(self) -> None:
+    def relearn_layout(self) -> None:
         """Agree on what most answers say, however few decided before: where some of the first nine are lost."""
         found = self._vote.overruled(self.counts, self.entries.values())
         if found is not None:
-            self._agree_on(found)
+            self._change_layout(found)
 
-    def _agree_on(self, layout: Layout) -> None:
+    def _change_layout(self, layout: Layout) -> None:
         """Enter every well-formed answer once more, as this layout sees it."""
         answers = {n: entry for n, entry in self.entries.items() if entry.good}
         answers |= self._vote.take_mismatched()
         self.layout, self._table = layout, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
-            self._enter(*self._matched(entry, ""), new=True)
+            self._enter(*self._match(entry, ""), new=True)
 
     def _enter(self, entry: Entry, reason: str, new: bool) -> None:
         self.entries[entry.number] = entry
@@ -220,30 +222,30 @@ class EvaluationLog:
             self.faults[entry.fault] += 1
             if new:
                 self.first_reason.setdefault(entry.fault, reason)
-                self._events.failed(entry, reason)
+                self._events.on_failure(entry, reason)
 
-    def _matched(self, entry: Entry, reason: str) -> tuple[Entry, str]:
+    def _match(self, entry: Entry, reason: str) -> tuple[Entry, str]:
         """The entry with constraints in the agreed order, or marked as one that contradicts."""
         sized = self.layout is not None and self.layout.counts == (entry.g.size, entry.h.size)
         if not entry.good:
-            return (entry if sized else _blank(entry, entry.fault)), reason
+            return (entry if sized else _without_values(entry, entry.fault)), reason
         assert self.layout is not None
         if not sized:
             p, q = self.layout.counts
             self._vote.note_mismatch(entry)
             said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
-            return _blank(entry, Fault.MISMATCH), said
+            return _without_values(entry, Fault.MISMATCH), said
         if self.declared and not (self.layout.g_names or self.layout.h_names):
             self.layout = Layout(*self.layout.counts, entry.g_names, entry.h_names)
         names = self.layout.g_names, self.layout.h_names
         if (entry.g_names, entry.h_names) == names:
             return entry, reason
         try:
-            g = _reordered(entry.g, entry.g_names, names[0])
-            h = _reordered(entry.h, entry.h_names, names[1])
+            g = _reorder(entry.g, entry.g_names, names[0])
+            h = _reorder(entry.h, entry.h_names, names[1])
         except KeyError as missing:
             self._vote.note_mismatch(entry)
-            return _blank(entry, Fault.MISMATCH), f"it gave no constraint named {missing}"
+            return _without_values(entry, Fault.MISMATCH), f"it gave no constraint named {missing}"
         return entry._replace(g=g, h=h, g_names=names[0], h_names=names[1]), reason
 
     def values(self, numbers: Iterable[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -251,12 +253,12 @@ class EvaluationLog:
         entries = [self.entries[n] for n in numbers]
         f = np.array([e.f if e.good else np.nan for e in entries], dtype=np.float64)
         g, h = (
-            stacked([values if e.good else NOTHING for e, values in zip(entries, column)], width)
+            stack_rows([values if e.good else NO_VALUES for e, values in zip(entries, column)], width)
             for column, width in zip(([e.g for e in entries], [e.h for e in entries]), self.counts)
         )
         return f, g, h
 
-    def usable(self) -> Known:
+    def good_points(self) -> Known:
         """Every answer that another search can be told."""
         good = [n for n, entry in self.entries.items() if entry.good]
         return Known(np.array([self.entries[n].x for n in good]), *self.values(good))
@@ -272,36 +274,42 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    def columns(self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, as_told: bool = False) -> Evaluations:
+    def columns(
+        self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
+    ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
-        table, form = self._table, (self.counts, as_told)
-        if table is None or (table.counts, table.as_told) != form or not _same(table.tolerances, (ineq_tol, eq_tol)):
-            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, as_told)
+        table, form = self._table, (self.counts, by_arrival)
+        if (
+            table is None
+            or (table.counts, table.by_arrival) != form
+            or not _equal_tolerances(table.tolerances, (ineq_tol, eq_tol))
+        ):
+            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
         return table.update(self.entries)
 
 
-def tell_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
-    """Enter the answers of one batch of calls in the steps in which its run was told them, and review as it did."""
+def enter_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
+    """Enter the answers of one batch of calls in the steps of its run, and check the layout as it did."""
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
         for entry in wave:
             log.take(entry, new=False)
             log.planned = entry.number + 1
-        log.settle()
-    log.review()
+        log.fix_layout()
+    log.check_layout()
 
 
-def _same(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
     return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
 
 
-def _blank(entry: Entry, fault: Fault) -> Entry:
+def _without_values(entry: Entry, fault: Fault) -> Entry:
     """The same call without its numbers."""
     return Entry(*entry[:3], fault, entry.x, np.nan)
 
 
-def _reordered(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
+def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
     """Values in the agreed order of names; unnamed ones keep their places."""
     if names == wanted or not any(names) or not any(wanted):
         return values
-    place = {name: i for i, name in enumerate(names) if name}
-    return np.array([values[place[name]] if name else values[i] for i, name in enumerate(wanted)])
+    index = {name: i for i, name in enumerate(names) if name}
+    return np.array([values[index[name]] if name else values[i] for i, name in enumerate(wanted)])

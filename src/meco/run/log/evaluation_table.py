@@ -15,44 +15,44 @@ from meco.core.evaluation import Best, Evaluation, Evaluations
 from meco.core.results import feasibility_first
 from meco.core.rule import best
 
-LOOKING = Lock()  # held while columns are made, or answers begin to wait for them
+COLUMNS_LOCK = Lock()  # held while columns are made, or answers begin to wait for them
 
 
 class EvaluationTable:
     """Evaluations so far, known ones first, then by number or as they came; of each the columns are made once.
 
     Once the best has every g <= 0 only a feasible answer of lesser f can beat it: answers are then asked for that
-    alone, and wait for their columns until somebody looks at one. That may be in another thread of the user's.
+    alone, and wait for their columns until one is read. That may happen in another thread of the user's.
     """
 
     def __init__(
-        self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, as_told: bool = False
+        self, dim: int, counts: tuple[int, int], known: Any, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
     ) -> None:
-        self.counts, self.tolerances, self.as_told = counts, (ineq_tol, eq_tol), as_told
-        self.given = self.count = 0  # rows that were known beforehand, and all rows
+        self.counts, self.tolerances, self.by_arrival = counts, (ineq_tol, eq_tol), by_arrival
+        self.known_count = self.count = 0  # rows that were known beforehand, and all rows
         self.leader, self._strict = -1, False  # the best row, and whether it has every g <= 0
         self.best: Best | None = None
         self._waiting: list[Any] = []  # answers without columns
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
-        self._flags = GrowingRows(3, dtype=bool)  # failed, feasible, given
+        self._flags = GrowingRows(3, dtype=bool)  # failed, feasible, known
         self._codes = GrowingRows(2, dtype=np.int64)  # attempt, fault
         if known is not None and len(known.f):
             x, f, g, h = known
-            self.given = self.count = len(f)
-            self._add(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), given=True)
+            self.known_count = self.count = len(f)
+            self._add(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), known=True)
             self._compete(0)
 
     def update(self, entries: dict[int, Any]) -> Evaluations:
         """The columns with everything that was entered since; a batch that is under way may have gaps."""
-        made = self.count - self.given
-        if self.as_told:
-            return self._taken([entries[n] for n in newest(entries, len(entries) - made)])
+        made = self.count - self.known_count
+        if self.by_arrival:
+            return self._take([entries[n] for n in newest_numbers(entries, len(entries) - made)])
         fresh = []
         while made in entries:
             fresh.append(entries[made])
             made += 1
-        columns = self._taken(fresh)
+        columns = self._take(fresh)
         if len(entries) == made:
             return columns
         return self._with([entries[n] for n in sorted(n for n in entries if n >= made)])
@@ -64,20 +64,21 @@ class EvaluationTable:
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
         other.count, other.leader, other.best, other._strict = self.count, self.leader, self.best, self._strict
-        return other._taken(late)
+        return other._take(late)
 
     def _parts(self) -> tuple[GrowingRows, ...]:
         return self._x, self._f, self._g, self._h, self._flags, self._codes
 
-    def _taken(self, entries: Sequence[Any]) -> Evaluations:
-        """The columns with these answers too, the best of which stands against the best before."""
+    def _take(self, entries: Sequence[Any]) -> Evaluations:
+        """The columns with these answers too, the best of which is compared with the best before."""
         first, self.count = self.count, self.count + len(entries)
-        with LOOKING:
+        with COLUMNS_LOCK:
             self._waiting += entries
         if self.best is not None and self._strict:
             less = [i for i, e in enumerate(entries) if e.f < self.best.f and e.good]
             g, h = (
-                stacked(c, n) for c, n in zip(([entries[i].g for i in less], [entries[i].h for i in less]), self.counts)
+                stack_rows(c, n)
+                for c, n in zip(([entries[i].g for i in less], [entries[i].h for i in less]), self.counts)
             )
             kept = (g <= 0.0).all(axis=1) & (np.abs(h) <= self.tolerances[1]).all(axis=1)
             for i in np.flatnonzero(kept).tolist() if less else ():
@@ -91,7 +92,7 @@ class EvaluationTable:
 
     def _columns(self, count: int) -> tuple[np.ndarray, ...]:
         """The first so many rows of each column."""
-        with LOOKING:
+        with COLUMNS_LOCK:
             waiting, self._waiting = self._waiting, []
             self._extend(waiting)
             *values, flags, codes = (part.all[:count] for part in self._parts())
@@ -99,18 +100,18 @@ class EvaluationTable:
 
     def _extend(self, entries: Sequence[Any]) -> None:
         if entries:
-            g, h = (stacked(c, n) for c, n in zip(zip(*((e.g, e.h) for e in entries)), self.counts))
+            g, h = (stack_rows(c, n) for c, n in zip(zip(*((e.g, e.h) for e in entries)), self.counts))
             codes = np.zeros((len(entries), 2), dtype=np.int64)
             for i, entry in enumerate(entries):
                 if entry.attempt or entry.fault:  # seldom
                     codes[i] = entry.attempt, entry.fault
-            x = stacked([e.x for e in entries], entries[0].x.size)
-            self._add(x, np.array([e.f for e in entries]), g, h, codes, given=False)
+            x = stack_rows([e.x for e in entries], entries[0].x.size)
+            self._add(x, np.array([e.f for e in entries]), g, h, codes, known=False)
 
-    def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, given: bool) -> None:
+    def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, known: bool) -> None:
         ev = Evaluation.of(f[None], g[None], h[None], *self.tolerances)
         unusable = codes[:, 1] != 0
-        flags = [ev.failed[0] | unusable, ev.feasible[0] & ~unusable, np.full(len(f), given)]
+        flags = [ev.failed[0] | unusable, ev.feasible[0] & ~unusable, np.full(len(f), known)]
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
             kept.extend(more)
 
@@ -130,15 +131,15 @@ class EvaluationTable:
         )
 
 
-def newest(entries: dict[int, Any], count: int) -> list[int]:
+def newest_numbers(entries: dict[int, Any], count: int) -> list[int]:
     """The numbers that were entered last, in the order in which they were."""
     return [*islice(reversed(entries), count)][::-1]
 
 
-def stacked(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
+def stack_rows(rows: Sequence[np.ndarray], width: int) -> np.ndarray:
     """Rows [n, width]; one of another width is nan."""
     if not width:
         return np.empty((len(rows), 0))
     blank = np.full(width, np.nan)
-    whole = bytearray().join([(r if r.size == width else blank).tobytes() for r in rows])  # quicker than np.array
-    return np.frombuffer(whole).reshape(len(rows), width)
+    joined = bytearray().join([(r if r.size == width else blank).tobytes() for r in rows])  # quicker than np.array
+    return np.frombuffer(joined).reshape(len(rows), width)

@@ -36,12 +36,12 @@ HEADER = MAGIC + FORMAT.to_bytes(2, "little") + bytes(22)
 MARK = b"\xfeMEC"
 FRAME = struct.Struct("<4sII")
 HEAD = struct.Struct("<QIHHIII")
-FIRST = struct.Struct(FRAME.format + HEAD.format[1:])  # of a call's frame, in one piece
+CALL_FRAME = struct.Struct(FRAME.format + HEAD.format[1:])  # of a call's frame, in one piece
 CHECK = struct.Struct("<I")
 VALUE = struct.Struct("<d")
 CALL, NAMES = 1, 2
-PATIENCE = 0.05  # seconds that a record may wait for company before it is handed to the system
-LARGEST_FILE = 1 << 32  # bytes
+FLUSH_SECONDS = 0.05  # seconds that a record may wait for company before it is handed to the system
+LARGEST_LOG_BYTES = 1 << 32  # bytes
 
 Names = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -63,7 +63,7 @@ class Encoder:
         number, batch, attempt, fault, x, f, g, h, g_names, h_names = entry
         named, before = self._number((g_names, h_names)) if g_names or h_names else (0, b"")
         size = HEAD.size + VALUE.size * (x.size + 1 + g.size + h.size)
-        head = FIRST.pack(MARK, CALL, size, number, batch, fault, attempt, g.size, h.size, named)
+        head = CALL_FRAME.pack(MARK, CALL, size, number, batch, fault, attempt, g.size, h.size, named)
         block = b"".join((head, x.tobytes(), VALUE.pack(f), g.tobytes(), h.tobytes()))
         return before + block + CHECK.pack(zlib.crc32(block))
 
@@ -79,7 +79,7 @@ class Encoder:
         return self.numbers[names], _frame(NAMES, text)
 
 
-def _decoded(content: bytes, names: list[Names], facts: dict[str, Any] | None) -> Entry | None:
+def _decode_call(content: bytes, names: list[Names], facts: dict[str, Any] | None) -> Entry | None:
     """The entry in a call's content, or None where its names were lost or it is none of this run."""
     try:
         number, batch, fault, attempt, p, q, named = HEAD.unpack_from(content)
@@ -97,7 +97,7 @@ def _decoded(content: bytes, names: list[Names], facts: dict[str, Any] | None) -
     return Entry(number, batch, attempt, kind, x, f, g, h, g_names, h_names)
 
 
-def _named(content: bytes) -> Names | None:
+def _decode_names(content: bytes) -> Names | None:
     """The names of constraints in a frame, or None where these are no names."""
     try:
         g_names, h_names = json.loads(content)
@@ -128,7 +128,7 @@ class LogFile:
         """Add a record; a slow simulation's answer is handed over at once, quick ones in groups."""
         now = time.monotonic()
         self._waiting.append(self._encode(entry))
-        if now - self._since > PATIENCE:
+        if now - self._since > FLUSH_SECONDS:
             self.flush(sync=False)
             self._since = now
 
@@ -196,8 +196,8 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
     names: list[Names] = [((), ())]
     damaged = int(bool(content) and not content.startswith(HEADER))
     for kind, block in _frames(content):
-        entry = _decoded(block, names, facts) if kind == CALL else None
-        found = _named(block) if kind == NAMES else None
+        entry = _decode_call(block, names, facts) if kind == CALL else None
+        found = _decode_names(block) if kind == NAMES else None
         if found is not None:
             if found not in names:  # written twice where the first call that has them had to be
                 names.append(found)
@@ -210,7 +210,7 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
 
 def _content(path: Path) -> bytes:
     try:
-        return read_regular(path, LARGEST_FILE)
+        return read_regular(path, LARGEST_LOG_BYTES)
     except FileNotFoundError:
         return b""
     except OSError as error:
@@ -218,7 +218,7 @@ def _content(path: Path) -> bytes:
 
 
 def _frames(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Kind and content of each frame that is whole; (0, b"") for a stretch that is not."""
+    """Kind and content of each intact frame; (0, b"") for a damaged stretch."""
     at = len(HEADER)
     while at < len(content):
         mark, kind, size = FRAME.unpack_from(content, at) if at + FRAME.size <= len(content) else (b"", 0, 0)

@@ -12,7 +12,7 @@ from meco.core.capabilities import OwnLoop
 from meco.core.engine import Engine
 from meco.errors import InvalidInput
 
-UNITS = {  # what may be multiplied by a factor
+RESCALINGS = {  # what may be multiplied by a factor, tolerances with it
     "f": "f",
     "all": "all constraints alike",
     "each": "one constraint against the others",
@@ -22,7 +22,7 @@ Size = Callable[[int, int], int]  # (dim, budget) -> how many
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """How to build a search, and its facts; whoever needs a fact reads it here."""
+    """How to build a search, and everything that is known of it beforehand."""
 
     build: Callable[..., Engine]  # (task, **options) -> engine
     about: str
@@ -34,8 +34,8 @@ class MethodRecord:
     extra: str | None = None  # the extra that brings the packages it needs
     models_functions: bool = False  # whether runs that go together must have equal D, p and q
     least_budget: Callable[[int], int] | None = None  # (dim) -> evaluations below which it cannot search yet
-    notices: tuple[str, ...] = ()  # units that change the search, see UNITS; where tolerances change with them
-    seconds: float = 0.02  # of one core, for a run at D = 50 and 2500 evaluations, in lockstep where it can
+    scale_sensitive_to: tuple[str, ...] = ()  # rescalings that change the search, see RESCALINGS
+    cost_seconds: float = 0.02  # of one core, for a run at D = 50 and 2500 evaluations, in lockstep where it can
     aliases: tuple[str, ...] = ()  # other spellings of its name
 
     @property
@@ -62,7 +62,7 @@ def as_method(given: Any) -> MethodRecord:
     if isinstance(given, type) and not issubclass(given, Engine):
         raise InvalidInput(f"{given.__name__} is no engine: derive it from meco.core.engine.Engine")
     about = (inspect.getdoc(given) or "").partition("\n")[0]
-    return MethodRecord(given, about, lockstep=False, seconds=1.0)  # one run at a time is right for any engine
+    return MethodRecord(given, about, lockstep=False, cost_seconds=1.0)  # one run at a time is right for any engine
 
 
 def fifty(dim: int, budget: int) -> int:
