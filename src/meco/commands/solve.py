@@ -21,10 +21,11 @@ from meco.core.progress_line import ProgressLine, clock
 from meco.core.signals import noted, terminated_like_interrupted
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, solve
-from meco.options import Checkpoint, Method, Stop, Tolerances, Variables, Workers
+from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result
 from meco.run.confirm import confirm
 from meco.run.progress import Progress
+from meco.variables import Variables
 
 INFEASIBLE = 2  # exit code of a run that found no feasible point
 MOST_RUNS = 100_000
