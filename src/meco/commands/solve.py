@@ -148,7 +148,7 @@ def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
         )
         if args.confirm:
-            result = confirm(result, fun, args.confirm, vectorized=options["vectorized"])
+            result = confirm(result, fun, args.confirm, vectorized=bool(options["vectorized"]))
         return finish(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()
