@@ -9,11 +9,13 @@ import meco
 
 ROOT = Path(meco.__file__).parent
 # What a part of the package may import, besides itself and what everything may: rooms from the bottom to the top.
-ANYWHERE = {"", "errors", "files"}
-RECORDS = {"options", "result"}  # what a run is told, and what it gives back
+ANYWHERE = {"", "errors", "checks", "files"}
+RECORDS = {"variables", "options", "result"}  # what a run is told, and what it gives back
 MAY_IMPORT = {
     "errors": set(),
     "files": set(),
+    "checks": set(),
+    "variables": set(),
     "options": set(),
     "result": set(),
     "core": {"result"},

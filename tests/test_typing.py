@@ -60,7 +60,7 @@ REVEALED = {
     "meco.Result": "meco.result.Result",
     "meco.solve": "list[meco.result.Result]",
     "meco.confirm": "meco.result.Result",
-    "meco.Variable": "meco.options.Variable",
+    "meco.Variable": "meco.variables.Variable",
     "meco.METHODS": "MethodRecord",
     "result": "meco.result.Result",
     "result.x": "ndarray",

@@ -24,8 +24,6 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.options import Method as Method
     from meco.options import Stop as Stop
     from meco.options import Tolerances as Tolerances
-    from meco.options import Variable as Variable
-    from meco.options import Variables as Variables
     from meco.options import Workers as Workers
     from meco.policies.store import load_policy as load_policy
     from meco.problems.suite import get_problem as get_problem
@@ -35,6 +33,8 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.run.confirm import confirm as confirm
     from meco.run.constraints import LinearConstraint as LinearConstraint
     from meco.run.progress import Progress as Progress
+    from meco.variables import Variable as Variable
+    from meco.variables import Variables as Variables
 
 __version__ = "0.3.0.dev0"
 
@@ -43,8 +43,8 @@ _HOMES = {
     "Optimizer": "optimizer",
     "solve": "methods",
     "Result": "result",
-    "Variable": "options",
-    "Variables": "options",
+    "Variable": "variables",
+    "Variables": "variables",
     "Tolerances": "options",
     "Workers": "options",
     "Stop": "options",

@@ -11,7 +11,7 @@ from typing import Any
 from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS, methods_that_offer
-from meco.options import Checkpoint, HasEnds, Method, Stop, Tolerances, Variables, Workers
+from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import Result
 from meco.run.calling.answers import Call
 from meco.run.calling.caller import Backend, Serial, Stopping
@@ -19,6 +19,7 @@ from meco.run.folder.run_folder import RunFolder, read_inputs
 from meco.run.request import Request, make_request, tolerances_of
 from meco.run.scipy_compat import explain_keywords
 from meco.run.session import Session
+from meco.variables import HasEnds, Variables
 
 
 @explain_keywords

@@ -9,12 +9,13 @@ from typing import Any, cast
 
 import numpy as np
 
+from meco.checks import whole_number
 from meco.core.arrays import to_numpy
 from meco.core.capabilities import Cooperation, offered
 from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError
 from meco.methods import DEFAULT
-from meco.options import HasEnds, Method, Tolerances, Variables, Workers, whole_number
+from meco.options import Method, Tolerances, Workers
 from meco.result import Result
 from meco.run.async_search import AsyncSearch, refuse_generations
 from meco.run.calling.answers import Answer, Fault, check_finite, failed_answer
@@ -35,6 +36,7 @@ from meco.run.request import Request, make_request, tolerances_of, variables_of
 from meco.run.result import make_result
 from meco.run.scipy_compat import explain_keywords
 from meco.run.search import make_search
+from meco.variables import HasEnds, Variables
 
 
 class Optimizer:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from meco.core.evaluation import Evaluations
     from meco.figures.figure import Figure
-    from meco.options import Variables
+    from meco.variables import Variables
 
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
 SHOWN_OF_RUN = ("nfail", "starts", "stop_reason", "seed")

@@ -12,8 +12,8 @@ from meco.adapters.optuna_trials import NumericParameter, as_point, constraints_
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
-from meco.options import Variables
 from meco.run.log.evaluation_log import Known
+from meco.variables import Variables
 
 load_extra("optuna", "optuna", "meco.adapters.optuna")
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution  # noqa: E402

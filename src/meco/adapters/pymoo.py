@@ -9,8 +9,9 @@ import numpy as np
 from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
-from meco.options import Method, Tolerances, Variables, Workers
+from meco.options import Method, Tolerances, Workers
 from meco.problems.pymoo_problem import as_pymoo, box_of, from_pymoo
+from meco.variables import Variables
 
 load_extra("pymoo", "peers", "meco.adapters.pymoo")
 from pymoo.core.algorithm import Algorithm  # noqa: E402

@@ -14,9 +14,9 @@ import numpy as np
 from meco.api import minimize
 from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
-from meco.options import Variables
 from meco.result import Result
 from meco.run.progress import Progress
+from meco.variables import Variables
 
 load_extra("scipy.optimize", "peers", "meco.scipy_method")
 from scipy.optimize import OptimizeResult  # noqa: E402

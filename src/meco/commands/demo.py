@@ -16,9 +16,10 @@ from meco.commands.sources import Benchmark, find_problem
 from meco.core.problem import Problem
 from meco.core.signals import terminated_like_interrupted
 from meco.methods import DEFAULT
-from meco.options import Tolerances, Variables, Workers
+from meco.options import Tolerances, Workers
 from meco.result import Result
 from meco.run.progress import Progress
+from meco.variables import Variables
 
 STORIES = (
     ("RC19", 400, "The cheapest welded beam that carries its load. The best possible cost is known."),

@@ -21,10 +21,11 @@ from meco.core.progress_line import ProgressLine, clock
 from meco.core.signals import noted, terminated_like_interrupted
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT, solve
-from meco.options import Checkpoint, Method, Stop, Tolerances, Variables, Workers
+from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result
 from meco.run.confirm import confirm
 from meco.run.progress import Progress
+from meco.variables import Variables
 
 INFEASIBLE = 2  # exit code of a run that found no feasible point
 MOST_RUNS = 100_000
@@ -147,7 +148,7 @@ def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
         )
         if args.confirm:
-            result = confirm(result, fun, args.confirm)
+            result = confirm(result, fun, args.confirm, vectorized=bool(options["vectorized"]))
         return finish(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from meco.checks import whole_number
 from meco.core.evaluation import Best, Evaluation, Evaluations
 from meco.core.results import feasibility_first
 from meco.core.rule import best as best_index
 from meco.errors import InvalidInput
-from meco.options import whole_number
 from meco.result import Result
 from meco.run.calling.answers import Answer, Call, Fault
 from meco.run.constraints import read_constraints

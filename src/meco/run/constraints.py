@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput
-from meco.options import Variables
 from meco.run.calling.answers import as_vector, label_names
+from meco.variables import Variables
 
 
 @dataclass(frozen=True, eq=False)

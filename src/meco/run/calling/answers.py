@@ -18,7 +18,7 @@ from meco.core.arrays import to_numpy
 from meco.errors import MecoError
 
 if TYPE_CHECKING:
-    from meco.options import Variables
+    from meco.variables import Variables
 
 NO_VALUES = np.zeros(0)
 

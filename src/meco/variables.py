@@ -1,0 +1,229 @@
+"""Variables: one design for all doors, from pairs of numbers to records with a unit, integers and logarithms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from meco.checks import read_flag, read_real
+from meco.errors import InvalidInput, UnknownName
+
+WIDEST_RANGE = 1e300  # of a variable: arithmetic with wider ones overflows
+
+
+class HasEnds(Protocol):
+    """Ends of ranges, as SciPy's Bounds have them."""
+
+    @property
+    def lb(self) -> Any: ...
+
+    @property
+    def ub(self) -> Any: ...
+
+
+class UnknownVariable(UnknownName, InvalidInput):
+    """A point that names a variable which does not exist."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable: its range, its unit, and what kind of number it is.
+
+    An integer variable takes the whole numbers of its range; a log variable is searched by factors. Categories and
+    infinite ends are part of this record and not searched yet.
+    """
+
+    low: float
+    high: float
+    unit: str | None = None
+    integer: bool = False
+    log: bool = False
+    categories: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.categories is not None:
+            raise InvalidInput("categories= is not searched yet; give each category a run of its own, or an integer")
+        for end in ("low", "high"):
+            object.__setattr__(self, end, read_real(getattr(self, end), f"{end} of a variable"))
+        for kind in ("integer", "log"):
+            object.__setattr__(self, kind, read_flag(getattr(self, kind), f"{kind} of a variable"))
+        if not (self.unit is None or isinstance(self.unit, str)):
+            raise InvalidInput(f'unit of a variable must be a text, such as "mm"; got {self.unit!r:.60}')
+        if math.isinf(self.low) or math.isinf(self.high):
+            raise InvalidInput(
+                f"a variable needs finite ends; got ({self.low}, {self.high}): methods search inside a box, so give "
+                "the widest range that makes sense"
+            )
+        if not self.low <= self.high:
+            raise InvalidInput(f"a variable needs low <= high; got {self.low} and {self.high}")
+        if not self.high - self.low < WIDEST_RANGE:
+            raise InvalidInput(f"the ends of a variable are too far apart: {self.low} and {self.high}")
+        if self.integer and math.ceil(self.low) > math.floor(self.high):
+            raise InvalidInput(f"an integer variable has no whole number between {self.low} and {self.high}")
+        if self.log and self.low <= 0:
+            raise InvalidInput(f"a log variable needs low above 0; got {self.low}")
+        if self.log and self.integer:
+            raise InvalidInput("a variable is integer or log, not both")
+
+
+@dataclass(frozen=True)
+class Variables:
+    """All variables in their order; named ones are handed to the function as a dict."""
+
+    each: tuple[Variable, ...]
+    names: tuple[str, ...] = ()  # () where they were given without names
+
+    def __post_init__(self) -> None:
+        each, names = tuple(self.each), tuple(self.names)
+        if not each or not all(isinstance(variable, Variable) for variable in each):
+            raise InvalidInput(f"Variables needs one Variable or more; got {self.each!r:.60}")
+        for i, name in enumerate(names):
+            if not isinstance(name, str) or not name:
+                raise InvalidInput(f"the name of a variable must be a text; got {name!r:.60}")
+            if name in names[:i]:
+                raise InvalidInput(f"two variables have the name {name!r}")
+        if names and len(names) != len(each):
+            raise InvalidInput(f"{len(each)} variables need {len(each)} names; got {len(names)}")
+        object.__setattr__(self, "each", each)
+        object.__setattr__(self, "names", names)
+
+    @classmethod
+    def read(cls, bounds: Any) -> Variables:
+        """From pairs, Variables, an array [D, 2], an object with lb and ub, or a dict of names."""
+        if isinstance(bounds, Variables):
+            return bounds
+        if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+            bounds = _pairs(bounds.lb, bounds.ub)
+        if isinstance(bounds, Mapping):
+            if not bounds:
+                raise InvalidInput("bounds names no variable; give {name: (low, high), ...}")
+            return cls(tuple(_variable(given, repr(name)) for name, given in bounds.items()), tuple(bounds))
+        if isinstance(bounds, (str, bytes, Set)) or not isinstance(bounds, Iterable):
+            kind = " (a set has no order)" if isinstance(bounds, Set) else ""
+            raise InvalidInput(f"bounds must be one (low, high) pair per variable{kind}; got {bounds!r:.60}")
+        try:
+            given = list(bounds)
+        except TypeError as error:  # an array without an axis
+            raise InvalidInput(f"bounds must be one (low, high) pair per variable; got {bounds!r:.60}") from error
+        shape = _shape(given)
+        if not given or (shape is not None and (len(shape) != 2 or shape[1] != 2)):
+            hint = ""
+            if shape is not None and len(shape) == 2 and shape[0] == 2:
+                hint = " (is it transposed?)"
+            elif shape == (2,):
+                hint = " (one variable is [(low, high)])"
+            raise InvalidInput(
+                f"bounds must be one (low, high) pair per variable, shape (D, 2); got shape {shape or (0,)}{hint}"
+            )
+        return cls(tuple(_variable(each, i) for i, each in enumerate(given)))
+
+    @classmethod
+    def of(cls, lower: Any, upper: Any, integer: Any = False, log: Any = False) -> Variables:
+        """Without names or units: least and largest values [D]; integer and log are True, or masks [D]."""
+        low, high = np.atleast_1d(lower), np.atleast_1d(upper)
+        masks = [
+            np.broadcast_to(np.asarray(False if mask is None else mask, dtype=bool), low.shape)
+            for mask in (integer, log)
+        ]
+        rows = zip(low.tolist(), high.tolist(), *(mask.tolist() for mask in masks))
+        return cls(tuple(Variable(a, b, integer=i, log=j) for a, b, i, j in rows))
+
+    def column(self, name: str) -> np.ndarray:
+        """One fact of every variable: [D]."""
+        return np.array([getattr(variable, name) for variable in self.each])
+
+    @property
+    def lower(self) -> np.ndarray:
+        """Least values [D]: whole numbers of integer variables."""
+        low = self.column("low").astype(np.float64)
+        return np.where(self.column("integer"), np.ceil(low), low)
+
+    @property
+    def upper(self) -> np.ndarray:
+        """Largest values [D]: whole numbers of integer variables."""
+        high = self.column("high").astype(np.float64)
+        return np.where(self.column("integer"), np.floor(high), high)
+
+    def labels(self, units: bool = False) -> list[str]:
+        """What tables call the variables: their names, or x1, x2 ...; with units as in "width [m]"."""
+        names = self.names or [f"x{i + 1}" for i in range(len(self.each))]
+        return [f"{name} [{v.unit}]" if units and v.unit else name for name, v in zip(names, self.each)]
+
+    def as_dict(self, x: np.ndarray) -> dict[str, Any]:
+        """A point [D] by name, integer variables as int; rows of points [S, D] as columns [S]."""
+        columns = np.moveaxis(np.asarray(x, dtype=np.float64), -1, 0)
+        return {
+            name: int(column) if variable.integer and columns.ndim == 1 else column
+            for name, variable, column in zip(self.names, self.each, columns)
+        }
+
+    def as_array(self, x: Any) -> Any:
+        """Points given by name as an array: a dict is a point [D] or columns, a list of dicts rows [n, D].
+
+        Anything else is given back as it is.
+        """
+        if isinstance(x, Mapping):
+            return np.stack(np.broadcast_arrays(*self._columns(x)), axis=-1)
+        if isinstance(x, Sequence) and x and all(isinstance(point, Mapping) for point in x):
+            return np.array([self.as_array(point) for point in x])
+        return x
+
+    def _columns(self, x: Mapping[Any, Any]) -> list[np.ndarray]:
+        """The values of each variable in a point by name, in their order."""
+        if not self.names:
+            raise InvalidInput("a point by name needs variables with names: give bounds as a dict {name: (low, high)}")
+        wrong = [name for name in x if name not in self.names]
+        if wrong:
+            raise UnknownVariable("variable", wrong[0], self.names)
+        missing = [name for name in self.names if name not in x]
+        if missing:
+            raise InvalidInput(f"a point by name needs every variable; {missing[0]!r} is missing")
+        try:
+            return [np.asarray(x[name], dtype=np.float64) for name in self.names]
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InvalidInput(f"a point by name must be numbers; got {dict(x)!r:.60}") from error
+
+
+def _pairs(low: Any, high: Any) -> np.ndarray:
+    """Ends of ranges, as an object with lb and ub holds them, as pairs [D, 2]."""
+    try:
+        ends = np.broadcast_arrays(np.atleast_1d(low).astype(np.float64), np.atleast_1d(high).astype(np.float64))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(
+            f"lb and ub of bounds must be numbers of equal count; got {low!r:.40}, {high!r:.40}"
+        ) from error
+    return np.stack(ends, axis=-1)
+
+
+def _shape(given: Sequence[Any]) -> tuple[int, ...] | None:
+    """The shape of bounds that are numbers alone; None where there are Variables or texts among them."""
+    if any(isinstance(each, (str, bytes)) for each in given):
+        return None
+    try:
+        return np.shape(np.array(given, dtype=np.float64))
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _variable(given: Any, which: int | str) -> Variable:
+    """A variable as (low, high), (low, high, unit) or itself; errors say which it is."""
+    if isinstance(given, Variable):
+        return given
+    try:
+        if isinstance(given, (str, bytes, Mapping, Set)):
+            raise TypeError
+        low, high, *unit = given
+        if len(unit) > 1 or not all(isinstance(each, str) for each in unit):
+            raise TypeError
+        return Variable(low, high, *unit)
+    except InvalidInput as error:
+        raise InvalidInput(f"bounds of variable {which}: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"bounds must be one (low, high) pair of numbers per variable, or (low, high, unit); variable {which} has "
+            f"{given!r:.60}"
+        ) from error
