@@ -113,10 +113,10 @@ def test_one_step_keeps_linear_constraints():
 
     x = np.array([1.0, 2.0, -1.0])
     h = np.full(3, 1e-4)
-    move_distribution = x + gauss_newton(values(x[None]), values(x + np.diag(h)), h)
-    after = values(move_distribution[None])
+    moved = x + gauss_newton(values(x[None]), values(x + np.diag(h)), h)
+    after = values(moved[None])
     assert_allclose([after.g[0, 0, 0], after.h[0, 0, 0]], 0.0, atol=1e-9)
-    assert_allclose(move_distribution - x, -np.linalg.pinv(a) @ [4.0, 3.0], atol=1e-8)  # the least such move
+    assert_allclose(moved - x, -np.linalg.pinv(a) @ [4.0, 3.0], atol=1e-8)  # the least such move
 
 
 def test_the_start_is_the_plain_mean_of_the_parents_that_did_not_fail():

@@ -164,7 +164,7 @@ class Session:
 
     @contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """Ctrl-C is noted, and acted on between_generations two calls; a second one also ends the call at hand."""
+        """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
         with noted(interrupting(), say, waiting=lambda: self.stopping.reason is None) as heard:
             self.stopping.listen(heard)

@@ -34,7 +34,7 @@ def test_a_network_of_zeros_leaves_the_rule_of_the_engine():
     zeros = Correcting(Weights(*(np.zeros(sizes) for sizes in SHAPE.layers)))
     engine = steered_search(zeros, Task.of(evaluator, Streams([1])))
     steer = engine.controller.steer
-    engine.controller.steer = lambda values: (seen.append((engine.engine.own_theta(), values)), steer(values))
+    engine.controller.steer = lambda values: (seen.append((engine.engine.default_theta(), values)), steer(values))
     with np.errstate(all="ignore"):
         Loop(engine, evaluator).run()
     assert len(seen) > 5

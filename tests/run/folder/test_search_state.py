@@ -280,7 +280,7 @@ def engine_and(values, method="SHADE", seed=1, **options):
 def test_a_record_is_flat_and_named_by_what_it_holds():
     record = flatten(capture(engine_and(1.0, "TR")))
     assert record["state.region.models.hessian"].shape == (1, 2, 3, 3)
-    assert record["seen.count"].dtype == np.int64
+    assert record["state.archive.count"].dtype == np.int64
     assert {type(value) for value in record.values()} == {np.ndarray}
 
 
