@@ -139,8 +139,8 @@ def test_the_python_of_the_page_on_training_runs(tmp_path):
         pytest.importorskip(name)
     first, *rest = python_of(ROOT / "docs" / "train-your-own.md")
     training = [block for block in rest if "Trainer(configs" in block]
-    short = training[0].replace("seed=seed)", "seed=seed, epochs=1, budget=100)")
-    made = short.replace('name=f"mine-{seed}"', 'name="cec2017-10d"').replace("in (1, 2)", "in (1,)")
+    short = training[0].replace("seed=seed)", "seed=seed).with_settings(epochs=1, budget=100)")
+    made = short.replace('f"mine-{seed}"', '"cec2017-10d"').replace("in (1, 2)", "in (1,)")
     assert "epochs=1" in made
     assert "cec2017-10d" in made
     others = [block for block in rest if block is not training[0]]
