@@ -31,7 +31,7 @@ MAY_IMPORT["tr.steered"] = MAY_IMPORT["policies"] | {"policies"}  # the default 
 MAY_IMPORT["method_record"] = {"core"}
 MAY_IMPORT["methods"] = {"core", "device", "rules", "problems", "engines", "method_record", "result"}
 MAY_IMPORT["run"] = {"core", "methods", *RECORDS}
-MAY_IMPORT["api"] = MAY_IMPORT["optimizer"] = {"core", "methods", "run", *RECORDS}
+MAY_IMPORT["api"] = MAY_IMPORT["optimizer"] = {"core", "method_record", "methods", "run", *RECORDS}
 MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api"}
 MAY_IMPORT["learn"] = {
     "core",

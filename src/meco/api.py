@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from typing import Any
 
 from meco.core.capabilities import Convergence
-from meco.errors import InvalidInput
+from meco.errors import InvalidInput, warn_user
+from meco.method_record import MethodRecord
 from meco.methods import DEFAULT, METHODS, methods_that_offer
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import Result
 from meco.run.calling.answers import Call
 from meco.run.calling.caller import Backend, Serial, Stopping
 from meco.run.folder.run_folder import RunFolder, read_inputs
-from meco.run.request import Request, make_request, tolerances_of
+from meco.run.request import Request, make_request, options_of, tolerances_of
 from meco.run.scipy_compat import explain_keywords
 from meco.run.session import Session
 from meco.variables import HasEnds, Variables
@@ -29,7 +29,7 @@ def minimize(
     constraints: Any = (),
     *,
     budget: int | None = None,
-    method: str | Method | Callable[..., Any] = DEFAULT,
+    method: str | Method | MethodRecord | Callable[..., Any] = DEFAULT,
     x0: Any = None,
     evaluated: Any = None,
     seed: Any = None,
@@ -69,12 +69,12 @@ def minimize(
             elsewhere), a number of seconds, or Stop(target, max_time, feasible, converged).
         on_error: "penalize", "retry" (up to twice, counted) or "raise". Left open, failures are penalized, but
             ten first calls that raise one error from one line end the run with that error.
-        callback: Gets the result so far after each generation, and stop_at the run by returning True.
+        callback: Gets the result so far after each generation, and stops the run by returning True.
         checkpoint: A folder that keeps every evaluation, or Checkpoint(folder, resume=True) to go on with a run.
         cheap: Reserved for constraints that cost nothing.
         noise: Reserved for what is known of noise.
 
-    Ctrl-C stop_at the run after the evaluation at hand and returns the best point so far.
+    Ctrl-C stops the run after the evaluation at hand and returns the best point so far.
 
     Examples:
         >>> from meco import minimize
@@ -91,7 +91,7 @@ def minimize(
         pool, on_error = _as_recorded(saved, asked, pool, on_error)
     request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
     for note in request.notes:
-        warnings.warn(note, stacklevel=3)
+        warn_user(note)
     request, call = _with_constraints(request, fun, constraints, pool)
     if stop_at.converged and Convergence not in METHODS[request.method].offers:
         raise InvalidInput(
@@ -110,7 +110,7 @@ def minimize(
             on_error=on_error,
             vectorized=pool.vectorized,
             folder=folder,
-            warn=lambda text: warnings.warn(text, stacklevel=3),
+            warn=warn_user,
         )
         return session.run()
 
@@ -131,9 +131,10 @@ def _as_recorded(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_err
         asked[key] = before[key] if asked[key] is None else asked[key]
     if asked["tolerances"] is None:
         asked["tolerances"] = tolerances_of(before)
-    options = dict(before["options"])
-    batch = options.pop("batch", None)
+    batch = before["options"].get("batch")
     if isinstance(asked["method"], str) and asked["method"] in (DEFAULT, before["method"]):
+        options = options_of(before)
+        options.pop("batch", None)
         asked["method"] = Method(before["method"], **options)
     asynchronous = pool.asynchronous or bool(before.get("asynchronous"))
     pool = Workers(pool.n, batch if pool.batch is None else pool.batch, asynchronous, pool.timeout, pool.vectorized)

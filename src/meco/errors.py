@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from os.path import commonprefix
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
 
@@ -86,3 +88,12 @@ def load_extra(module: str, extra: str, purpose: str) -> ModuleType:
         raise MissingExtra(
             f'{purpose} needs {package}, which is not installed: pip install "meco-opt[{extra}]"'
         ) from error
+
+
+def warn_user(text: str) -> None:
+    """Warn at the line of the user's own code that led here, however deep in the package."""
+    level = 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("meco", "contextlib", "numpy"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, stacklevel=level)

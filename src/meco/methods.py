@@ -160,7 +160,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "MeCO-TR": _region(
             later("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
-            options=("policy", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
+            options=("policy", "theta", "share", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

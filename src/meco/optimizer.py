@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
@@ -13,7 +12,7 @@ from meco.checks import whole_number
 from meco.core.arrays import to_numpy
 from meco.core.capabilities import Cooperation, offered
 from meco.core.memory import DoesNotFit, Record
-from meco.errors import DamagedFile, InvalidInput, MecoError
+from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.methods import DEFAULT
 from meco.options import Method, Tolerances, Workers
 from meco.result import Result
@@ -32,7 +31,7 @@ from meco.run.folder.search_state import (
 from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
-from meco.run.request import Request, make_request, tolerances_of, variables_of
+from meco.run.request import Request, make_request, options_of, tolerances_of, variables_of
 from meco.run.result import make_result
 from meco.run.scipy_compat import explain_keywords
 from meco.run.search import make_search
@@ -83,7 +82,7 @@ class Optimizer:
             workers=pool,
         )
         for note in self.request.notes:
-            warnings.warn(note, stacklevel=3)
+            warn_user(note)
         counts = (whole_number(n_ineq, "n_ineq", least=0), whole_number(n_eq, "n_eq", least=0))
         known = self.request.known
         if known is not None and (known.g.shape[1], known.h.shape[1]) != counts:
@@ -231,21 +230,24 @@ class Optimizer:
         return state
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any], policy: Any = None) -> Optimizer:
+    def from_state(cls, state: Mapping[str, Any], method: Any = None) -> Optimizer:
         """An optimizer that goes on where state() was taken; state may be a dict or a loaded npz file.
 
-        A policy that was given as an object must be given again.
+        A method with options that were objects, such as a policy or a rule, must be given again.
         """
         inputs, told, outstanding, known = read_state(state)
-        options: dict[str, Any] = inputs["options"] | ({} if policy is None else {"policy": policy})
-        batch = options.pop("batch", None)
+        batch = inputs["options"].get("batch")
+        if method is None:
+            options = options_of(inputs)
+            options.pop("batch", None)
+            method = Method(inputs["method"], **options)
         try:
             search = cls(
                 variables_of(inputs),
                 inputs["n_ineq"],
                 inputs["n_eq"],
                 budget=inputs["budget"],
-                method=Method(inputs["method"], **options),
+                method=method,
                 x0=inputs["x0"],
                 evaluated=known,
                 seed=inputs["seed"],

@@ -67,7 +67,7 @@ def _tolerance(given: Any, keyword: str) -> Tolerance:
 
 def _off(value: Any, what: str) -> float:
     try:
-        number = float(value)
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= 0):

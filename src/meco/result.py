@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+from meco.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from meco.figures.figure import Figure
     from meco.variables import Variables
 
+READABLE = (  # as result["fun"], in this order
+    "x", "fun", "f", "success", "feasible", "status", "message", "nu", "maxcv", "score", "constraints", "multipliers",
+    "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
+)  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
 SHOWN_OF_RUN = ("nfail", "starts", "stop_reason", "seed")
 
@@ -69,7 +75,7 @@ class RunFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Mapping[str, Any]):
     """The best point of a run, and everything that was found on the way.
 
     Attributes:
@@ -112,6 +118,8 @@ class Result:
     paper: PaperMetrics | None = None
     repeated: Mapping[str, Any] | None = None
 
+    __eq__, __hash__ = object.__eq__, object.__hash__  # a result is itself: arrays have no single truth
+
     @property
     def f(self) -> float:
         """The objective at x."""
@@ -129,19 +137,27 @@ class Result:
 
     def __getitem__(self, name: str) -> Any:
         """SciPy's other way to read a result: result["fun"]."""
-        if name.startswith("_") or not hasattr(self, name):
+        if name not in READABLE:
             raise KeyError(name)
         return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(READABLE)
+
+    def __len__(self) -> int:
+        return len(READABLE)
 
     def __repr__(self) -> str:
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
-        return "\n".join(f"{name:>{width}}: {_text(value, width + 2)}" for name, value in rows if str(value))
+        texts = [(name, _text(value, width + 2)) for name, value in rows]
+        return "\n".join(f"{name:>{width}}: {text}" for name, text in texts if text not in ("", "nan"))
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
         from meco.figures.run_figure import run_figure
 
+        self._need_evaluations()
         figure = run_figure(self)
         if path is not None:
             figure.save(path)
@@ -151,7 +167,12 @@ class Result:
         """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
         from meco.bench.report.run_page import write_report
 
+        self._need_evaluations()
         return write_report(self, path)
+
+    def _need_evaluations(self) -> None:
+        if self.evaluations is None:
+            raise InvalidInput("runs on benchmark problems keep no evaluations to show; minimize() keeps them")
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, or returned as text."""
@@ -200,5 +221,5 @@ def plain(value: Any) -> Any:
 def _text(value: Any, indent: int) -> str:
     if isinstance(value, Mapping):
         rows = [f"{name}: {found.value:.6g}{excess(found)}" for name, found in value.items()]
-        return ("\n" + " " * indent).join(rows) or "none"
+        return ("\n" + " " * indent).join(rows)
     return str(value)

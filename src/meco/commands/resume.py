@@ -16,7 +16,7 @@ from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
 from meco.run.folder.reader import folder_fingerprint, read_facts
 from meco.run.progress import Progress
-from meco.run.request import tolerances_of, variables_of
+from meco.run.request import options_of, tolerances_of, variables_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     options = dict(source["options"])
     if args.workers is not None:
         options["workers"] = args.workers
-    method = dict(inputs["options"])
+    method = options_of(inputs)
     batch = method.pop("batch", None)
     try:
         with terminated_like_interrupted():

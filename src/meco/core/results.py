@@ -131,13 +131,17 @@ class RunResults(Sequence[Result]):
             problem=self.problems[b],
             nfail=int(self.nfail[b]),
             budget=self.budget,
+            stop_reason="budget" if int(self.nfev[b]) >= self.budget else "finished",
             notes=self.notes,
         )
+        f, nu, feasible = float(found.f[b, 0]), float(found.nu[b, 0]), bool(found.feasible[b, 0])
+        reached = f"best feasible f = {f:.10g}" if feasible else f"no feasible point, least violation {nu:.6g}"
         return Result(
             x=found.x[b, 0],
-            fun=float(found.f[b, 0]),
-            success=bool(found.feasible[b, 0]),
-            nu=float(found.nu[b, 0]),
+            fun=f,
+            success=feasible,
+            message=f"{self.method} on {self.problems[b]}, seed {facts.seed}, {self.nfev[b]} evaluations: {reached}.",
+            nu=nu,
             score=float(score.key.minor[b, 0]),
             nfev=int(self.nfev[b]),
             nit=len(self.trace["nfev"]) if "nfev" in self.trace else 0,

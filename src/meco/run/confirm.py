@@ -123,17 +123,19 @@ def confirm(
         raise InvalidInput(f"fun must be a function of x; got {fun!r:.60}")
     separate = read_constraints(constraints, run.variables)
     call = Call(fun, separate, vectorized, run.variables if run.variables.names else None)
-    made = 0
+    made = failed = 0
     while made < calls and (x := next_point(every, run.tolerances, calls)) is not None:
         (answer,), _ = call(result.nfev + made, x[None])
+        failed += answer.fault is not Fault.NONE
         every, made = every.with_answer(x, *_values(answer, result, every), *run.tolerances), made + 1
     found = most_called(every, run.tolerances)
     if found is None:
-        return replace(result, nfev=result.nfev + made, evaluations=every)
+        return replace(result, nfev=result.nfev + made, evaluations=every, run=replace(run, nfail=run.nfail + failed))
     spread, *others = found.spread
     best_point = Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True)
-    constraints = constraint_values(list(result.constraints), best_point, *run.tolerances)
-    violations = [each.violation for each in constraints.values()]
+    values = constraint_values(list(result.constraints), best_point, *run.tolerances)
+    violations = [each.violation for each in values.values()]
+    moved = not np.array_equal(best_point.x, result.x)
     said = f"{result.message} Confirmed by {found.calls} calls: f = {found.f:.10g}, standard deviation {spread:.3g}."
     return replace(
         result,
@@ -143,9 +145,11 @@ def confirm(
         message=said,
         nu=sum(violations),
         maxcv=max(violations, default=0.0),
-        constraints=constraints,
+        constraints=values,
+        multipliers=None if moved else result.multipliers,
         nfev=result.nfev + made,
         evaluations=every,
+        run=replace(run, nfail=run.nfail + failed),
         repeated={
             "calls": found.calls,
             "mean": found.f,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from meco.run.log_scale import LogScale
 
 MOST_POPULATION_NUMBERS = 100_000_000  # in a population
+
+OBJECT = "object"  # the key that marks an option which was an object
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,10 +281,33 @@ def _digest(known: Known) -> str:
 
 
 def _described(value: Any) -> Any:
-    """An option as JSON; a policy object by what it says of itself."""
-    if isinstance(value, (str, int, float, bool)):
+    """An option as JSON, so that two values are the same option where this is equal.
+
+    An object is described by its class and what it is made of; it cannot be made from that again (is_described).
+    """
+    if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    metadata = getattr(value, "metadata", None) or {}
-    return f"{type(value).__name__} {metadata.get('digest', '')}".strip()
+    if isinstance(value, Mapping):
+        return {str(key): _described(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_described(each) for each in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    digest = (getattr(value, "metadata", None) or {}).get("digest")
+    if digest is not None:
+        return {OBJECT: type(value).__name__, "digest": digest}
+    made = fields(value) if is_dataclass(value) and not isinstance(value, type) else ()
+    return {OBJECT: type(value).__name__, **{each.name: _described(getattr(value, each.name)) for each in made}}
+
+
+def options_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The method's options of a run, as facts() wrote them; one that was an object must be given again."""
+    for name, value in inputs["options"].items():
+        if isinstance(value, Mapping) and OBJECT in value:
+            raise InvalidInput(
+                f"the run's {name} was an object, {value[OBJECT]}, which no file holds: give "
+                f'method=Method("{inputs["method"]}", {name}=<the same>) again'
+            )
+    return dict(inputs["options"])

@@ -7,6 +7,7 @@ from typing import Any
 
 from meco.core.engine import Task
 from meco.engines.es.maes import native_size
+from meco.errors import InvalidInput
 from meco.policies.controller import Controlled
 from meco.policies.controls import CONTROLS
 from meco.policies.features import FEATURES
@@ -22,9 +23,20 @@ HIDDEN_UNITS = 8  # hidden ones of a network, unless it says otherwise
 
 
 def make_meco_tr(
-    task: Task, policy: PolicyLike | Iterable[PolicyLike] = DEFAULT_SEARCH_POLICY, **options: Any
+    task: Task,
+    policy: PolicyLike | Iterable[PolicyLike] | None = None,
+    theta: float | None = None,
+    share: float | None = None,
+    **options: Any,
 ) -> Controlled:
-    """MeCO-TR: TR-ES whose relaxation and share of offspring a policy sets, given as find_policy() takes it."""
+    """MeCO-TR: TR-ES whose relaxation and share of offspring a policy sets, given as find_policy() takes it.
+
+    theta and share are constants in the place of a policy.
+    """
+    constants = {name: value for name, value in (("theta", theta), ("share", share)) if value is not None}
+    if constants and policy is not None:
+        raise InvalidInput(f"MeCO-TR takes a policy or constants, not both; got policy and {', '.join(constants)}")
+    policy = (constants or DEFAULT_SEARCH_POLICY) if policy is None else policy
     return steered_search(find_policy(policy, task.rng.seeds, correcting_shape(), Correcting), task, **options)
 
 

@@ -1,0 +1,52 @@
+"""One record for minimize() and solve(): attributes, SciPy's way to read it, and what it cannot show."""
+
+import pytest
+
+import meco
+from meco.errors import InvalidInput
+
+
+@pytest.fixture(scope="module")
+def result():
+    return meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 2, budget=40, seed=1)
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return meco.solve("SHADE", "tilted", budget=100, seeds=[3])[0]
+
+
+def test_a_result_reads_like_a_mapping(result):
+    assert result["fun"] == result.fun == dict(result)["f"]
+    assert "fun" in result
+    assert "plot" not in result
+    assert result.get("nothing") is None
+    with pytest.raises(KeyError):
+        result[0]
+
+
+def test_a_result_is_equal_to_itself_alone(result):
+    assert result == result
+    assert result != meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), [(-2, 2)] * 2, budget=40, seed=1)
+
+
+def test_a_benchmark_run_says_what_it_found(solved):
+    assert solved.message.startswith("SHADE on tilted, seed 3, 100 evaluations: ")
+    assert solved.run.stop_reason == "budget"
+    assert "constraints" not in repr(solved)
+
+
+def test_a_benchmark_run_has_no_evaluations_to_show(solved, tmp_path):
+    for show in (solved.plot, lambda: solved.report(tmp_path / "page.html"), solved.to_csv):
+        with pytest.raises(InvalidInput, match="benchmark problems keep no"):
+            show()
+
+
+def test_a_warning_points_at_the_line_of_the_user():
+    for run in (
+        lambda: meco.minimize(lambda x: x @ x, [(0, 1)] * 4, budget=5),
+        lambda: meco.Optimizer([(0, 1)] * 4, budget=5),
+    ):
+        with pytest.warns(UserWarning, match="few for 4 variables") as said:
+            run()
+        assert said[0].filename == __file__
