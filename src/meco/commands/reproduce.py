@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    from meco.core.process_pool import use_one_thread
+    from meco.core.thread_variables import use_one_thread
 
     use_one_thread()
     from meco.bench.plan.paper import PAPER

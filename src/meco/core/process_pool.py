@@ -6,26 +6,14 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any
 
+from meco.core.thread_variables import ONE_THREAD
+
 GRACE_SECONDS = 1  # how long a process may take to end
-THREAD_VARIABLES = (  # what libraries of linear algebra read, those of one library before the one of all
-    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "OMP_NUM_THREADS",
-)  # fmt: skip
-ONE_THREAD = dict.fromkeys(THREAD_VARIABLES, "1")
-
-
-def use_one_thread() -> None:
-    """Ask for one thread in this process; of use only before NumPy is loaded, which is where commands call it."""
-    if "numpy" not in sys.modules:
-        for key, value in ONE_THREAD.items():
-            os.environ.setdefault(key, value)
-
-
 class ProcessPool:
     """Fresh processes of this machine; they leave Ctrl-C to this one, and end when it is no more."""
 

@@ -15,7 +15,8 @@ from concurrent.futures import CancelledError, Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from meco.core.process_pool import ONE_THREAD, ProcessPool
+from meco.core.process_pool import ProcessPool
+from meco.core.thread_variables import ONE_THREAD
 from meco.errors import InvalidInput, MecoError, UnknownName, load_extra
 
 REACH_SECONDS = 10  # how long a scheduler may take to answer

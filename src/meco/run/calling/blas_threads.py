@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 
-from meco.core.process_pool import THREAD_VARIABLES
+from meco.core.thread_variables import THREAD_VARIABLES
 
 ASKED = (  # what libraries of linear algebra call the question
     "scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads", "openblas_get_num_threads64_",
