@@ -94,6 +94,7 @@ def warn_user(text: str) -> None:
     """Warn at the line of the user's own code that led here, however deep in the package."""
     level = 1
     frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("meco", "contextlib", "numpy"):
+    inner = ("meco", "contextlib", "numpy")  # decorators of these stand between our functions
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in inner:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, stacklevel=level)

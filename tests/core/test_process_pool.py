@@ -5,7 +5,8 @@ import signal
 
 import pytest
 
-from meco.core.process_pool import ONE_THREAD, process_map
+from meco.core.process_pool import process_map
+from meco.core.thread_variables import ONE_THREAD
 
 
 def told(_):

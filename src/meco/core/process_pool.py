@@ -14,6 +14,8 @@ from typing import Any
 from meco.core.thread_variables import ONE_THREAD
 
 GRACE_SECONDS = 1  # how long a process may take to end
+
+
 class ProcessPool:
     """Fresh processes of this machine; they leave Ctrl-C to this one, and end when it is no more."""
 
