@@ -22,7 +22,7 @@ from pathlib import Path
 from meco import __version__
 from meco.bench.plan.contender import POLICIES
 from meco.bench.plan.experiment import Experiment
-from meco.bench.plan.paper import PAPER
+from meco.bench.plan.experiments import EXPERIMENTS
 from meco.bench.plan.revise import join, pin_versions
 from meco.bench.plan.run import Run
 from meco.bench.run.campaign_folder import PACKED_FILE
@@ -66,11 +66,11 @@ def join_runs(parts: Sequence[StoreContents], without: Collection[str], unnamed:
 
 def make_plans(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experiment]:
     """Plans of this version where there is one, with as many runs of a contender as there are."""
-    names = dict.fromkeys([*(e.name for e in old), *PAPER])
+    names = dict.fromkeys([*(e.name for e in old), *EXPERIMENTS])
     made: list[Experiment] = []
     for name in names:
         earlier = [e for e in old if e.name == name]
-        plan = pin_versions(PAPER[name]) if name in PAPER else reduce(join, earlier)
+        plan = pin_versions(EXPERIMENTS[name]) if name in EXPERIMENTS else reduce(join, earlier)
         plan = replace(plan, pins=dict(pin for e in (*earlier, plan) for pin in e.pins.items()))
         present = []
         for contender in plan.contenders:

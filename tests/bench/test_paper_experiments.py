@@ -14,8 +14,9 @@ from meco.bench.plan.comparison import comparison, folder_name
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
+from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, with_methods
 from meco.bench.plan.further import FURTHER
-from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
+from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE
 from meco.bench.plan.revise import adjust, join
 from meco.bench.report.campaign_report import EACH, TOGETHER, known_experiments
 from meco.bench.report.run_arrays import RunArrays
@@ -26,8 +27,8 @@ from meco.methods import METHODS, solve
 from meco.problems.suite import get_problem
 
 
-def test_every_experiment_of_the_paper_has_an_entry():
-    assert list(PAPER) == [
+def test_every_experiment_has_an_entry_the_papers_first():
+    assert list(EXPERIMENTS) == [
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
         "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "steering-families", "unseen",
@@ -35,12 +36,14 @@ def test_every_experiment_of_the_paper_has_an_entry():
         "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "parallel",
         "scales",
     ]  # fmt: skip
-    assert find_experiments("all") == list(PAPER.values())
+    assert find_experiments("all") == list(EXPERIMENTS.values())
+    assert list(EXPERIMENTS) == [*PAPER, *FURTHER]
+    assert "training-gain" in PAPER and "cec2017-10d" not in PAPER
 
 
-@pytest.mark.parametrize("name", list(PAPER))
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_an_experiment_names_known_methods_views_and_labels(name):
-    e = PAPER[name]
+    e = EXPERIMENTS[name]
     assert {c.method for c in e.contenders} <= set(METHODS)
     assert len({c.label for c in e.contenders}) == len(e.contenders)
     assert set(e.report.views) <= {*EACH, *TOGETHER}
@@ -50,7 +53,7 @@ def test_an_experiment_names_known_methods_views_and_labels(name):
 
 
 def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_papers_budget():
-    e = PAPER["table1"]
+    e = EXPERIMENTS["table1"]
     assert {c.label for c in e.contenders} == {*METHODS, "MeCO on MA-ES"}
     assert tuple(c.label for c in e.contenders)[:12] == THE_TWELVE
     case = e.cases()[4]
@@ -60,18 +63,18 @@ def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_pape
 
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():
-    e = PAPER["table1"]
+    e = EXPERIMENTS["table1"]
     assert {c.label: e.seeds(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
         "COBRA": 3, "SACOBRA": 3, "SHADE": 10,
     }  # fmt: skip
     more = adjust(e, surrogate_runs=5)
     assert {more.seeds(c) for c in more.contenders} == {5, 10}
-    added = adjust(PAPER["transfer"], methods=["COBRA"])
+    added = adjust(EXPERIMENTS["transfer"], methods=["COBRA"])
     assert added.seeds(added.contenders[0]) == 3
 
 
 def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
-    e = adjust(PAPER["table1"], runs=7)
+    e = adjust(EXPERIMENTS["table1"], runs=7)
     assert {e.seeds(c) for c in e.contenders} == {7}
     both = adjust(e, runs=7, surrogate_runs=4)
     assert {c.method for c in both.contenders if both.seeds(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
@@ -83,12 +86,12 @@ def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
     ("first", "second", "seeds"), [({"runs": 20}, {}, 20), ({}, {"runs": 20}, 20), ({"runs": 2}, {}, 3), ({}, {}, 3)]
 )
 def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second, seeds):
-    joined = join(*(adjust(PAPER["table1"], **changes) for changes in (first, second)))
+    joined = join(*(adjust(EXPERIMENTS["table1"], **changes) for changes in (first, second)))
     assert {joined.seeds(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
 
 
 def test_methods_for_all_experiments_go_where_they_belong():
-    every = list(PAPER.values())
+    every = list(EXPERIMENTS.values())
     surrogates = with_methods(every, ["cobra", "SACOBRA"])
     assert [(e.name, own) for e, own in surrogates] == [
         (name, ["cobra", "SACOBRA"]) for name in ("table1", "uav", "realworld")
@@ -98,17 +101,17 @@ def test_methods_for_all_experiments_go_where_they_belong():
 
 
 def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
-    e = adjust(PAPER["table1"], quick=True)
+    e = adjust(EXPERIMENTS["table1"], quick=True)
     assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MeCO"}
     assert (e.runs, len(e.problems), e.dims) == (3, 28, (50,))
 
 
 def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension():
-    e = PAPER["ablation-reward"]
+    e = EXPERIMENTS["ablation-reward"]
     assert e.problems == HELD_OUT
     variant = next(c for c in e.contenders if c.label == "MeCO-r1+r2")
     assert json.loads(variant.fill_options(Case("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
-    hidden = next(c for c in PAPER["ablation-state"].contenders if "hidden" in c.options)
+    hidden = next(c for c in EXPERIMENTS["ablation-state"].contenders if "hidden" in c.options)
     assert hidden.options["hidden"] == [7, 8, 9, 10]
 
 

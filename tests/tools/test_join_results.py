@@ -23,7 +23,7 @@ PLAN = Experiment("small", "Small", CONTENDERS, ("RC20",), budget=20, runs=1)
 
 @pytest.fixture(autouse=True)
 def _no_other_plans(monkeypatch):
-    monkeypatch.setattr(join_results, "PAPER", {})
+    monkeypatch.setattr(join_results, "EXPERIMENTS", {})
 
 
 def folder(path: Path, digest: str, options: str | None = None) -> str:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from meco.adapters.processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
+from meco.adapters.decision_processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
 from meco.errors import InvalidInput, load_extra
 from meco.figures.search_figure import search_figure
 

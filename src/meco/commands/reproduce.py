@@ -10,16 +10,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from meco.core.process_pool import use_one_thread
 
     use_one_thread()
-    from meco.bench.plan.paper import PAPER
+    from meco.bench.plan.experiments import EXPERIMENTS
     from meco.commands.campaign import add_options
 
-    parser.add_argument("experiment", metavar="ID", help=f"{', '.join(PAPER)} or all")
+    parser.add_argument("experiment", metavar="ID", help=f"{', '.join(EXPERIMENTS)} or all")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
     add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from meco.bench.plan.paper import find_experiments, with_methods
+    from meco.bench.plan.experiments import find_experiments, with_methods
     from meco.bench.plan.revise import adjust
     from meco.commands.campaign import carry_out, check
 

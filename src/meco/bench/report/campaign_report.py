@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from meco.bench.plan.experiment import Experiment
-from meco.bench.plan.paper import PAPER
+from meco.bench.plan.experiments import EXPERIMENTS
 from meco.bench.report import choice, curves, heatmaps, page, result_figures, result_tables, trajectories
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import StoreError, write_atomically
@@ -95,11 +95,11 @@ def _sections(results: StoreContents) -> list[Section]:
 
 
 def known_experiments(results: StoreContents) -> list[Experiment]:
-    """The experiments of a folder; the paper's with their present texts and order."""
+    """The experiments of a folder; those of EXPERIMENTS, matched by name, with their present texts and order."""
     found = []
     for stored in results.experiments:
-        if stored.name in PAPER:
-            fresh = PAPER[stored.name]
+        if stored.name in EXPERIMENTS:
+            fresh = EXPERIMENTS[stored.name]
             rank = {c.label: i for i, c in enumerate(fresh.contenders)}
             ordered = sorted(stored.contenders, key=lambda c: rank.get(c.label, len(rank)))
             stored = replace(
@@ -107,7 +107,7 @@ def known_experiments(results: StoreContents) -> list[Experiment]:
                 pins=stored.pins, instance=stored.instance, budget=stored.budget,
             )  # fmt: skip
         found.append(stored)
-    place = {name: i for i, name in enumerate(PAPER)}
+    place = {name: i for i, name in enumerate(EXPERIMENTS)}
     return sorted(found, key=lambda e: place.get(e.name, len(place)))
 
 
