@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     with ResultStore.campaign(out) as store:
         run_campaign([SMALL], store, RunExecutor(), quiet=True)
-        store.fail([next(iter(store.done()))._replace(seed=99)], "no luck")
+        store.add_failures([next(iter(store.done()))._replace(seed=99)], "no luck")
     return out
 
 

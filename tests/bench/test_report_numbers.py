@@ -14,7 +14,7 @@ from small_campaign import SMALL, TWO
 
 from meco.bench.plan import printed
 from meco.bench.report import heatmaps, page, result_figures, result_tables
-from meco.bench.report.campaign_report import build, write_campaign_report
+from meco.bench.report.campaign_report import build_section, write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
@@ -108,7 +108,7 @@ def test_an_incomplete_first_contender_leaves_the_other_heat_tiles_their_shares(
 
 
 def test_a_missing_contender_is_named_with_its_reason(folder):
-    section = build(TWO, read_results(folder), result_figures.Palette())
+    section = build_section(TWO, read_results(folder), result_figures.Palette())
     assert "nobody" in section.missing["MeCO"]
 
 
@@ -116,8 +116,8 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
     found = read_results(folder)
     lacking = next(run for run in found.runs if (run.method, run.case.problem, run.seed) == ("MA-ES", "C06", 2))
     left = {run: record for run, record in found.runs.items() if run != lacking}
-    whole = build(SMALL, found, result_figures.Palette())
-    section = build(SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), result_figures.Palette())
+    whole = build_section(SMALL, found, result_figures.Palette())
+    section = build_section(SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), result_figures.Palette())
     assert "Not finished" not in page._run_line(whole)
     assert "Not finished (runs on the problem with fewest): MA-ES 2." in page._run_line(section)
     assert section.missing == {"MA-ES": "out of memory"}

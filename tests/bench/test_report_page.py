@@ -8,7 +8,7 @@ import pytest
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import result_figures
-from meco.bench.report.campaign_report import build, known_experiments, write_campaign_report
+from meco.bench.report.campaign_report import build_section, known_experiments, write_campaign_report
 from meco.bench.report.headline import headline
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import PACKED_FILE
@@ -56,7 +56,7 @@ def test_the_headline_says_who_comes_first(results, folder):
 
 def test_every_figure_has_its_numbers_beside_it(folder):
     found = read_results(folder)
-    items = build(TRIAL, found, result_figures.Palette()).items
+    items = build_section(TRIAL, found, result_figures.Palette()).items
     drawn = [item for item in items if isinstance(item, Figure)]
     assert drawn
     for item in drawn:

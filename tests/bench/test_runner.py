@@ -81,7 +81,7 @@ def test_tasks_cover_every_run_once_with_equal_dimensions_and_the_longest_first(
     tasks = make_groups(runs)
     assert sorted(run for task in tasks for run in task.runs) == sorted(runs)
     assert all(len({(r.method, r.case.dim) for r in task.runs}) == 1 for task in tasks)
-    assert [t.guess for t in tasks] == sorted((t.guess for t in tasks), reverse=True)
+    assert [t.guessed_seconds for t in tasks] == sorted((t.guessed_seconds for t in tasks), reverse=True)
     assert max(len(t.runs) for t in tasks if t.method == "COBRA") == 1
 
 
@@ -282,7 +282,7 @@ def test_time_left_is_learned_from_finished_tasks():
     tasks = make_groups(run for _, run in SMALL.wanted())
     progress = CampaignProgress(tasks, 0, workers=2, quiet=True)
     assert progress.seconds_left() is None
-    progress.finished(tasks[0], 10 * tasks[0].guess)
-    expected = 10 * sum(t.guess for t in tasks[1:]) / 2
+    progress.count_finished(tasks[0], 10 * tasks[0].guessed_seconds)
+    expected = 10 * sum(t.guessed_seconds for t in tasks[1:]) / 2
     assert progress.seconds_left() == pytest.approx(expected)
     assert [clock(s) for s in (5, 65, 3725)] == ["0:05", "1:05", "1:02:05"]

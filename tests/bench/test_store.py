@@ -104,8 +104,8 @@ def test_actions_are_thinned_to_a_hundred_generations_with_both_ends():
 
 def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignored(tmp_path):
     with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
-        store.add([(run(1), record(1, f=-1.0))])
+        store.add_runs([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
+        store.add_runs([(run(1), record(1, f=-1.0))])
     with ResultStore.open(tmp_path) as store:
         found = dict(store.records())
     assert set(found) == {run(0), run(1)}
@@ -116,12 +116,12 @@ def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignore
 
 def test_a_failure_is_forgotten_when_the_result_of_that_very_run_comes(tmp_path):
     with ResultStore.campaign(tmp_path) as store:
-        store.fail([run(0), run(1)], "no torch")
-        store.add([(run(1), record(1)), (run(2), record(2))])
+        store.add_failures([run(0), run(1)], "no torch")
+        store.add_runs([(run(1), record(1)), (run(2), record(2))])
         assert store.failures() == {run(0): "no torch"}
-        store.fail([run(0)], "too little memory")
+        store.add_failures([run(0)], "too little memory")
         assert store.failures() == {run(0): "too little memory"}
-        store.add([(run(0), record(0))])
+        store.add_runs([(run(0), record(0))])
         assert store.failures() == {}
 
 
@@ -132,17 +132,17 @@ def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
 
     with ResultStore.campaign(tmp_path) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.add(broken())
+            store.add_runs(broken())
         assert store.count() == 0
 
 
 def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
     with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
+        store.add_runs([(run(0), record(0))])
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match=r"disk is full.*give the same command"):
-            store.add([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
+            store.add_runs([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
     with ResultStore.open(tmp_path) as store:
         assert store.done() == {run(0)}
 
@@ -212,7 +212,7 @@ def test_foreign_files_are_ignored_and_a_lock_left_behind_never_blocks(tmp_path)
     (tmp_path / ".lock").write_text("12345")
     (tmp_path / f"{STORE_FILE}-journal").write_bytes(b"")
     with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
+        store.add_runs([(run(0), record(0))])
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
@@ -226,9 +226,9 @@ def test_two_campaigns_cannot_write_to_one_folder(tmp_path):
 def test_stores_of_several_machines_join(tmp_path):
     for part, seeds in (("a", (0, 1)), ("b", (1, 2))):
         with ResultStore.campaign(tmp_path / part) as store:
-            store.plan(replace(TOY, contenders=(Contender(part, "SHADE"),)))
-            store.add([(run(s), record(s)) for s in seeds])
-            store.session(part, {"started": part})
+            store.add_experiment(replace(TOY, contenders=(Contender(part, "SHADE"),)))
+            store.add_runs([(run(s), record(s)) for s in seeds])
+            store.add_session(part, {"started": part})
     with ResultStore.campaign(tmp_path / "a") as store:
         assert store.merge(read_results(tmp_path / "b")) == 1
         assert {r.seed for r in store.done()} == {0, 1, 2}
@@ -251,20 +251,20 @@ def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
     for part, order in (("a", rows), ("b", rows[::-1])):
         with ResultStore.campaign(tmp_path / part) as store:
             for where, what in order:
-                store.add([(where, replace(what, seconds=float(len(digests))))])
+                store.add_runs([(where, replace(what, seconds=float(len(digests))))])
             digests.append(store.contents().digest)
     assert digests[0] == digests[1]
 
 
 def test_an_experiment_survives_the_store(tmp_path):
     with ResultStore.campaign(tmp_path) as store:
-        store.plan(TOY)
+        store.add_experiment(TOY)
         assert store.experiments() == [TOY]
 
 
 def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
     with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
+        store.add_runs([(run(0), record(0))])
     with sqlite3.connect(tmp_path / STORE_FILE) as db:
         assert db.execute("SELECT score FROM runs").fetchall() == [(1.75,)]
 

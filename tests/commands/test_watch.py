@@ -194,9 +194,9 @@ def test_a_campaign_under_way_says_what_is_left(campaign, tmp_path):
     results = read_results(campaign)
     (first, kept), *others = results.runs.items()
     with ResultStore.campaign(tmp_path) as store:
-        store.plan(results.experiments[0])
-        store.add([(first, kept)])
-        store.fail([others[0][0]], "no licence")
+        store.add_experiment(results.experiments[0])
+        store.add_runs([(first, kept)])
+        store.add_failures([others[0][0]], "no licence")
         told = read_campaign_status(tmp_path)
     assert (told["done"], told["failed"], told["wanted"], told["over"]) == (1, 1, 8, False)
     assert told["left"] == pytest.approx(6 * kept.seconds)

@@ -16,6 +16,7 @@ from meco.problems.suite import SUITES, find
 
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
 INSTANCE = "paper"
+INSTANCE_MARK, BUDGET_MARK = "-instance-", "-budget-"  # in the names of comparisons
 ON_SUITES = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")  # methods compared unless others are named
 ON_OWN = (DEFAULT, "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own: which method to use?
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
@@ -52,11 +53,11 @@ def comparison(
     every = (*dict.fromkeys(names), *files)
     views = ("choice", *VIEWS) if len(every) == 1 or not names else VIEWS
     made = Experiment(
-        _name(suite, every, str(instance), budget),
-        f"Comparison on {_title(suite, every, str(instance), budget)}",
+        _comparison_name(suite, every, str(instance), budget),
+        f"Comparison on {_comparison_title(suite, every, str(instance), budget)}",
         chosen,
         every,
-        dims=_dims(names, dims),
+        dims=_choose_dims(names, dims),
         instance=str(instance),
         budget=budget,
         files=files,
@@ -69,7 +70,8 @@ def comparison(
     return made
 
 
-def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
+def _choose_dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
+    """The dimensions to run at: those asked for, else 10 where all problems scale, else each problem's own (None)."""
     scalable = {name for name in names if find(name)[0].scalable}
     if dims is None:
         return (10,) if names and set(names) <= scalable else (None,)
@@ -79,28 +81,29 @@ def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None,
     return tuple(dict.fromkeys(dims))
 
 
-def _name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+def _comparison_name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    """The name under which a store keeps the comparison: the same problems must always give the same one."""
     base = f"bench-{suite or hashlib.sha256(' '.join(problems).encode()).hexdigest()[:6]}"
-    return full_name(base, instance, budget)
+    return name_with_settings(base, instance, budget)
 
 
-def full_name(base: str, instance: str, budget: int | None) -> str:
-    """What tells comparisons in one folder apart: other instances and budgets are other comparisons."""
-    name = base if instance == INSTANCE else f"{base}-instance-{instance}"
-    return name if budget is None else f"{name}-budget-{budget}"
+def name_with_settings(base: str, instance: str, budget: int | None) -> str:
+    """What tells comparisons in one folder apart; stored campaigns are matched by it, folder_name() cuts it."""
+    name = base if instance == INSTANCE else f"{base}{INSTANCE_MARK}{instance}"
+    return name if budget is None else f"{name}{BUDGET_MARK}{budget}"
 
 
 def folder_name(name: str) -> str:
     """The folder of a comparison; those that differ in instance or budget alone share it."""
-    return name.partition("-instance-")[0].partition("-budget-")[0]
+    return name.partition(INSTANCE_MARK)[0].partition(BUDGET_MARK)[0]
 
 
-def _title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
-    parts = [suite or _list(problems)]
+def _comparison_title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    parts = [suite or _shorten_list(problems)]
     parts += [] if instance == INSTANCE else [f"instance {instance}"]
     parts += [] if budget is None else [f"{budget:,} evaluations"]
     return ", ".join(parts)
 
 
-def _list(names: Sequence[str]) -> str:
+def _shorten_list(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

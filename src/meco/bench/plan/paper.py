@@ -29,40 +29,50 @@ PEERS = (
 )
 SHADE_FAMILY = tuple(name for name in THE_TWELVE + PEERS if METHODS[name].family == "SHADE")
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # the fixed split's test problems
-AT_100D = ("SHADE-eps", "SHADE", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE", "NSGA-III", "BP-epsMAg-ES", "CMA-ES")
-FAITHFUL = "MeCO (paper's training)"
-FAITHFUL_NOTE = (
+METHODS_AT_100D = (
+    "SHADE-eps",
+    "SHADE",
+    "SHADE-BOC",
+    "SHADE-FR",
+    "MDE-CGO",
+    "C2oDE",
+    "NSGA-III",
+    "BP-epsMAg-ES",
+    "CMA-ES",
+)
+PAPER_TRAINING_LABEL = "MeCO (paper's training)"
+PAPER_TRAINING_NOTE = (
     f"MeCO is the shipped policy, rewarded by the decrease of f+ν and chosen among seeds on its training problems; "
-    f"{FAITHFUL} and the variants use the paper's settings and one seed."
+    f"{PAPER_TRAINING_LABEL} and the variants use the paper's settings and one seed."
 )
 
 
-def contenders(names: tuple[str, ...], policy: str = "meco-10d", cap: int | None = None) -> tuple[Contender, ...]:
+def contenders_of(names: tuple[str, ...], policy: str = "meco-10d", cap: int | None = None) -> tuple[Contender, ...]:
     """Methods by name; MeCO with the policy that the experiment is about, COBRA with a cap if there is one."""
     own: dict[str, dict[str, Any]] = {"MeCO": {"policy": policy}, "COBRA": {} if cap is None else {"cap": cap}}
     return tuple(Contender.of(name, **own.get(name, {})).limit_runs() for name in names)
 
 
-def variants(**policies: str) -> tuple[Contender, ...]:
+def meco_with_policies(**policies: str) -> tuple[Contender, ...]:
     """MeCO under several policies, each with its own label."""
     return tuple(Contender(label, "MeCO", {"policy": policy}) for label, policy in policies.items())
 
 
-def on_maes(policy: str) -> Contender:
+def meco_on_maes(policy: str) -> Contender:
     """The same policy steering the evolution strategy, which it was not trained on."""
     return Contender("MeCO on MA-ES", "MeCO", {"policy": policy, "engine": "maes"})
 
 
-def masked(label: str, policy: str) -> Contender:
+def meco_without_constraint_features(label: str, policy: str) -> Contender:
     """MeCO that sees the constraint features s7 to s10 as 0."""
     return Contender(label, "MeCO", {"policy": policy, "hidden": [7, 8, 9, 10]})
 
 
-PAPER = {
+PAPER = {  # each by its own name, which stored campaigns have too
     "table1": Experiment(
         "table1",
         "Leave one out on CEC2017, D = 50",
-        (*contenders(THE_TWELVE + PEERS, policy="meco-loo50-{problem}"), on_maes("meco-loo50-{problem}")),
+        (*contenders_of(THE_TWELVE + PEERS, policy="meco-loo50-{problem}"), meco_on_maes("meco-loo50-{problem}")),
         CEC_NAMES,
         dims=(50,),
         report=ReportPlan(
@@ -77,7 +87,7 @@ PAPER = {
     "transfer": Experiment(
         "transfer",
         "From 10D to 50D and 100D",
-        contenders((*AT_100D, "MA-ES", "MeCO-u", "MeCO")),
+        contenders_of((*METHODS_AT_100D, "MA-ES", "MeCO-u", "MeCO")),
         CEC_NAMES,
         dims=(50, 100),
         report=ReportPlan(
@@ -91,7 +101,7 @@ PAPER = {
     "uav": Experiment(
         "uav",
         "Sixteen UAV missions",
-        (*contenders(THE_TWELVE + PEERS, cap=600), on_maes("meco-10d")),
+        (*contenders_of(THE_TWELVE + PEERS, cap=600), meco_on_maes("meco-10d")),
         UAV_NAMES,
         budget=2500,
         report=ReportPlan(
@@ -106,7 +116,7 @@ PAPER = {
     "trajectories": Experiment(
         "trajectories",
         "Routes on four missions",
-        contenders(("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES")),
+        contenders_of(("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES")),
         ("UAV-01", "UAV-07", "UAV-12", "UAV-14"),
         budget=2500,
         report=ReportPlan(about="The best of each method's runs, feasibility first.", views=("trajectories",)),
@@ -115,7 +125,7 @@ PAPER = {
     "realworld": Experiment(
         "realworld",
         "Eight engineering problems",
-        (*contenders(THE_TWELVE + PEERS), on_maes("meco-10d")),
+        (*contenders_of(THE_TWELVE + PEERS), meco_on_maes("meco-10d")),
         PAPER_EIGHT,
         budget=2500,
         report=ReportPlan(
@@ -129,7 +139,7 @@ PAPER = {
     "actions": Experiment(
         "actions",
         "Which relaxations MeCO chooses",
-        contenders(("MeCO",), policy="meco-loo50-{problem}"),
+        contenders_of(("MeCO",), policy="meco-loo50-{problem}"),
         ("C12", "C14", "C15"),
         dims=(50,),
         report=ReportPlan(
@@ -142,9 +152,9 @@ PAPER = {
         "ablation-state",
         "Without the constraint features",
         (
-            *variants(**{"MeCO": "meco-split-{dim}d", "MeCO (10D policy)": "meco-10d"}),
-            masked("MeCO, s7-s10 hidden", "meco-split-{dim}d"),
-            masked("MeCO (10D policy), s7-s10 hidden", "meco-10d"),
+            *meco_with_policies(**{"MeCO": "meco-split-{dim}d", "MeCO (10D policy)": "meco-10d"}),
+            meco_without_constraint_features("MeCO, s7-s10 hidden", "meco-split-{dim}d"),
+            meco_without_constraint_features("MeCO (10D policy), s7-s10 hidden", "meco-10d"),
         ),
         HELD_OUT,
         dims=(50, 100),
@@ -156,15 +166,19 @@ PAPER = {
     "ablation-action": Experiment(
         "ablation-action",
         "Other ways to decode an action",
-        variants(
+        meco_with_policies(
             MeCO="meco-split-{dim}d",
-            **{FAITHFUL: "meco-paper-split-{dim}d", "MeCO-AA": "meco-aa-{dim}d", "MeCO-CA": "meco-ca-{dim}d"},
+            **{
+                PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d",
+                "MeCO-AA": "meco-aa-{dim}d",
+                "MeCO-CA": "meco-ca-{dim}d",
+            },
         ),
         HELD_OUT,
         dims=(10, 50, 100),
         report=ReportPlan(
             about="The paper's geometric decoding against multiplying the allowance by 1 - a: aggressive "
-            "(AA, a in {-1, -0.8, ..., 1}) and conservative (CA, a in {-0.1, -0.08, ..., 0.1}). " + FAITHFUL_NOTE,
+            "(AA, a in {-1, -0.8, ..., 1}) and conservative (CA, a in {-0.1, -0.08, ..., 0.1}). " + PAPER_TRAINING_NOTE,
             views=("heat", "ranks", "relative"),
         ),
     ),
@@ -172,18 +186,18 @@ PAPER = {
         "ablation-reward",
         "Other rewards",
         (
-            *variants(
+            *meco_with_policies(
                 MeCO="meco-split-{dim}d",
-                **{FAITHFUL: "meco-paper-split-{dim}d"},
+                **{PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d"},
                 **{"MeCO-r1": "meco-r1-{dim}d", "MeCO-r2": "meco-r2-{dim}d", "MeCO-r1+r2": "meco-r1r2-{dim}d"},
             ),
-            *contenders((*AT_100D, "MA-ES", "MeCO-u")),
+            *contenders_of((*METHODS_AT_100D, "MA-ES", "MeCO-u")),
         ),
         HELD_OUT,
         dims=(10, 30, 50, 100),
         report=ReportPlan(
             about="Objective progress alone (r1), violation reduction alone (r2) and their plain sum, against the "
-            "full reward and the baselines. Higher is better. " + FAITHFUL_NOTE,
+            "full reward and the baselines. Higher is better. " + PAPER_TRAINING_NOTE,
             views=("relative", "ranks"),
             focus=("MeCO", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2"),
         ),
@@ -193,14 +207,14 @@ PAPER = {
         "training-gain",
         "What training gains",
         (
-            *variants(MeCO="meco-split-{dim}d", **{FAITHFUL: "meco-paper-split-{dim}d"}),
-            *contenders(("MeCO-u", "MeCO-rand")),
+            *meco_with_policies(MeCO="meco-split-{dim}d", **{PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d"}),
+            *contenders_of(("MeCO-u", "MeCO-rand")),
         ),
         HELD_OUT,
         dims=(10, 30, 50, 100),
         report=ReportPlan(
             about="Mean relative reduction of f+ν against the first population, over the eight held-out problems. "
-            "Higher is better. " + FAITHFUL_NOTE,
+            "Higher is better. " + PAPER_TRAINING_NOTE,
             views=("gain", "ranks"),
             printed="training-gain",
             notes=(

@@ -37,7 +37,7 @@ def adjust(
     if quick and experiment.quick:
         contenders = tuple(c for c in contenders if c.label in experiment.quick)
     if methods:
-        contenders = tuple(_choose(experiment, text) for text in methods)
+        contenders = tuple(_choose_contender(experiment, text) for text in methods)
     if runs is not None and runs < 1:
         raise InvalidInput(f"--runs must be at least 1; got {runs}")
     if runs is not None:
@@ -54,7 +54,7 @@ def find_contender(experiment: Experiment, text: str) -> Contender | None:
     return known.get(text.lower()) or known.get(exact.lower())
 
 
-def _choose(experiment: Experiment, text: str) -> Contender:
+def _choose_contender(experiment: Experiment, text: str) -> Contender:
     """The contender of this label; another method joins with its defaults."""
     found = find_contender(experiment, text)
     if found is not None:
@@ -69,7 +69,8 @@ def join(first: Experiment, second: Experiment) -> Experiment:
     mine, theirs = ({c.label: c for c in e.contenders} for e in (first, second))
     runs = max(first.runs, second.runs)
 
-    def both(label: str) -> Contender:
+    def join_contender(label: str) -> Contender:
+        """The contender of a label, from both plans where both have it."""
         if label not in mine or label not in theirs or mine[label].most == theirs[label].most:
             return theirs.get(label) or mine[label]
         most = max(first.seeds(mine[label]), second.seeds(theirs[label]))  # a smaller number takes nothing back
@@ -77,7 +78,7 @@ def join(first: Experiment, second: Experiment) -> Experiment:
 
     return replace(
         second,
-        contenders=tuple(both(label) for label in {**mine, **theirs}),
+        contenders=tuple(join_contender(label) for label in {**mine, **theirs}),
         problems=tuple(dict.fromkeys((*first.problems, *second.problems))),
         dims=tuple(dict.fromkeys((*first.dims, *second.dims))),
         runs=runs,

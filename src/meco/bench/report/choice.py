@@ -8,8 +8,8 @@ import numpy as np
 
 from meco.bench.report import stats
 from meco.bench.report.curves import draw_band
-from meco.bench.report.result_figures import dashes, in_front, legend, series
-from meco.bench.report.result_tables import at, p_text, stem
+from meco.bench.report.result_figures import dashes, drawing_order, legend, series
+from meco.bench.report.result_tables import dim_text, format_p, item_name
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.curve import CURVE_SHARES
 from meco.errors import MissingExtra
@@ -74,8 +74,8 @@ def choice_items(results: RunArrays) -> list[Table | Figure]:
     return made
 
 
-def _name(results: RunArrays, j: int, what: str) -> str:
-    return stem(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
+def _item_name(results: RunArrays, j: int, what: str) -> str:
+    return item_name(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
 
 
 def standing_table(results: RunArrays, j: int) -> Table:
@@ -104,8 +104,8 @@ def standing_table(results: RunArrays, j: int) -> Table:
         Column("seconds a run", "of one core, the function included"),
     ]
     case = results.cases[j]
-    title = f"{case.problem} after {case.budget:,} evaluations{at(results)}"
-    return Table(_name(results, j, "choice"), title, columns, rows, advice(results, j))
+    title = f"{case.problem} after {case.budget:,} evaluations{dim_text(results)}"
+    return Table(_item_name(results, j, "choice"), title, columns, rows, advice(results, j))
 
 
 def best_feasible_figure(results: RunArrays, j: int) -> Figure:
@@ -115,7 +115,7 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     begun = ~np.isnan(results.curves["nu"][:, j])
     values = np.where(np.isnan(f) & begun, np.inf, f)
     marks: list[Mark] = []
-    for m in in_front(results):
+    for m in drawing_order(results):
         marks += draw_band(x, values[m], tint[m], results.labels[m], dash=dash[m])
     finite = values[np.isfinite(values)]
     log = bool(finite.size and finite.min() > 0 and finite.max() > 50 * finite.min())
@@ -124,8 +124,8 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     marks_at = [int(np.argmin(np.abs(CURVE_SHARES - share))) for share in QUARTERS]
     medians = [[_upper_median(values[m, begun[m, :, t], t]) for t in marks_at] for m in range(len(results.labels))]
     rows = [[Cell(k, k), *(Cell(_format_value(v), v) for v in row)] for k, row in zip(results.labels, medians)]
-    name = _name(results, j, "best-feasible")
-    title = f"Best feasible f over evaluations, {case.problem}{at(results)}"
+    name = _item_name(results, j, "best-feasible")
+    title = f"Best feasible f over evaluations, {case.problem}{dim_text(results)}"
     caption = "Median and quartiles of the runs; a line begins where most runs have found a feasible point."
     numbers = Table(name, "Median best feasible f", columns, rows)
     return Figure(name, title, [Panel(case.problem, marks, *axes)], caption, legend(results), numbers)
@@ -174,5 +174,5 @@ def _describe_certainty(results: RunArrays, j: int, first: int, second: int) -> 
     except MissingExtra:
         return "how sure that is needs SciPy"
     if p < stats.ALPHA:
-        return f"chance does not explain the difference (rank-sum test, p {p_text(p)})"
-    return f"chance may explain the difference (rank-sum test, p {p_text(p)}): either will do"
+        return f"chance does not explain the difference (rank-sum test, p {format_p(p)})"
+    return f"chance may explain the difference (rank-sum test, p {format_p(p)}): either will do"

@@ -28,6 +28,7 @@ def cache_answer(method: Callable[Question, Answer]) -> Callable[Question, Answe
 
     @wraps(method)
     def answer(*args: Question.args, **kwargs: Question.kwargs) -> Answer:
+        """The answer kept for these arguments; computed when it is first asked for."""
         known = args[0]._answers  # type: ignore[attr-defined]
         key = (method.__name__, args[1:], tuple(kwargs.items()))
         if key not in known:
@@ -67,7 +68,7 @@ class RunArrays:
 
     @cache_answer
     def numbers(self, name: str) -> np.ndarray:
-        """One number of every run, to look at: [M, P, R]."""
+        """The field of RunRecord of that name, of every run, to look at: [M, P, R]."""
         out = np.full(self.shape, np.nan)
         for where, record in self.records.items():
             out[where] = getattr(record, name)

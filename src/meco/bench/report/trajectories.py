@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meco.bench.report.result_figures import legend, series
-from meco.bench.report.result_tables import stem
+from meco.bench.report.result_tables import item_name
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
 from meco.figures.mission_figure import KM, ground
@@ -43,5 +43,7 @@ def trajectory_figure(results: RunArrays) -> Figure:
         "squares start and end, dots hover points; grey and yellow are obstacles, red no-fly zones."
     )
     columns = [Column("Mission", head=True), *(Column(label) for label in results.labels)]
-    numbers = Table(stem(results, "routes"), "Objective of the routes shown; ν where none is feasible", columns, rows)
-    return Figure(stem(results, "routes"), "Routes", panels, caption, legend(results), numbers)
+    numbers = Table(
+        item_name(results, "routes"), "Objective of the routes shown; ν where none is feasible", columns, rows
+    )
+    return Figure(item_name(results, "routes"), "Routes", panels, caption, legend(results), numbers)

@@ -38,7 +38,7 @@ class RunGroup:
         return self.runs[0].method
 
     @property
-    def guess(self) -> float:
+    def guessed_seconds(self) -> float:
         """Seconds it may take, before anything was measured."""
         case = self.runs[0].case
         size = case.budget / 2500 * (0.5 + 0.5 * case.dim / 50)
@@ -79,13 +79,14 @@ def make_groups(runs: Iterable[Run], files: Mapping[str, str] | None = None, wor
             part = members[i * len(members) // count : (i + 1) * len(members) // count]
             named = sorted({(r.case.problem, used[r.case.problem]) for r in part if r.case.problem in used})
             tasks.append(RunGroup(tuple(part), tuple(named)))
-    return sorted(tasks, key=lambda task: -task.guess)
+    return sorted(tasks, key=lambda task: -task.guessed_seconds)
 
 
 def _group_size(one: Run, fair: int) -> int:
+    """How many runs like this one a task holds."""
     if METHODS[one.method].lockstep:
         return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.case.dim, fair))
-    return max(1, int(TASK_SECONDS / RunGroup((one,)).guess))
+    return max(1, int(TASK_SECONDS / RunGroup((one,)).guessed_seconds))
 
 
 def run_group(task: RunGroup) -> GroupOutcome:

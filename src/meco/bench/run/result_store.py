@@ -29,7 +29,7 @@ from meco.files.regular_files import check_regular
 from meco.files.schema import check, parse_json
 
 FORMAT = "4"  # of the tables below
-VALUES = [f.name for f in fields(RunRecord) if f.name != "seed"]
+VALUES = [f.name for f in fields(RunRecord) if f.name != "seed"]  # columns of runs, in this order
 SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)",
     f"CREATE TABLE runs (run TEXT PRIMARY KEY, {', '.join(VALUES)}) WITHOUT ROWID",
@@ -59,10 +59,11 @@ class ResultStore:
     """A database of results. open() gives that of a folder to read, campaign() to add to."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        """Over an open database, which is checked and, where it is not ours, closed."""
         self.path, self._db = path, db
         self._lock: Lock | None = None  # of a campaign
         try:
-            self._check()
+            self._check_format()
         except UnicodeDecodeError as error:  # sqlite quotes what it cannot read
             self.close()
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
@@ -111,7 +112,8 @@ class ResultStore:
         store._lock = lock
         return store
 
-    def _check(self) -> None:
+    def _check_format(self) -> None:
+        """Refuse a file that is empty, of another format, or has other tables than SCHEMA."""
         if _is_empty(self._db, self.path):
             raise InvalidInput(
                 f"{self.path.parent} holds no results yet: {self.path.name} is empty; give the command that began it"
@@ -157,7 +159,7 @@ class ResultStore:
                 raise write_error(self.path, error) from error
             raise
 
-    def add(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
+    def add_runs(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
         """Keep the runs of a task, all or none; a run that is already there stays as it is."""
         with self._writing() as db:
             for run, record in runs:
@@ -165,14 +167,14 @@ class ResultStore:
                 db.execute(f"INSERT OR IGNORE INTO runs VALUES (?{', ?' * len(VALUES)})", (name, *values))
                 db.execute("DELETE FROM failures WHERE run = ?", (name,))
 
-    def fail(self, runs: Iterable[Run], reason: str) -> None:
-        """Keep why there is no result."""
+    def add_failures(self, runs: Iterable[Run], reason: str) -> None:
+        """Keep why these runs have no result."""
         with self._writing() as db:
             rows = [(_storable(run.to_json()), _storable(reason)) for run in runs]
             db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", rows)
 
-    def plan(self, experiment: Experiment) -> None:
-        """Say that the folder holds this experiment, so that the report knows what to show."""
+    def add_experiment(self, experiment: Experiment) -> None:
+        """Say that the folder holds this experiment; one of the same name is joined with it."""
         known = {e.name: e for e in self.experiments()}
         if experiment.name in known:
             experiment = join(known[experiment.name], experiment)
@@ -182,8 +184,8 @@ class ResultStore:
                 (_storable(experiment.name), _storable(experiment.to_json())),
             )
 
-    def session(self, name: str, facts: dict[str, Any]) -> None:
-        """Keep with what and where results were made."""
+    def add_session(self, name: str, facts: dict[str, Any]) -> None:
+        """Keep with what and where results were made, in the form of plan_schema.SESSION."""
         with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(facts)))
 
@@ -195,15 +197,15 @@ class ResultStore:
                 "results of two versions are not mixed"
             )
         before = self.count()
-        self.add(other.runs.items())
+        self.add_runs(other.runs.items())
         there = self.done()
         for run, reason in other.failures.items():
             if run not in there:
-                self.fail([run], reason)
+                self.add_failures([run], reason)
         for experiment in other.experiments:
-            self.plan(experiment)
+            self.add_experiment(experiment)
         for name, facts in other.sessions.items():
-            self.session(name, facts)
+            self.add_session(name, facts)
         return self.count() - before
 
     # -- reading -------------------------------------------------------------------------
@@ -306,6 +308,7 @@ def _storable(value: Any) -> Any:
 
 
 def _refuse_another_version(made: str | None, folder: Path) -> None:
+    """Results of two versions never mix in a folder."""
     if made != __version__:
         raise InvalidInput(
             f"{folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "
