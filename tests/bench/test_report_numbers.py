@@ -117,9 +117,11 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
     lacking = next(run for run in found.runs if (run.method, run.case.problem, run.seed) == ("MA-ES", "C06", 2))
     left = {run: record for run, record in found.runs.items() if run != lacking}
     whole = build_section(SMALL, found, result_figures.Palette())
-    section = build_section(SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), result_figures.Palette())
-    assert "Not finished" not in page._run_line(whole)
-    assert "Not finished (runs on the problem with fewest): MA-ES 2." in page._run_line(section)
+    section = build_section(
+        SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), result_figures.Palette()
+    )
+    assert "Not finished" not in page._describe_runs(whole)
+    assert "Not finished (runs on the problem with fewest): MA-ES 2." in page._describe_runs(section)
     assert section.missing == {"MA-ES": "out of memory"}
 
 

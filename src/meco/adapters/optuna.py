@@ -59,6 +59,7 @@ class MecoSampler(BaseSampler):
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
     ) -> None:  # fmt: skip
+        """Searches are made when trials ask for points; a copied sampler begins without any."""
         self.budget, self.method, self.constraints_func = budget, method, constraints_func
         self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
         self._random, self._space = np.random.default_rng(seed), IntersectionSearchSpace()
@@ -84,6 +85,7 @@ class MecoSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
+        """A point for a trial: running searches learn of what has ended, then one is asked or begun."""
         self._raise_error_if_multi_objective(study)
         trials = study.get_trials(deepcopy=False)
         complete = [t for t in trials if t.state == TrialState.COMPLETE]
@@ -99,11 +101,11 @@ class MecoSampler(BaseSampler):
             for search in self._searches:
                 for number in sorted(ended.keys() - search.told):
                     search.tell(number, ended[number])
-            search, x = self._ask() or self._begin(trials, trial, axes, constraints, ended)
+            search, x = self._ask_running() or self._begin_search(trials, trial, axes, constraints, ended)
             search.own[trial.number] = x
         return {name: axis.to_value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
 
-    def _ask(self) -> tuple[StudySearch, np.ndarray] | None:
+    def _ask_running(self) -> tuple[StudySearch, np.ndarray] | None:
         """A point of a search that has one to give."""
         self._searches = [search for search in self._searches if not search.optimizer.done]
         for search in self._searches:
@@ -111,7 +113,7 @@ class MecoSampler(BaseSampler):
                 return search, x
         return None
 
-    def _begin(
+    def _begin_search(
         self,
         trials: list[FrozenTrial],
         trial: FrozenTrial,

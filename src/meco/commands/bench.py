@@ -7,6 +7,7 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco bench`; threads are limited before NumPy is imported."""
     from meco.core.process_pool import use_one_thread
 
     use_one_thread()
@@ -27,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Compare the methods that the options name; the exit code says whether every run was made."""
     from meco.bench.plan.comparison import comparison, folder_name
     from meco.commands.campaign import carry_out, check
 

@@ -48,7 +48,7 @@ def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Nam
     """Run what is missing, write the report, say how it ended; returns the exit code."""
     try:
         with stopping_signals():
-            summary = _run(experiments, folder, args)
+            summary = _run_missing(experiments, folder, args)
     except CampaignStopped as stop:
         name = signal.Signals(stop.number).name
         print(f"meco: stopped by {name}; finished runs are kept, the same command goes on from there", file=sys.stderr)
@@ -56,13 +56,13 @@ def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Nam
     if summary.done == 0:
         reasons = list(dict.fromkeys(summary.failures.values()))
         raise MecoError("nothing could be run: " + "; ".join(reasons))
-    _say(summary, folder)
+    _print_summary(summary, folder)
     if not args.no_report:
-        _report(folder)
+        _print_report(folder)
     return 1 if summary.failures else 0
 
 
-def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
+def _run_missing(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
     """Run what is missing, with workers that are gone when this ends, however it ends."""
     workers = start_executor(args.executor, args.workers)
     now = True
@@ -75,7 +75,8 @@ def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespac
         workers.close(now)
 
 
-def _say(summary: Summary, folder: str) -> None:
+def _print_summary(summary: Summary, folder: str) -> None:
+    """How many runs there are, and why others are missing."""
     print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE_FILE}")
     if not summary.failures:
         return
@@ -87,7 +88,7 @@ def _say(summary: Summary, folder: str) -> None:
         print(f"  {reason} [{len(problems)} problems]", file=sys.stderr)
 
 
-def _report(folder: str) -> None:
+def _print_report(folder: str) -> None:
     from meco.bench.report.campaign_report import write_campaign_report
 
     for line in write_campaign_report(folder).lines:

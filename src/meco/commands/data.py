@@ -11,6 +11,7 @@ FILES = {"cec2017": "cec2017c.npz", "rwco": "rwco.npz"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `meco data`: fetch and where."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     fetch = actions.add_parser("fetch", help="download tables from their publishers and keep them")
     fetch.add_argument("name", choices=tuple(FILES))
@@ -21,6 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Fetch tables, or say where they are looked for."""
     if args.action == "fetch":
         from meco.problems.official_tables.fetch import fetch  # brings what only downloads need
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco reproduce`; threads are limited before NumPy is imported."""
     from meco.core.process_pool import use_one_thread
 
     use_one_thread()
@@ -19,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Run the experiments of a name; the exit code says whether every run was made."""
     from meco.bench.plan.experiments import find_experiments, with_methods
     from meco.bench.plan.revise import adjust
     from meco.commands.campaign import carry_out, check

@@ -22,15 +22,15 @@ def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
     parts = tuple(within)
     while waiting:
         name = waiting.pop()
-        if name in seen or not (file := _file(name)).is_file():
+        if name in seen or not (file := _module_file(name)).is_file():
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
         seen[name] = plain(tree)
-        waiting += [other for other in _imported(tree) if other.startswith(parts)] if parts else []
+        waiting += [other for other in _find_imports(tree) if other.startswith(parts)] if parts else []
     return hashlib.sha256(json.dumps(sorted(seen.items())).encode()).hexdigest()
 
 
-def _imported(tree: ast.AST) -> set[str]:
+def _find_imports(tree: ast.AST) -> set[str]:
     """What is imported anywhere in a module; a name from a package may be a module, so both are here."""
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -41,7 +41,7 @@ def _imported(tree: ast.AST) -> set[str]:
     return found
 
 
-def _file(module: str) -> Path:
+def _module_file(module: str) -> Path:
     """Where a module would be; a package is its __init__."""
     place = PACKAGE.joinpath(*module.split(".")[1:])
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")

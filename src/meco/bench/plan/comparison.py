@@ -32,7 +32,7 @@ def comparison(
     runs: int | None = None,
     surrogate_runs: int | None = None,
 ) -> Experiment:
-    """An experiment from names: a suite, problems, or file.py:name; everything is checked here."""
+    """An experiment from names: a suite, problems, or file.py:name; names, dimensions and instances are checked here."""
     if suite is not None and suite not in SUITES:
         raise UnknownName("suite", suite, SUITES)
     names = list(SUITES[suite]) if suite else []

@@ -1,4 +1,4 @@
-"""The numbers printed in the paper, as data: they stand beside ours and are never computed with ours."""
+"""The numbers printed in the paper, as data: they stand beside ours, and enter none of our ranks and tests."""
 
 from __future__ import annotations
 

@@ -21,7 +21,10 @@ class TestCase(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run, named by everything its result depends on. Stores keep it as a list in this order (plan_schema.RUN)."""
+    """One run, named by what its result depends on within one version of the packages.
+
+    Stores keep it as a list in this order (plan_schema.RUN).
+    """
 
     method: str
     options: str  # JSON with sorted keys

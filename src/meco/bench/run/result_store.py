@@ -308,7 +308,7 @@ def _storable(value: Any) -> Any:
 
 
 def _refuse_another_version(made: str | None, folder: Path) -> None:
-    """Results of two versions never mix in a folder."""
+    """Refuse to add to a folder whose results another version made."""
     if made != __version__:
         raise InvalidInput(
             f"{folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "

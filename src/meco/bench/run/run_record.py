@@ -19,7 +19,7 @@ WIDE = 30  # designs with more variables are kept in single precision
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run as the store keeps it. Everything but seconds depends on the run's name alone.
+    """One run as the store keeps it. Within one version all but seconds follows from the run's name.
 
     The fields after seed are the columns of a store, by name and in this order: another one is another
     result_store.FORMAT. Most also enter the digest of results (store_contents.NUMBERS).

@@ -28,11 +28,11 @@ def make_instance(name: str, dim: int, bound: float, instance: str | int) -> Ins
     """The numbers behind an instance of problem `name`."""
     number = int(name[1:])
     if instance == "paper":
-        made = _paper(dim, bound)
+        made = _paper_instance(dim, bound)
     elif instance == "official":
-        made = _official(number, dim)
+        made = _official_instance(number, dim)
     elif isinstance(instance, Integral) and not isinstance(instance, bool):
-        made = _random(number, dim, bound, int(instance))
+        made = _random_instance(number, dim, bound, int(instance))
     elif isinstance(instance, str):
         raise UnknownName("instance", instance, ["paper", "official", "an integer seed"])
     else:
@@ -44,14 +44,15 @@ def make_instance(name: str, dim: int, bound: float, instance: str | int) -> Ins
     )
 
 
-def _paper(dim: int, bound: float) -> Instance:
+def _paper_instance(dim: int, bound: float) -> Instance:
     """Rotations from generators 42 and 47, the shift from the first one, over the whole box."""
     one, two = (np.random.default_rng(seed) for seed in PAPER_SEEDS)
     first, second = rotation(one, dim), rotation(two, dim)
     return Instance(one.uniform(-bound, bound, dim), first, second)
 
 
-def _random(number: int, dim: int, bound: float, seed: int) -> Instance:
+def _random_instance(number: int, dim: int, bound: float, seed: int) -> Instance:
+    """Both rotations, then the shift, by seed and problem: the order of draws is part of an instance."""
     if seed < 0:
         raise InvalidInput(f"an instance seed must be 0 or more; got {seed}")
     draw = np.random.default_rng([seed, number])
@@ -67,7 +68,8 @@ def rotation(draw: np.random.Generator, dim: int) -> np.ndarray:
     return q
 
 
-def _official(number: int, dim: int) -> Instance:
+def _official_instance(number: int, dim: int) -> Instance:
+    """The shift and maps of the organisers' tables."""
     if dim not in DIMENSIONS:
         raise InvalidInput(
             f"the official instance of C{number:02d} exists for D = 10, 30, 50 and 100; got dim={dim} "

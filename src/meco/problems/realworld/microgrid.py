@@ -44,7 +44,7 @@ def _line_currents(v: Array, frequency: Array, t: dict[str, Array]) -> Array:
     return xp.concat([(g * re - b * im) @ t["ends"], (g * im + b * re) @ t["ends"]], axis=-1)
 
 
-def _island(x: Array, p_droop: Array, q_droop: Array) -> tuple[Array, Array, Array, Array]:
+def _island_powers(x: Array, p_droop: Array, q_droop: Array) -> tuple[Array, Array, Array, Array]:
     """Voltages, currents and the powers [..., 38] that droop control and loads feed into an islanded grid."""
     xp = namespace(x)
     t = line_tables(x)
@@ -72,7 +72,7 @@ def _imbalance(v: Array, current: Array, p: Array, q: Array) -> Array:
 )
 def islanded_flow(x: Array) -> tuple:
     """Power flow of an islanded microgrid; f vanishes wherever the equalities hold."""
-    v, current, p, q = _island(x, asarray_like(P_DROOP, x), asarray_like(Q_DROOP, x))
+    v, current, p, q = _island_powers(x, asarray_like(P_DROOP, x), asarray_like(Q_DROOP, x))
     return _imbalance(v, current, p, q), [], namespace(x).concat(mismatch(v, current, p, q), axis=-1)
 
 
@@ -101,7 +101,7 @@ DROOP: dict[str, Any] = {
 def droop_active_loss(x: Array) -> tuple:
     """Droop settings of an islanded microgrid, active loss."""
     xp = namespace(x)
-    v, current, p, q = _island(x, x[..., 76:81], x[..., 81:])
+    v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])
     return xp.sum(p, axis=-1), [], xp.concat(mismatch(v, current, p, q), axis=-1)
 
 
@@ -109,6 +109,6 @@ def droop_active_loss(x: Array) -> tuple:
 def droop_reactive_loss(x: Array) -> tuple:
     """Droop settings of an islanded microgrid, mean of active and reactive loss."""
     xp = namespace(x)
-    v, current, p, q = _island(x, x[..., 76:81], x[..., 81:])
+    v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])
     f = 0.5 * (xp.sum(q, axis=-1) + xp.sum(p, axis=-1))
     return f, [], xp.concat(mismatch(v, current, p, q), axis=-1)

@@ -111,7 +111,7 @@ def phase_balancing(x: Array) -> tuple:
     return f, [], xp.concat([*mismatch(v, current, p, q), dp, dq], axis=-1)
 
 
-def _feeder(x: Array) -> tuple[Array, Array, Array]:
+def _feeder_losses(x: Array) -> tuple[Array, Array, Array]:
     """RC35 and RC36: active loss, reactive loss and the equalities."""
     xp = namespace(x)
     t = feeder_tables(x)
@@ -137,7 +137,7 @@ def _feeder(x: Array) -> tuple[Array, Array, Array]:
 )
 def generator_sizing(x: Array) -> tuple:
     """Active loss of a feeder with distributed generators to be sized."""
-    active, _, h = _feeder(x)
+    active, _, h = _feeder_losses(x)
     return active, [], h
 
 
@@ -151,7 +151,7 @@ def generator_sizing(x: Array) -> tuple:
 )
 def generator_and_capacitor_sizing(x: Array) -> tuple:
     """Mean of active and reactive loss of a feeder with generators and capacitors to be sized."""
-    active, reactive, h = _feeder(x)
+    active, reactive, h = _feeder_losses(x)
     return 0.5 * active + 0.5 * reactive, [], h
 
 
