@@ -146,12 +146,14 @@ class MecoSampler(BaseSampler):
         return self._searches[-1], optimizer.ask(1)
 
     def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        """The middle of a numeric parameter for the first trial; else what the independent sampler gives."""
         if trial.number == 0 and isinstance(param_distribution, (FloatDistribution, IntDistribution)):
             axis = NumericParameter.of(param_distribution)  # the search begins in the middle
             return axis.to_value(0.5 * (axis.low + axis.high))
         return self.independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Any) -> None:
+        """Keep the values of constraints_func where Optuna's samplers keep them."""
         if self.constraints_func is not None and state == TrialState.COMPLETE:
             found = tuple(float(c) for c in self.constraints_func(trial))
             study._storage.set_trial_system_attr(trial._trial_id, "constraints", found)

@@ -36,6 +36,7 @@ class MeCO(Algorithm):
     def __init__(
         self, method: str = DEFAULT, budget: int | None = None, sampling: Any = None, output: Any = None, **options: Any
     ) -> None:
+        """The search itself is made in _setup(), when the problem is known."""
         known = {key: options.pop(key) for key in ("policy", "pop_size", "batch") if key in options}
         super().__init__(output=SingleObjectiveOutput() if output is None else output, **options)
         self.method, self.budget, self.sampling, self.search_options = method, budget, sampling, known

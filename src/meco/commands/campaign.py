@@ -89,6 +89,7 @@ def _print_summary(summary: Summary, folder: str) -> None:
 
 
 def _print_report(folder: str) -> None:
+    """Write the report of a folder and say where it is."""
     from meco.bench.report.campaign_report import write_campaign_report
 
     for line in write_campaign_report(folder).lines:

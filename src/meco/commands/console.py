@@ -37,6 +37,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
 
 
 def _names_file(text: str) -> bool:
+    """Whether a text is the path of a file."""
     try:
         return Path(text).is_file()
     except OSError:  # too long for a name

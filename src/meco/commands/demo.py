@@ -134,6 +134,7 @@ def _section_html(problem: Problem, story: str, text: str, drawings: list[str]) 
 
 
 def _page_html(sections: list[str]) -> str:
+    """The sections as one page that needs nothing beside itself."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>MeCO demo</title><style>{STYLE}</style>'
         f"<h1>MeCO demo</h1>{''.join(sections)}</html>\n"

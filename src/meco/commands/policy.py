@@ -52,6 +52,7 @@ def _list_policies(args: argparse.Namespace) -> int:
 
 
 def _read_metadata(name: str) -> dict[str, Any]:
+    """What a policy says of itself; of a damaged one, what is wrong."""
     try:
         return dict(load_policy(name).metadata)
     except DamagedFile as error:

@@ -232,6 +232,7 @@ def read_settings(args: argparse.Namespace) -> dict[str, str]:
 
 
 def _parse_setting(text: str) -> tuple[str, str]:
+    """Name and value of one --set NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--set takes NAME=VALUE; got {text!r}")

@@ -102,6 +102,7 @@ def legend(keys: Sequence[LegendKey], width: float, top: float) -> str:
 
 
 def _legend_sample(key: LegendKey, across: float, y: float) -> str:
+    """What stands before the text of a legend's entry: its mark, or a stroke of its series."""
     if key.mark is not None:
         return _DRAW[type(key.mark)](key.mark, lambda a, b: (across + 6 + 18 * a, y + 6 - 12 * b))
     dots = f' stroke-dasharray="{key.dash}"' if key.dash else ""
@@ -190,6 +191,7 @@ def _draw_line(mark: fig.Line, put: Put) -> str:
 
 
 def _draw_band(mark: fig.Band, put: Put) -> str:
+    """The room between two curves."""
     low, high = mark.y
     points = _pixel_points(mark.x, high, put) + _pixel_points(mark.x[::-1], low[::-1], put)
     return (

@@ -76,6 +76,7 @@ def _read_header(text: bytes, source: str) -> dict[str, Any]:
     """The JSON header, in which no name may occur twice."""
 
     def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """An object of the header; JSON itself would take the last of two values of a name."""
         found = dict(pairs)
         if len(found) < len(pairs):
             raise ValueError("a name occurs twice")

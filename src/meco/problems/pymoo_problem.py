@@ -29,6 +29,7 @@ def from_pymoo(given: Any) -> Problem:
     lower, upper, whole = box_of(given)
 
     def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Objective, inequalities and equalities at points [n, D]."""
         rows = np.asarray(x).reshape(-1, given.n_var)
         found = given.evaluate(as_pymoo(given, rows), return_as_dictionary=True)
         f, g, h = (found.get(key, np.zeros((len(rows), 0))) for key in ("F", "G", "H"))

@@ -116,6 +116,7 @@ def _evaluate(loaded: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 def _evaluate_point(loaded: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """f, g and h at one point [D]: linear constraints before nonlinear ones."""
     linear = [np.asarray(matrix) @ x - side for matrix, side in ((loaded.aub, loaded.bub), (loaded.aeq, loaded.beq))]
     curved = [np.asarray(part(x), dtype=np.float64).reshape(-1) for part in (loaded.cub, loaded.ceq)]
     g, h = (np.concatenate([np.reshape(a, -1), b]) for a, b in zip(linear, curved))

@@ -32,11 +32,14 @@ def get(name: str, dim: int | None = None) -> Problem:
 def _make_problem(
     name: str, dim: int, bound: float, counts: tuple[int, int], formula, best, known_x, title: str
 ) -> Problem:
+    """A problem in the box [-bound, bound]^D with a known optimum."""
     box = np.full(dim, bound)
     return Problem(name, -box, box, *counts, formula, title=title, best_known=best, known_x=known_x)
 
 
 def _make_sphere(dim: int) -> Problem:
+    """A bowl without constraints."""
+
     def formula(x: Array):
         return namespace(x).sum(x * x, axis=-1), [], []
 

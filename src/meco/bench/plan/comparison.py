@@ -32,7 +32,7 @@ def comparison(
     runs: int | None = None,
     surrogate_runs: int | None = None,
 ) -> Experiment:
-    """An experiment from names: a suite, problems, or file.py:name; names, dimensions and instances are checked here."""
+    """An experiment from names: a suite, problems, or file.py:name; names, dimensions and instances are checked."""
     if suite is not None and suite not in SUITES:
         raise UnknownName("suite", suite, SUITES)
     names = list(SUITES[suite]) if suite else []
@@ -99,6 +99,7 @@ def folder_name(name: str) -> str:
 
 
 def _comparison_title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    """What is compared on, in words; a report shows it, and nothing is matched by it."""
     parts = [suite or _shorten_list(problems)]
     parts += [] if instance == INSTANCE else [f"instance {instance}"]
     parts += [] if budget is None else [f"{budget:,} evaluations"]

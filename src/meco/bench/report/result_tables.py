@@ -223,6 +223,7 @@ def feasibility_table(results: RunArrays) -> Table:
 
 
 def _method_columns(results: RunArrays) -> list[Column]:
+    """Problems first, then a column for each contender; those the paper does not print are peers."""
     return [
         Column("Problem", head=True),
         *(Column(label, peer=bool(p)) for label, p in zip(results.labels, unprinted(results))),

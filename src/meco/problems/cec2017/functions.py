@@ -328,6 +328,7 @@ class _Stacked:
     """One problem in several instances, one for each run."""
 
     def __init__(self, formulas: Sequence[_Formula]) -> None:
+        """Stack shifts and maps in the order of the runs."""
         self.definition = formulas[0].definition
         each = {k: np.stack([f.numbers[k] for f in formulas]) for k in formulas[0].numbers}
         turned = {k: m.transpose(0, 2, 1) for k, m in each.items() if k != "o"}  # as alone: the same bits
