@@ -13,7 +13,7 @@ import tempfile
 import time
 
 from meco.bench.plan.experiments import EXPERIMENTS
-from meco.bench.plan.revise import adjust
+from meco.bench.plan.revise import adjust_experiment
 from meco.bench.run.executors import start_executor
 from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
@@ -21,7 +21,7 @@ from meco.bench.run.runner import run_campaign
 
 def seconds(runs: int, workers: int) -> tuple[float, str]:
     """Time and digest of one campaign from nothing."""
-    experiment = adjust(EXPERIMENTS["table1"], runs, quick=True)
+    experiment = adjust_experiment(EXPERIMENTS["table1"], runs, quick=True)
     with tempfile.TemporaryDirectory() as folder:
         crew = start_executor("processes", workers)
         start = time.perf_counter()

@@ -23,7 +23,7 @@ from meco import __version__
 from meco.bench.plan.contender import POLICIES
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiments import EXPERIMENTS
-from meco.bench.plan.revise import join, pin_versions
+from meco.bench.plan.revise import join_experiments, pin_versions
 from meco.bench.plan.run import Run
 from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.bench.run.result_store import read_results, write_packed
@@ -70,7 +70,7 @@ def make_plans(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experi
     made: list[Experiment] = []
     for name in names:
         earlier = [e for e in old if e.name == name]
-        plan = pin_versions(EXPERIMENTS[name]) if name in EXPERIMENTS else reduce(join, earlier)
+        plan = pin_versions(EXPERIMENTS[name]) if name in EXPERIMENTS else reduce(join_experiments, earlier)
         plan = replace(plan, pins=dict(pin for e in (*earlier, plan) for pin in e.pins.items()))
         present = []
         for contender in plan.contenders:

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from meco.bench.plan import printed
-from meco.bench.plan.comparison import comparison, folder_name
+from meco.bench.plan.comparison import folder_name, make_comparison
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
 from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, with_methods
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE
-from meco.bench.plan.revise import adjust, join
+from meco.bench.plan.revise import adjust_experiment, join_experiments
 from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, known_experiments
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import make_groups, run_group
@@ -68,18 +68,18 @@ def test_surrogates_run_three_times_unless_more_are_asked_for():
     assert {c.label: e.seeds(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
         "COBRA": 3, "SACOBRA": 3, "SHADE": 10,
     }  # fmt: skip
-    more = adjust(e, surrogate_runs=5)
+    more = adjust_experiment(e, surrogate_runs=5)
     assert {more.seeds(c) for c in more.contenders} == {5, 10}
-    added = adjust(EXPERIMENTS["transfer"], methods=["COBRA"])
+    added = adjust_experiment(EXPERIMENTS["transfer"], methods=["COBRA"])
     assert added.seeds(added.contenders[0]) == 3
 
 
 def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
-    e = adjust(EXPERIMENTS["table1"], runs=7)
+    e = adjust_experiment(EXPERIMENTS["table1"], runs=7)
     assert {e.seeds(c) for c in e.contenders} == {7}
-    both = adjust(e, runs=7, surrogate_runs=4)
+    both = adjust_experiment(e, runs=7, surrogate_runs=4)
     assert {c.method for c in both.contenders if both.seeds(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
-    own = comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
+    own = make_comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
     assert [own.seeds(c) for c in own.contenders] == [20, 20, 20]
 
 
@@ -87,7 +87,7 @@ def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
     ("first", "second", "seeds"), [({"runs": 20}, {}, 20), ({}, {"runs": 20}, 20), ({"runs": 2}, {}, 3), ({}, {}, 3)]
 )
 def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second, seeds):
-    joined = join(*(adjust(EXPERIMENTS["table1"], **changes) for changes in (first, second)))
+    joined = join_experiments(*(adjust_experiment(EXPERIMENTS["table1"], **changes) for changes in (first, second)))
     assert {joined.seeds(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
 
 
@@ -102,7 +102,7 @@ def test_methods_for_all_experiments_go_where_they_belong():
 
 
 def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
-    e = adjust(EXPERIMENTS["table1"], quick=True)
+    e = adjust_experiment(EXPERIMENTS["table1"], quick=True)
     assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MeCO"}
     assert (e.runs, len(e.problems), e.dims) == (3, 28, (50,))
 
@@ -152,13 +152,13 @@ def test_options_may_be_lists_and_paths_may_hold_braces():
 def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
     same = {"problems": ["C01"], "methods": ["SHADE"], "dims": [4]}
     names = {
-        comparison(**same, **more).name
+        make_comparison(**same, **more).name
         for more in ({}, {"budget": 100}, {"budget": 200}, {"instance": "7"}, {"instance": "7", "budget": 100})
     }
     assert len(names) == 5
     assert {folder_name(name) for name in names} == {min(names, key=len)}
-    assert comparison(**same, runs=3).name == comparison(**same, instance="paper").name == min(names, key=len)
-    assert comparison(suite="toy").name == "bench-toy"
+    assert make_comparison(**same, runs=3).name == make_comparison(**same, instance="paper").name == min(names, key=len)
+    assert make_comparison(suite="toy").name == "bench-toy"
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
 def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(USER)
-    task = make_groups((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
+    task = make_groups((r for _, r in make_comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
                  {"mine.py:bowl": str(file)})[0]  # fmt: skip
     assert run_group(task).records
     file.write_text(USER + "# edited")
@@ -206,7 +206,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
     file.write_text(USER.replace("[(-5, 5), (-5, 5)]", "[(-4, 4), (-4, 4)]"))
-    edited = comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)
+    edited = make_comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)
     assert not {run for _, run in edited.wanted()} & set(records)  # an edited file makes new runs
     assert "2 of 2 runs" in capsys.readouterr().out
 
@@ -296,7 +296,7 @@ def test_a_campaign_needs_numpy_alone(tmp_path):
 
 
 def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():
-    small = comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
+    small = make_comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
     found = [run_group(task).records for task in make_groups(run for _, run in small.wanted())]
     assert all(r.score > 1.0 for records in found for r in records)
 

@@ -18,7 +18,7 @@ from meco.bench.report.campaign_report import build_section, write_campaign_repo
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
-from meco.figures.table import mark_best, number
+from meco.figures.table import format_number, mark_best
 
 pytest.importorskip("scipy")
 
@@ -141,9 +141,9 @@ def test_contenders_keep_their_colour_throughout_a_page(runs):
 
 
 def test_numbers_read_as_in_the_paper():
-    texts = [number(v) for v in (101234.0, 17.44, 579.4, 9876.0, 0.92514, 1e-5, 0.0, float("nan"), float("inf"))]
+    texts = [format_number(v) for v in (101234.0, 17.44, 579.4, 9876.0, 0.92514, 1e-5, 0.0, float("nan"), float("inf"))]
     assert texts == ["1.01e5", "17.4", "579", "9876", "0.925", "1.00e-5", "0", "–", "∞"]
-    assert number(-30665.54, 6) == "-30665.5"
+    assert format_number(-30665.54, 6) == "-30665.5"
     assert mark_best([3.0, 1.0, 1.0, 2.0, float("nan")]) == ["", "best", "best", "second", ""]
 
 

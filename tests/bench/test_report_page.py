@@ -9,7 +9,7 @@ from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import result_figures
 from meco.bench.report.campaign_report import build_section, known_experiments, write_campaign_report
-from meco.bench.report.headline import headline
+from meco.bench.report.headline import compose_headline
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.bench.run.executors import start_executor
@@ -45,7 +45,7 @@ def results(folder):
 
 
 def test_the_headline_says_who_comes_first(results, folder):
-    top = headline([results])
+    top = compose_headline([results])
     ranks = results.rank_table("first").mean(axis=1)
     best = results.labels[int(ranks.argmin())]
     assert f"of 4 methods on 3 problems, 120 evaluations a run, {best} (average rank {ranks.min():.1f}" in top.sentence

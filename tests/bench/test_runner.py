@@ -11,7 +11,7 @@ import pytest
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
-from meco.bench.plan.revise import adjust, pin_versions
+from meco.bench.plan.revise import adjust_experiment, pin_versions
 from meco.bench.run import runner as runner_module
 from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
@@ -65,7 +65,7 @@ def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, mo
 
 
 def test_a_restart_runs_only_what_is_missing(tmp_path, undisturbed, monkeypatch):
-    campaign(tmp_path, adjust(SMALL, runs=2, methods=["SHADE", "MA-ES"]))
+    campaign(tmp_path, adjust_experiment(SMALL, runs=2, methods=["SHADE", "MA-ES"]))
     ran: list[int] = []
     monkeypatch.setattr(runner_module, "run_group", lambda task: ran.append(len(task.runs)) or run_group(task))
     digest, _ = campaign(tmp_path)
@@ -181,7 +181,7 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 
 
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
-    campaign(tmp_path, adjust(SMALL, runs=1, methods=["SHADE"]))
+    campaign(tmp_path, adjust_experiment(SMALL, runs=1, methods=["SHADE"]))
     with ResultStore.open(tmp_path) as store:
         facts = next(iter(store.sessions().values()))
     assert facts["numpy"] == np.__version__
@@ -196,7 +196,7 @@ def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):
         return run_group(task)
 
     monkeypatch.setattr(runner_module, "run_group", fragile)
-    _, summary = campaign(tmp_path, adjust(SMALL, methods=["SHADE"]))
+    _, summary = campaign(tmp_path, adjust_experiment(SMALL, methods=["SHADE"]))
     assert summary.done == 11
     assert [(run.case.problem, run.seed) for run in summary.failures] == [("C04", 44)]
 

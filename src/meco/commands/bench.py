@@ -29,11 +29,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compare the methods that the options name; the exit code says whether every run was made."""
-    from meco.bench.plan.comparison import comparison, folder_name
-    from meco.commands.campaign import carry_out, check
+    from meco.bench.plan.comparison import folder_name, make_comparison
+    from meco.commands.campaign import check_options, run_and_report
 
-    check(args)
-    experiment = comparison(
+    check_options(args)
+    experiment = make_comparison(
         args.suite, args.problem, args.methods, args.dim, args.instance, args.budget, args.runs, args.cobra_runs
     )
-    return carry_out([experiment], args.out or str(Path("runs") / folder_name(experiment.name)), args)
+    return run_and_report([experiment], args.out or str(Path("runs") / folder_name(experiment.name)), args)

@@ -38,13 +38,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
-def check(args: argparse.Namespace) -> None:
+def check_options(args: argparse.Namespace) -> None:
     """Refuse numbers that make no sense before anything is written."""
     if args.cobra_runs is not None and args.cobra_runs < LEAST_SURROGATE_RUNS:
         raise InvalidInput(f"--cobra-runs must be at least {LEAST_SURROGATE_RUNS}; got {args.cobra_runs}")
 
 
-def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
+def run_and_report(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
     """Run what is missing, write the report, say how it ended; returns the exit code."""
     try:
         with stopping_signals():

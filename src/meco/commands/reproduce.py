@@ -22,12 +22,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the experiments of a name; the exit code says whether every run was made."""
     from meco.bench.plan.experiments import find_experiments, with_methods
-    from meco.bench.plan.revise import adjust
-    from meco.commands.campaign import carry_out, check
+    from meco.bench.plan.revise import adjust_experiment
+    from meco.commands.campaign import check_options, run_and_report
 
-    check(args)
+    check_options(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
         found = with_methods([e for e, _ in found], args.methods)
-    chosen = [adjust(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
-    return carry_out(chosen, args.out or str(Path("runs") / args.experiment), args)
+    chosen = [adjust_experiment(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
+    return run_and_report(chosen, args.out or str(Path("runs") / args.experiment), args)

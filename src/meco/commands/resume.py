@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from meco.commands.solve import finish, stop_of, workers_of
+from meco.commands.solve import show_result, stop_of, workers_of
 from meco.commands.sources import open_source
 from meco.core.signals import terminated_like_interrupted
 from meco.errors import DamagedFile, InvalidInput
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
                 callback=None if args.quiet else Progress(),
                 checkpoint=Checkpoint(folder, resume=True, fsync=args.fsync),
             )
-            return finish(result, args)
+            return show_result(result, args)
     finally:
         fun.close()
 

@@ -28,7 +28,7 @@ BEST = 20  # points drawn across the variables
 LATELY = 100  # evaluations over which a constraint's keeping is counted
 TOLD_FAILURES = 5  # failures told in words
 APART = 0.01  # of the box in some variable: points that are closer are one design to an eye
-STEERING = {  # what methods tell of themselves: its name on the page, and whether it is a share
+STEERING = {  # what methods tell of themselves in the trace: its name on the page, and whether it is a share
     "theta": ("Theta, the violation that a step may leave", True),
     "share": ("Share of the evolution strategy", True),
     "action": ("Action of the policy", True),

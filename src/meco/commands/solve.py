@@ -158,7 +158,7 @@ def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None
         )
         if args.confirm:
             result = confirm(result, fun, args.confirm, vectorized=bool(options["vectorized"]))
-        return finish(result, args, () if problem is None else problem.variables)
+        return show_result(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()
 
@@ -211,7 +211,7 @@ def call_options(args: argparse.Namespace) -> dict[str, Any]:
     return {"vectorized": args.vectorized, "workers": args.workers, "timeout": args.eval_timeout}
 
 
-def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
+def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
     """Show the result of one run, and draw it where asked; the exit code says whether it is feasible."""
     print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
@@ -245,11 +245,10 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
         raise InvalidInput(f"--runs must be at least 1 and at most {MOST_RUNS}; got {args.runs}")
     first = 1 if args.seed is None else args.seed
     options = {key: getattr(args, key) for key in ("policy", "pop_size", "batch") if getattr(args, key) is not None}
-    budget = 50 * problem.dim if args.budget is None else args.budget
     seeds = range(first, first + args.runs)
     with noted() as stop:
         watch = Watch(stop, args.quiet)
-        results = solve(args.method, problem, budget, seeds, watch=watch, **options)
+        results = solve(args.method, problem, args.budget, seeds, watch=watch, **options)
         watch.close()
     print(
         json.dumps([_run_summary(r) for r in results], ensure_ascii=False)

@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve the page of a folder until Ctrl-C."""
-    with server(Path(args.run), args.port) as serving:
+    with make_server(Path(args.run), args.port) as serving:
         address = f"http://{HERE}:{serving.server_address[1]}/"
         print(f"{args.run} at {address} (Ctrl-C ends it)", flush=True)
         if args.browser:
@@ -45,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
+def make_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing."""
     try:
-        made = ThreadingHTTPServer((HERE, port), partial(Page, follower(folder.absolute())))
+        made = ThreadingHTTPServer((HERE, port), partial(Page, make_follower(folder.absolute())))
     except (OSError, OverflowError) as error:
         raise InvalidInput(f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}") from error
     made.daemon_threads = True
@@ -82,7 +82,7 @@ def _folder_state(folder: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def follower(folder: Path) -> Follower:
+def make_follower(folder: Path) -> Follower:
     """What follows a folder: as a run's where it has run.json, else as a campaign's."""
     if read_facts(folder) is not None:
         from meco.commands.run_status import read_run_status

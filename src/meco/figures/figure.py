@@ -50,7 +50,7 @@ class Figure:
         y += PAD if self.legend else 0
         parts.append(f'<g transform="translate({PAD} 0)">{svg.legend(self.legend, width - 2 * PAD, y)}</g>')
         height = round(y + legend_height(self.legend, width - 2 * PAD) + PAD)
-        return svg.sayable(
+        return svg.replace_invalid(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             f'font-size="{svg.FONT}" font-family="{FACES}" class="panel"><style>{_file_style()}</style>'
             f'<rect class="sheet" width="{width}" height="{height}"/>{"".join(parts)}</svg>\n'

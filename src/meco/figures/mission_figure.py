@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.figures.contours import hatch, stretches
+from meco.figures.contours import find_stretches, hatch
 from meco.figures.figure import Figure
 from meco.figures.panel import (
     MUTED,
@@ -51,7 +51,7 @@ def mission_figure(mission: Mission, x: np.ndarray | None = None) -> Figure:
     flight = [] if x is None else flight_marks(mission, x)
     note = "" if x is None else _describe_flight(mission, x)
     panel = Panel(
-        f"{mission.name}  {mission.description}", [*ground(mission), *bandwidth_marks(mission), *flight],
+        f"{mission.name}  {mission.description}", [*ground_marks(mission), *bandwidth_marks(mission), *flight],
         *_map_axes(mission, "km"), (WIDTH, 0), equal=True, note=note,
     )  # fmt: skip
     return Figure(mission.name, "Mission", [panel], legend=_legend_keys([mission], panel.marks))
@@ -61,7 +61,7 @@ def missions_figure(missions: Sequence[Mission]) -> Figure:
     """Many maps in one figure, with their known flights where they have one."""
     panels = []
     for mission in missions:
-        marks = [*ground(mission), *bandwidth_marks(mission)]
+        marks = [*ground_marks(mission), *bandwidth_marks(mission)]
         if mission.known_x is not None:
             marks += route_marks(mission, mission.known_x, 0.7)
         width, height = mission.area
@@ -79,7 +79,7 @@ def _map_axes(mission: Mission, label: str = "") -> tuple[Axis, Axis]:
 # -- the map ---------------------------------------------------------------------------------
 
 
-def ground(mission: Mission) -> list[Mark]:
+def ground_marks(mission: Mission) -> list[Mark]:
     """The area, obstacles, zones, sensors, start and end."""
     width, height = np.array(mission.area) / KM
     marks: list[Mark] = [_rectangle_outline(0, 0, width, height, "area")]
@@ -157,14 +157,14 @@ def route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark
             )
         cuts = a + np.linspace(0.0, 1.0, PIECES + 1)[:, None] * (b - a)
         inside = mission.obstacles.length(cuts[:-1], cuts[1:]) > 0.0
-        for first, last in stretches(inside):
+        for first, last in find_stretches(inside):
             ends = cuts[[first, last + 1]] / KM
             marks.append(Line(ends[:, 0], ends[:, 1], COLLISION, "collision", 4.0 * size))
     return marks
 
 
 def merge_stops(x: np.ndarray) -> list[HoverStop]:
-    """The stops of a flight: hover points that follow each other on one place are one stop."""
+    """The stops of a flight x, all points before all times: hover points that follow on one place are one stop."""
     points, times = x[: 2 * len(x) // 3].reshape(-1, 2), x[2 * len(x) // 3 :]
     stops: list[HoverStop] = []
     for i, (point, time) in enumerate(zip(points, times)):

@@ -15,6 +15,7 @@ SHOWN = 6  # constraints in a picture: those that were met last
 MET = 1e-6  # share of its largest violation below which a constraint is drawn as met
 LONGEST = 60  # letters of a name in a legend
 SIZE, WIDE_PANEL = (560, 300), (1000, 300)
+# names in the trace, and their labels
 CONTROL_LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of offspring"), ("action", "action"),
          ("feasible_share", "feasible share"))  # fmt: skip
 

@@ -75,7 +75,7 @@ def _axis_attributes(panel: Panel) -> str:
     return "".join(said)
 
 
-def sayable(text: str) -> str:
+def replace_invalid(text: str) -> str:
     """The text with a mark for what XML cannot say: names in a stranger's store may hold any character."""
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 

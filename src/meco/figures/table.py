@@ -47,7 +47,7 @@ class Table:
     wide: bool = False
 
 
-def number(value: float, digits: int = 3) -> str:
+def format_number(value: float, digits: int = 3) -> str:
     """A number as tables print it: 1.01e5, 0.925, 17.4; a dash for nan."""
     if math.isnan(value):
         return "–"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan, load_problem
-from meco.bench.plan.revise import adjust
+from meco.bench.plan.revise import adjust_experiment
 from meco.bench.plan.user_problem import load_user_problem
 from meco.errors import InvalidInput, UnknownName
 from meco.methods import DEFAULT
@@ -22,7 +22,7 @@ ON_OWN = (DEFAULT, "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's ow
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
 
 
-def comparison(
+def make_comparison(
     suite: str | None = None,
     problems: Sequence[str] = (),
     methods: Sequence[str] | None = None,
@@ -64,7 +64,7 @@ def comparison(
         first_seed=FIRST_SEED,
         report=ReportPlan(views=views, focus=tuple(c.label for c in chosen[:7])),
     )
-    made = adjust(made, runs, surrogate_runs=surrogate_runs)
+    made = adjust_experiment(made, runs, surrogate_runs=surrogate_runs)
     for case in made.cases():  # a dimension or instance that a problem does not have is said now
         load_problem(case, files)
     return made

@@ -17,6 +17,7 @@ from meco.tr.steered import DEFAULT_SEARCH_POLICY
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
+PIN_DIGITS = 8  # of a policy's digest in the name of a run, as in "meco-10d@1a2b3c4d"
 POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from meco.bench.plan.contender import Contender, cut_name
+from meco.bench.plan.contender import PIN_DIGITS, Contender, cut_name
 from meco.bench.plan.experiment import Experiment, file_version
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import METHODS
@@ -25,7 +25,7 @@ def pin_versions(experiment: Experiment) -> Experiment:
     return replace(now, pins={name: digest for name, digest in found.items() if digest})
 
 
-def adjust(
+def adjust_experiment(
     experiment: Experiment,
     runs: int | None = None,
     quick: bool = False,
@@ -64,7 +64,7 @@ def _choose_contender(experiment: Experiment, text: str) -> Contender:
     return Contender.parse(text).limit_runs()
 
 
-def join(first: Experiment, second: Experiment) -> Experiment:
+def join_experiments(first: Experiment, second: Experiment) -> Experiment:
     """The first with what another of the same name adds; where they differ, the second counts."""
     mine, theirs = ({c.label: c for c in e.contenders} for e in (first, second))
     runs = max(first.runs, second.runs)
@@ -99,6 +99,6 @@ def policy_digest(name: str) -> str:
     from meco.policies.store import load_policy
 
     try:
-        return str(load_policy(name).metadata["digest"])[:8]
+        return str(load_policy(name).metadata["digest"])[:PIN_DIGITS]
     except MecoError:
         return ""

@@ -72,7 +72,7 @@ def write_campaign_report(folder: str | os.PathLike[str], page_only: bool = Fals
     results = read_results(folder)
     sections = _build_sections(results)
     target = Path(folder) / "report.html"
-    write_atomically(target, page.compose(sections, results))
+    write_atomically(target, page.compose_page(sections, results))
     files, lines = [], [f"page: {target}"]
     if not page_only:
         items = [item for section in sections for item in section.items]

@@ -15,7 +15,7 @@ from meco.bench.run.curve import CURVE_SHARES
 from meco.errors import MissingExtra
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Mark, Panel
-from meco.figures.table import Cell, Column, Table, mark_best, number
+from meco.figures.table import Cell, Column, Table, format_number, mark_best
 from meco.files.names import safe_name
 
 FEW = 4  # runs from which on two methods can be told apart at all
@@ -88,9 +88,9 @@ def standing_table(results: RunArrays, j: int) -> Table:
             Cell(f"{one.feasible} of {one.runs}", one.feasible / one.runs),
             Cell(_format_value(one.median), one.median, mark),
             Cell(_format_value(one.best), one.best),
-            Cell(number(one.violation), one.violation),
+            Cell(format_number(one.violation), one.violation),
             Cell(f"{one.soon:.0f}" if np.isfinite(one.soon) else "–", one.soon),
-            Cell(number(one.seconds, 2), one.seconds),
+            Cell(format_number(one.seconds, 2), one.seconds),
         ]
         for one, mark in zip(found, marks)
     ]
@@ -105,7 +105,7 @@ def standing_table(results: RunArrays, j: int) -> Table:
     ]
     case = results.cases[j]
     title = f"{case.problem} after {case.budget:,} evaluations{dim_text(results)}"
-    return Table(_item_name(results, j, "choice"), title, columns, rows, advice(results, j))
+    return Table(_item_name(results, j, "choice"), title, columns, rows, compose_advice(results, j))
 
 
 def best_feasible_figure(results: RunArrays, j: int) -> Figure:
@@ -132,13 +132,13 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
 
 
 def _format_value(value: float) -> str:
-    return number(value, 6) if np.isfinite(value) else "–"
+    return format_number(value, 6) if np.isfinite(value) else "–"
 
 
 # -- the sentence ----------------------------------------------------------------------------
 
 
-def advice(results: RunArrays, j: int) -> str:
+def compose_advice(results: RunArrays, j: int) -> str:
     """Which method to use on a problem, and how sure that is."""
     found, case = standings(results, j), results.cases[j]
     if not found:
@@ -147,7 +147,7 @@ def advice(results: RunArrays, j: int) -> str:
     if not any(one.feasible for _, one in found):
         return (
             f"On {case.problem} no method found a feasible point in {case.budget:,} evaluations; {best.label} came "
-            f"nearest (median violation {number(best.violation)}): try a larger --budget."
+            f"nearest (median violation {format_number(best.violation)}): try a larger --budget."
         )
     said = f"On {case.problem} use {best.label}: {_describe_standing(best)} after {case.budget:,} evaluations."
     if not others:

@@ -11,7 +11,7 @@ from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.run.curve import CURVE_SHARES
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Band, Line, Mark, Panel
-from meco.figures.table import Cell, Column, Table, format_fixed, number
+from meco.figures.table import Cell, Column, Table, format_fixed, format_number
 
 
 def progress_figure(results: RunArrays) -> Figure:
@@ -33,8 +33,8 @@ def progress_figure(results: RunArrays) -> Figure:
     rows = [
         [
             Cell(label, label),
-            Cell(number(gap[m, -1]), float(gap[m, -1])),
-            Cell(number(left[m, -1]), float(left[m, -1])),
+            Cell(format_number(gap[m, -1]), float(gap[m, -1])),
+            Cell(format_number(left[m, -1]), float(left[m, -1])),
         ]
         for m, label in enumerate(results.labels)
     ]
@@ -151,10 +151,11 @@ def _final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> T
         if metric == "score":
             made = results.score[m, j][results.there[m, j]]
             parts = np.quantile(made, [0.5, 0.25, 0.75]) if made.size else np.full(3, np.nan)
-            cells = [Cell(number(float(v)), float(v)) for v in parts]
+            cells = [Cell(format_number(float(v)), float(v)) for v in parts]
         else:
             found = results.cells()[m][j]
-            cells = [Cell(format_fixed(100 * found.rate, 0), found.rate), *(Cell(number(v), v) for v in found[1::2])]
+            cells = [Cell(format_fixed(100 * found.rate, 0), found.rate)]
+            cells += [Cell(format_number(v), v) for v in (found.mean, found.violation)]
         rows.append([Cell(label, label), *cells])
     heads = {"score": ("median f+ν", "lower quartile", "upper quartile")}.get(
         metric, ("feasible runs, %", "mean feasible f", "mean violation of the others")

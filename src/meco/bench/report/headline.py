@@ -25,13 +25,13 @@ class Headline(NamedTuple):
     figure: Figure
 
 
-def headline(sets: Sequence[RunArrays]) -> Headline | None:
+def compose_headline(sets: Sequence[RunArrays]) -> Headline | None:
     """Of the first results with several methods: which one to use on a problem, or who stands where over many."""
     for results in sets:
         if results.records and results.shape[0] > 1:
             if "choice" in results.experiment.report.views:
                 figure = choice.best_feasible_figure(results, 0)
-                return Headline(choice.advice(results, 0), replace(figure, name="headline"))
+                return Headline(choice.compose_advice(results, 0), replace(figure, name="headline"))
             if results.complete.sum() > 1 and results.shape[1] > 1:
                 return _rank_headline(results)
     return None

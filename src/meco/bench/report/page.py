@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from meco.bench.report.headline import Headline, headline
+from meco.bench.report.headline import Headline, compose_headline
 from meco.bench.run.store_contents import StoreContents
 from meco.core.progress_line import clock
 from meco.figures import svg
@@ -38,9 +38,9 @@ VERSIONS = {  # of a session's facts, where it has them
 }  # fmt: skip
 
 
-def compose(sections: Sequence[Section], results: StoreContents) -> str:
+def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
     """The whole page as text; nothing in it is fetched from anywhere."""
-    top = headline([s for section in sections for s in section.sets])
+    top = compose_headline([s for section in sections for s in section.sets])
     links = "".join(_contents_entry(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
     body = "".join(_section_html(s) for s in sections)
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())

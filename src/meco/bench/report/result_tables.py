@@ -9,7 +9,7 @@ from meco.bench.plan.experiment import load_problem
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.report.stats import Feasibility
-from meco.figures.table import Cell, Column, Table, format_fixed, mark_best, number
+from meco.figures.table import Cell, Column, Table, format_fixed, format_number, mark_best
 from meco.files.names import safe_name
 
 REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there
@@ -25,7 +25,7 @@ def item_name(results: RunArrays, what: str) -> str:
     return f"{results.experiment.name}-{what}" + (f"-{results.dim}d" if len(results.experiment.dims) > 1 else "")
 
 
-def unprinted(results: RunArrays) -> np.ndarray:
+def find_unprinted(results: RunArrays) -> np.ndarray:
     """Which contenders the paper does not print: [M]."""
     known = printed.average_ranks(results.experiment.report.printed)
     return np.array([bool(known) and label not in known for label in results.labels])
@@ -145,10 +145,10 @@ def score_table(results: RunArrays) -> Table:
         paper_marks = mark_best(theirs)
         row = [Cell(problem, problem)]
         for m, label in enumerate(results.labels):
-            lines = [("spread", f"± {number(std[m, j])}"), ("population", f"pop {number(final[m, j])}")]
+            lines = [("spread", f"± {format_number(std[m, j])}"), ("population", f"pop {format_number(final[m, j])}")]
             if (problem, label) in cells:
-                lines.append(("paper", f"paper {number(theirs[m])}"))
-            row.append(Cell(number(mean[m, j]), float(mean[m, j]), marks[m], tuple(lines), paper_marks[m]))
+                lines.append(("paper", f"paper {format_number(theirs[m])}"))
+            row.append(Cell(format_number(mean[m, j]), float(mean[m, j]), marks[m], tuple(lines), paper_marks[m]))
             paper = cells.get((problem, label))
             ours = (float(v[m, j]) for v in (mean, std, final))
             long.append(
@@ -197,8 +197,9 @@ def feasibility_table(results: RunArrays) -> Table:
             lines.append(("population", "pop " + _feasible_texts(populations[m][j], 0, digits)[0]))
             paper = shown.get((problem, label))
             if paper is not None:
-                number_ = number(paper.mean, 6) if paper.mean is not None else f"ν {number(paper.violation or 0.0)}"
-                lines.append(("paper", f"paper {number_}"))
+                none_feasible = f"ν {format_number(paper.violation or 0.0)}"
+                text_there = none_feasible if paper.mean is None else format_number(paper.mean, 6)
+                lines.append(("paper", f"paper {text_there}"))
             row.append(Cell(text, float(place[m]), marks[m], tuple(lines), theirs.get(label, "")))
             ours = [cell.rate, cell.mean, cell.std, cell.violation]
             their = [None, None, None] if paper is None else [paper.mean, paper.std, paper.violation]
@@ -226,7 +227,7 @@ def _method_columns(results: RunArrays) -> list[Column]:
     """Problems first, then a column for each contender; those the paper does not print are peers."""
     return [
         Column("Problem", head=True),
-        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, unprinted(results))),
+        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, find_unprinted(results))),
     ]
 
 
@@ -235,9 +236,9 @@ def _feasible_texts(cell: Feasibility, runs: int, digits: int) -> tuple[str, lis
     if np.isnan(cell.rate):
         return "–", []
     if cell.rate == 0:
-        return f"ν {number(cell.violation)}", [("spread", f"0 of {runs}")]
+        return f"ν {format_number(cell.violation)}", [("spread", f"0 of {runs}")]
     count = f", {round(cell.rate * runs)} of {runs}" if cell.rate < 1 else ""
-    return number(cell.mean, digits), [("spread", f"± {number(cell.std)}{count}")]
+    return format_number(cell.mean, digits), [("spread", f"± {format_number(cell.std)}{count}")]
 
 
 def _printed_marks(results: RunArrays, problem: str, shown: dict) -> dict[str, str]:
@@ -335,17 +336,17 @@ def problem_table(results: RunArrays) -> Table:
         problem = load_problem(case, results.experiment.files)
         paper = shown.get(case.problem)
         known = float("nan") if problem.best_known is None else float(problem.best_known)
-        text = number(float(paper["best_known"]), 6) if paper else "–"
+        text = format_number(float(paper["best_known"]), 6) if paper else "–"
         facts = [Cell(str(v), float(v)) for v in (problem.dim, problem.n_ineq, problem.n_eq)]
         title = paper["name"] if paper else problem.title
-        found = Cell("–", float("inf")) if np.isinf(best[j]) else Cell(number(best[j], 8), float(best[j]))
+        found = Cell("–", float("inf")) if np.isinf(best[j]) else Cell(format_number(best[j], 8), float(best[j]))
         rows.append(
             [
                 Cell(case.problem, case.problem),
                 Cell(title, title),
                 *facts,
                 Cell(text),
-                Cell(number(known, 8), known),
+                Cell(format_number(known, 8), known),
                 found,
             ]
         )

@@ -15,7 +15,7 @@ from meco.core.rule import order
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
 from meco.figures.run_figure import WIDE_PANEL, controls, convergence, violation
-from meco.figures.table import Cell, Column, Table, number
+from meco.figures.table import Cell, Column, Table, format_number
 from meco.result import ConstraintValue
 
 SHOWN_POINTS = 20  # points drawn across the variables
@@ -85,7 +85,7 @@ def _constraint_table(result: Any) -> Table:
     for name, found in result.constraints.items():
         multiplier = result.multipliers[name] if result.multipliers else None
         values = [found.value, found.violation, found.tolerance, *([] if multiplier is None else [multiplier])]
-        shown = [Cell(number(v, 4), v) for v in values]
+        shown = [Cell(format_number(v, 4), v) for v in values]
         rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, multiplier))])
     columns = [Column("Constraint", head=True), *map(Column, heads), Column("", left=True)]
     caption = "Inequalities are g ≤ 0, equalities h = 0."

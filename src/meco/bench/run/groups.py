@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from meco.bench.plan.contender import PIN_DIGITS
 from meco.bench.plan.experiment import load_problem
 from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
@@ -120,7 +121,7 @@ def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
     hidden = options.pop("hidden", None)
     if not isinstance(options.get("policy"), str):  # none, or constants
         return options
-    names = [re.sub("@[0-9a-f]{8}$", "", json.loads(run.options)["policy"]) for run in runs]
+    names = [re.sub(f"@[0-9a-f]{{{PIN_DIGITS}}}$", "", json.loads(run.options)["policy"]) for run in runs]
     policy: Any = names[0] if len(set(names)) == 1 else names
     if hidden:
         from meco.policies.policy import Masked

@@ -20,12 +20,12 @@ from meco.errors import DamagedFile, InvalidInput
 from meco.files.regular_files import read_regular
 
 CURVES = 9  # most curves of a method on a problem
-SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views
+SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views that read RunArrays.curves
 LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
 LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 
 
-def thin(contents: StoreContents) -> StoreContents:
+def keep_shown(contents: StoreContents) -> StoreContents:
     """The same contents with the curves, actions and designs that its views need."""
     steered = {run for run in _find_shown(contents, {"actions"}) if contents.runs[run].actions}
     designs = _choose_designs(contents)

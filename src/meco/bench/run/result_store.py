@@ -17,7 +17,7 @@ from typing import Any
 from meco import __version__
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.plan_schema import SESSION
-from meco.bench.plan.revise import join
+from meco.bench.plan.revise import join_experiments
 from meco.bench.plan.run import Run
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE, StoreError, has_store, write_atomically, write_error
@@ -50,7 +50,7 @@ def write_packed(contents: StoreContents, path: Path) -> Path:
     db = sqlite3.connect(":memory:", isolation_level=None)
     _create(db, contents.meco)
     with ResultStore(db, path) as store:
-        store.merge(packed.thin(contents))
+        store.merge(packed.keep_shown(contents))
         write_atomically(path, packed.compress(store.as_bytes()))
     return path
 
@@ -177,7 +177,7 @@ class ResultStore:
         """Say that the folder holds this experiment; one of the same name is joined with it."""
         known = {e.name: e for e in self.experiments()}
         if experiment.name in known:
-            experiment = join(known[experiment.name], experiment)
+            experiment = join_experiments(known[experiment.name], experiment)
         with self._writing() as db:
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",

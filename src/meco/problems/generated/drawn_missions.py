@@ -18,9 +18,9 @@ from meco.errors import InvalidInput
 from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
 from meco.problems.uav.collision import Segments, box_intervals, covered_share, disc_intervals
-from meco.problems.uav.flight_model import Parameters, flight, rates
+from meco.problems.uav.flight_model import Parameters, evaluate_flight, rates
 from meco.problems.uav.layouts import LAYOUTS, sensor_group
-from meco.problems.uav.obstacles import OBSTACLE_GAP, Disc, rectangle
+from meco.problems.uav.obstacles import OBSTACLE_GAP, Disc, draw_rectangle
 
 Draw = np.random.Generator
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)
@@ -53,7 +53,7 @@ def evaluate(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
     chart = p["map"]
     start, end = chart["start"][:, None, :, :], chart["end"][:, None, :, :]
     sensors, obstacles = chart["sensors"][:, None, None, :, :], LockstepObstacles(chart["boxes"], chart["discs"])
-    return flight(x, start, end, sensors, obstacles, MODEL)
+    return evaluate_flight(x, start, end, sensors, obstacles, MODEL)
 
 
 def draw_mission(family: MissionFamily, seed: int) -> Problem:
@@ -68,7 +68,7 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
         obstacles = _draw_obstacles(rng, family, straight, route) if times is not None else None
         if times is None or obstacles is None:
             continue
-        boxes = np.array([rectangle(disc, rng) for disc in obstacles[: family.blocks]])
+        boxes = np.array([draw_rectangle(disc, rng) for disc in obstacles[: family.blocks]])
         discs = np.array([[*disc.at, disc.radius] for disc in obstacles[family.blocks :]])
         chart = {"start": start[None], "end": end[None], "sensors": sensors, "boxes": boxes.T, "discs": discs.T}
         return Problem(

@@ -16,7 +16,7 @@ import numpy as np
 from meco.core.registry import Registry
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
 from meco.files.atomic import replacing
-from meco.problems.official_tables.load import TABLE_DIMS, TABLE_SHAPES, find_misfit, user_folder
+from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, TABLE_SHAPES, find_misfit, user_folder
 
 Arrays = dict[str, np.ndarray]
 
@@ -75,14 +75,14 @@ SOURCES = Registry(
             repository="P-N-Suganthan/CEC2017",
             archive="CEC2017 Matlab-Sept-2024.zip",
             sha256="5188e0c57a221bec82c7326b0e22cf1524c997e59d5291a04ff309c9f609d8dd",
-            filename="cec2017c.npz",
+            filename=TABLE_FILES["cec2017"],
             convert=_convert_cec2017,
         ),
         "rwco": TableArchive(
             repository="P-N-Suganthan/2020-RW-Constrained-Optimisation",
             archive="SOFTWARE.zip",
             sha256="ad5f679d6cf46e690fce27f0e5cd79fdceb3aa4323948adb1b65e4863ed9b825",
-            filename="rwco.npz",
+            filename=TABLE_FILES["rwco"],
             convert=_convert_rwco,
         ),
     },

@@ -10,7 +10,7 @@ from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import box, numbered
-from meco.problems.realworld.power_flow import DG_BUSES, load, mismatch, parts, placed, powers, voltages
+from meco.problems.realworld.power_flow import DG_BUSES, load, mismatch, parts, placement_matrix, powers, voltages
 from meco.problems.realworld.power_systems import POWER_SOURCE, feeder_tables, unit_slack
 
 P_DROOP = 1 / np.array([5.102e-3, 1.502e-3, 4.506e-3, 2.253e-3, 2.253e-3])
@@ -23,14 +23,14 @@ ISLAND = (*VOLTAGES, "frequency (p.u.)", "V of bus 1 (p.u.)")
 def line_tables(tables: Tables) -> Tables:
     """Lines of the islanded grid; every tap is 1 and no line has a shunt, so two columns and the ends suffice."""
     lines = tables["FunctionPS14_linedata"]
-    start, end = (placed(tuple(lines[:, k].astype(int)), 38) for k in (0, 1))
+    start, end = (placement_matrix(tuple(lines[:, k].astype(int)), 38) for k in (0, 1))
     return {
         "r": lines[:, 2],
         "x": lines[:, 3],
         "ends": start - end,  # [37, 38]
         "p": tables["FunctionPS2_P"],
         "q": tables["FunctionPS2_Q"],
-        "generators": placed(DG_BUSES, 38),
+        "generators": placement_matrix(DG_BUSES, 38),
     }
 
 

@@ -15,7 +15,7 @@ from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import numbered
-from meco.problems.realworld.power_flow import DG_BUSES, admittance, load, mismatch, placed, powers, voltages
+from meco.problems.realworld.power_flow import DG_BUSES, admittance, load, mismatch, placement_matrix, powers, voltages
 
 POWER_SOURCE = "Kumar et al. 2020, power systems"
 PHASE_BUSES = (9, 16, 21, 24, 30)  # generators of the three-phase feeder
@@ -59,7 +59,7 @@ def balancing_tables(tables: Tables) -> Tables:
         "q": tables["FunctionPS1_Q"][3:],
         "slack_re": turns.real,
         "slack_im": turns.imag,
-        "generators": placed(PHASE_BUSES, 30)[:, 3:],
+        "generators": placement_matrix(PHASE_BUSES, 30)[:, 3:],
         "sequence": sequence,
     }
 
@@ -71,7 +71,7 @@ def feeder_tables(tables: Tables) -> Tables:
         "admittance": admittance(tables["FunctionPS2_G"], tables["FunctionPS2_B"]),
         "p": tables["FunctionPS2_P"],
         "q": tables["FunctionPS2_Q"],
-        "generators": placed(DG_BUSES, 38),
+        "generators": placement_matrix(DG_BUSES, 38),
     }
 
 
@@ -82,7 +82,7 @@ def grid_tables(tables: Tables) -> Tables:
         "admittance": admittance(tables["FunctionPS11_G"], tables["FunctionPS11_B"]),
         "p": tables["FunctionPS11_P"],
         "q": tables["FunctionPS11_Q"],
-        "generators": placed(OPF_BUSES, 30)[:, 1:],
+        "generators": placement_matrix(OPF_BUSES, 30)[:, 1:],
         "linear": np.array([1.75, 1, 3.25, 3, 3]),
         "quadratic": np.array([0.0175, 0.0625, 0.00834, 0.025, 0.0025]),
     }

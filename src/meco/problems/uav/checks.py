@@ -26,46 +26,46 @@ ROWS = {  # what one row of a field holds
 }
 
 
-def finite(value: Any, label: str) -> float:
+def read_number(value: Any, label: str) -> float:
     """One finite number."""
     if not (_is_number(value) and np.isfinite(value)):
         raise InvalidInput(f"{label} must be a finite number; got {_shorten(value)}")
     return float(value)
 
 
-def vector(value: Any, size: int, label: str, form: str = "") -> np.ndarray:
+def read_vector(value: Any, size: int, label: str, form: str = "") -> np.ndarray:
     """So many finite numbers."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not (isinstance(value, (list, tuple)) and len(value) == size and all(map(_is_number, value))):
         raise InvalidInput(f"{label} must be {size} numbers{form}; got {_shorten(value)}")
-    return np.array([finite(number, f"{label}[{i}]") for i, number in enumerate(value)])
+    return np.array([read_number(number, f"{label}[{i}]") for i, number in enumerate(value)])
 
 
-def row(value: Any, field: str, label: str) -> np.ndarray:
+def read_row(value: Any, field: str, label: str) -> np.ndarray:
     """One row of numbers as the field wants it, e.g. a point [x, y] in metres."""
     form = ROWS[field]
-    return vector(value, form.count(",") + 1, label, f" {form} in metres")
+    return read_vector(value, form.count(",") + 1, label, f" {form} in metres")
 
 
-def table(value: Any, field: str, label: str) -> np.ndarray:
+def read_table(value: Any, field: str, label: str) -> np.ndarray:
     """A list of rows as an array [n, width]; an empty list gives [0, width]."""
     width = ROWS[field].count(",") + 1
     if not isinstance(value, (list, tuple, np.ndarray)):
         raise InvalidInput(f"{label} must be a list of rows {ROWS[field]} in metres; got {_shorten(value)}")
-    lines = [row(line, field, f"{label}[{i}]") for i, line in enumerate(value)]
+    lines = [read_row(line, field, f"{label}[{i}]") for i, line in enumerate(value)]
     return np.array(lines, dtype=np.float64).reshape(-1, width)
 
 
-def polygon_list(value: Any, label: str) -> tuple[np.ndarray, ...]:
+def read_polygons(value: Any, label: str) -> tuple[np.ndarray, ...]:
     """Polygons [V, 2]; a first vertex that is repeated at the end to close the ring is dropped."""
     if not isinstance(value, (list, tuple)):
         raise InvalidInput(f"{label} must be a list of polygons, each a list of vertices; got {_shorten(value)}")
-    rings = [table(ring, "polygons", f"{label}[{i}]") for i, ring in enumerate(value)]
+    rings = [read_table(ring, "polygons", f"{label}[{i}]") for i, ring in enumerate(value)]
     return tuple(ring[:-1] if len(ring) > 1 and np.all(ring[0] == ring[-1]) else ring for ring in rings)
 
 
-def parameters(value: Any, label: str) -> Parameters:
+def read_parameters(value: Any, label: str) -> Parameters:
     """The table of the paper with the given numbers replaced."""
     if isinstance(value, Parameters):
         return value

@@ -96,9 +96,9 @@ class Obstacles:
         if r < fixed["rings"].shape[2]:
             rings = all_ring_intervals(segments.pick(rows), fixed["rings"][..., r:])
             found = xp.concat([found[0], rings[0]], axis=0), xp.concat([found[1], rings[1]], axis=0)
-        start, end = disjoint(*found)
+        start, end = merge_intervals(*found)
         single = xp.sum(xp.take(pieces, rows, axis=1), axis=0)
-        return spread(single - xp.sum(end - start, axis=0), busy)
+        return scatter_values(single - xp.sum(end - start, axis=0), busy)
 
 
 def box_intervals(segments: Segments, boxes: Array) -> Intervals:
@@ -139,7 +139,7 @@ def polygon_shares(segments: Segments, rings: Array, hit: Array) -> Array:
     pairs = xp.nonzero(xp.reshape(hit, (-1,)))[0]  # [M]
     polygon = pairs // count
     start, end = ring_intervals(segments.pick(pairs - polygon * count), xp.take(rings, polygon, axis=2))
-    return spread(xp.sum(end - start, axis=0), hit)
+    return scatter_values(xp.sum(end - start, axis=0), hit)
 
 
 def all_ring_intervals(segments: Segments, rings: Array) -> Intervals:
@@ -169,7 +169,7 @@ def ring_intervals(segments: Segments, rings: Array) -> Intervals:
     entry, exit_ = t_b - b * slope, t_a - a * slope  # exactly t_b, t_a where that vertex lies on the line
     start = xp.where(left[:-1, ...] & ~left[1:, ...], entry, xp.where(along, t_b, 0.0))
     end = xp.where(left[1:, ...] & ~left[:-1, ...], exit_, xp.where(along, t_a, 0.0))
-    return disjoint(bounded(start, 0.0, 1.0), bounded(end, 0.0, 1.0))
+    return merge_intervals(bounded(start, 0.0, 1.0), bounded(end, 0.0, 1.0))
 
 
 def covered_share(intervals: Intervals) -> Array:
@@ -187,7 +187,7 @@ def clip_intervals(near: Array, far: Array) -> Intervals:
     return xp.where(some, bounded(near, 0.0, 1.0), 0.0), xp.where(some, bounded(far, 0.0, 1.0), 0.0)
 
 
-def disjoint(start: Array, end: Array) -> Intervals:
+def merge_intervals(start: Array, end: Array) -> Intervals:
     """The union of intervals as disjoint intervals in order: start [n, ...], end [n, ...], in any order.
 
     After the i-th smallest start, i intervals have begun; all of them are over from the i-th smallest
@@ -201,7 +201,7 @@ def disjoint(start: Array, end: Array) -> Intervals:
     return start, xp.maximum(start, xp.minimum(end, following))
 
 
-def spread(values: Array, chosen: Array) -> Array:
+def scatter_values(values: Array, chosen: Array) -> Array:
     """Put values [M] where the M entries of chosen [...] are true, and 0 elsewhere."""
     xp = namespace(values)
     flat = xp.reshape(chosen, (-1,))

@@ -25,8 +25,8 @@ from meco.problems.uav.flight_model import (
     Parameters,
     constraint_names,
     mission_formula,
-    path,
     rates,
+    route_corners,
     variable_names,
 )
 
@@ -66,13 +66,13 @@ class Mission:
             raise InvalidInput(f"the name of a mission must be a text; got {self.name!r}")
         if not isinstance(self.description, str):
             raise InvalidInput(f"{where}: description must be a text; got {self.description!r}")
-        self._set_fields(area=tuple(checks.row(self.area, "area", f"{where}: area").tolist()))
+        self._set_fields(area=tuple(checks.read_row(self.area, "area", f"{where}: area").tolist()))
         for key in ("start", "end"):
-            self._set_fields(**{key: checks.row(getattr(self, key), key, f"{where}: {key}")})
+            self._set_fields(**{key: checks.read_row(getattr(self, key), key, f"{where}: {key}")})
         for key in ("sensors", "rectangles", "circles"):
-            self._set_fields(**{key: checks.table(getattr(self, key), key, f"{where}: {key}")})
-        self._set_fields(polygons=checks.polygon_list(self.polygons, f"{where}: polygons"))
-        self._set_fields(parameters=checks.parameters(self.parameters, f"{where}: parameters"))
+            self._set_fields(**{key: checks.read_table(getattr(self, key), key, f"{where}: {key}")})
+        self._set_fields(polygons=checks.read_polygons(self.polygons, f"{where}: polygons"))
+        self._set_fields(parameters=checks.read_parameters(self.parameters, f"{where}: parameters"))
         checks.check_geometry(self)
         self._check_known()
 
@@ -83,10 +83,10 @@ class Mission:
     def _check_known(self) -> None:
         """A known point must be one: inside the bounds, feasible, and as good as it says."""
         if self.best_known is not None:
-            checks.finite(self.best_known, f"mission {self.name}: best_known")
+            checks.read_number(self.best_known, f"mission {self.name}: best_known")
         if self.known_x is None:
             return
-        x = checks.vector(self.known_x, MISSION_DIM, f"mission {self.name}: known_x")
+        x = checks.read_vector(self.known_x, MISSION_DIM, f"mission {self.name}: known_x")
         self._set_fields(known_x=x)
         problem = self.problem()
         f, g, h = problem.raw(x)
@@ -137,7 +137,7 @@ class Mission:
 
     def route(self, x: np.ndarray) -> np.ndarray:
         """The corners of the flights x [..., 18], from the start over the hover points to the end: [..., 8, 2]."""
-        return path(x, self.start, self.end)
+        return route_corners(x, self.start, self.end)
 
     def rates(self, points: np.ndarray) -> np.ndarray:
         """The rate from each sensor at points [..., 2], in Mbit/s: [..., J]."""
