@@ -25,7 +25,7 @@ def seconds(runs: int, workers: int) -> tuple[float, str]:
     with tempfile.TemporaryDirectory() as folder:
         crew = start_executor("processes", workers)
         start = time.perf_counter()
-        with ResultStore.campaign(folder) as store:
+        with ResultStore.open_campaign(folder) as store:
             run_campaign([experiment], store, crew, quiet=True)
             spent = time.perf_counter() - start
             digest = store.contents().digest

@@ -103,7 +103,7 @@ def main(words: Sequence[str] | None = None) -> None:
     joined = StoreContents(__version__, runs, {}, experiments, sessions)
     print(write_packed(joined, args.folders[0] / PACKED_FILE), len(runs), "runs")
     for e in experiments:
-        print(f"  {e.name}: {', '.join(f'{c.label} {e.seeds(c)}' for c in e.contenders)}")
+        print(f"  {e.name}: {', '.join(f'{c.label} {e.run_count(c)}' for c in e.contenders)}")
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
 def compared(mine, tmp_path):
     """Runs of two methods on a function, as a result set whose records a test may change."""
     experiment = make_comparison(problems=[f"{mine}:bowl"], methods=["SHADE-FR", "MA-ES"], budget=60, runs=4)
-    with ResultStore.campaign(tmp_path / "out") as store:
+    with ResultStore.open_campaign(tmp_path / "out") as store:
         run_campaign([experiment], store, start_executor("serial", 1), quiet=True)
     return read_results(tmp_path / "out")
 

@@ -65,22 +65,22 @@ def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_pape
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():
     e = EXPERIMENTS["table1"]
-    assert {c.label: e.seeds(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
+    assert {c.label: e.run_count(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
         "COBRA": 3, "SACOBRA": 3, "SHADE": 10,
     }  # fmt: skip
     more = adjust_experiment(e, surrogate_runs=5)
-    assert {more.seeds(c) for c in more.contenders} == {5, 10}
+    assert {more.run_count(c) for c in more.contenders} == {5, 10}
     added = adjust_experiment(EXPERIMENTS["transfer"], methods=["COBRA"])
-    assert added.seeds(added.contenders[0]) == 3
+    assert added.run_count(added.contenders[0]) == 3
 
 
 def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
     e = adjust_experiment(EXPERIMENTS["table1"], runs=7)
-    assert {e.seeds(c) for c in e.contenders} == {7}
+    assert {e.run_count(c) for c in e.contenders} == {7}
     both = adjust_experiment(e, runs=7, surrogate_runs=4)
-    assert {c.method for c in both.contenders if both.seeds(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
+    assert {c.method for c in both.contenders if both.run_count(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
     own = make_comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
-    assert [own.seeds(c) for c in own.contenders] == [20, 20, 20]
+    assert [own.run_count(c) for c in own.contenders] == [20, 20, 20]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
 )
 def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second, seeds):
     joined = join_experiments(*(adjust_experiment(EXPERIMENTS["table1"], **changes) for changes in (first, second)))
-    assert {joined.seeds(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
+    assert {joined.run_count(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
 
 
 def test_methods_for_all_experiments_go_where_they_belong():
@@ -189,8 +189,8 @@ def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
 def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(USER)
-    task = make_groups((r for _, r in make_comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
-                 {"mine.py:bowl": str(file)})[0]  # fmt: skip
+    planned = make_comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted_runs()
+    task = make_groups((run for _, run in planned), {"mine.py:bowl": str(file)})[0]
     assert run_group(task).records
     file.write_text(USER + "# edited")
     assert "changed since the campaign began" in run_group(task).error
@@ -207,7 +207,7 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
     file.write_text(USER.replace("[(-5, 5), (-5, 5)]", "[(-4, 4), (-4, 4)]"))
     edited = make_comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)
-    assert not {run for _, run in edited.wanted()} & set(records)  # an edited file makes new runs
+    assert not {run for _, run in edited.wanted_runs()} & set(records)  # an edited file makes new runs
     assert "2 of 2 runs" in capsys.readouterr().out
 
 
@@ -297,7 +297,7 @@ def test_a_campaign_needs_numpy_alone(tmp_path):
 
 def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():
     small = make_comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
-    found = [run_group(task).records for task in make_groups(run for _, run in small.wanted())]
+    found = [run_group(task).records for task in make_groups(run for _, run in small.wanted_runs())]
     assert all(r.score > 1.0 for records in found for r in records)
 
 

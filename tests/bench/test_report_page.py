@@ -33,7 +33,7 @@ KEPT = Path(__file__).parents[2] / "results"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("page")
-    with ResultStore.campaign(out) as store:
+    with ResultStore.open_campaign(out) as store:
         run_campaign([TRIAL], store, start_executor("serial", 1), quiet=True)
     write_campaign_report(out, page_only=True)
     return out

@@ -193,7 +193,7 @@ def test_a_campaign_is_told_in_numbers(campaign):
 def test_a_campaign_under_way_says_what_is_left(campaign, tmp_path):
     results = read_results(campaign)
     (first, kept), *others = results.runs.items()
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         store.add_experiment(results.experiments[0])
         store.add_runs([(first, kept)])
         store.add_failures([others[0][0]], "no licence")

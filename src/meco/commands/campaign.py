@@ -67,7 +67,7 @@ def _run_missing(experiments: Sequence[Experiment], folder: str, args: argparse.
     workers = start_executor(args.executor, args.workers)
     now = True
     try:
-        with ResultStore.campaign(folder) as store:
+        with ResultStore.open_campaign(folder) as store:
             summary = run_campaign(experiments, store, workers, args.quiet)
             now = False
         return summary

@@ -23,7 +23,7 @@ TOLD_FAILURES = 5  # failures told in words
 def read_campaign_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the campaign in a folder, now, as JSON; watch.js reads these keys."""
     results = read_results(folder)
-    wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted()))
+    wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted_runs()))
     done = sum(run in results.runs for run in wanted)
     failed = [run for run in wanted if run in results.failures]
     reasons = Counter(f"{run.method}: {results.failures[run]}" for run in failed).most_common(TOLD_FAILURES)

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from meco.files.names import visible
 
     if args.merge:
-        with ResultStore.campaign(args.folder) as store:
+        with ResultStore.open_campaign(args.folder) as store:
             for other in args.merge:
                 print(f"{store.merge(read_results(other))} new runs from {other}")
     if args.pack:

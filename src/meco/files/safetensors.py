@@ -92,7 +92,7 @@ def _read_header(text: bytes, source: str) -> dict[str, Any]:
 
 
 def _check_span(entry: Any, name: str, source: str, types: Mapping[str, Any]) -> tuple[int, int]:
-    """Where a tensor lies, refuse_repeats its header entry has the form it must have."""
+    """Where a tensor lies, once its header entry has the form it must have."""
 
     def counts(values: Any) -> bool:
         return isinstance(values, list) and all(type(v) is int and 0 <= v <= LARGEST_TENSORS_BYTES for v in values)

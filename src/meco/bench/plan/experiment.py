@@ -70,7 +70,7 @@ class Experiment:
     def _budget_at(self, dim: int) -> int:
         return self.budget or min(self.per_variable * dim, self.most)
 
-    def wanted(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
+    def wanted_runs(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
         """Every run of the experiment, with the contender it belongs to."""
         cases = self.cases(dim)
         for contender in self.contenders:
@@ -81,10 +81,10 @@ class Experiment:
     def runs_of(self, contender: Contender, case: TestCase) -> list[Run]:
         """The runs of a contender on a case, with consecutive seeds."""
         options = contender.fill_options(case, self.pins)
-        seeds = range(self.first_seed, self.first_seed + self.seeds(contender))
+        seeds = range(self.first_seed, self.first_seed + self.run_count(contender))
         return [Run(contender.method, options, case, seed) for seed in seeds]
 
-    def seeds(self, contender: Contender) -> int:
+    def run_count(self, contender: Contender) -> int:
         """How many runs a contender makes at each case; their seeds follow each other from first_seed on."""
         return self.runs if contender.most is None else min(self.runs, contender.most)
 

@@ -73,7 +73,7 @@ def join_experiments(first: Experiment, second: Experiment) -> Experiment:
         """The contender of a label, from both plans where both have it."""
         if label not in mine or label not in theirs or mine[label].most == theirs[label].most:
             return theirs.get(label) or mine[label]
-        most = max(first.seeds(mine[label]), second.seeds(theirs[label]))  # a smaller number takes nothing back
+        most = max(first.run_count(mine[label]), second.run_count(theirs[label]))  # a smaller number takes nothing back
         return replace(theirs[label], most=most if most < runs else None)
 
     return replace(

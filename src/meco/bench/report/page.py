@@ -109,17 +109,17 @@ def _section_html(section: Section) -> str:
 def _describe_runs(section: Section) -> str:
     """What was run, in one sentence."""
     e = section.experiment
-    counts = sorted({s.runs(m) for s in section.sets for m in range(len(s.labels))}, reverse=True)
+    counts = sorted({s.most_runs(m) for s in section.sets for m in range(len(s.labels))}, reverse=True)
     runs = " or ".join(str(c) for c in counts) or "0"
     budgets = sorted({p.budget for s in section.sets for p in s.cases})
     spread = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
-    counted = [(c, s.runs(m)) for s in section.sets[:1] for m, c in enumerate(s.contenders)]
+    counted = [(c, s.most_runs(m)) for s in section.sets[:1] for m, c in enumerate(s.contenders)]
     costly = [f"{c.label} {n}" for c, n in counted if c.most is not None and n < e.runs]
     fewest: dict[str, int] = {}  # over all problems and dimensions
     for s in section.sets:
         for m, label in enumerate(s.labels):
-            fewest[label] = min(s.fewest(m), fewest.get(label, e.runs))
-    begun = [f"{c.label} {fewest[c.label]}" for c in e.contenders if fewest.get(c.label, e.runs) < e.seeds(c)]
+            fewest[label] = min(s.fewest_runs(m), fewest.get(label, e.runs))
+    begun = [f"{c.label} {fewest[c.label]}" for c in e.contenders if fewest.get(c.label, e.runs) < e.run_count(c)]
     policies = [f"{c.label}: {c.options['policy']}" for c in e.contenders if "policy" in c.options]
     text = (
         f"{_count_text(len(e.contenders), 'contender')} on {_count_text(len(e.problems), 'problem')}, {runs} runs each "

@@ -71,7 +71,7 @@ def rank_table(results: RunArrays) -> Table:
         for m in order
     ]
     for row, m in zip(rows, order):
-        row.append(Cell(str(results.runs(m)), float(results.runs(m))))
+        row.append(Cell(str(results.most_runs(m)), float(results.most_runs(m))))
         if known:
             row += [_mean_rank_cell(pair[k], m) for k in ("score", "final", "first", "snapshot")]
             row.append(_plain_rank_cell(known.get(results.labels[m], float("nan")), list(known.values())))

@@ -90,11 +90,11 @@ class RunArrays:
         """Which contenders ran on every problem: [M]; only these are ranked."""
         return np.all(np.any(self.there, axis=2), axis=1)
 
-    def runs(self, m: int) -> int:
+    def most_runs(self, m: int) -> int:
         """Runs of a contender on a problem, at most."""
         return int(self.there[m].sum(axis=1).max(initial=0))
 
-    def fewest(self, m: int) -> int:
+    def fewest_runs(self, m: int) -> int:
         """Runs of a contender on the problem where it has fewest."""
         return int(self.there[m].sum(axis=1).min(initial=self.shape[2]))
 

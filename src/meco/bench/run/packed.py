@@ -45,7 +45,7 @@ def keep_shown(contents: StoreContents) -> StoreContents:
 def _find_shown(contents: StoreContents, views: Collection[str]) -> list[Run]:
     """The runs that any of these views shows."""
     plans = (e for e in contents.experiments if not set(views).isdisjoint(e.report.views))
-    wanted = {run for plan in plans for _, run in plan.wanted()}
+    wanted = {run for plan in plans for _, run in plan.wanted_runs()}
     return [run for run in contents.runs if run in wanted]
 
 

@@ -56,7 +56,7 @@ def write_packed(contents: StoreContents, path: Path) -> Path:
 
 
 class ResultStore:
-    """A database of results. open() gives that of a folder to read, campaign() to add to."""
+    """A database of results. open() gives that of a folder to read, open_campaign() to add to."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         """Over an open database, which is checked and, where it is not ours, closed."""
@@ -85,7 +85,7 @@ class ResultStore:
         return cls(db, path)
 
     @classmethod
-    def campaign(cls, folder: str | os.PathLike[str]) -> ResultStore:
+    def open_campaign(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """A folder to add results to: made where it is missing, refused where it is not ours to add to.
 
         Where a folder has the packed store alone, its runs count as done: it is unpacked first.
@@ -101,13 +101,13 @@ class ResultStore:
             undo.callback(lock.release)
             if path.with_name(PACKED_FILE).exists() and not has_store(path.parent):
                 with cls.open(folder) as known:
-                    _refuse_another_version(known.meta("meco"), path.parent)
+                    _refuse_another_version(known.read_meta("meco"), path.parent)
                     write_atomically(path, known.as_bytes())
             db = sqlite3.connect(path, isolation_level=None, timeout=30)
             if _is_empty(db, path):
                 _create(db, __version__, path)
             store = undo.enter_context(cls(db, path))
-            _refuse_another_version(store.meta("meco"), path.parent)
+            _refuse_another_version(store.read_meta("meco"), path.parent)
             undo.pop_all()  # it is ours now
         store._lock = lock
         return store
@@ -119,13 +119,13 @@ class ResultStore:
                 f"{self.path.parent} holds no results yet: {self.path.name} is empty; give the command that began it"
             )
         try:
-            made = self.meta("format")
+            made = self.read_meta("format")
         except sqlite3.DatabaseError as error:
             raise DamagedFile(f"{self.path} is not a results file of meco: {error}") from error
         if made != FORMAT:
             raise InvalidInput(
-                f"{self.path} was written by meco {self.meta('meco')} in format {made}; this is meco {__version__}, "
-                f"which reads format {FORMAT}. Use that version, or run the experiment into another folder"
+                f"{self.path} was written by meco {self.read_meta('meco')} in format {made}; this is meco "
+                f"{__version__}, which reads format {FORMAT}. Use that version, or run the experiment into another folder"
             )
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if found != set(SCHEMA):  # no view, no trigger: nothing that computes
@@ -191,10 +191,10 @@ class ResultStore:
 
     def merge(self, other: StoreContents) -> int:
         """Take over the results of another folder, of the same version; returns the number of new runs."""
-        if other.meco != self.meta("meco"):
+        if other.meco != self.read_meta("meco"):
             raise InvalidInput(
-                f"{self.path.parent} holds results of meco {self.meta('meco')}, and these are of meco {other.meco}: "
-                "results of two versions are not mixed"
+                f"{self.path.parent} holds results of meco {self.read_meta('meco')}, and these are of meco "
+                f"{other.meco}: results of two versions are not mixed"
             )
         before = self.count()
         self.add_runs(other.runs.items())
@@ -216,7 +216,7 @@ class ResultStore:
             for (said,) in self._db.execute("PRAGMA quick_check(1)"):
                 if said != "ok":
                     raise DamagedFile(f"{self.path} is damaged: {said!r:.200}")
-            made, runs = self.meta("meco") or "", dict(self.records())
+            made, runs = self.read_meta("meco") or "", dict(self.records())
             return StoreContents(made, runs, self.failures(), self.experiments(), self.sessions())
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
@@ -225,7 +225,7 @@ class ResultStore:
         """The whole database."""
         return self._db.serialize()
 
-    def meta(self, name: str) -> str | None:
+    def read_meta(self, name: str) -> str | None:
         """A fact about the store: its format, the version that wrote it."""
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         if found and not isinstance(found[0], str):

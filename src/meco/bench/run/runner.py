@@ -51,7 +51,7 @@ def run_campaign(
 ) -> Summary:
     """Run whatever of the experiments the store does not hold yet."""
     experiments = [pin_versions(e) for e in experiments]
-    wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted()))
+    wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted_runs()))
     files = {name: path for e in experiments for name, path in e.files.items()}
     there = store.done()
     missing = [run for run in wanted if run not in there]

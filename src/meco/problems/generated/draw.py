@@ -57,7 +57,7 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
 
 
 def draw_rotation(rng: Draw, dim: int) -> np.ndarray:
-    """A random draw_rotation [D, D]; three times in ten none, which leaves the variables separate."""
+    """A random rotation [D, D]; three times in ten none, which leaves the variables separate."""
     turned = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
     return np.eye(dim) if rng.random() < 0.3 else np.ascontiguousarray(turned)
 
