@@ -125,7 +125,8 @@ class ResultStore:
         if made != FORMAT:
             raise InvalidInput(
                 f"{self.path} was written by meco {self.read_meta('meco')} in format {made}; this is meco "
-                f"{__version__}, which reads format {FORMAT}. Use that version, or run the experiment into another folder"
+                f"{__version__}, which reads format {FORMAT}. Use that version, or run the experiment into another "
+                "folder"
             )
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if found != set(SCHEMA):  # no view, no trigger: nothing that computes
