@@ -12,8 +12,8 @@ import argparse
 import tempfile
 import time
 
-from meco.bench.plan.paper import PAPER
-from meco.bench.plan.revise import adjust
+from meco.bench.plan.experiments import EXPERIMENTS
+from meco.bench.plan.revise import adjust_experiment
 from meco.bench.run.executors import start_executor
 from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
@@ -21,11 +21,11 @@ from meco.bench.run.runner import run_campaign
 
 def seconds(runs: int, workers: int) -> tuple[float, str]:
     """Time and digest of one campaign from nothing."""
-    experiment = adjust(PAPER["table1"], runs, quick=True)
+    experiment = adjust_experiment(EXPERIMENTS["table1"], runs, quick=True)
     with tempfile.TemporaryDirectory() as folder:
         crew = start_executor("processes", workers)
         start = time.perf_counter()
-        with ResultStore.campaign(folder) as store:
+        with ResultStore.open_campaign(folder) as store:
             run_campaign([experiment], store, crew, quiet=True)
             spent = time.perf_counter() - start
             digest = store.contents().digest

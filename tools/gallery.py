@@ -16,7 +16,7 @@ import numpy as np
 import meco
 from meco.bench.report import curves, heatmaps, result_figures
 from meco.bench.report.campaign_report import known_experiments
-from meco.bench.report.headline import headline
+from meco.bench.report.headline import compose_headline
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.result_store import read_results
 from meco.figures.figure import Figure
@@ -78,7 +78,7 @@ def _paper(name: str) -> RunArrays:
 
 def ranks() -> bytes:
     """Who stands where on the paper's functions."""
-    top = headline([_paper("table1")])
+    top = compose_headline([_paper("table1")])
     assert top is not None
     return top.figure.to_svg().encode()
 

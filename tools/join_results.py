@@ -22,8 +22,8 @@ from pathlib import Path
 from meco import __version__
 from meco.bench.plan.contender import POLICIES
 from meco.bench.plan.experiment import Experiment
-from meco.bench.plan.paper import PAPER
-from meco.bench.plan.revise import join, pin_versions
+from meco.bench.plan.experiments import EXPERIMENTS
+from meco.bench.plan.revise import join_experiments, pin_versions
 from meco.bench.plan.run import Run
 from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.bench.run.result_store import read_results, write_packed
@@ -66,11 +66,11 @@ def join_runs(parts: Sequence[StoreContents], without: Collection[str], unnamed:
 
 def make_plans(old: list[Experiment], runs: dict[Run, RunRecord]) -> list[Experiment]:
     """Plans of this version where there is one, with as many runs of a contender as there are."""
-    names = dict.fromkeys([*(e.name for e in old), *PAPER])
+    names = dict.fromkeys([*(e.name for e in old), *EXPERIMENTS])
     made: list[Experiment] = []
     for name in names:
         earlier = [e for e in old if e.name == name]
-        plan = pin_versions(PAPER[name]) if name in PAPER else reduce(join, earlier)
+        plan = pin_versions(EXPERIMENTS[name]) if name in EXPERIMENTS else reduce(join_experiments, earlier)
         plan = replace(plan, pins=dict(pin for e in (*earlier, plan) for pin in e.pins.items()))
         present = []
         for contender in plan.contenders:
@@ -103,7 +103,7 @@ def main(words: Sequence[str] | None = None) -> None:
     joined = StoreContents(__version__, runs, {}, experiments, sessions)
     print(write_packed(joined, args.folders[0] / PACKED_FILE), len(runs), "runs")
     for e in experiments:
-        print(f"  {e.name}: {', '.join(f'{c.label} {e.seeds(c)}' for c in e.contenders)}")
+        print(f"  {e.name}: {', '.join(f'{c.label} {e.run_count(c)}' for c in e.contenders)}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import meco
-from meco.commands.watch import server
+from meco.commands.watch import make_server
 from tools.browser import Browser
 from tools.gallery import vessel
 
@@ -30,7 +30,7 @@ def of_watch(browser: Browser, picture: Path) -> None:
         bounds = [(0.1, 10), (0.1, 10), (10, 100), (10, 240)]
         meco.minimize(vessel, bounds, x0=[1.0, 0.5, 90.0, 200.0], budget=200, seed=1, checkpoint=run)
         browser.size(WIDE, 900)
-        with server(run) as made:
+        with make_server(run) as made:
             threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.05}).start()
             try:
                 browser.open(f"http://127.0.0.1:{made.server_address[1]}/")

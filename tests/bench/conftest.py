@@ -17,7 +17,7 @@ from meco.bench.run.runner import run_campaign
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
-    with ResultStore.campaign(out) as store:
+    with ResultStore.open_campaign(out) as store:
         run_campaign([SMALL, TWO], store, RunExecutor(), quiet=True)
     return out
 

@@ -39,7 +39,7 @@ if __name__ == "__main__":
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
     workers = start_executor(sys.argv[1], 2)
     try:
-        with ResultStore.campaign(sys.argv[2]) as store:
+        with ResultStore.open_campaign(sys.argv[2]) as store:
             print(runner.run_campaign([small], store, workers, quiet=True).done, store.contents().digest, flush=True)
     finally:
         workers.close()
@@ -50,7 +50,7 @@ if __name__ == "__main__":
 def undisturbed(tmp_path_factory):
     contenders = tuple(Contender(m, m) for m in ("SHADE", "SHADE-eps", "MeCO-rand", "MA-ES"))
     small = Experiment("small", "Small", contenders, ("C01", "C04", "C06"), dims=(10,), budget=200, runs=4)
-    with ResultStore.campaign(tmp_path_factory.mktemp("whole")) as store:
+    with ResultStore.open_campaign(tmp_path_factory.mktemp("whole")) as store:
         run_campaign([small], store, RunExecutor(), quiet=True)
         return store.contents().digest
 

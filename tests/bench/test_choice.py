@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from meco.bench.plan.comparison import comparison
+from meco.bench.plan.comparison import make_comparison
 from meco.bench.plan.user_problem import load_user_problem
 from meco.bench.report import choice
 from meco.bench.report.run_arrays import RunArrays
@@ -109,15 +109,15 @@ def test_the_command_says_which_method_to_use(mine, tmp_path, capsys):
 @pytest.fixture
 def compared(mine, tmp_path):
     """Runs of two methods on a function, as a result set whose records a test may change."""
-    experiment = comparison(problems=[f"{mine}:bowl"], methods=["SHADE-FR", "MA-ES"], budget=60, runs=4)
-    with ResultStore.campaign(tmp_path / "out") as store:
+    experiment = make_comparison(problems=[f"{mine}:bowl"], methods=["SHADE-FR", "MA-ES"], budget=60, runs=4)
+    with ResultStore.open_campaign(tmp_path / "out") as store:
         run_campaign([experiment], store, start_executor("serial", 1), quiet=True)
     return read_results(tmp_path / "out")
 
 
 def told(results: StoreContents, change) -> str:
     runs = {run: change(run, record) for run, record in results.runs.items()}
-    return choice.advice(RunArrays.of(replace(results, runs=runs), results.experiments[0]), 0)
+    return choice.compose_advice(RunArrays.of(replace(results, runs=runs), results.experiments[0]), 0)
 
 
 def with_f(record: RunRecord, f: float | None) -> RunRecord:

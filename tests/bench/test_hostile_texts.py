@@ -83,7 +83,7 @@ def test_a_page_of_hostile_texts_has_the_elements_of_any_other(folder, tmp_path,
         if packed:
             write_packed(results, place / PACKED_FILE)
         else:
-            with ResultStore.campaign(place) as store:
+            with ResultStore.open_campaign(place) as store:
                 store.merge(results)
             with sqlite3.connect(place / STORE_FILE) as db:
                 said = more.encode(errors="replace").decode()

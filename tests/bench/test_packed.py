@@ -38,9 +38,9 @@ REPOSITORY = Path(__file__).parents[2] / "results"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
-    with ResultStore.campaign(out) as store:
+    with ResultStore.open_campaign(out) as store:
         run_campaign([SMALL], store, RunExecutor(), quiet=True)
-        store.fail([next(iter(store.done()))._replace(seed=99)], "no luck")
+        store.add_failures([next(iter(store.done()))._replace(seed=99)], "no luck")
     return out
 
 
@@ -120,7 +120,7 @@ def test_the_same_results_give_the_same_bytes(folder, alone, tmp_path):
 
 
 def test_a_campaign_in_a_folder_with_the_packed_store_alone_runs_only_what_is_missing(alone):
-    with ResultStore.campaign(alone) as store:
+    with ResultStore.open_campaign(alone) as store:
         more = replace(SMALL, runs=4)
         assert store.count() == 27
         summary = run_campaign([more], store, RunExecutor(), quiet=True)
@@ -132,7 +132,7 @@ def test_a_campaign_in_a_folder_with_the_packed_store_alone_runs_only_what_is_mi
 def test_a_packed_store_of_another_version_is_shown_but_not_added_to(folder, tmp_path):
     write_packed(replace(read_results(folder), meco="0.0.1"), tmp_path / PACKED_FILE)
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1.*another --out"):
-        ResultStore.campaign(tmp_path)
+        ResultStore.open_campaign(tmp_path)
     assert not (tmp_path / STORE_FILE).exists()
     assert read_results(tmp_path).meco == "0.0.1"
 
@@ -155,7 +155,7 @@ def test_a_damaged_file_is_named_and_nothing_in_it_runs(content, alone):
         "": b"", "short": whole[:-9], "changed": bytes(changed), "no archive": b"no archive",
         "no database": lzma.compress(b"no database" * 999), "other tables": lzma.compress(other.serialize()),
     }[content])  # fmt: skip
-    for way in (read_results, ResultStore.campaign):
+    for way in (read_results, ResultStore.open_campaign):
         with pytest.raises(DamagedFile, match=f"{PACKED_FILE} is (damaged|not a results file)"):
             way(alone)
     assert not (alone / STORE_FILE).exists()

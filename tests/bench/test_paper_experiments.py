@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from meco.bench.plan import printed
-from meco.bench.plan.comparison import comparison, folder_name
+from meco.bench.plan.comparison import folder_name, make_comparison
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
+from meco.bench.plan.experiments import EXPERIMENTS, find_experiments, with_methods
 from meco.bench.plan.further import FURTHER
-from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE, find_experiments, with_methods
-from meco.bench.plan.revise import adjust, join
-from meco.bench.report.campaign_report import EACH, TOGETHER, known_experiments
+from meco.bench.plan.paper import HELD_OUT, PAPER, THE_TWELVE
+from meco.bench.plan.revise import adjust_experiment, join_experiments
+from meco.bench.report.campaign_report import DIMENSION_VIEWS, EXPERIMENT_VIEWS, known_experiments
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
@@ -26,8 +27,8 @@ from meco.methods import METHODS, solve
 from meco.problems.suite import get_problem
 
 
-def test_every_experiment_of_the_paper_has_an_entry():
-    assert list(PAPER) == [
+def test_every_experiment_has_an_entry_the_papers_first():
+    assert list(EXPERIMENTS) == [
         "table1", "transfer", "uav", "trajectories", "realworld", "actions",
         "ablation-state", "ablation-action", "ablation-reward", "training-gain",
         "cec2017-10d", "cec2017-30d", "steering-10d", "steering-30d", "steering-50d", "steering-families", "unseen",
@@ -35,22 +36,25 @@ def test_every_experiment_of_the_paper_has_an_entry():
         "budgets-10", "budgets-20", "budgets-50", "budgets-100", "budgets-200", "parallel",
         "scales",
     ]  # fmt: skip
-    assert find_experiments("all") == list(PAPER.values())
+    assert find_experiments("all") == list(EXPERIMENTS.values())
+    assert list(EXPERIMENTS) == [*PAPER, *FURTHER]
+    assert "training-gain" in PAPER
+    assert "cec2017-10d" not in PAPER
 
 
-@pytest.mark.parametrize("name", list(PAPER))
+@pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_an_experiment_names_known_methods_views_and_labels(name):
-    e = PAPER[name]
+    e = EXPERIMENTS[name]
     assert {c.method for c in e.contenders} <= set(METHODS)
     assert len({c.label for c in e.contenders}) == len(e.contenders)
-    assert set(e.report.views) <= {*EACH, *TOGETHER}
+    assert set(e.report.views) <= {*DIMENSION_VIEWS, *EXPERIMENT_VIEWS}
     assert {*e.quick, *e.report.focus} <= {*(c.label for c in e.contenders)}
     assert e.runs == (5 if name in FURTHER else 10)
     assert Experiment.from_json(e.to_json()) == e
 
 
 def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_papers_budget():
-    e = PAPER["table1"]
+    e = EXPERIMENTS["table1"]
     assert {c.label for c in e.contenders} == {*METHODS, "MeCO on MA-ES"}
     assert tuple(c.label for c in e.contenders)[:12] == THE_TWELVE
     case = e.cases()[4]
@@ -60,35 +64,35 @@ def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_pape
 
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():
-    e = PAPER["table1"]
-    assert {c.label: e.seeds(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
+    e = EXPERIMENTS["table1"]
+    assert {c.label: e.run_count(c) for c in e.contenders if c.label in ("COBRA", "SACOBRA", "SHADE")} == {
         "COBRA": 3, "SACOBRA": 3, "SHADE": 10,
     }  # fmt: skip
-    more = adjust(e, surrogate_runs=5)
-    assert {more.seeds(c) for c in more.contenders} == {5, 10}
-    added = adjust(PAPER["transfer"], methods=["COBRA"])
-    assert added.seeds(added.contenders[0]) == 3
+    more = adjust_experiment(e, surrogate_runs=5)
+    assert {more.run_count(c) for c in more.contenders} == {5, 10}
+    added = adjust_experiment(EXPERIMENTS["transfer"], methods=["COBRA"])
+    assert added.run_count(added.contenders[0]) == 3
 
 
 def test_a_number_of_runs_that_the_user_gives_holds_for_surrogates_too():
-    e = adjust(PAPER["table1"], runs=7)
-    assert {e.seeds(c) for c in e.contenders} == {7}
-    both = adjust(e, runs=7, surrogate_runs=4)
-    assert {c.method for c in both.contenders if both.seeds(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
-    own = comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
-    assert [own.seeds(c) for c in own.contenders] == [20, 20, 20]
+    e = adjust_experiment(EXPERIMENTS["table1"], runs=7)
+    assert {e.run_count(c) for c in e.contenders} == {7}
+    both = adjust_experiment(e, runs=7, surrogate_runs=4)
+    assert {c.method for c in both.contenders if both.run_count(c) == 4} == {"COBRA", "SACOBRA", "COBYQA"}
+    own = make_comparison(problems=["C01"], methods=["COBRA", "COBYQA", "SHADE"], dims=[4], runs=20)
+    assert [own.run_count(c) for c in own.contenders] == [20, 20, 20]
 
 
 @pytest.mark.parametrize(
     ("first", "second", "seeds"), [({"runs": 20}, {}, 20), ({}, {"runs": 20}, 20), ({"runs": 2}, {}, 3), ({}, {}, 3)]
 )
 def test_a_second_campaign_with_fewer_runs_hides_none_of_the_first(first, second, seeds):
-    joined = join(*(adjust(PAPER["table1"], **changes) for changes in (first, second)))
-    assert {joined.seeds(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
+    joined = join_experiments(*(adjust_experiment(EXPERIMENTS["table1"], **changes) for changes in (first, second)))
+    assert {joined.run_count(c) for c in joined.contenders if c.label == "COBRA"} == {seeds}
 
 
 def test_methods_for_all_experiments_go_where_they_belong():
-    every = list(PAPER.values())
+    every = list(EXPERIMENTS.values())
     surrogates = with_methods(every, ["cobra", "SACOBRA"])
     assert [(e.name, own) for e, own in surrogates] == [
         (name, ["cobra", "SACOBRA"]) for name in ("table1", "uav", "realworld")
@@ -98,17 +102,17 @@ def test_methods_for_all_experiments_go_where_they_belong():
 
 
 def test_the_quick_look_is_the_shade_family_and_meco_with_three_runs():
-    e = adjust(PAPER["table1"], quick=True)
+    e = adjust_experiment(EXPERIMENTS["table1"], quick=True)
     assert {c.label for c in e.contenders} == {"SHADE", "SHADE-eps", "SHADE-BOC", "SHADE-FR", "MeCO"}
     assert (e.runs, len(e.problems), e.dims) == (3, 28, (50,))
 
 
 def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension():
-    e = PAPER["ablation-reward"]
+    e = EXPERIMENTS["ablation-reward"]
     assert e.problems == HELD_OUT
     variant = next(c for c in e.contenders if c.label == "MeCO-r1+r2")
     assert json.loads(variant.fill_options(Case("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
-    hidden = next(c for c in PAPER["ablation-state"].contenders if "hidden" in c.options)
+    hidden = next(c for c in EXPERIMENTS["ablation-state"].contenders if "hidden" in c.options)
     assert hidden.options["hidden"] == [7, 8, 9, 10]
 
 
@@ -148,13 +152,13 @@ def test_options_may_be_lists_and_paths_may_hold_braces():
 def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
     same = {"problems": ["C01"], "methods": ["SHADE"], "dims": [4]}
     names = {
-        comparison(**same, **more).name
+        make_comparison(**same, **more).name
         for more in ({}, {"budget": 100}, {"budget": 200}, {"instance": "7"}, {"instance": "7", "budget": 100})
     }
     assert len(names) == 5
     assert {folder_name(name) for name in names} == {min(names, key=len)}
-    assert comparison(**same, runs=3).name == comparison(**same, instance="paper").name == min(names, key=len)
-    assert comparison(suite="toy").name == "bench-toy"
+    assert make_comparison(**same, runs=3).name == make_comparison(**same, instance="paper").name == min(names, key=len)
+    assert make_comparison(suite="toy").name == "bench-toy"
 
 
 @pytest.fixture
@@ -185,8 +189,8 @@ def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):
 def test_a_file_edited_while_its_campaign_runs_makes_no_result(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(USER)
-    task = make_groups((r for _, r in comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted()),
-                 {"mine.py:bowl": str(file)})[0]  # fmt: skip
+    planned = make_comparison(problems=[f"{file}:bowl"], methods=["SHADE"], runs=1).wanted_runs()
+    task = make_groups((run for _, run in planned), {"mine.py:bowl": str(file)})[0]
     assert run_group(task).records
     file.write_text(USER + "# edited")
     assert "changed since the campaign began" in run_group(task).error
@@ -202,8 +206,8 @@ def test_a_comparison_runs_on_a_problem_of_ones_own(tmp_path, capsys):
     assert {run.case.problem for run in records} == {"mine.py:bowl"}
     assert all(r.feasible and abs(r.f - 0.5) < 0.1 for r in records.values())
     file.write_text(USER.replace("[(-5, 5), (-5, 5)]", "[(-4, 4), (-4, 4)]"))
-    edited = comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)
-    assert not {run for _, run in edited.wanted()} & set(records)  # an edited file makes new runs
+    edited = make_comparison(problems=[f"{file}:bowl"], methods=["SHADE-FR"], runs=2, budget=2000)
+    assert not {run for _, run in edited.wanted_runs()} & set(records)  # an edited file makes new runs
     assert "2 of 2 runs" in capsys.readouterr().out
 
 
@@ -292,8 +296,8 @@ def test_a_campaign_needs_numpy_alone(tmp_path):
 
 
 def test_no_run_of_a_comparison_starts_from_the_numbers_that_made_the_instance():
-    small = comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
-    found = [run_group(task).records for task in make_groups(run for _, run in small.wanted())]
+    small = make_comparison(problems=["C01"], methods=["SHADE"], dims=[4], runs=3, budget=50)
+    found = [run_group(task).records for task in make_groups(run for _, run in small.wanted_runs())]
     assert all(r.score > 1.0 for records in found for r in records)
 
 

@@ -164,7 +164,7 @@ def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
         runs=2,
         report=ReportPlan(views=("trajectories",)),
     )
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         run_campaign([flights], store, RunExecutor(), quiet=True)
         s = RunArrays.of(store.contents(), flights)
     figure = trajectories.trajectory_figure(s)

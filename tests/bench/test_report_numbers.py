@@ -14,11 +14,11 @@ from small_campaign import SMALL, TWO
 
 from meco.bench.plan import printed
 from meco.bench.report import heatmaps, page, result_figures, result_tables
-from meco.bench.report.campaign_report import build, write_campaign_report
+from meco.bench.report.campaign_report import build_section, write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
-from meco.figures.table import mark_best, number
+from meco.figures.table import format_number, mark_best
 
 pytest.importorskip("scipy")
 
@@ -108,7 +108,7 @@ def test_an_incomplete_first_contender_leaves_the_other_heat_tiles_their_shares(
 
 
 def test_a_missing_contender_is_named_with_its_reason(folder):
-    section = build(TWO, read_results(folder), result_figures.Palette())
+    section = build_section(TWO, read_results(folder), result_figures.Palette())
     assert "nobody" in section.missing["MeCO"]
 
 
@@ -116,10 +116,12 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
     found = read_results(folder)
     lacking = next(run for run in found.runs if (run.method, run.case.problem, run.seed) == ("MA-ES", "C06", 2))
     left = {run: record for run, record in found.runs.items() if run != lacking}
-    whole = build(SMALL, found, result_figures.Palette())
-    section = build(SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), result_figures.Palette())
-    assert "Not finished" not in page._run_line(whole)
-    assert "Not finished (runs on the problem with fewest): MA-ES 2." in page._run_line(section)
+    whole = build_section(SMALL, found, result_figures.Palette())
+    section = build_section(
+        SMALL, replace(found, runs=left, failures={lacking: "out of memory"}), result_figures.Palette()
+    )
+    assert "Not finished" not in page._describe_runs(whole)
+    assert "Not finished (runs on the problem with fewest): MA-ES 2." in page._describe_runs(section)
     assert section.missing == {"MA-ES": "out of memory"}
 
 
@@ -139,9 +141,9 @@ def test_contenders_keep_their_colour_throughout_a_page(runs):
 
 
 def test_numbers_read_as_in_the_paper():
-    texts = [number(v) for v in (101234.0, 17.44, 579.4, 9876.0, 0.92514, 1e-5, 0.0, float("nan"), float("inf"))]
+    texts = [format_number(v) for v in (101234.0, 17.44, 579.4, 9876.0, 0.92514, 1e-5, 0.0, float("nan"), float("inf"))]
     assert texts == ["1.01e5", "17.4", "579", "9876", "0.925", "1.00e-5", "0", "–", "∞"]
-    assert number(-30665.54, 6) == "-30665.5"
+    assert format_number(-30665.54, 6) == "-30665.5"
     assert mark_best([3.0, 1.0, 1.0, 2.0, float("nan")]) == ["", "best", "best", "second", ""]
 
 

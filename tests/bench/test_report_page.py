@@ -8,8 +8,8 @@ import pytest
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
 from meco.bench.report import result_figures
-from meco.bench.report.campaign_report import build, known_experiments, write_campaign_report
-from meco.bench.report.headline import headline
+from meco.bench.report.campaign_report import build_section, known_experiments, write_campaign_report
+from meco.bench.report.headline import compose_headline
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import PACKED_FILE
 from meco.bench.run.executors import start_executor
@@ -33,7 +33,7 @@ KEPT = Path(__file__).parents[2] / "results"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("page")
-    with ResultStore.campaign(out) as store:
+    with ResultStore.open_campaign(out) as store:
         run_campaign([TRIAL], store, start_executor("serial", 1), quiet=True)
     write_campaign_report(out, page_only=True)
     return out
@@ -45,7 +45,7 @@ def results(folder):
 
 
 def test_the_headline_says_who_comes_first(results, folder):
-    top = headline([results])
+    top = compose_headline([results])
     ranks = results.rank_table("first").mean(axis=1)
     best = results.labels[int(ranks.argmin())]
     assert f"of 4 methods on 3 problems, 120 evaluations a run, {best} (average rank {ranks.min():.1f}" in top.sentence
@@ -56,7 +56,7 @@ def test_the_headline_says_who_comes_first(results, folder):
 
 def test_every_figure_has_its_numbers_beside_it(folder):
     found = read_results(folder)
-    items = build(TRIAL, found, result_figures.Palette()).items
+    items = build_section(TRIAL, found, result_figures.Palette()).items
     drawn = [item for item in items if isinstance(item, Figure)]
     assert drawn
     for item in drawn:

@@ -11,7 +11,7 @@ import pytest
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
-from meco.bench.plan.revise import adjust, pin_versions
+from meco.bench.plan.revise import adjust_experiment, pin_versions
 from meco.bench.run import runner as runner_module
 from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable, start_executor
@@ -32,7 +32,7 @@ def campaign(folder, experiment=SMALL, executor="serial", workers=2):
     """Run an experiment and return the store's digest."""
     crew = start_executor(executor, workers)
     try:
-        with ResultStore.campaign(folder) as store:
+        with ResultStore.open_campaign(folder) as store:
             summary = run_campaign([experiment], store, crew, quiet=True)
             return store.contents().digest, summary
     finally:
@@ -65,7 +65,7 @@ def test_results_do_not_depend_on_how_runs_are_grouped(tmp_path, undisturbed, mo
 
 
 def test_a_restart_runs_only_what_is_missing(tmp_path, undisturbed, monkeypatch):
-    campaign(tmp_path, adjust(SMALL, runs=2, methods=["SHADE", "MA-ES"]))
+    campaign(tmp_path, adjust_experiment(SMALL, runs=2, methods=["SHADE", "MA-ES"]))
     ran: list[int] = []
     monkeypatch.setattr(runner_module, "run_group", lambda task: ran.append(len(task.runs)) or run_group(task))
     digest, _ = campaign(tmp_path)
@@ -77,11 +77,11 @@ def test_tasks_cover_every_run_once_with_equal_dimensions_and_the_longest_first(
     mixed = Experiment(
         "mixed", "", (Contender("SHADE", "SHADE"), Contender("COBRA", "COBRA")), ("C01", "C02"), dims=(10, 50), runs=7
     )
-    runs = [run for _, run in mixed.wanted()]
+    runs = [run for _, run in mixed.wanted_runs()]
     tasks = make_groups(runs)
     assert sorted(run for task in tasks for run in task.runs) == sorted(runs)
     assert all(len({(r.method, r.case.dim) for r in task.runs}) == 1 for task in tasks)
-    assert [t.guess for t in tasks] == sorted((t.guess for t in tasks), reverse=True)
+    assert [t.guessed_seconds for t in tasks] == sorted((t.guessed_seconds for t in tasks), reverse=True)
     assert max(len(t.runs) for t in tasks if t.method == "COBRA") == 1
 
 
@@ -90,7 +90,7 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
     own = Experiment(
         "own", "", tuple(Contender(f.name, "MeCO", {"policy": str(f)}) for f in files), ("C01",), dims=(10,), runs=2
     )
-    tasks = make_groups(run for _, run in own.wanted())
+    tasks = make_groups(run for _, run in own.wanted_runs())
     assert len(tasks) == 1
     together = run_group(tasks[0]).records
     alone = [run_group(RunGroup((run,))).records[0] for run in tasks[0].runs]
@@ -100,7 +100,7 @@ def test_runs_with_their_own_policies_share_a_task(tmp_path):
 def test_controls_that_are_held_are_an_option_of_a_run():
     held = tuple(Contender(f"action {a}", "MeCO", {"policy": {"epsilon": a}}) for a in (0.0, 1.0))
     experiment = pin_versions(Experiment("held", "", held, ("C06",), dims=(10,), runs=2))
-    tasks = make_groups(run for _, run in experiment.wanted())
+    tasks = make_groups(run for _, run in experiment.wanted_runs())
     assert [{run.options for run in task.runs} for task in tasks] == [
         {'{"policy":{"epsilon":0.0}}'},
         {'{"policy":{"epsilon":1.0}}'},
@@ -113,7 +113,7 @@ def test_hidden_features_change_what_a_policy_does(tmp_path):
     file = save_policies(tmp_path)[0]
     pair = tuple(Contender(str(h), "MeCO", {"policy": str(file), **h}) for h in ({}, {"hidden": [7, 8, 9, 10]}))
     experiment = Experiment("pair", "", pair, ("C01",), dims=(10,), runs=3)
-    actions = [run_group(task).records[0].actions for task in make_groups(run for _, run in experiment.wanted())]
+    actions = [run_group(task).records[0].actions for task in make_groups(run for _, run in experiment.wanted_runs())]
     assert len(actions) == 2
     assert actions[0] != actions[1]
 
@@ -127,7 +127,7 @@ def test_a_policy_trained_anew_makes_new_runs(tmp_path):
 
     policy_digest.cache_clear()
     second = pin_versions(one)
-    assert next(first.wanted()) != next(second.wanted())
+    assert next(first.wanted_runs()) != next(second.wanted_runs())
     assert campaign(tmp_path / "out", one)[1].failures == {}
 
 
@@ -181,7 +181,7 @@ def test_an_option_that_no_problem_can_change_is_tried_once(tmp_path, monkeypatc
 
 
 def test_a_session_names_the_versions_of_the_packages_that_are_there(tmp_path):
-    campaign(tmp_path, adjust(SMALL, runs=1, methods=["SHADE"]))
+    campaign(tmp_path, adjust_experiment(SMALL, runs=1, methods=["SHADE"]))
     with ResultStore.open(tmp_path) as store:
         facts = next(iter(store.sessions().values()))
     assert facts["numpy"] == np.__version__
@@ -196,7 +196,7 @@ def test_one_bad_run_does_not_take_its_neighbours_along(tmp_path, monkeypatch):
         return run_group(task)
 
     monkeypatch.setattr(runner_module, "run_group", fragile)
-    _, summary = campaign(tmp_path, adjust(SMALL, methods=["SHADE"]))
+    _, summary = campaign(tmp_path, adjust_experiment(SMALL, methods=["SHADE"]))
     assert summary.done == 11
     assert [(run.case.problem, run.seed) for run in summary.failures] == [("C04", 44)]
 
@@ -225,14 +225,14 @@ class Dying(RunExecutor):
 
 def test_tasks_of_a_lost_worker_are_done_again(tmp_path, undisturbed):
     workers = Dying(deaths=3)
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, workers, quiet=True)
         assert store.contents().digest == undisturbed
     assert (workers.renewed, summary.failures) == (3, {})
 
 
 def test_a_task_that_kills_every_worker_is_given_up_and_the_others_finish(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         summary = run_campaign([SMALL], store, Dying(deaths=10**6), quiet=True)
     assert summary.done == 36
     assert "its worker died 5 times" in next(iter(summary.failures.values()))
@@ -250,7 +250,7 @@ def test_a_stop_signal_keeps_what_is_finished_and_the_rest_follows(tmp_path, und
         return run_group(task)
 
     monkeypatch.setattr(runner_module, "run_group", stopping)
-    with ResultStore.campaign(tmp_path) as store, stopping_signals():
+    with ResultStore.open_campaign(tmp_path) as store, stopping_signals():
         with pytest.raises(CampaignStopped):
             run_campaign([SMALL], store, RunExecutor(), quiet=True)
         os.kill(os.getpid(), number)  # a second one does not disturb the way out
@@ -279,10 +279,10 @@ def test_workers_that_cannot_be_had_are_a_clear_error(spec, workers, error, word
 
 
 def test_time_left_is_learned_from_finished_tasks():
-    tasks = make_groups(run for _, run in SMALL.wanted())
+    tasks = make_groups(run for _, run in SMALL.wanted_runs())
     progress = CampaignProgress(tasks, 0, workers=2, quiet=True)
     assert progress.seconds_left() is None
-    progress.finished(tasks[0], 10 * tasks[0].guess)
-    expected = 10 * sum(t.guess for t in tasks[1:]) / 2
+    progress.count_finished(tasks[0], 10 * tasks[0].guessed_seconds)
+    expected = 10 * sum(t.guessed_seconds for t in tasks[1:]) / 2
     assert progress.seconds_left() == pytest.approx(expected)
     assert [clock(s) for s in (5, 65, 3725)] == ["0:05", "1:05", "1:02:05"]

@@ -103,9 +103,9 @@ def test_actions_are_thinned_to_a_hundred_generations_with_both_ends():
 
 
 def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignored(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
-        store.add([(run(1), record(1, f=-1.0))])
+    with ResultStore.open_campaign(tmp_path) as store:
+        store.add_runs([(run(0), record(0)), (run(1), record(1, feasible_at=77, f=math.inf))])
+        store.add_runs([(run(1), record(1, f=-1.0))])
     with ResultStore.open(tmp_path) as store:
         found = dict(store.records())
     assert set(found) == {run(0), run(1)}
@@ -115,13 +115,13 @@ def test_what_is_added_comes_back_and_a_second_result_for_the_same_run_is_ignore
 
 
 def test_a_failure_is_forgotten_when_the_result_of_that_very_run_comes(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
-        store.fail([run(0), run(1)], "no torch")
-        store.add([(run(1), record(1)), (run(2), record(2))])
+    with ResultStore.open_campaign(tmp_path) as store:
+        store.add_failures([run(0), run(1)], "no torch")
+        store.add_runs([(run(1), record(1)), (run(2), record(2))])
         assert store.failures() == {run(0): "no torch"}
-        store.fail([run(0)], "too little memory")
+        store.add_failures([run(0)], "too little memory")
         assert store.failures() == {run(0): "too little memory"}
-        store.add([(run(0), record(0))])
+        store.add_runs([(run(0), record(0))])
         assert store.failures() == {}
 
 
@@ -130,19 +130,19 @@ def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
         yield run(0), record(0)
         raise KeyboardInterrupt
 
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         with pytest.raises(KeyboardInterrupt):
-            store.add(broken())
+            store.add_runs(broken())
         assert store.count() == 0
 
 
 def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
+    with ResultStore.open_campaign(tmp_path) as store:
+        store.add_runs([(run(0), record(0))])
         pages = store._db.execute("PRAGMA page_count").fetchone()[0]
         store._db.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(StoreError, match=r"disk is full.*give the same command"):
-            store.add([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
+            store.add_runs([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
     with ResultStore.open(tmp_path) as store:
         assert store.done() == {run(0)}
 
@@ -153,7 +153,7 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(tmp_path):
         "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "from meco.bench.run.campaign_folder import StoreError\nfrom meco.bench.run.result_store import ResultStore\n"
-        f"try: ResultStore.campaign({str(tmp_path / 'out')!r})\n"
+        f"try: ResultStore.open_campaign({str(tmp_path / 'out')!r})\n"
         "except StoreError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -162,24 +162,24 @@ def test_a_disk_that_is_full_from_the_start_leaves_no_half_made_store(tmp_path):
 
 
 def test_results_of_another_version_are_not_mixed_but_can_be_read(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'meco'")
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1.*another --out"):
-        ResultStore.campaign(tmp_path)
+        ResultStore.open_campaign(tmp_path)
     with ResultStore.open(tmp_path) as store:
         assert store.count() == 0
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1"):  # the refusal let go of the folder
-        ResultStore.campaign(tmp_path)
+        ResultStore.open_campaign(tmp_path)
 
 
 def test_another_format_is_refused_for_reading_too(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = '99' WHERE name = 'format'")
     with pytest.raises(InvalidInput, match="format 99"):
         ResultStore.open(tmp_path)
 
 
-@pytest.mark.parametrize("way", [ResultStore.open, ResultStore.campaign])
+@pytest.mark.parametrize("way", [ResultStore.open, ResultStore.open_campaign])
 def test_a_file_that_is_no_store_is_named_and_left_alone(tmp_path, way):
     (tmp_path / STORE_FILE).write_bytes(b"hello, this is no database at all")
     with pytest.raises(DamagedFile, match="is not a results file of meco"):
@@ -191,14 +191,14 @@ def test_another_database_is_not_taken_for_a_store(tmp_path):
     with sqlite3.connect(tmp_path / STORE_FILE) as db:
         db.execute("CREATE TABLE mine (x)")
     with pytest.raises(DamagedFile, match="is not a results file of meco"):
-        ResultStore.campaign(tmp_path)
+        ResultStore.open_campaign(tmp_path)
 
 
 def test_a_store_whose_making_was_cut_short_is_made_anew(tmp_path):
     (tmp_path / STORE_FILE).write_bytes(b"")
     with pytest.raises(InvalidInput, match="holds no results yet"):
         ResultStore.open(tmp_path)
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         assert store.count() == 0
 
 
@@ -211,25 +211,25 @@ def test_foreign_files_are_ignored_and_a_lock_left_behind_never_blocks(tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / ".lock").write_text("12345")
     (tmp_path / f"{STORE_FILE}-journal").write_bytes(b"")
-    with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
+    with ResultStore.open_campaign(tmp_path) as store:
+        store.add_runs([(run(0), record(0))])
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_two_campaigns_cannot_write_to_one_folder(tmp_path):
     pytest.importorskip("fcntl")
-    with ResultStore.campaign(tmp_path), pytest.raises(InvalidInput, match="is already in use"):
-        ResultStore.campaign(tmp_path)
-    ResultStore.campaign(tmp_path).close()
+    with ResultStore.open_campaign(tmp_path), pytest.raises(InvalidInput, match="is already in use"):
+        ResultStore.open_campaign(tmp_path)
+    ResultStore.open_campaign(tmp_path).close()
 
 
 def test_stores_of_several_machines_join(tmp_path):
     for part, seeds in (("a", (0, 1)), ("b", (1, 2))):
-        with ResultStore.campaign(tmp_path / part) as store:
-            store.plan(replace(TOY, contenders=(Contender(part, "SHADE"),)))
-            store.add([(run(s), record(s)) for s in seeds])
-            store.session(part, {"started": part})
-    with ResultStore.campaign(tmp_path / "a") as store:
+        with ResultStore.open_campaign(tmp_path / part) as store:
+            store.add_experiment(replace(TOY, contenders=(Contender(part, "SHADE"),)))
+            store.add_runs([(run(s), record(s)) for s in seeds])
+            store.add_session(part, {"started": part})
+    with ResultStore.open_campaign(tmp_path / "a") as store:
         assert store.merge(read_results(tmp_path / "b")) == 1
         assert {r.seed for r in store.done()} == {0, 1, 2}
         assert [c.label for c in store.experiments()[0].contenders] == ["a", "b"]
@@ -238,8 +238,8 @@ def test_stores_of_several_machines_join(tmp_path):
 
 def test_stores_of_two_versions_do_not_join(tmp_path):
     for part in ("a", "b"):
-        ResultStore.campaign(tmp_path / part).close()
-    with ResultStore.campaign(tmp_path / "a") as store:
+        ResultStore.open_campaign(tmp_path / part).close()
+    with ResultStore.open_campaign(tmp_path / "a") as store:
         other = replace(read_results(tmp_path / "b"), meco="0.0.1")
         with pytest.raises(InvalidInput, match="not mixed"):
             store.merge(other)
@@ -249,22 +249,22 @@ def test_the_digest_does_not_depend_on_order_or_time(tmp_path):
     rows = [(run(0), record(0)), (run(1), record(1))]
     digests = []
     for part, order in (("a", rows), ("b", rows[::-1])):
-        with ResultStore.campaign(tmp_path / part) as store:
+        with ResultStore.open_campaign(tmp_path / part) as store:
             for where, what in order:
-                store.add([(where, replace(what, seconds=float(len(digests))))])
+                store.add_runs([(where, replace(what, seconds=float(len(digests))))])
             digests.append(store.contents().digest)
     assert digests[0] == digests[1]
 
 
 def test_an_experiment_survives_the_store(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
-        store.plan(TOY)
+    with ResultStore.open_campaign(tmp_path) as store:
+        store.add_experiment(TOY)
         assert store.experiments() == [TOY]
 
 
 def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
-    with ResultStore.campaign(tmp_path) as store:
-        store.add([(run(0), record(0))])
+    with ResultStore.open_campaign(tmp_path) as store:
+        store.add_runs([(run(0), record(0))])
     with sqlite3.connect(tmp_path / STORE_FILE) as db:
         assert db.execute("SELECT score FROM runs").fetchall() == [(1.75,)]
 
@@ -272,7 +272,7 @@ def test_a_store_is_an_ordinary_sqlite_file(tmp_path):
 @pytest.mark.parametrize("name", ["meco", "format"])
 @pytest.mark.parametrize("value", [b"\xff\x00", b""])
 def test_facts_that_are_no_texts_are_refused(tmp_path, name, value):
-    with ResultStore.campaign(tmp_path) as store:
+    with ResultStore.open_campaign(tmp_path) as store:
         store._db.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
     with pytest.raises((DamagedFile, InvalidInput), match=r"is damaged|format"):
         read_results(tmp_path)

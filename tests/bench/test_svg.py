@@ -11,7 +11,7 @@ from meco.figures.panel import Line, Panel
 
 
 def test_names_that_xml_cannot_say_leave_figures_that_can_be_read():
-    text = svg.sayable("<text>a\x00b \x1b \ud800 \uffff \u202e\t\n</text>")
+    text = svg.replace_invalid("<text>a\x00b \x1b \ud800 \uffff \u202e\t\n</text>")
     assert ElementTree.fromstring(text).text == "a\ufffdb \ufffd \ufffd \ufffd \u202e\t\n"
 
 

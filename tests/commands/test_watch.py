@@ -19,7 +19,7 @@ from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
 from meco.commands.campaign_status import read_campaign_status
 from meco.commands.run_status import read_run_status
-from meco.commands.watch import Follower, server
+from meco.commands.watch import Follower, make_server
 from meco.errors import InvalidInput
 
 
@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
 
 @contextmanager
 def serving(folder):
-    with server(folder) as made:
+    with make_server(folder) as made:
         thread = threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:
@@ -155,11 +155,11 @@ def test_the_page_loads_nothing_from_elsewhere(name):
 
 def test_other_folders_and_taken_ports_are_refused(tmp_path, folder):
     with pytest.raises(InvalidInput, match="is not the folder of a run or a campaign"):
-        server(tmp_path)
-    with server(folder) as made, pytest.raises(InvalidInput, match=r"port \d+ cannot be used"):
-        server(folder, made.server_address[1])
+        make_server(tmp_path)
+    with make_server(folder) as made, pytest.raises(InvalidInput, match=r"port \d+ cannot be used"):
+        make_server(folder, made.server_address[1])
     with pytest.raises(InvalidInput, match="port 70000 cannot be used"):
-        server(folder, 70000)
+        make_server(folder, 70000)
 
 
 def test_the_command_stops_cleanly(folder):
@@ -193,10 +193,10 @@ def test_a_campaign_is_told_in_numbers(campaign):
 def test_a_campaign_under_way_says_what_is_left(campaign, tmp_path):
     results = read_results(campaign)
     (first, kept), *others = results.runs.items()
-    with ResultStore.campaign(tmp_path) as store:
-        store.plan(results.experiments[0])
-        store.add([(first, kept)])
-        store.fail([others[0][0]], "no licence")
+    with ResultStore.open_campaign(tmp_path) as store:
+        store.add_experiment(results.experiments[0])
+        store.add_runs([(first, kept)])
+        store.add_failures([others[0][0]], "no licence")
         told = read_campaign_status(tmp_path)
     assert (told["done"], told["failed"], told["wanted"], told["over"]) == (1, 1, 8, False)
     assert told["left"] == pytest.approx(6 * kept.seconds)

@@ -10,7 +10,7 @@ import pytest
 
 import meco
 from meco.cli import main
-from meco.commands.watch import server
+from meco.commands.watch import make_server
 
 browsing = pytest.importorskip("tools.browser", reason="only a checkout has the tools")
 pytestmark = [
@@ -45,7 +45,7 @@ def page(folder, width=1200, height=900, dark=False):
     browser = page.browser
     browser.size(width, height, dark)
     browser.errors.clear()
-    with server(folder) as made:
+    with make_server(folder) as made:
         threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02}).start()
         try:
             browser.open(f"http://127.0.0.1:{made.server_address[1]}/")

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from meco.figures.contours import contour, hatch, stretches
+from meco.figures.contours import contour, find_stretches, hatch
 
 GRID = np.linspace(-1.0, 1.0, 81)
 X, Y = np.meshgrid(GRID, GRID)
@@ -36,5 +36,5 @@ def test_a_hatch_covers_what_holds_and_nothing_else():
 
 
 def test_stretches_are_first_and_last_of_what_is_longer_than_one():
-    assert stretches(np.array([1, 1, 0, 1, 0, 1, 1, 1], dtype=bool)) == [(0, 1), (5, 7)]
-    assert stretches(np.zeros(3, dtype=bool)) == []
+    assert find_stretches(np.array([1, 1, 0, 1, 0, 1, 1, 1], dtype=bool)) == [(0, 1), (5, 7)]
+    assert find_stretches(np.zeros(3, dtype=bool)) == []

@@ -15,7 +15,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.problems.cec2017.functions import DEFINITIONS, NAMES
-from meco.problems.cec2017.instances import rotation
+from meco.problems.cec2017.instances import draw_rotation
 
 
 def error(ours: np.ndarray, theirs: np.ndarray) -> float:
@@ -46,7 +46,7 @@ def test_the_paper_recipe_gives_its_check_values():
     assert_allclose(get_problem("C05", 10).raw(np.zeros(10))[0], 2097057.4692190774, rtol=1e-14)
     assert_allclose(get_problem("C28", 10).raw(np.zeros(10))[0], 55.007849001967145, rtol=1e-13)
     assert_allclose(shifted.known_x[:3], [-46.82600771, 93.83527547, 55.75018079], atol=5e-9)
-    q = rotation(np.random.default_rng(42), 10)
+    q = draw_rotation(np.random.default_rng(42), 10)
     assert_allclose(q[0, :3], [0.09091438, 0.51116308, -0.22111779], atol=5e-9)
 
 

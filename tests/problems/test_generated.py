@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from for_every import for_every
 from meco import get_problem, get_suite, solve
-from meco.bench.plan.comparison import comparison
+from meco.bench.plan.comparison import make_comparison
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, UnknownName
 from meco.problems.generated import GENERATED, SETS, Family, make_batch
@@ -247,7 +247,7 @@ def test_names_carry_the_family_and_the_seed():
 
 
 def test_a_comparison_takes_any_seed():
-    assert comparison(problems=["g-bowl-linear-7"], dims=[4]).problems == ("G-bowl-linear-0007",)
+    assert make_comparison(problems=["g-bowl-linear-7"], dims=[4]).problems == ("G-bowl-linear-0007",)
 
 
 def test_sets_share_no_family_and_confirm_has_kinds_that_train_has_not():

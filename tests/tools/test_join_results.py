@@ -23,7 +23,7 @@ PLAN = Experiment("small", "Small", CONTENDERS, ("RC20",), budget=20, runs=1)
 
 @pytest.fixture(autouse=True)
 def _no_other_plans(monkeypatch):
-    monkeypatch.setattr(join_results, "PAPER", {})
+    monkeypatch.setattr(join_results, "EXPERIMENTS", {})
 
 
 def folder(path: Path, digest: str, options: str | None = None) -> str:
@@ -33,7 +33,7 @@ def folder(path: Path, digest: str, options: str | None = None) -> str:
         run._replace(options=options) if options and run.method == "MeCO-TR" else run: RunRecord(
             run.seed, 1.0, 0.0, True, 1.0, 1.0, 0.0, True, 1.0, 2.0, None, 20, 0, digest, b"", b""
         )
-        for _, run in plan.wanted()
+        for _, run in plan.wanted_runs()
     }
     path.mkdir()
     write_packed(StoreContents("0.2.0", runs, experiments=[plan]), path / PACKED_FILE)

@@ -14,7 +14,7 @@ import numpy as np
 
 from meco.errors import load_extra
 from meco.problems.uav.collision import signed_area
-from meco.problems.uav.flight_model import HOVER_POINTS, flight_time, path, rates
+from meco.problems.uav.flight_model import HOVER_POINTS, flight_time, rates, route_corners
 from meco.problems.uav.mission import Mission
 
 PLACES = 2 * HOVER_POINTS  # the first entries of x are the hover points, the others their times
@@ -34,7 +34,7 @@ def polish_flight(mission: Mission, x: np.ndarray) -> np.ndarray:
 
     def objective(z: np.ndarray) -> float:
         y = flights.x(z)
-        legs = np.linalg.norm(np.diff(path(y, mission.start, mission.end), axis=0), axis=1)
+        legs = np.linalg.norm(np.diff(route_corners(y, mission.start, mission.end), axis=0), axis=1)
         return model.alpha * np.sum(flight_time(legs, model.v_max, model.a)) + (1 - model.alpha) * np.sum(y[PLACES:])
 
     def conditions(z: np.ndarray) -> np.ndarray:
@@ -124,7 +124,7 @@ def corners(mission: Mission) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def beside(mission: Mission, x: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How far to the left of each leg places [V, 2] lie, and whether the leg passes them: [7, V] each."""
-    route = path(x, mission.start, mission.end)
+    route = route_corners(x, mission.start, mission.end)
     step = np.diff(route, axis=0)[:, None]
     length = np.maximum(np.linalg.norm(step, axis=-1), 1e-9)
     to = places - route[:-1, None]

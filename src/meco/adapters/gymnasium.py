@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from meco.adapters.processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
+from meco.adapters.decision_processes import DecisionProcess, RelaxationProcess, TrustRegionProcess
 from meco.errors import InvalidInput, load_extra
 from meco.figures.search_figure import search_figure
 
@@ -47,6 +47,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
     metadata = {"render_modes": ["ansi", "human"], "render_fps": 30}  # noqa: RUF012 - Gymnasium's convention
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
+        """Settings are those of the decision process."""
         modes = self.metadata["render_modes"]
         if render_mode not in (None, *modes):
             raise InvalidInput(f"render_mode must be {', '.join(map(repr, modes))} or None; got {render_mode!r}")
@@ -57,6 +58,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
+        """A new episode on a drawn problem, or on options["problem"]."""
         super().reset(seed=seed)
         if seed is not None:
             self._process.forget(0)
@@ -66,6 +68,7 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         return s[0].astype(np.float32), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Apply an action up to the next decision; an episode is never truncated."""
         s, r, done = self._episode.step(self._process.decode(np.asarray(action)[None]))
         if done[0]:
             self._process.close(self._episode)
@@ -95,6 +98,7 @@ class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
     process: ClassVar[type[DecisionProcess]]
 
     def __init__(self, num_envs: int = 1, **settings: Any) -> None:
+        """So many environments; settings are those of the decision process."""
         self.num_envs, self._process = num_envs, self.process(num_envs, **settings)
         self.single_observation_space = observation_space(self._process)
         self.single_action_space = action_space(self._process)
@@ -123,6 +127,7 @@ class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         return self._episode.reset().astype(np.float32), self._process.info(self._episode)
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
+        """Apply the actions up to the next decision; after the end, begin new episodes instead."""
         never = np.zeros(self.num_envs, dtype=bool)
         if self._over:
             s, info = self.reset()

@@ -59,6 +59,7 @@ class MecoSampler(BaseSampler):
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         independent_sampler: BaseSampler | None = None,
     ) -> None:  # fmt: skip
+        """Searches are made when trials ask for points; a copied sampler begins without any."""
         self.budget, self.method, self.constraints_func = budget, method, constraints_func
         self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
         self._random, self._space = np.random.default_rng(seed), IntersectionSearchSpace()
@@ -84,6 +85,7 @@ class MecoSampler(BaseSampler):
     def sample_relative(
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
+        """A point for a trial: running searches learn of what has ended, then one is asked or begun."""
         self._raise_error_if_multi_objective(study)
         trials = study.get_trials(deepcopy=False)
         complete = [t for t in trials if t.state == TrialState.COMPLETE]
@@ -99,11 +101,11 @@ class MecoSampler(BaseSampler):
             for search in self._searches:
                 for number in sorted(ended.keys() - search.told):
                     search.tell(number, ended[number])
-            search, x = self._ask() or self._begin(trials, trial, axes, constraints, ended)
+            search, x = self._ask_running() or self._begin_search(trials, trial, axes, constraints, ended)
             search.own[trial.number] = x
         return {name: axis.to_value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
 
-    def _ask(self) -> tuple[StudySearch, np.ndarray] | None:
+    def _ask_running(self) -> tuple[StudySearch, np.ndarray] | None:
         """A point of a search that has one to give."""
         self._searches = [search for search in self._searches if not search.optimizer.done]
         for search in self._searches:
@@ -111,7 +113,7 @@ class MecoSampler(BaseSampler):
                 return search, x
         return None
 
-    def _begin(
+    def _begin_search(
         self,
         trials: list[FrozenTrial],
         trial: FrozenTrial,
@@ -144,12 +146,14 @@ class MecoSampler(BaseSampler):
         return self._searches[-1], optimizer.ask(1)
 
     def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
+        """The middle of a numeric parameter for the first trial; else what the independent sampler gives."""
         if trial.number == 0 and isinstance(param_distribution, (FloatDistribution, IntDistribution)):
             axis = NumericParameter.of(param_distribution)  # the search begins in the middle
             return axis.to_value(0.5 * (axis.low + axis.high))
         return self.independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Any) -> None:
+        """Keep the values of constraints_func where Optuna's samplers keep them."""
         if self.constraints_func is not None and state == TrialState.COMPLETE:
             found = tuple(float(c) for c in self.constraints_func(trial))
             study._storage.set_trial_system_attr(trial._trial_id, "constraints", found)

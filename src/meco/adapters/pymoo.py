@@ -36,18 +36,21 @@ class MeCO(Algorithm):
     def __init__(
         self, method: str = DEFAULT, budget: int | None = None, sampling: Any = None, output: Any = None, **options: Any
     ) -> None:
+        """The search itself is made in _setup(), when the problem is known."""
         known = {key: options.pop(key) for key in ("policy", "pop_size", "batch") if key in options}
         super().__init__(output=SingleObjectiveOutput() if output is None else output, **options)
         self.method, self.budget, self.sampling, self.search_options = method, budget, sampling, known
         self.search: Any = None
+        self.asked: Any = None  # points of _infill(), whose values _advance() tells
 
     def _setup(self, problem: Any, **kwargs: Any) -> None:
+        """Make the search for a problem, within the termination's evaluations."""
         if problem.n_obj != 1:
             raise InvalidInput(f"{type(problem).__name__} has {problem.n_obj} objectives; MeCO minimises one")
         lower, upper, whole = box_of(problem)
         planned = getattr(self.termination, "n_max_evals", None)
         budget = self.budget or (int(planned) if planned is not None and np.isfinite(planned) else None)
-        x0, evaluated = _first(self.sampling)
+        x0, evaluated = _split_sampling(self.sampling)
         tolerances = Population.new(X=np.zeros((1, 1)))[0].config
         batch = self.search_options.pop("batch", None)
         self.search = Optimizer(
@@ -84,7 +87,7 @@ class MeCO(Algorithm):
             self.termination.terminate()
 
 
-def _first(sampling: Any) -> tuple[Any, Any]:
+def _split_sampling(sampling: Any) -> tuple[Any, Any]:
     """Points to try, and points that are known with their values, from an array or a population."""
     if sampling is None or not isinstance(sampling, Population):
         return sampling, None

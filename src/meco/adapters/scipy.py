@@ -70,7 +70,7 @@ def scipy_method(
         x0=start,
         budget=budget,
         method=method,
-        callback=_callback(callback) if callback is not None else Progress() if disp else None,
+        callback=_wrap_callback(callback) if callback is not None else Progress() if disp else None,
         **options,
     )
     return as_scipy(found)
@@ -93,15 +93,16 @@ def finite_bounds(bounds: Any, dim: int) -> np.ndarray:
     return np.stack([low, high], axis=1)
 
 
-def _callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
+def _wrap_callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
     """A callback in either of SciPy's forms: of xk, or of intermediate_result; StopIteration ends the run."""
     named = set(inspect.signature(callback).parameters) == {"intermediate_result"}
 
-    def called(found: Any) -> bool:
+    def call_back(found: Any) -> bool:
+        """Whether to stop: the callback said so by True or StopIteration."""
         try:
             answer = callback(intermediate_result=as_scipy(found)) if named else callback(np.copy(found.x))
         except StopIteration:
             return True
         return answer is True
 
-    return called
+    return call_back

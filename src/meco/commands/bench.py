@@ -7,6 +7,7 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco bench`; threads are limited before NumPy is imported."""
     from meco.core.thread_variables import use_one_thread
 
     use_one_thread()
@@ -27,11 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from meco.bench.plan.comparison import comparison, folder_name
-    from meco.commands.campaign import carry_out, check
+    """Compare the methods that the options name; the exit code says whether every run was made."""
+    from meco.bench.plan.comparison import folder_name, make_comparison
+    from meco.commands.campaign import check_options, run_and_report
 
-    check(args)
-    experiment = comparison(
+    check_options(args)
+    experiment = make_comparison(
         args.suite, args.problem, args.methods, args.dim, args.instance, args.budget, args.runs, args.cobra_runs
     )
-    return carry_out([experiment], args.out or str(Path("runs") / folder_name(experiment.name)), args)
+    return run_and_report([experiment], args.out or str(Path("runs") / folder_name(experiment.name)), args)

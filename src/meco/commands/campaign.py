@@ -38,17 +38,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
-def check(args: argparse.Namespace) -> None:
+def check_options(args: argparse.Namespace) -> None:
     """Refuse numbers that make no sense before anything is written."""
     if args.cobra_runs is not None and args.cobra_runs < LEAST_SURROGATE_RUNS:
         raise InvalidInput(f"--cobra-runs must be at least {LEAST_SURROGATE_RUNS}; got {args.cobra_runs}")
 
 
-def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
+def run_and_report(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> int:
     """Run what is missing, write the report, say how it ended; returns the exit code."""
     try:
         with stopping_signals():
-            summary = _run(experiments, folder, args)
+            summary = _run_missing(experiments, folder, args)
     except CampaignStopped as stop:
         name = signal.Signals(stop.number).name
         print(f"meco: stopped by {name}; finished runs are kept, the same command goes on from there", file=sys.stderr)
@@ -56,18 +56,18 @@ def carry_out(experiments: Sequence[Experiment], folder: str, args: argparse.Nam
     if summary.done == 0:
         reasons = list(dict.fromkeys(summary.failures.values()))
         raise MecoError("nothing could be run: " + "; ".join(reasons))
-    _say(summary, folder)
+    _print_summary(summary, folder)
     if not args.no_report:
-        _report(folder)
+        _print_report(folder)
     return 1 if summary.failures else 0
 
 
-def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
+def _run_missing(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
     """Run what is missing, with workers that are gone when this ends, however it ends."""
     workers = start_executor(args.executor, args.workers)
     now = True
     try:
-        with ResultStore.campaign(folder) as store:
+        with ResultStore.open_campaign(folder) as store:
             summary = run_campaign(experiments, store, workers, args.quiet)
             now = False
         return summary
@@ -75,7 +75,8 @@ def _run(experiments: Sequence[Experiment], folder: str, args: argparse.Namespac
         workers.close(now)
 
 
-def _say(summary: Summary, folder: str) -> None:
+def _print_summary(summary: Summary, folder: str) -> None:
+    """How many runs there are, and why others are missing."""
     print(f"{summary.done} of {summary.wanted} runs are in {Path(folder) / STORE_FILE}")
     if not summary.failures:
         return
@@ -87,7 +88,8 @@ def _say(summary: Summary, folder: str) -> None:
         print(f"  {reason} [{len(problems)} problems]", file=sys.stderr)
 
 
-def _report(folder: str) -> None:
+def _print_report(folder: str) -> None:
+    """Write the report of a folder and say where it is."""
     from meco.bench.report.campaign_report import write_campaign_report
 
     for line in write_campaign_report(folder).lines:

@@ -21,9 +21,9 @@ TOLD_FAILURES = 5  # failures told in words
 
 
 def read_campaign_status(folder: Path) -> dict[str, Any]:
-    """Everything the page shows of the campaign in a folder, now; ready for JSON."""
+    """Everything the page shows of the campaign in a folder, now, as JSON; watch.js reads these keys."""
     results = read_results(folder)
-    wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted()))
+    wanted = list(dict.fromkeys(run for e in results.experiments for _, run in e.wanted_runs()))
     done = sum(run in results.runs for run in wanted)
     failed = [run for run in wanted if run in results.failures]
     reasons = Counter(f"{run.method}: {results.failures[run]}" for run in failed).most_common(TOLD_FAILURES)
@@ -31,12 +31,12 @@ def read_campaign_status(folder: Path) -> dict[str, Any]:
         "kind": "campaign", "folder": folder.name, "over": done + len(failed) >= len(wanted),
         "done": done, "failed": len(failed), "wanted": len(wanted),
         "reasons": [f"{text} ({count} runs)" for text, count in reasons],
-        "left": _left(results, wanted), "quiet": _quiet(folder),
-        "experiments": [_experiment(results, e, dim) for e in results.experiments for dim in e.dims],
+        "left": _seconds_left(results, wanted), "quiet": _seconds_quiet(folder),
+        "experiments": [_describe_experiment(results, e, dim) for e in results.experiments for dim in e.dims],
     }  # fmt: skip
 
 
-def _left(results: StoreContents, wanted: list[Run]) -> float | None:
+def _seconds_left(results: StoreContents, wanted: list[Run]) -> float | None:
     """Seconds that the missing runs take, by what the finished ones of their method took, on the workers there are."""
     took: dict[str, list[float]] = {}
     for run, record in results.runs.items():
@@ -50,18 +50,18 @@ def _left(results: StoreContents, wanted: list[Run]) -> float | None:
     return sum(pace.get(run.method, overall) for run in missing) / max(1, workers)
 
 
-def _quiet(folder: Path) -> float | None:
+def _seconds_quiet(folder: Path) -> float | None:
     """Seconds since a result was kept."""
     store = folder / STORE_FILE
     return max(0.0, time.time() - store.stat().st_mtime) if store.exists() else None
 
 
-def _experiment(results: StoreContents, experiment: Experiment, dim: int | None) -> dict[str, Any]:
+def _describe_experiment(results: StoreContents, experiment: Experiment, dim: int | None) -> dict[str, Any]:
     """Each contender at each problem: runs made, and how they stand among the problems that all have begun."""
     found = RunArrays.of(results, experiment, dim)
     cases = list(dict.fromkeys(experiment.cases(dim)))
     place = {label: m for m, label in enumerate(found.labels)}
-    rank = _ranks(found)
+    rank = _mean_ranks(found)
     rows = []
     for contender in experiment.contenders:
         runs = [experiment.runs_of(contender, case) for case in cases]
@@ -80,7 +80,7 @@ def _experiment(results: StoreContents, experiment: Experiment, dim: int | None)
     }  # fmt: skip
 
 
-def _ranks(found: RunArrays) -> dict[int, float]:
+def _mean_ranks(found: RunArrays) -> dict[int, float]:
     """Mean rank of each contender, feasibility first, over the problems that every contender has begun."""
     if not found.records:
         return {}

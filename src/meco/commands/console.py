@@ -21,7 +21,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
         return None
     text = " ".join(words)
     try:
-        if _is_file(text):
+        if _names_file(text):
             text = read_regular(Path(text), LARGEST_JSON_BYTES).decode("utf-8").strip()
         if text.startswith("["):
             pairs = parse_json(text, "--bounds")
@@ -36,7 +36,8 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
     return pairs * dim
 
 
-def _is_file(text: str) -> bool:
+def _names_file(text: str) -> bool:
+    """Whether a text is the path of a file."""
     try:
         return Path(text).is_file()
     except OSError:  # too long for a name

@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 
-from meco.problems.official_tables.load import find
-
-FILES = {"cec2017": "cec2017c.npz", "rwco": "rwco.npz"}
+from meco.problems.official_tables.load import TABLE_FILES, find
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `meco data`: fetch and where."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     fetch = actions.add_parser("fetch", help="download tables from their publishers and keep them")
-    fetch.add_argument("name", choices=tuple(FILES))
+    fetch.add_argument("name", choices=tuple(TABLE_FILES))
     fetch.add_argument("--url", help="another place to download from")
     fetch.add_argument("--sha256", help="its checksum")
     where = actions.add_parser("where", help="show where tables are looked for, and which are there")
@@ -21,12 +20,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Fetch tables, or say where they are looked for."""
     if args.action == "fetch":
         from meco.problems.official_tables.fetch import fetch  # brings what only downloads need
 
         print(fetch(args.name, args.url, args.sha256))
         return 0
-    found = {name: find(file) for name, file in FILES.items()}
+    found = {name: find(file) for name, file in TABLE_FILES.items()}
     if args.json:
         print(json.dumps({name: None if path is None else str(path) for name, path in found.items()}))
         return 0

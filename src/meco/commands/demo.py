@@ -33,6 +33,7 @@ STYLE = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco demo`."""
     parser.add_argument("--output", default="out/demo", help="folder for the pictures and the page")
     parser.add_argument("--method", default=DEFAULT, help="see `meco list methods`")
     parser.add_argument("--seed", type=int, default=1)
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Solve the stories one after the other, and write their pictures and the page."""
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)
     rivals = RIVALS if importlib.util.find_spec("scipy") is not None else ()
@@ -51,21 +53,21 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name}: {story}", file=sys.stderr)
         spent = budget if args.budget is None else args.budget
         result, seconds = _solve_story(problem, args.method, spent, args, not args.quiet)
-        text = f"{describe(result, problem.variables)}\n\n{_headline(problem, result, seconds)}"
+        text = f"{describe(result, problem.variables)}\n\n{_headline_text(problem, result, seconds)}"
         print(text)
         stopped = result.run.stop_reason == "interrupt"
         if rivals and not stopped:
-            table = _table(
+            table = _compare_solvers(
                 problem, result, seconds, [_solve_story(problem, rival, result.nfev, args) for rival in rivals]
             )
             print(table)
             text += "\n" + table
         print()
-        sections.append(_section(problem, story, text, _pictures(name, result, folder)))
+        sections.append(_section_html(problem, story, text, _draw_pictures(name, result, folder)))
         if stopped:
             break
     page = folder / "index.html"
-    page.write_text(_page(sections), encoding="utf-8")
+    page.write_text(_page_html(sections), encoding="utf-8")
     print(f"pictures and page: {page}")
     if args.open:
         webbrowser.open(page.absolute().as_uri())
@@ -93,7 +95,7 @@ def _solve_story(
     return result, time.perf_counter() - begun
 
 
-def _headline(problem: Problem, result: Result, seconds: float) -> str:
+def _headline_text(problem: Problem, result: Result, seconds: float) -> str:
     """What was reached beside what is known, in one line."""
     kept = "every constraint kept" if result.feasible else "not feasible"
     known = ""
@@ -103,7 +105,7 @@ def _headline(problem: Problem, result: Result, seconds: float) -> str:
     return f"  {result.run.method}: f = {result.fun:.6g}{known}; {kept}; {result.nfev} evaluations in {seconds:.1f} s"
 
 
-def _table(problem: Problem, ours: Result, seconds: float, others: list[tuple[Result, float]]) -> str:
+def _compare_solvers(problem: Problem, ours: Result, seconds: float, others: list[tuple[Result, float]]) -> str:
     """Solvers on the same budget, one line each."""
     lines = [f"\n  {'same budget':<12} {'f':>12}  {'feasible':<22} {'seconds':>7}"]
     for result, spent in [(ours, seconds), *others]:
@@ -114,7 +116,7 @@ def _table(problem: Problem, ours: Result, seconds: float, others: list[tuple[Re
     return "\n".join(lines)
 
 
-def _pictures(name: str, result: Result, folder: Path) -> list[str]:
+def _draw_pictures(name: str, result: Result, folder: Path) -> list[str]:
     """The result drawn as files, and as SVG text for the page."""
     figures = {f"{name}-convergence": result.plot()}
     if name.startswith("UAV-"):
@@ -126,12 +128,13 @@ def _pictures(name: str, result: Result, folder: Path) -> list[str]:
     return [replace(figure, name=title).to_svg() for title, figure in figures.items()]
 
 
-def _section(problem: Problem, story: str, text: str, drawings: list[str]) -> str:
+def _section_html(problem: Problem, story: str, text: str, drawings: list[str]) -> str:
     title = html.escape(problem.title or problem.name)
     return f"<h2>{title}</h2><p>{html.escape(story)}</p>{''.join(drawings)}<pre>{html.escape(text)}</pre>"
 
 
-def _page(sections: list[str]) -> str:
+def _page_html(sections: list[str]) -> str:
+    """The sections as one page that needs nothing beside itself."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>MeCO demo</title><style>{STYLE}</style>'
         f"<h1>MeCO demo</h1>{''.join(sections)}</html>\n"

@@ -16,8 +16,11 @@ from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.request import variables_of
 from meco.run.tolerances import recorded_tolerances
 
+CALL_FIELDS = ("number", "batch", "attempt", "fault", "feasible")  # of _describe_calls(), before x in a table
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco export`."""
     parser.add_argument("run", help="folder of the run")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated values with a header (the default)")
@@ -26,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Write every evaluation of a run; damaged places are left out with a warning."""
     facts, log, damaged = load_run(args.run)
     if damaged:
         print(f"meco: {damaged} damaged places of {args.run} are left out", file=sys.stderr)
@@ -39,27 +43,28 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
+    """A row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers as Python writes them."""
     writer = csv.writer(file, lineterminator="\n")
     names = log.names(inputs["tolerances"]["names"])
-    writer.writerow(["number", "batch", "attempt", "fault", "feasible", *variables_of(inputs).labels(), "f", *names])
-    for head, e in _rows(log, inputs):
-        cells = [*head.values(), *e.x.tolist(), float(e.f), *e.g.tolist(), *e.h.tolist()]
-        writer.writerow([_cell(value) for value in cells])
+    writer.writerow([*CALL_FIELDS, *variables_of(inputs).labels(), "f", *names])
+    for head, e in _describe_calls(log, inputs):
+        cells = [*(head[name] for name in CALL_FIELDS), *e.x.tolist(), float(e.f), *e.g.tolist(), *e.h.tolist()]
+        writer.writerow([_csv_cell(value) for value in cells])
 
 
 def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
     """x, by name where the variables have names, and the constraints as one field each; not finite becomes null."""
     variables = inputs["variable_names"]
     names, p = log.names(inputs["tolerances"]["names"]), log.counts[0]
-    for head, e in _rows(log, inputs):
-        g = {name: _finite(v) for name, v in zip(names[:p], e.g.tolist())}
-        h = {name: _finite(v) for name, v in zip(names[p:], e.h.tolist())}
+    for head, e in _describe_calls(log, inputs):
+        g = {name: _finite_or_none(v) for name, v in zip(names[:p], e.g.tolist())}
+        h = {name: _finite_or_none(v) for name, v in zip(names[p:], e.h.tolist())}
         x = dict(zip(variables, e.x.tolist())) if variables else e.x.tolist()
-        row = head | {"x": x, "f": _finite(float(e.f)), "g": g, "h": h}
+        row = head | {"x": x, "f": _finite_or_none(float(e.f)), "g": g, "h": h}
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _rows(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
+def _describe_calls(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
     """What describes each call, and the call, with as many constraint values as there are constraints."""
     p, q = log.counts
     allowed = recorded_tolerances(inputs, log)
@@ -73,9 +78,9 @@ def _rows(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str
         }, e  # fmt: skip
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     return repr(value) if isinstance(value, float) else int(value) if isinstance(value, bool) else value

@@ -20,6 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Print what there is of one kind, or of all but the generated problems."""
     if args.kind and args.kind not in KINDS:
         raise UnknownName("listing", args.kind, KINDS)
     found: dict[str, Any] = {
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         "suites": {name: list(names) for name, names in SUITES.items()},
     }
     if args.kind == "generated":
-        found = {"generated": _generated()}
+        found = {"generated": _list_generated()}
     elif args.kind:
         found = {args.kind: found[args.kind]}
     if args.json:
@@ -54,6 +55,6 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _generated() -> dict[str, dict[str, str]]:
+def _list_generated() -> dict[str, dict[str, str]]:
     """By set, the first problem of each family and what it is."""
     return {each: {problem_name(f.name, 1): f.about for f in GENERATED.values() if f.set == each} for each in SETS}

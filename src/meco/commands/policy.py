@@ -14,6 +14,7 @@ SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the actions of `meco policy`: list, show and verify."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, about in (
         ("list", "the policies at hand: the library's, those of the experiments in a checkout, and of MECO_POLICIES"),
@@ -28,11 +29,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return {"list": _list, "show": _show, "verify": _verify}[args.action](args)
+    return {"list": _list_policies, "show": _show_policy, "verify": _verify_policies}[args.action](args)
 
 
-def _list(args: argparse.Namespace) -> int:
-    told = {name: _known_of(name) for name in policy_names()}
+def _list_policies(args: argparse.Namespace) -> int:
+    """A line for each policy at hand."""
+    told = {name: _read_metadata(name) for name in policy_names()}
     if args.json:
         print(json.dumps(told))
     elif not told:
@@ -49,14 +51,16 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _known_of(name: str) -> dict[str, Any]:
+def _read_metadata(name: str) -> dict[str, Any]:
+    """What a policy says of itself; of a damaged one, what is wrong."""
     try:
         return dict(load_policy(name).metadata)
     except DamagedFile as error:
         return {"damaged": str(error)}
 
 
-def _show(args: argparse.Namespace) -> int:
+def _show_policy(args: argparse.Namespace) -> int:
+    """The metadata of a policy, a line each."""
     metadata = {**load_policy(args.policy).metadata, "file": str(policy_path(args.policy))}
     if args.json:
         print(json.dumps(metadata))
@@ -66,8 +70,8 @@ def _show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _verify(args: argparse.Namespace) -> int:
-    """Exit code 1 if anything is wrong."""
+def _verify_policies(args: argparse.Namespace) -> int:
+    """Say of each policy what is wrong; the exit code is 1 if anything is."""
     names = policy_names() if args.policy == "all" else [args.policy]
     found = {name: verify_policy(name) for name in names}
     if args.json:

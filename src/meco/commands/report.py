@@ -6,6 +6,7 @@ import argparse
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco report`."""
     parser.add_argument("folder", metavar="DIR", help="a folder that meco reproduce or meco bench wrote")
     parser.add_argument(
         "--merge", nargs="+", default=[], metavar="OTHER", help="first take over the results of these folders"
@@ -17,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Merge and pack where asked, then write the report of a folder."""
     from pathlib import Path
 
     from meco.bench.report.campaign_report import write_campaign_report
@@ -25,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     from meco.files.names import visible
 
     if args.merge:
-        with ResultStore.campaign(args.folder) as store:
+        with ResultStore.open_campaign(args.folder) as store:
             for other in args.merge:
                 print(f"{store.merge(read_results(other))} new runs from {other}")
     if args.pack:

@@ -7,25 +7,27 @@ from pathlib import Path
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco reproduce`; threads are limited before NumPy is imported."""
     from meco.core.thread_variables import use_one_thread
 
     use_one_thread()
-    from meco.bench.plan.paper import PAPER
+    from meco.bench.plan.experiments import EXPERIMENTS
     from meco.commands.campaign import add_options
 
-    parser.add_argument("experiment", metavar="ID", help=f"{', '.join(PAPER)} or all")
+    parser.add_argument("experiment", metavar="ID", help=f"{', '.join(EXPERIMENTS)} or all")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
     add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from meco.bench.plan.paper import find_experiments, with_methods
-    from meco.bench.plan.revise import adjust
-    from meco.commands.campaign import carry_out, check
+    """Run the experiments of a name; the exit code says whether every run was made."""
+    from meco.bench.plan.experiments import find_experiments, with_methods
+    from meco.bench.plan.revise import adjust_experiment
+    from meco.commands.campaign import check_options, run_and_report
 
-    check(args)
+    check_options(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
         found = with_methods([e for e, _ in found], args.methods)
-    chosen = [adjust(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
-    return carry_out(chosen, args.out or str(Path("runs") / args.experiment), args)
+    chosen = [adjust_experiment(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
+    return run_and_report(chosen, args.out or str(Path("runs") / args.experiment), args)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from meco.commands.solve import finish, stop_of, workers_of
+from meco.commands.solve import show_result, stop_of, workers_of
 from meco.commands.sources import open_source
 from meco.core.signals import terminated_like_interrupted
 from meco.errors import DamagedFile, InvalidInput
@@ -20,6 +20,7 @@ from meco.run.request import options_of, tolerances_of, variables_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco resume`."""
     parser.add_argument("run", help="folder of the run")
     parser.add_argument("--workers", type=int, help="processes that evaluate; may differ from before")
     parser.add_argument("--max-time", type=float, help="seconds, from now on")
@@ -33,10 +34,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help="run what a folder from elsewhere names, without asking")
 
 
-OPTIONS = {"policy", "pop_size", "batch"}  # of the method, that a run of the command line may have
+METHOD_OPTIONS = {"policy", "pop_size", "batch"}  # of the method, that a run of the command line may have
 
 
 def run(args: argparse.Namespace) -> int:
+    """Go on with the run of a folder as run.json describes it; workers and limits may be others."""
     from meco.api import minimize
 
     folder = Path(args.run).absolute()
@@ -49,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
             f"the run in {folder} was started from Python; continue it there with "
             "minimize(..., checkpoint=Checkpoint(folder, resume=True))"
         )
-    if not set(inputs["options"]) <= OPTIONS:
-        raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(OPTIONS))}")
-    _confirm(folder, facts, args.yes)
+    if not set(inputs["options"]) <= METHOD_OPTIONS:
+        raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(METHOD_OPTIONS))}")
+    _ask_before_running(folder, facts, args.yes)
     try:
         os.chdir(source["folder"])  # relative paths mean what they meant
     except OSError as error:
@@ -80,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
                 callback=None if args.quiet else Progress(),
                 checkpoint=Checkpoint(folder, resume=True, fsync=args.fsync),
             )
-            return finish(result, args)
+            return show_result(result, args)
     finally:
         fun.close()
 
 
-def _confirm(folder: Path, facts: dict[str, Any], yes: bool) -> None:
+def _ask_before_running(folder: Path, facts: dict[str, Any], yes: bool) -> None:
     """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own."""
     source, method = facts["source"], facts["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}

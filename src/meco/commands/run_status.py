@@ -28,7 +28,7 @@ BEST = 20  # points drawn across the variables
 LATELY = 100  # evaluations over which a constraint's keeping is counted
 TOLD_FAILURES = 5  # failures told in words
 APART = 0.01  # of the box in some variable: points that are closer are one design to an eye
-STEERING = {  # what methods tell of themselves: its name on the page, and whether it is a share
+STEERING = {  # what methods tell of themselves in the trace: its name on the page, and whether it is a share
     "theta": ("Theta, the violation that a step may leave", True),
     "share": ("Share of the evolution strategy", True),
     "action": ("Action of the policy", True),
@@ -38,18 +38,20 @@ STEERING = {  # what methods tell of themselves: its name on the page, and wheth
 
 
 def read_run_status(folder: Path) -> dict[str, Any]:
-    """Everything the page shows of the run in a folder, now; ready for JSON."""
+    """Everything the page shows of the run in a folder, now, as JSON; watch.js reads these keys."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
     variables, tolerances = variables_of(inputs), recorded_tolerances(inputs, log)
     every = log.columns(len(variables.each), None, *tolerances)
-    ended = _result(folder)
+    ended = _read_result(folder)
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
-        "budget": inputs["budget"], "nfev": len(every), "failures": _failures(every.fault), "reasons": _reasons(folder),
+        "budget": inputs["budget"], "nfev": len(every), "failures": _count_failures(every.fault),
+        "reasons": _latest_failures(folder),
         "variables": variables.labels(units=True),
-        "lower": variables.lower.tolist(), "upper": variables.upper.tolist(), "steering": _steering(folder),
-        "message": None if ended is None else ended["message"], **_times(folder, len(every), inputs["budget"], ended),
+        "lower": variables.lower.tolist(), "upper": variables.upper.tolist(), "steering": _steering_curves(folder),
+        "message": None if ended is None else ended["message"],
+        **_read_times(folder, len(every), inputs["budget"], ended),
     }  # fmt: skip
     if not len(every) or every.failed.all():
         return shown | {"curve": [], "best": None, "points": [], "constraints": []}
@@ -58,18 +60,18 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     nu = np.where(every.feasible, 0.0, ev.nu[0])
     width = variables.upper - variables.lower
     return shown | {
-        "curve": _curve(every.f, nu, every.feasible, every.failed),
-        "best": _point(every, ranked[0]),
-        "points": [_point(every, ranked[i]) for i in _distinct(every.x[ranked], width)],
-        "constraints": _constraints(every, ranked[0], log.names(inputs["tolerances"]["names"]), tolerances),
+        "curve": _sample_curve(every.f, nu, every.feasible, every.failed),
+        "best": _describe_point(every, ranked[0]),
+        "points": [_describe_point(every, ranked[i]) for i in _choose_distinct(every.x[ranked], width)],
+        "constraints": _describe_constraints(every, ranked[0], log.names(inputs["tolerances"]["names"]), tolerances),
     }
 
 
-def _point(every: Evaluations, i: int) -> dict[str, Any]:
+def _describe_point(every: Evaluations, i: int) -> dict[str, Any]:
     return {"x": every.x[i].tolist(), "f": float(every.f[i]), "feasible": bool(every.feasible[i]), "number": i + 1}
 
 
-def _distinct(x: np.ndarray, width: np.ndarray) -> list[int]:
+def _choose_distinct(x: np.ndarray, width: np.ndarray) -> list[int]:
     """Of points [n, D] from best to worst, the places of the best that differ from all better ones."""
     unit = x / np.where(width > 0, width, 1.0)
     kept: list[int] = []
@@ -81,15 +83,17 @@ def _distinct(x: np.ndarray, width: np.ndarray) -> list[int]:
     return kept
 
 
-def _curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: np.ndarray) -> list[list[float | None]]:
+def _sample_curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: np.ndarray) -> list[list[float | None]]:
     """Evaluations, least feasible f so far (None before there is one) and least violation so far."""
     best = np.minimum.accumulate(np.where(feasible, f, np.inf))
     least = np.minimum.accumulate(np.where(failed, np.inf, nu))
     at = np.unique(np.linspace(0, len(f) - 1, POINTS).astype(int))
-    return [[int(i) + 1, _finite(best[i]), _finite(least[i])] for i in at]
+    return [[int(i) + 1, _finite_or_none(best[i]), _finite_or_none(least[i])] for i in at]
 
 
-def _constraints(every: Evaluations, top: int, names: tuple[str, ...], tolerances: Any) -> list[dict[str, Any]]:
+def _describe_constraints(
+    every: Evaluations, top: int, names: tuple[str, ...], tolerances: Any
+) -> list[dict[str, Any]]:
     """Each constraint at the best point, and the share of the latest answers that kept it."""
     values = np.concatenate([every.g, every.h], axis=1)
     over = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
@@ -101,11 +105,11 @@ def _constraints(every: Evaluations, top: int, names: tuple[str, ...], tolerance
     ]
 
 
-def _finite(value: float) -> float | None:
+def _finite_or_none(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _steering(folder: Path) -> list[dict[str, Any]]:
+def _steering_curves(folder: Path) -> list[dict[str, Any]]:
     """What the method told of itself over the evaluations, a curve for each thing that is worth one."""
     rows = read_trace(folder / "trace.jsonl")
     return [
@@ -115,11 +119,11 @@ def _steering(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def _failures(fault: np.ndarray) -> dict[str, int]:
+def _count_failures(fault: np.ndarray) -> dict[str, int]:
     return {Fault(int(k)).name.lower(): n for k, n in sorted(Counter(fault.tolist()).items()) if k != Fault.NONE}
 
 
-def _reasons(folder: Path) -> list[str]:
+def _latest_failures(folder: Path) -> list[str]:
     """The latest failures in words."""
     try:
         lines = (
@@ -132,7 +136,7 @@ def _reasons(folder: Path) -> list[str]:
     return [f"evaluation {row['number'] + 1}: {row['reason']}" for row in rows]
 
 
-def _result(folder: Path) -> dict[str, Any] | None:
+def _read_result(folder: Path) -> dict[str, Any] | None:
     """The result of the last session, if one has ended."""
     try:
         found = read_json(folder / "result.json")
@@ -142,7 +146,7 @@ def _result(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
+def _read_times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
     content = read_regular(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
     whole = content[: len(content) // DURATION_ROW.size * DURATION_ROW.size]

@@ -32,6 +32,7 @@ MOST_RUNS = 100_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco solve`."""
     parser._negative_number_matcher = re.compile(r"^-\.?\d")  # "-5,5" is a value, not an option
     what = parser.add_argument_group("what to solve")
     what.add_argument("target", nargs="?", help='"C01", "RC19", "UAV-07", "problem.py:fun" or "mission.json"')
@@ -81,16 +82,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     with terminated_like_interrupted():
-        return _solve(args)
+        return _solve_target(args)
 
 
-def _solve(args: argparse.Namespace) -> int:
+def _solve_target(args: argparse.Namespace) -> int:
+    """A function or program by minimize(); a benchmark problem by solve(), unless an option needs minimize()."""
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
     check_picture(args.plot)
     if args.program is not None or is_function(args.target):
         return _solve_function(args)
-    problem = find_problem(args.target, args.dim, _instance(args.instance))
+    problem = find_problem(args.target, args.dim, _parse_instance(args.instance))
     door = (
         "checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol", "log", "keep",
         "confirm", "report",
@@ -98,13 +100,19 @@ def _solve(args: argparse.Namespace) -> int:
     if any(getattr(args, name) is not None for name in door):
         if args.runs != 1:
             raise InvalidInput("--checkpoint, limits and starting points are for a single run; leave --runs out")
-        source = {"kind": "benchmark", "target": args.target, "dim": args.dim, "instance": _instance(args.instance)}
+        source = {
+            "kind": "benchmark",
+            "target": args.target,
+            "dim": args.dim,
+            "instance": _parse_instance(args.instance),
+        }
         source["digest"] = mission_digest(args.target)
         return _minimize(args, Benchmark(problem, source), problem)
     return _solve_benchmark(args, problem)
 
 
-def _instance(text: str) -> str | int:
+def _parse_instance(text: str) -> str | int:
+    """A number where the text is one, else the text."""
     try:
         return int(text)
     except ValueError:
@@ -112,6 +120,7 @@ def _instance(text: str) -> str | int:
 
 
 def _solve_function(args: argparse.Namespace) -> int:
+    """One run on a function of a file, or on a program."""
     fun: FileFunction | Program
     if args.program is not None:
         calls = None if args.checkpoint is None else str(Path(args.checkpoint) / "calls")
@@ -125,10 +134,10 @@ def _solve_function(args: argparse.Namespace) -> int:
 
 
 def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
-    """One run by minimize(), with everything it offers."""
+    """One run by minimize(), with the options of the command; `fun.source` becomes the source in run.json."""
     from meco.api import minimize
 
-    variables = _variables(args, fun, problem)
+    variables = _read_variables(args, fun, problem)
     options = call_options(args) if problem is None else {"vectorized": True, "workers": None, "timeout": None}
     fun.source |= {"options": options, "evaluated": args.evaluated, "folder": str(Path.cwd())}
     try:
@@ -140,7 +149,7 @@ def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None
             x0=parse_numbers(args.x0, "--x0"),
             evaluated=args.evaluated,
             seed=args.seed,
-            tolerances=_tolerances(args, problem),
+            tolerances=_read_tolerances(args, problem),
             workers=workers_of(options, args.batch, args.asynchronous),
             stop=stop_of(args),
             on_error=args.on_error,
@@ -149,22 +158,24 @@ def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None
         )
         if args.confirm:
             result = confirm(result, fun, args.confirm, vectorized=bool(options["vectorized"]))
-        return finish(result, args, () if problem is None else problem.variables)
+        return show_result(result, args, () if problem is None else problem.variables)
     finally:
         fun.close()
 
 
-def _variables(args: argparse.Namespace, fun: Any, problem: Problem | None) -> Variables:
+def _read_variables(args: argparse.Namespace, fun: Any, problem: Problem | None) -> Variables:
     """The box of a benchmark problem; else that of --bounds or of the file, with --integer and --log."""
     if problem is not None:
-        return Variables.of(problem.lower, problem.upper, problem.integrality, _mask(args.log, problem.dim, "--log"))
+        return Variables.of(
+            problem.lower, problem.upper, problem.integrality, _parse_positions(args.log, problem.dim, "--log")
+        )
     bounds = parse_bounds(args.bounds, args.dim)
     bounds = fun.bounds if bounds is None else bounds
     if bounds is None:
         raise InvalidInput('--bounds is needed: one "low,high" pair per variable (or `bounds` in the Python file)')
     given = Variables.read(bounds)
     each = given.each
-    integer, log = (_mask(getattr(args, key), len(each), f"--{key}") for key in ("integer", "log"))
+    integer, log = (_parse_positions(getattr(args, key), len(each), f"--{key}") for key in ("integer", "log"))
     if integer is not None:
         each = tuple(replace(variable, integer=bool(on)) for variable, on in zip(each, integer))
     if log is not None:
@@ -172,7 +183,7 @@ def _variables(args: argparse.Namespace, fun: Any, problem: Problem | None) -> V
     return Variables(each, given.names)
 
 
-def _tolerances(args: argparse.Namespace, problem: Problem | None) -> Tolerances:
+def _read_tolerances(args: argparse.Namespace, problem: Problem | None) -> Tolerances:
     """Those that were given; else a benchmark problem's own, or the door's."""
     own = {} if problem is None else {"eq": problem.eq_tol, "ineq": problem.ineq_tol}
     given = {key: parse_tolerance(getattr(args, f"{key}_tol"), f"--{key}-tol") for key in ("eq", "ineq")}
@@ -196,18 +207,18 @@ def stop_of(args: argparse.Namespace) -> Stop:
 
 
 def call_options(args: argparse.Namespace) -> dict[str, Any]:
-    """How the function is called; a resumed run calls it the same way."""
+    """How the function is called; run.json keeps it, and `meco resume` calls the function the same way."""
     return {"vectorized": args.vectorized, "workers": args.workers, "timeout": args.eval_timeout}
 
 
-def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
+def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
     """Show the result of one run, and draw it where asked; the exit code says whether it is feasible."""
     print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
     if kept and result.run.stop_reason not in ("budget", "finished"):
         print(f"meco: `meco resume {kept}` goes on from here", file=sys.stderr)
     if args.plot:
-        _picture(args.plot, getattr(args, "target", None), result.x, result.plot)
+        _draw_picture(args.plot, getattr(args, "target", None), result.x, result.plot)
     if args.report:
         print(f"page: {result.report(args.report)}", file=sys.stderr)
     if not result.feasible:
@@ -215,7 +226,8 @@ def finish(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
     return 0 if result.feasible else INFEASIBLE
 
 
-def _mask(positions: str | None, dim: int, option: str) -> Any:
+def _parse_positions(positions: str | None, dim: int, option: str) -> Any:
+    """Which of the variables a text such as "2,3" names: a mask [D], or None without a text."""
     if positions is None:
         return None
     try:
@@ -233,16 +245,19 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
         raise InvalidInput(f"--runs must be at least 1 and at most {MOST_RUNS}; got {args.runs}")
     first = 1 if args.seed is None else args.seed
     options = {key: getattr(args, key) for key in ("policy", "pop_size", "batch") if getattr(args, key) is not None}
-    budget = 50 * problem.dim if args.budget is None else args.budget
     seeds = range(first, first + args.runs)
     with noted() as stop:
         watch = Watch(stop, args.quiet)
-        results = solve(args.method, problem, budget, seeds, watch=watch, **options)
+        results = solve(args.method, problem, args.budget, seeds, watch=watch, **options)
         watch.close()
-    print(json.dumps([_record(r) for r in results], ensure_ascii=False) if args.json else _report(problem, results))
-    best = _best(results)
+    print(
+        json.dumps([_run_summary(r) for r in results], ensure_ascii=False)
+        if args.json
+        else _describe_runs(problem, results)
+    )
+    best = _best_result(results)
     if args.plot:
-        _picture(args.plot, args.target, best.x, lambda path: _curves(results, path))
+        _draw_picture(args.plot, args.target, best.x, lambda path: _draw_curves(results, path))
     if not best.feasible:
         print("meco: no feasible point was found", file=sys.stderr)
     return 0 if best.feasible else INFEASIBLE
@@ -260,6 +275,7 @@ class Watch:
         return self.stop()
 
     def _text(self, evaluator: Evaluator, elapsed: float) -> str:
+        """Evaluations spent, feasible runs, the best feasible f, and the time left."""
         spent, budget = int(evaluator.nfev.max()), evaluator.budget
         held = evaluator.history.feasible_best.host()
         feasible = held.feasible[:, 0]
@@ -275,7 +291,8 @@ class Watch:
         self.line.clear()
 
 
-def _record(r: Result) -> dict[str, Any]:
+def _run_summary(r: Result) -> dict[str, Any]:
+    """A run as --json shows it."""
     run = r.run
     return {
         "problem": run.problem, "method": run.method, "seed": run.seed, "x": r.x.tolist(), "f": r.f, "nu": r.nu,
@@ -283,16 +300,16 @@ def _record(r: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _best(results: list[Result]) -> Result:
+def _best_result(results: list[Result]) -> Result:
     return min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
 
 
-def _report(problem: Problem, results: list[Result]) -> str:
+def _describe_runs(problem: Problem, results: list[Result]) -> str:
     """A line for each run, the best point in full, and what is known."""
     lines = [f"{problem.name}: {problem.title}", f"{'seed':>6}  {'f':>14}  {'violation':>10}  feasible"]
     for r in results:
         lines.append(f"{r.run.seed:>6}  {r.f:>14.6e}  {r.nu:>10.3e}  {'yes' if r.feasible else 'no':>8}")
-    best = _best(results)
+    best = _best_result(results)
     good = [r.f for r in results if r.feasible]
     found = f"{len(good)} of {len(results)} runs feasible"
     if good:
@@ -320,7 +337,7 @@ def _constraints_at(problem: Problem, x: np.ndarray) -> dict[str, ConstraintValu
     return {name: ConstraintValue(*row) for name, row in zip(names, rows)}
 
 
-def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:
+def _draw_picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:
     """The map of a mission with its route, or curves."""
     if target is not None and (target.upper().startswith("UAV-") or target.lower().endswith(".json")):
         from meco.problems.uav.mission import load_mission
@@ -331,7 +348,7 @@ def _picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> No
     print(f"picture: {path}", file=sys.stderr)
 
 
-def _curves(results: list[Result], path: str) -> None:
+def _draw_curves(results: list[Result], path: str) -> None:
     """f + nu of each run over its evaluations."""
     from meco.figures.run_figure import scores_figure
 

@@ -19,6 +19,7 @@ class FileFunction:
     """A function of a Python file, as in "problem.py:fun"."""
 
     def __init__(self, path: str, name: str) -> None:
+        """Load the file; `source` is what run.json keeps and open_source() reads."""
         file = Path(path).absolute()
         if not file.is_file():
             raise InvalidInput(f"there is no file {path!r} to take {name!r} from")

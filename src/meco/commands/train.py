@@ -27,6 +27,7 @@ OTHER_OPTIONS = ("--out", "--only", "--save-every", "--processes", "--seconds")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco train`."""
     what = parser.add_argument_group("what to train")
     what.add_argument("--preset", help=f"a training of the paper: {', '.join(PRESETS)}")
     what.add_argument("--suite", help="problems to train on (default: cec2017)")
@@ -34,9 +35,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--leave-one-out", action="store_true", default=None, help="a policy per problem, trained on all the others"
     )
-    what.add_argument("--holdout", type=_names, help="problems to leave out, e.g. C07,C08")
+    what.add_argument("--holdout", type=_parse_names, help="problems to leave out, e.g. C07,C08")
     what.add_argument("--name", help="name of the policy (default: made from suite and D)")
-    what.add_argument("--only", type=_names, help="train these of the policies only, by name")
+    what.add_argument("--only", type=_parse_names, help="train these of the policies only, by name")
     how = parser.add_argument_group("how")
     how.add_argument("--instances", help="of the problems: " + ", ".join(INSTANCES) + " (default: paper)")
     how.add_argument("--select", action="store_true", help="keep only the seed that is best on the training problems")
@@ -48,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def add_common_options(group: Any) -> None:
     """Options of every training."""
-    group.add_argument("--seeds", type=_numbers, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
+    group.add_argument("--seeds", type=_parse_seeds, default=(1,), help="a policy for each, e.g. 1,2,3 (default: 1)")
     group.add_argument("--device", help="cpu or cuda (default: cpu)")
     group.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="any other training setting")
     group.add_argument("--out", type=Path, default=Path("policies"), help="folder of the policies (default: policies)")
@@ -56,16 +57,17 @@ def add_common_options(group: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Train in groups that go in lockstep; stopped in between, the same command with --resume goes on."""
     load_extra("torch", "train", "training")
     configs = read_configs(args)
     args.out.mkdir(parents=True, exist_ok=True)
     if args.resume:
-        configs = _pending(configs, args.out, args.select)
+        configs = _find_pending(configs, args.out, args.select)
     from meco.learn.paper.trainer import lockstep_groups
 
     with noted() as stop:
         for group in lockstep_groups(configs):
-            if not _train(group, args, stop):
+            if not _train_group(group, args, stop):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)
                 return EXIT_STOPPED
     return 0
@@ -86,6 +88,7 @@ def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
 
 
 def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
+    """What makes the trainings of a seed: a preset, or what the options describe."""
     if args.preset:
         given = [f"--{name.replace('_', '-')}" for name in TASK_OPTIONS if getattr(args, name) is not None]
         if given:
@@ -114,7 +117,7 @@ def _read_preset(name: str, seed: int) -> list[TrainingConfig]:
     return list(found)
 
 
-def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable[[], bool]) -> bool:
+def _train_group(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable[[], bool]) -> bool:
     """Train one batch of policies and write them; False if it was stopped before the end."""
     from meco.learn.paper.trainer import Trainer
 
@@ -127,14 +130,14 @@ def _train(group: list[TrainingConfig], args: argparse.Namespace, stop: Callable
     done = trainer.run(stop)
     if report:
         report.end()
-    for trained, losses in _with_losses(done, args.select):
+    for trained, losses in _choose_policies(done, args.select):
         print(write_trained(args.out, trained, command_for(sys.argv[1:], trained.config.name), losses))
     if done:
         checkpoint.unlink(missing_ok=True)
     return bool(done)
 
 
-def _with_losses(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
+def _choose_policies(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]:
     """The policies to write, each with the losses of the candidates it was chosen among."""
     if not select:
         return [(trained, None) for trained in done]
@@ -161,7 +164,7 @@ def policy_words(arguments: Sequence[str]) -> list[str]:
     return words
 
 
-def _pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:
+def _find_pending(configs: Sequence[TrainingConfig], folder: Path, select: bool) -> list[TrainingConfig]:
     """The trainings whose policy is not in the folder yet; candidates of one choice stay or go together."""
     from meco.learn.paper.selection import name_without_seed
 
@@ -215,20 +218,21 @@ class TrainingLine:
         self._line.end()
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _parse_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in _names(text))
+def _parse_seeds(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in _parse_names(text))
 
 
 def read_settings(args: argparse.Namespace) -> dict[str, str]:
     """What --set gives, by name."""
-    return dict(_pair(text) for text in args.set)
+    return dict(_parse_setting(text) for text in args.set)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _parse_setting(text: str) -> tuple[str, str]:
+    """Name and value of one --set NAME=VALUE."""
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(f"--set takes NAME=VALUE; got {text!r}")

@@ -29,7 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with server(Path(args.run), args.port) as serving:
+    """Serve the page of a folder until Ctrl-C."""
+    with make_server(Path(args.run), args.port) as serving:
         address = f"http://{HERE}:{serving.server_address[1]}/"
         print(f"{args.run} at {address} (Ctrl-C ends it)", flush=True)
         if args.browser:
@@ -44,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
+def make_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing."""
     try:
-        made = ThreadingHTTPServer((HERE, port), partial(Page, follower(folder.absolute())))
+        made = ThreadingHTTPServer((HERE, port), partial(Page, make_follower(folder.absolute())))
     except (OSError, OverflowError) as error:
         raise InvalidInput(f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}") from error
     made.daemon_threads = True
@@ -62,15 +63,16 @@ class Follower:
         self.kept: tuple[Any, float, dict[str, Any]] = None, 0.0, {}
 
     def __call__(self) -> dict[str, Any]:
+        """The state, read again where a file has changed; `quiet` grows with the time since then."""
         now = time.monotonic()
-        mark = _mark(self.folder)
+        mark = _folder_state(self.folder)
         if mark != self.kept[0]:
             self.kept = mark, now, self.read(self.folder)
         _, at, told = self.kept
         return told if told["quiet"] is None else told | {"quiet": told["quiet"] + now - at}
 
 
-def _mark(folder: Path) -> dict[str, tuple[int, int]]:
+def _folder_state(folder: Path) -> dict[str, tuple[int, int]]:
     """What differs once a file of a folder was written; one that has just gone is not there."""
     found = {}
     for path in folder.iterdir():
@@ -80,7 +82,7 @@ def _mark(folder: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def follower(folder: Path) -> Follower:
+def make_follower(folder: Path) -> Follower:
     """What follows a folder: as a run's where it has run.json, else as a campaign's."""
     if read_facts(folder) is not None:
         from meco.commands.run_status import read_run_status
@@ -103,21 +105,23 @@ class Page(BaseHTTPRequestHandler):
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
+        """Answer with the page, its files or the status, to this machine alone."""
         host = self.headers.get("Host", "").rpartition(":")[0]
         if host not in (HERE, "localhost"):  # a name of another site that was turned to this machine
-            return self._answer(403, "text/plain", b"for this machine alone")
+            return self._send(403, "text/plain", b"for this machine alone")
         if self.path in PAGE:
             name, kind = PAGE[self.path]
-            return self._answer(200, kind, files("meco.commands").joinpath(name).read_bytes())
+            return self._send(200, kind, files("meco.commands").joinpath(name).read_bytes())
         if self.path != "/status":
-            return self._answer(404, "text/plain", b"there is nothing here")
+            return self._send(404, "text/plain", b"there is nothing here")
         try:
             found, status = self.read_status(), 200
         except (MecoError, OSError) as error:
             found, status = {"error": str(error)}, 503
-        return self._answer(status, "application/json", json.dumps(found).encode())
+        return self._send(status, "application/json", json.dumps(found).encode())
 
-    def _answer(self, status: int, kind: str, content: bytes) -> None:
+    def _send(self, status: int, kind: str, content: bytes) -> None:
+        """One whole answer, never cached."""
         self.send_response(status)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))

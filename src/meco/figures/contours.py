@@ -38,12 +38,12 @@ def hatch(
         low, high = max(offset, 0.0), min(width, height + offset)
         x = np.linspace(low, high, ALONG)
         points = np.stack([x, x - offset], axis=-1)
-        pieces += [points[[first, last]] for first, last in stretches(holds(points))]
+        pieces += [points[[first, last]] for first, last in find_stretches(holds(points))]
     ends = np.array(pieces).reshape(-1, 2, 2)
     return ends[..., 0], ends[..., 1]
 
 
-def stretches(flags: np.ndarray) -> list[tuple[int, int]]:
+def find_stretches(flags: np.ndarray) -> list[tuple[int, int]]:
     """First and last index of each stretch of True that is longer than one."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]])))
     return [(int(a), int(b) - 1) for a, b in edges.reshape(-1, 2) if b - a > 1]

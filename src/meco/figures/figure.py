@@ -46,11 +46,11 @@ class Figure:
 
     def to_svg(self) -> str:
         """One SVG document: panels in rows, their titles above, the legend below."""
-        parts, width, y = self._rows()
+        parts, width, y = self._draw_panels()
         y += PAD if self.legend else 0
         parts.append(f'<g transform="translate({PAD} 0)">{svg.legend(self.legend, width - 2 * PAD, y)}</g>')
         height = round(y + legend_height(self.legend, width - 2 * PAD) + PAD)
-        return svg.sayable(
+        return svg.replace_invalid(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
             f'font-size="{svg.FONT}" font-family="{FACES}" class="panel"><style>{_file_style()}</style>'
             f'<rect class="sheet" width="{width}" height="{height}"/>{"".join(parts)}</svg>\n'
@@ -58,7 +58,7 @@ class Figure:
 
     _repr_svg_ = to_svg
 
-    def _rows(self) -> tuple[list[str], int, float]:
+    def _draw_panels(self) -> tuple[list[str], int, float]:
         """The panels as drawn, and the width and height that they take."""
         columns = min(len(self.panels), 4 if self.small else 2)
         rows = [self.panels[i : i + columns] for i in range(0, len(self.panels), columns)]
@@ -116,15 +116,15 @@ def converter() -> ModuleType:
 @cache
 def _file_style() -> str:
     """The style of marks with colours put in, since not every program knows variables: light, and dark on a screen."""
-    light, dark = (_coloured(theme) for theme in _themes()[:2])
+    light, dark = (_fill_colours(theme) for theme in _read_themes()[:2])
     return f"{light}@media screen and (prefers-color-scheme: dark) {{{dark}}}"
 
 
-def _coloured(theme: dict[str, str]) -> str:
+def _fill_colours(theme: dict[str, str]) -> str:
     return re.sub(r"var\(--([\w-]+)\)", lambda found: theme[found[1]], MARKS)
 
 
-def _themes() -> list[dict[str, str]]:
+def _read_themes() -> list[dict[str, str]]:
     """Colours by name: light, then dark."""
     blocks = re.findall(r"\{([^{}]*--paper: [^{}]*)\}", COLOURS)
     return [dict(re.findall(r"--([\w-]+): ([^;]+);", block)) for block in blocks]

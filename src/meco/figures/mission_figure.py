@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from meco.figures.contours import hatch, stretches
+from meco.figures.contours import find_stretches, hatch
 from meco.figures.figure import Figure
 from meco.figures.panel import (
     MUTED,
@@ -49,29 +49,29 @@ class HoverStop(NamedTuple):
 def mission_figure(mission: Mission, x: np.ndarray | None = None) -> Figure:
     """The map of a mission, with the flight x [18] where given."""
     flight = [] if x is None else flight_marks(mission, x)
-    note = "" if x is None else _facts(mission, x)
+    note = "" if x is None else _describe_flight(mission, x)
     panel = Panel(
-        f"{mission.name}  {mission.description}", [*ground(mission), *bandwidth_marks(mission), *flight],
-        *_axes(mission, "km"), (WIDTH, 0), equal=True, note=note,
+        f"{mission.name}  {mission.description}", [*ground_marks(mission), *bandwidth_marks(mission), *flight],
+        *_map_axes(mission, "km"), (WIDTH, 0), equal=True, note=note,
     )  # fmt: skip
-    return Figure(mission.name, "Mission", [panel], legend=_legend([mission], panel.marks))
+    return Figure(mission.name, "Mission", [panel], legend=_legend_keys([mission], panel.marks))
 
 
 def missions_figure(missions: Sequence[Mission]) -> Figure:
     """Many maps in one figure, with their known flights where they have one."""
     panels = []
     for mission in missions:
-        marks = [*ground(mission), *bandwidth_marks(mission)]
+        marks = [*ground_marks(mission), *bandwidth_marks(mission)]
         if mission.known_x is not None:
             marks += route_marks(mission, mission.known_x, 0.7)
         width, height = mission.area
         note = f"{width / KM:g} × {height / KM:g} km, {len(mission.sensors)} sensors"
-        panels.append(Panel(mission.name, marks, *_axes(mission), (SMALL, 0), equal=True, note=note))
+        panels.append(Panel(mission.name, marks, *_map_axes(mission), (SMALL, 0), equal=True, note=note))
     every = [mark for panel in panels for mark in panel.marks]
-    return Figure("missions", "Missions", panels, legend=_legend(missions, every), small=True)
+    return Figure("missions", "Missions", panels, legend=_legend_keys(missions, every), small=True)
 
 
-def _axes(mission: Mission, label: str = "") -> tuple[Axis, Axis]:
+def _map_axes(mission: Mission, label: str = "") -> tuple[Axis, Axis]:
     width, height = np.array(mission.area) / KM
     return Axis(label, (0.0, float(width)), hidden=not label), Axis(label, (0.0, float(height)), hidden=not label)
 
@@ -79,12 +79,12 @@ def _axes(mission: Mission, label: str = "") -> tuple[Axis, Axis]:
 # -- the map ---------------------------------------------------------------------------------
 
 
-def ground(mission: Mission) -> list[Mark]:
+def ground_marks(mission: Mission) -> list[Mark]:
     """The area, obstacles, zones, sensors, start and end."""
     width, height = np.array(mission.area) / KM
-    marks: list[Mark] = [_rectangle(0, 0, width, height, "area")]
-    marks += [_rectangle(x0, y0, x1, y1, "block") for x0, y0, x1, y1 in mission.rectangles / KM]
-    marks += [_disc(x, y, r, "round") for x, y, r in mission.circles / KM]
+    marks: list[Mark] = [_rectangle_outline(0, 0, width, height, "area")]
+    marks += [_rectangle_outline(x0, y0, x1, y1, "block") for x0, y0, x1, y1 in mission.rectangles / KM]
+    marks += [_disc_outline(x, y, r, "round") for x, y, r in mission.circles / KM]
     marks += [Outline(ring[:, 0] / KM, ring[:, 1] / KM, "zone") for ring in mission.polygons]
     marks += [Spot(x, y, "sensor", MUTED, "sensor") for x, y in mission.sensors / KM]
     marks.append(Spot(float(mission.start[0]) / KM, float(mission.start[1]) / KM, "start", MUTED, "start"))
@@ -93,11 +93,11 @@ def ground(mission: Mission) -> list[Mark]:
     return marks
 
 
-def _rectangle(x0: float, y0: float, x1: float, y1: float, kind: str) -> Outline:
+def _rectangle_outline(x0: float, y0: float, x1: float, y1: float, kind: str) -> Outline:
     return Outline(np.array([x0, x1, x1, x0]), np.array([y0, y0, y1, y1]), kind)
 
 
-def _disc(x: float, y: float, radius: float, kind: str) -> Outline:
+def _disc_outline(x: float, y: float, radius: float, kind: str) -> Outline:
     return Outline(x + radius * np.cos(CIRCLE), y + radius * np.sin(CIRCLE), kind)
 
 
@@ -119,9 +119,9 @@ def flight_marks(mission: Mission, x: np.ndarray) -> list[Mark]:
     stops = merge_stops(x)
     radius = mission.parameters.hearing_distance / KM
     hovering = [stop for stop in stops if stop.time > 0.0]
-    marks: list[Mark] = [_disc(stop.point[0] / KM, stop.point[1] / KM, radius, "reach") for stop in hovering]
+    marks: list[Mark] = [_disc_outline(stop.point[0] / KM, stop.point[1] / KM, radius, "reach") for stop in hovering]
     for stop in hovering:
-        marks += _links(mission, stop)
+        marks += _data_links(mission, stop)
     marks += route_marks(mission, x)
     for stop in stops:
         (a, b), (right, up) = stop.point / KM, stop.point < 0.85 * np.array(mission.area)
@@ -133,7 +133,7 @@ def flight_marks(mission: Mission, x: np.ndarray) -> list[Mark]:
     return marks
 
 
-def _links(mission: Mission, stop: HoverStop) -> list[Mark]:
+def _data_links(mission: Mission, stop: HoverStop) -> list[Mark]:
     """Strokes to the sensors that send data to a stop, thicker the more of their data it is."""
     share = np.minimum(mission.rates(stop.point[None])[0] * stop.time / mission.parameters.Q_lambda, 1.0)
     (x, y), ends = stop.point / KM, mission.sensors / KM
@@ -157,14 +157,14 @@ def route_marks(mission: Mission, x: np.ndarray, size: float = 1.0) -> list[Mark
             )
         cuts = a + np.linspace(0.0, 1.0, PIECES + 1)[:, None] * (b - a)
         inside = mission.obstacles.length(cuts[:-1], cuts[1:]) > 0.0
-        for first, last in stretches(inside):
+        for first, last in find_stretches(inside):
             ends = cuts[[first, last + 1]] / KM
             marks.append(Line(ends[:, 0], ends[:, 1], COLLISION, "collision", 4.0 * size))
     return marks
 
 
 def merge_stops(x: np.ndarray) -> list[HoverStop]:
-    """The stops of a flight: hover points that follow each other on one place are one stop."""
+    """The stops of a flight x, all points before all times: hover points that follow on one place are one stop."""
     points, times = x[: 2 * len(x) // 3].reshape(-1, 2), x[2 * len(x) // 3 :]
     stops: list[HoverStop] = []
     for i, (point, time) in enumerate(zip(points, times)):
@@ -176,7 +176,7 @@ def merge_stops(x: np.ndarray) -> list[HoverStop]:
     return stops
 
 
-def _facts(mission: Mission, x: np.ndarray) -> str:
+def _describe_flight(mission: Mission, x: np.ndarray) -> str:
     """What the flight takes, and whether it keeps the constraints."""
     problem = mission.problem()
     f, g, h = problem.raw(x)
@@ -190,7 +190,7 @@ def _facts(mission: Mission, x: np.ndarray) -> str:
 # -- the legend ------------------------------------------------------------------------------
 
 
-def _legend(missions: Sequence[Mission], marks: Sequence[Mark]) -> list[LegendKey]:
+def _legend_keys(missions: Sequence[Mission], marks: Sequence[Mark]) -> list[LegendKey]:
     """What is drawn, each once."""
     drawn: set[Any] = {getattr(mark, "kind", None) or getattr(mark, "label", None) or type(mark) for mark in marks}
     hatch = np.array([[0.0, 0.5], [0.2, 1.0], [0.6, 1.0]]), np.array([[0.2, 1.0], [0.0, 1.0], [0.0, 0.6]])

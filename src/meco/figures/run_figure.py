@@ -15,18 +15,19 @@ SHOWN = 6  # constraints in a picture: those that were met last
 MET = 1e-6  # share of its largest violation below which a constraint is drawn as met
 LONGEST = 60  # letters of a name in a legend
 SIZE, WIDE_PANEL = (560, 300), (1000, 300)
-LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of offspring"), ("action", "action"),
+# names in the trace, and their labels
+CONTROL_LINES = (("theta", "θ, violation that a step may leave"), ("share", "share of offspring"), ("action", "action"),
          ("feasible_share", "feasible share"))  # fmt: skip
 
 
 def run_figure(result: Any) -> Figure:
     """A result of minimize() on one sheet."""
     shown = [figure for figure in (convergence(result), violation(result), controls(result)) if figure is not None]
-    panels = [_alone(panel, figure.legend) for figure in shown for panel in figure.panels]
+    panels = [_with_own_legend(panel, figure.legend) for figure in shown for panel in figure.panels]
     if not result.evaluations.feasible.any():
         words = Words(0.5 * max(1, result.nfev), 0.5, "no feasible point was found")
         nowhere = Axis("f", (0.0, 1.0), names=((0.0, " "),))
-        panels.insert(0, Panel("Best feasible f", [words], _over(result), nowhere, SIZE))
+        panels.insert(0, Panel("Best feasible f", [words], _evaluation_axis(result), nowhere, SIZE))
     about = f"{result.run.method}, seed {result.run.seed}, {result.nfev} evaluations"
     return Figure("run", about, [replace(panels[0], note=about), *panels[1:]])
 
@@ -45,7 +46,7 @@ def scores_figure(results: Sequence[Any]) -> Figure:
     return Figure("scores", "f + ν", [panel])
 
 
-def _alone(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
+def _with_own_legend(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
     """A panel with the entries of the legend that it shows."""
     drawn = {mark.label for mark in panel.marks if isinstance(mark, Line)}
     own = [key._replace(label=key.label[:LONGEST]) for key in keys if key.label in drawn]
@@ -57,7 +58,7 @@ def _alone(panel: Panel, keys: Sequence[LegendKey]) -> Panel:
 # -- each by itself --------------------------------------------------------------------------
 
 
-def _stairs(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _step_curve(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A curve that keeps each value until the next one comes."""
     keep = np.isfinite(y)
     keep[1:-1] &= (y[1:-1] != y[:-2]) | (y[1:-1] != y[2:])  # what says nothing new is left out
@@ -65,18 +66,18 @@ def _stairs(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
 
 
-def _calls(result: Any) -> np.ndarray:
+def _count_calls(result: Any) -> np.ndarray:
     return np.cumsum(~result.evaluations.known)
 
 
-def _over(result: Any) -> Axis:
+def _evaluation_axis(result: Any) -> Axis:
     return Axis("evaluations", (0.0, float(max(1, result.nfev))))
 
 
-def _beginnings(result: Any, low: float, high: float) -> list[Mark]:
-    """A stroke wherever the search began again."""
+def _restart_strokes(result: Any, low: float, high: float) -> list[Mark]:
+    """A stroke wherever the search began again: where the trace counts one restart more."""
     trace = result.trace
-    if "starts" not in trace:
+    if "restarts" not in trace:
         return []
     at = trace["nfev"][1:][np.diff(trace["restarts"]) > 0]
     return [Segment((float(x), float(x)), (low, high)) for x in at]
@@ -89,14 +90,16 @@ def convergence(result: Any) -> Figure | None:
     seen = best[np.isfinite(best)]
     if not seen.size:
         return None
-    x, y = _stairs(_calls(result), best)
+    x, y = _step_curve(_count_calls(result), best)
     gap = seen - seen[-1]
-    panels = [Panel("Best feasible f", [Line(x, y, 0, "best feasible f")], _over(result), Axis("f"), SIZE)]
+    panels = [Panel("Best feasible f", [Line(x, y, 0, "best feasible f")], _evaluation_axis(result), Axis("f"), SIZE)]
     if (gap > 0.0).any():
         floor = gap[gap > 0.0].min()
-        a, b = _stairs(_calls(result), np.where(np.isfinite(best), best - seen[-1], np.inf))
+        a, b = _step_curve(_count_calls(result), np.where(np.isfinite(best), best - seen[-1], np.inf))
         line = Line(a[b >= floor], b[b >= floor], 0, "above the last value")
-        panels.append(Panel("The same above its last value", [line], _over(result), Axis("f", log=True), SIZE))
+        panels.append(
+            Panel("The same above its last value", [line], _evaluation_axis(result), Axis("f", log=True), SIZE)
+        )
     return Figure("convergence", "Convergence", panels, "The best feasible f so far.")
 
 
@@ -114,16 +117,18 @@ def violation(result: Any) -> Figure | None:
     positive = nu[np.isfinite(nu) & (nu > 0.0)]
     panels = []
     if positive.size:
-        x, y = _stairs(_calls(result), np.where(nu > 0.0, nu, positive.min() / 10.0))
+        x, y = _step_curve(_count_calls(result), np.where(nu > 0.0, nu, positive.min() / 10.0))
         sums = Axis("sum of violations", log=True)
-        panels.append(Panel("Least violation of any point", [Line(x, y, 1, "violation")], _over(result), sums, SIZE))
+        panels.append(
+            Panel("Least violation of any point", [Line(x, y, 1, "violation")], _evaluation_axis(result), sums, SIZE)
+        )
     lines: list[Mark] = []
     for k, i in enumerate(late):
-        x, y = _stairs(_calls(result), np.maximum(least[:, i] / most[i], MET))
+        x, y = _step_curve(_count_calls(result), np.maximum(least[:, i] / most[i], MET))
         lines.append(Line(x, y, k, names[i]))
     if lines:
         share = Axis("share of its largest", (0.5 * MET, 2.0), log=True)
-        panels.append(Panel("Each constraint by itself", lines, _over(result), share, SIZE))
+        panels.append(Panel("Each constraint by itself", lines, _evaluation_axis(result), share, SIZE))
     legend = [LegendKey(names[i], k) for k, i in enumerate(late)]
     caption = (
         f"The {len(late)} constraints that were met last, each as a share of the largest violation it ever had; "
@@ -135,18 +140,20 @@ def violation(result: Any) -> Figure | None:
 def controls(result: Any) -> Figure | None:
     """What was set, what share was feasible, and the radius of a trust region; None where nothing is known."""
     trace = result.trace
-    shown = [(key, label) for key, label in LINES if key in trace]
+    shown = [(key, label) for key, label in CONTROL_LINES if key in trace]
     if not shown:
         return None
-    lines: list[Mark] = [Line(*_stairs(trace["nfev"], trace[key].astype(float)), k, label)
+    lines: list[Mark] = [Line(*_step_curve(trace["nfev"], trace[key].astype(float)), k, label)
                          for k, (key, label) in enumerate(shown)]  # fmt: skip
-    begun, size = _beginnings(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE_PANEL
-    panels = [Panel("Controls and shares", [*begun, *lines], _over(result), Axis("", (-0.03, 1.03)), size)]
+    begun, size = _restart_strokes(result, -0.03, 1.03), SIZE if "delta" in trace else WIDE_PANEL
+    panels = [Panel("Controls and shares", [*begun, *lines], _evaluation_axis(result), Axis("", (-0.03, 1.03)), size)]
     if "delta" in trace:
         radius = trace["delta"].astype(float)
-        line = Line(*_stairs(trace["nfev"], radius), 2, "radius")
-        strokes = _beginnings(result, float(radius.min()), float(radius.max()))
-        panels.append(Panel("Radius of the region", [*strokes, line], _over(result), Axis("radius", log=True), SIZE))
+        line = Line(*_step_curve(trace["nfev"], radius), 2, "radius")
+        strokes = _restart_strokes(result, float(radius.min()), float(radius.max()))
+        panels.append(
+            Panel("Radius of the region", [*strokes, line], _evaluation_axis(result), Axis("radius", log=True), SIZE)
+        )
     legend = [LegendKey(label, k) for k, (_, label) in enumerate(shown)]
     caption = "Strokes: the search began again." if begun else ""
     return Figure("method", "What the method did", panels, caption, legend)

@@ -21,10 +21,10 @@ CONTROLS = (("theta", "θ", 1), ("share", "share", 2))  # in the trace, in the l
 def search_figure(episode: TrustRegionEpisode, run: int = 0) -> Figure:
     """Left the first two variables in the unit cube, right what was set and where the run stands."""
     about = f"{episode.nfev[run]} of {episode.budget} evaluations"
-    return Figure("search", episode.keys[run], [_points(episode, run, about), _progress(episode, run)])
+    return Figure("search", episode.keys[run], [_points_panel(episode, run, about), _progress_panel(episode, run)])
 
 
-def _points(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
+def _points_panel(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
     """Evaluated points, and the box that the next step stays in."""
     x = to_numpy(episode.engine.archive.x)[run]
     centre, delta = to_numpy(episode.engine.region.centre)[run], float(to_numpy(episode.engine.region.delta)[run])
@@ -44,7 +44,7 @@ def _points(episode: TrustRegionEpisode, run: int, about: str) -> Panel:
     return Panel(episode.keys[run], marks, *axes, SIZE, legend=legend, note=about)
 
 
-def _progress(episode: TrustRegionEpisode, run: int) -> Panel:
+def _progress_panel(episode: TrustRegionEpisode, run: int) -> Panel:
     """Theta and share over the budget, and the violation of the best point in shares of its first."""
     trace = episode.results()[run].trace
     spent, nu = trace["nfev"] / episode.budget, trace["nu"]

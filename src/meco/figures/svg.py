@@ -1,4 +1,4 @@
-"""The one renderer: panels as SVG, inside pages and in files.
+"""The renderer: panels as SVG, inside pages and in files.
 
 It draws with words and numbers alone, so that a page needs NumPy and nothing else; classes name
 the series, and a style gives them colours in light, dark and print. A plotting library would bring
@@ -30,7 +30,7 @@ from meco.figures.panel import (
 
 Put = Callable[[float, float], tuple[float, float]]  # data to pixels
 FONT = 12
-SMALL = (fig.Spot, fig.Badge, fig.Words)  # on a map these stand on top, and are whole at its edge
+DRAWN_ON_TOP = (fig.Spot, fig.Badge, fig.Words)  # on a map these stand on top, and are whole at its edge
 
 
 def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
@@ -38,8 +38,8 @@ def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, 
     name = ": ".join(filter(None, (figure_title, panel.title)))
     ident = escape(ident)  # made of the experiment's name, which may be a stranger's
     (width, height), (left, right, top, bottom) = size(panel), margins(panel)
-    across = _scale(panel.x, limits(panel, "x"), left, width - right)
-    up = _scale(panel.y, limits(panel, "y"), height - bottom, top)
+    across = _make_scale(panel.x, limits(panel, "x"), left, width - right)
+    up = _make_scale(panel.y, limits(panel, "y"), height - bottom, top)
 
     def put(x: float, y: float) -> tuple[float, float]:
         return across(x), up(y)
@@ -48,21 +48,21 @@ def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, 
     inner = f'x="{left}" y="{top}" width="{width - left - right:.0f}" height="{height - top - bottom:.0f}"'
     parts = [
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="{ident}-t" class="panel" font-size="{FONT}"'
-        f'{spot}{_readable(panel)}><title id="{ident}-t">{escape(name)}</title>',
+        f'{spot}{_axis_attributes(panel)}><title id="{ident}-t">{escape(name)}</title>',
         f'<clipPath id="{ident}-c"><rect {inner}/></clipPath>',
-        "" if panel.y.hidden else _rows(panel, up),
-        "" if panel.x.hidden else _columns(panel, across),
+        "" if panel.y.hidden else _draw_y_axis(panel, up),
+        "" if panel.x.hidden else _draw_x_axis(panel, across),
         f'<g clip-path="url(#{ident}-c)">' if panel.equal or not panel.x.hidden else "<g>",
-        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if not (panel.equal and isinstance(mark, SMALL))),
+        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if not (panel.equal and isinstance(mark, DRAWN_ON_TOP))),
         "</g>",
-        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if panel.equal and isinstance(mark, SMALL)),
+        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if panel.equal and isinstance(mark, DRAWN_ON_TOP)),
         legend(panel.legend, width, height - legend_height(panel.legend, width)),
         "</svg>",
     ]
     return "".join(parts)
 
 
-def _readable(panel: Panel) -> str:
+def _axis_attributes(panel: Panel) -> str:
     """Where the axes lie in pixels and in data, for a script that reads curves back; nothing where there is no axis."""
     if panel.x.hidden or panel.y.hidden or not any(isinstance(mark, fig.Line) for mark in panel.marks):
         return ""
@@ -75,7 +75,7 @@ def _readable(panel: Panel) -> str:
     return "".join(said)
 
 
-def sayable(text: str) -> str:
+def replace_invalid(text: str) -> str:
     """The text with a mark for what XML cannot say: names in a stranger's store may hold any character."""
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
@@ -97,11 +97,12 @@ def legend(keys: Sequence[LegendKey], width: float, top: float) -> str:
         y = top + LEGEND_ROW * (row + 0.5)
         for across, key in entries:
             label = write("words", across + 30, y + 4, key.label)
-            parts.append(f'<g class="{_tint(key.series)}">{_sample(key, across, y)}{label}</g>')
+            parts.append(f'<g class="{_series_class(key.series)}">{_legend_sample(key, across, y)}{label}</g>')
     return "".join(parts)
 
 
-def _sample(key: LegendKey, across: float, y: float) -> str:
+def _legend_sample(key: LegendKey, across: float, y: float) -> str:
+    """What stands before the text of a legend's entry: its mark, or a stroke of its series."""
     if key.mark is not None:
         return _DRAW[type(key.mark)](key.mark, lambda a, b: (across + 6 + 18 * a, y + 6 - 12 * b))
     dots = f' stroke-dasharray="{key.dash}"' if key.dash else ""
@@ -111,7 +112,8 @@ def _sample(key: LegendKey, across: float, y: float) -> str:
 # -- axes ------------------------------------------------------------------------------------
 
 
-def _scale(axis: Axis, ends: tuple[float, float], start: float, stop: float) -> Callable[[float], float]:
+def _make_scale(axis: Axis, ends: tuple[float, float], start: float, stop: float) -> Callable[[float], float]:
+    """Where a value lies in pixels, from start to stop of an axis."""
     low, high = (np.log10(v) for v in ends) if axis.log else ends
     span = (high - low) or 1.0
 
@@ -123,7 +125,8 @@ def _scale(axis: Axis, ends: tuple[float, float], start: float, stop: float) -> 
     return at
 
 
-def _rows(panel: Panel, up: Callable[[float], float]) -> str:
+def _draw_y_axis(panel: Panel, up: Callable[[float], float]) -> str:
+    """Grid lines, ticks and label of the vertical axis."""
     (width, height), (left, right, top, bottom) = size(panel), margins(panel)
     out = []
     for value, text in axis_labels(panel, "y"):
@@ -136,7 +139,8 @@ def _rows(panel: Panel, up: Callable[[float], float]) -> str:
     return "".join(out)
 
 
-def _columns(panel: Panel, across: Callable[[float], float]) -> str:
+def _draw_x_axis(panel: Panel, across: Callable[[float], float]) -> str:
+    """Grid lines, ticks and label of the horizontal axis."""
     (width, height), (left, right, top, bottom) = size(panel), margins(panel)
     out = []
     for value, text in axis_labels(panel, "x"):
@@ -158,119 +162,142 @@ def write(kind: str, x: float, y: float, text: str, anchor: str = "start", weigh
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{bold}>{escape(text)}</text>'
 
 
-def _tint(series: int) -> str:
+def _series_class(series: int) -> str:
     return "m" if series == MUTED else f"s{series}"
 
 
-def _data(label: str) -> str:
+def _label_attribute(label: str) -> str:
     return f' data-s="{escape(label)}"' if label else ""
 
 
-def _titled(label: str) -> str:
+def _title_element(label: str) -> str:
     return f"<title>{escape(label)}</title>" if label else ""
 
 
-def _points(x: np.ndarray, y: np.ndarray, put: Put) -> list[str]:
+def _pixel_points(x: np.ndarray, y: np.ndarray, put: Put) -> list[str]:
     seen = zip(x, y)
     return ["{:.1f} {:.1f}".format(*put(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)]
 
 
-def _line(mark: fig.Line, put: Put) -> str:
-    points = _points(mark.x, mark.y, put)
+def _draw_line(mark: fig.Line, put: Put) -> str:
+    """A curve; values that are not finite are left out."""
+    points = _pixel_points(mark.x, mark.y, put)
     if not points:
         return ""
     dash = f' stroke-dasharray="{mark.dash}"' if mark.dash else ""
     way = f'<path d="M{"L".join(points)}" stroke-width="{mark.width:g}"{dash}/>'
-    return f'<g class="line {_tint(mark.series)}"{_data(mark.label)}>{_titled(mark.label)}{way}</g>'
+    inner = f"{_title_element(mark.label)}{way}"
+    return f'<g class="line {_series_class(mark.series)}"{_label_attribute(mark.label)}>{inner}</g>'
 
 
-def _band(mark: fig.Band, put: Put) -> str:
+def _draw_band(mark: fig.Band, put: Put) -> str:
+    """The room between two curves."""
     low, high = mark.y
-    points = _points(mark.x, high, put) + _points(mark.x[::-1], low[::-1], put)
-    return f'<path class="band {_tint(mark.series)}"{_data(mark.label)} d="M{"L".join(points)}Z"/>' if points else ""
+    points = _pixel_points(mark.x, high, put) + _pixel_points(mark.x[::-1], low[::-1], put)
+    return (
+        f'<path class="band {_series_class(mark.series)}"{_label_attribute(mark.label)} d="M{"L".join(points)}Z"/>'
+        if points
+        else ""
+    )
 
 
-def _box(mark: fig.BoxPlot, put: Put) -> str:
+def _draw_box(mark: fig.BoxPlot, put: Put) -> str:
+    """A horizontal box with whiskers, and its numbers as a tooltip."""
     low, first, middle, third, high = (put(v, mark.y)[0] for v in mark.x)
     y = put(mark.x[2], mark.y)[1]
     beyond = "".join(f'<circle cx="{put(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
     numbers = ", ".join(f"{v:.3g}" for v in mark.x)
     return (
-        f'<g class="box {_tint(mark.series)}">{_titled(f"{mark.label}: {numbers}")}'
+        f'<g class="box {_series_class(mark.series)}">{_title_element(f"{mark.label}: {numbers}")}'
         f'<path d="M{low:.1f} {y:.1f}H{first:.1f}M{third:.1f} {y:.1f}H{high:.1f}"/>'
         f'<rect x="{first:.1f}" y="{y - 6:.1f}" width="{max(third - first, 0.5):.1f}" height="12"/>'
         f'<path class="median" d="M{middle:.1f} {y - 6:.1f}v12"/>{beyond}</g>'
     )
 
 
-def _dot(mark: fig.Dot, put: Put) -> str:
+def _draw_dot(mark: fig.Dot, put: Put) -> str:
+    """A value between the ends of its interval."""
     (low, _), (x, y), (high, _) = (put(v, mark.y) for v in mark.x)
     label = "{}: {:.3g} ({:.3g} to {:.3g})".format(mark.label, *np.array(mark.x)[[1, 0, 2]])
     return (
-        f'<g class="dot {_tint(mark.series)}">{_titled(label)}<path d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
+        f'<g class="dot {_series_class(mark.series)}">{_title_element(label)}<path d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"/></g>'
     )
 
 
-def _tile(mark: fig.Tile, put: Put) -> str:
+def _draw_tile(mark: fig.Tile, put: Put) -> str:
+    """A rectangle that is darker the greater its share."""
     (x0, y0), (x1, y1) = put(mark.x[0], mark.y[1]), put(mark.x[1], mark.y[0])
     kind = "on" if mark.share > 0.55 else "off"
     word = write(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
     share = min(max(mark.share, 0.0), 1.0) if np.isfinite(mark.share) else 0.0
     rect = f'x="{x0:.1f}" y="{y0:.1f}" width="{x1 - x0:.1f}" height="{y1 - y0:.1f}"'
-    return f'<g class="tile">{_titled(mark.label)}<rect {rect} fill-opacity="{share:.3f}"/>{word}</g>'
+    return f'<g class="tile">{_title_element(mark.label)}<rect {rect} fill-opacity="{share:.3f}"/>{word}</g>'
 
 
-def _outline(mark: fig.Outline, put: Put) -> str:
-    return f'<path class="{mark.kind}" d="M{"L".join(_points(mark.x, mark.y, put))}Z"/>'
+def _draw_outline(mark: fig.Outline, put: Put) -> str:
+    return f'<path class="{mark.kind}" d="M{"L".join(_pixel_points(mark.x, mark.y, put))}Z"/>'
 
 
-def _spot(mark: fig.Spot, put: Put) -> str:
+def _draw_spot(mark: fig.Spot, put: Put) -> str:
+    """A small mark of its kind; scripts find hover points by their label."""
     x, y = put(mark.x, mark.y)
     body = {
         "sensor": f'<path d="M{x - 4:.1f} {y:.1f}h8M{x:.1f} {y - 4:.1f}v8"/>',
         "hover": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>',
         "point": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2"/>',
     }.get(mark.kind, f'<rect x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"/>')
-    data = _data(mark.label) if mark.kind == "hover" else ""
-    return f'<g class="{mark.kind} {_tint(mark.series)}"{data}>{_titled(mark.label)}{body}</g>'
+    data = _label_attribute(mark.label) if mark.kind == "hover" else ""
+    return f'<g class="{mark.kind} {_series_class(mark.series)}"{data}>{_title_element(mark.label)}{body}</g>'
 
 
-def _segment(mark: fig.Segment, put: Put) -> str:
+def _draw_segment(mark: fig.Segment, put: Put) -> str:
     way = "M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*put(mark.x[0], mark.y[0]), *put(mark.x[1], mark.y[1]))
-    return f'<path class="stroke {_tint(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
+    return f'<path class="stroke {_series_class(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
-def _strokes(mark: fig.Strokes, put: Put) -> str:
+def _draw_strokes(mark: fig.Strokes, put: Put) -> str:
     ends = [(*put(x[0], y[0]), *put(x[1], y[1])) for x, y in zip(mark.x, mark.y)]
     way = "".join("M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*end) for end in ends)
-    return f'<path class="stroke {_tint(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
+    return f'<path class="stroke {_series_class(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
-def _arrow(mark: fig.Arrow, put: Put) -> str:
+def _draw_arrow(mark: fig.Arrow, put: Put) -> str:
+    """A triangle in the middle of a leg that points along it."""
     a, b = (np.array(put(x, y)) for x, y in zip(mark.x, mark.y))
     along = (b - a) / (np.linalg.norm(b - a) or 1.0) * mark.size
     middle, aside = (a + b) / 2.0, 0.55 * np.array([-along[1], along[0]])
     corners = (middle + along, middle - 0.6 * along + aside, middle - 0.6 * along - aside)
-    return f'<path class="arrow {_tint(mark.series)}" d="M{"L".join("{:.1f} {:.1f}".format(*c) for c in corners)}Z"/>'
+    way = "L".join("{:.1f} {:.1f}".format(*corner) for corner in corners)
+    return f'<path class="arrow {_series_class(mark.series)}" d="M{way}Z"/>'
 
 
-def _badge(mark: fig.Badge, put: Put) -> str:
+def _draw_badge(mark: fig.Badge, put: Put) -> str:
     x, y = put(mark.x, mark.y)
     word = write("number", x, y + 3.6, mark.text, "middle", 700)
-    return f'<g class="badge {_tint(mark.series)}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/>{word}</g>'
+    return f'<g class="badge {_series_class(mark.series)}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/>{word}</g>'
 
 
-def _words(mark: fig.Words, put: Put) -> str:
+def _draw_words(mark: fig.Words, put: Put) -> str:
+    """Text, with a halo below where it stands on other marks."""
     x, y = put(mark.x, mark.y)
     x, y, weight = x + mark.shift[0], y + mark.shift[1] + 4, 700 if mark.bold else 0
-    kind = "words" if mark.series is None else f"words {_tint(mark.series)}"
+    kind = "words" if mark.series is None else f"words {_series_class(mark.series)}"
     around = write("halo", x, y, mark.text, mark.anchor, weight) if mark.halo else ""
     return around + write(kind, x, y, mark.text, mark.anchor, weight)
 
 
-_DRAW: dict[type[Mark], Callable[..., str]] = {
-    fig.Line: _line, fig.Band: _band, fig.BoxPlot: _box, fig.Dot: _dot, fig.Tile: _tile, fig.Outline: _outline,
-    fig.Spot: _spot, fig.Segment: _segment, fig.Strokes: _strokes, fig.Arrow: _arrow, fig.Badge: _badge,
-    fig.Words: _words,
-}  # fmt: skip
+_DRAW: dict[type[Mark], Callable[..., str]] = {  # every kind of mark, and what draws it
+    fig.Line: _draw_line,
+    fig.Band: _draw_band,
+    fig.BoxPlot: _draw_box,
+    fig.Dot: _draw_dot,
+    fig.Tile: _draw_tile,
+    fig.Outline: _draw_outline,
+    fig.Spot: _draw_spot,
+    fig.Segment: _draw_segment,
+    fig.Strokes: _draw_strokes,
+    fig.Arrow: _draw_arrow,
+    fig.Badge: _draw_badge,
+    fig.Words: _draw_words,
+}

@@ -47,7 +47,7 @@ class Table:
     wide: bool = False
 
 
-def number(value: float, digits: int = 3) -> str:
+def format_number(value: float, digits: int = 3) -> str:
     """A number as tables print it: 1.01e5, 0.925, 17.4; a dash for nan."""
     if math.isnan(value):
         return "–"
@@ -80,26 +80,27 @@ def mark_best(values: Sequence[float], decimals: int | None = None) -> list[str]
 def to_html(table: Table) -> str:
     """The table for the page: sortable, its first column a row heading."""
     heads = "".join(
-        f'<th scope="col"{_class("peer" * c.peer or "left" * c.left)} aria-sort="none"><button type="button"'
+        f'<th scope="col"{_class_attribute("peer" * c.peer or "left" * c.left)} aria-sort="none"><button type="button"'
         f"{f' title={chr(34)}{escape(c.hint)}{chr(34)}' if c.hint else ''}>{escape(c.label)}</button></th>"
         for c in table.columns
     )
-    body = "".join(f"<tr>{_row(table, row)}</tr>" for row in table.rows)
-    foot = "".join(f"<tr>{_row(table, row)}</tr>" for row in table.footer)
+    body = "".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.rows)
+    foot = "".join(f"<tr>{_html_row(table, row)}</tr>" for row in table.footer)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">'
-        f"<table{_class('wide' if table.wide else '')}><caption>{escape(table.title)}</caption>"
+        f"<table{_class_attribute('wide' if table.wide else '')}><caption>{escape(table.title)}</caption>"
         f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody>{f'<tfoot>{foot}</tfoot>' if foot else ''}</table></div>"
     )
 
 
-def _row(table: Table, row: Sequence[Cell]) -> str:
+def _html_row(table: Table, row: Sequence[Cell]) -> str:
+    """The cells of a row; page.js sorts by data-v and hides the lines by their classes."""
     parts = []
     for column, cell in zip(table.columns, row):
         tag = "th" if column.head else "td"
         scope = ' scope="row"' if column.head else ""
-        value = "" if cell.value is None else f' data-v="{escape(_sortable(cell.value))}"'
-        classes = _class(" ".join(filter(None, ("peer" * column.peer, "left" * column.left, cell.mark))))
+        value = "" if cell.value is None else f' data-v="{escape(_sort_value(cell.value))}"'
+        classes = _class_attribute(" ".join(filter(None, ("peer" * column.peer, "left" * column.left, cell.mark))))
         spoken = f'<span class="sr"> ({cell.mark})</span>' if cell.mark else ""
         lines = "".join(
             f'<span class="{kind}{" " + cell.paper_mark if kind == "paper" else ""}">{escape(text)}</span>'
@@ -109,17 +110,17 @@ def _row(table: Table, row: Sequence[Cell]) -> str:
     return "".join(parts)
 
 
-def _sortable(value: float | str) -> str:
+def _sort_value(value: float | str) -> str:
     if isinstance(value, str):
         return value
     return "Infinity" if math.isnan(value) or math.isinf(value) else repr(float(value))
 
 
-def _class(names: str) -> str:
+def _class_attribute(names: str) -> str:
     return f' class="{names}"' if names else ""
 
 
-def _in_a_line(text: str) -> str:
+def _join_lines(text: str) -> str:
     """The text without ends of lines, of which every program knows others: what follows one is no longer a comment."""
     return " ".join(text.splitlines())
 
@@ -138,10 +139,10 @@ def to_latex(table: Table) -> str:
     """The table with booktabs rules; best bold, second underlined."""
     align = "".join("l" if c.head or c.left or i == 0 else "r" for i, c in enumerate(table.columns))
     lines = [
-        "% " + _in_a_line(table.title),
+        "% " + _join_lines(table.title),
         r"\begin{tabular}{" + align + "}",
         r"\toprule",
-        " & ".join(_tex(c.label) for c in table.columns) + r" \\",
+        " & ".join(_escape_tex(c.label) for c in table.columns) + r" \\",
         r"\midrule",
         *(_tex_row(row) for row in table.rows),
         *([r"\midrule"] if table.footer else []),
@@ -157,16 +158,17 @@ def _tex_row(row: Sequence[Cell]) -> str:
 
 
 def _tex_cell(cell: Cell) -> str:
-    main = _tex(cell.text)
+    """The text, bold or underlined as marked, with the lines below it in small print."""
+    main = _escape_tex(cell.text)
     main = {"best": rf"\textbf{{{main}}}", "second": rf"\underline{{{main}}}"}.get(cell.mark, main)
     if not cell.lines:
         return main
-    below = r" \\ ".join(r"{\scriptsize " + _tex(text) + "}" for _, text in cell.lines)
+    below = r" \\ ".join(r"{\scriptsize " + _escape_tex(text) + "}" for _, text in cell.lines)
     return r"\shortstack{" + main + r" \\ " + below + "}"
 
 
-def _tex(text: str) -> str:
-    escaped = "".join(_TEX.get(char, char) for char in _in_a_line(text))
+def _escape_tex(text: str) -> str:
+    escaped = "".join(_TEX.get(char, char) for char in _join_lines(text))
     escaped = re.sub(r"^[\[*]", r"{\g<0>}", escaped)  # the line break before it would read it as its own argument
     return re.sub(r"(?<![\w.])(-?\d[\d.]*)e(-?\d+)", r"$\1\\mathrm{e}{\2}$", escaped)
 
@@ -176,21 +178,21 @@ def _tex(text: str) -> str:
 
 def to_markdown(table: Table) -> str:
     """The main numbers for a README: best bold, second in italics; lines below follow in brackets."""
-    head = "| " + " | ".join(_unbroken(c.label) for c in table.columns) + " |"
+    head = "| " + " | ".join(_escape_markdown(c.label) for c in table.columns) + " |"
     rule = "|" + "|".join(":--" if c.head or c.left else "--:" for c in table.columns) + "|"
-    rows = ["| " + " | ".join(_markdown(cell) for cell in row) + " |" for row in (*table.rows, *table.footer)]
+    rows = ["| " + " | ".join(_markdown_cell(cell) for cell in row) + " |" for row in (*table.rows, *table.footer)]
     return "\n".join([head, rule, *rows]) + "\n"
 
 
-def _markdown(cell: Cell) -> str:
-    text = _unbroken(cell.text)
+def _markdown_cell(cell: Cell) -> str:
+    text = _escape_markdown(cell.text)
     marked = {"best": f"**{text}**", "second": f"*{text}*"}.get(cell.mark, text)
-    return " ".join([marked, *(f"({_unbroken(line)})" for kind, line in cell.lines if kind != "population")])
+    return " ".join([marked, *(f"({_escape_markdown(line)})" for kind, line in cell.lines if kind != "population")])
 
 
-def _unbroken(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Text that ends neither its cell nor its row."""
-    return _in_a_line(text).replace("|", r"\|")
+    return _join_lines(text).replace("|", r"\|")
 
 
 # -- CSV -------------------------------------------------------------------------------------
@@ -202,15 +204,15 @@ def to_csv(table: Table) -> str:
     writer = csv.writer(out, lineterminator="\n")
     if table.long is not None:
         writer.writerow(table.long[0])
-        writer.writerows([_plain(v) for v in row] for row in table.long[1])
+        writer.writerows([_csv_value(v) for v in row] for row in table.long[1])
         return out.getvalue()
     writer.writerow([c.label for c in table.columns])
     for row in (*table.rows, *table.footer):
-        writer.writerow([_plain(c.text if c.value is None else c.value) for c in row])
+        writer.writerow([_csv_value(c.text if c.value is None else c.value) for c in row])
     return out.getvalue()
 
 
-def _plain(value: object) -> object:
+def _csv_value(value: object) -> object:
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.10g}"
     return "" if value is None else value

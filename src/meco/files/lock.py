@@ -16,12 +16,13 @@ class Lock:
     """Held from creation to release(); a file left behind by a dead process blocks nobody."""
 
     def __init__(self, path: Path) -> None:
+        """Take the lock at once, or say which process holds it."""
         check_regular(path.parent, [path.name])
         self.name = os.path.realpath(path)
         if self.name in _HERE:
             raise InvalidInput(f"{path.parent} is already in use by another run of this process")
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _take(self.descriptor):
+        if not _take_lock(self.descriptor):
             holder = os.read(self.descriptor, 32).decode("ascii", "replace").strip()
             os.close(self.descriptor)
             raise InvalidInput(f"{path.parent} is in use by process {holder or 'unknown'}; wait for it or end it first")
@@ -38,12 +39,12 @@ class Lock:
             self.descriptor = -1
 
 
-def _take(descriptor: int) -> bool:
+def _take_lock(descriptor: int) -> bool:
     """Whether the lock is ours now; a file system without locks cannot say no."""
     try:
         import fcntl
     except ImportError:
-        return _take_on_windows(descriptor)
+        return _take_lock_on_windows(descriptor)
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not inherited by worker processes
     except (BlockingIOError, PermissionError):
@@ -53,7 +54,8 @@ def _take(descriptor: int) -> bool:
     return True
 
 
-def _take_on_windows(descriptor: int) -> bool:
+def _take_lock_on_windows(descriptor: int) -> bool:
+    """Whether the lock is ours now, by the means of Windows."""
     import msvcrt
 
     try:

@@ -29,7 +29,7 @@ def read_npz(source: Path | bytes, where: str, largest: int = LARGEST_CONTENT) -
             claimed = sum(member.file_size for member in members)
             if claimed > largest or len(members) > MOST_ARRAYS:
                 raise DamagedFile(f"{where} is damaged: it would unpack to {claimed} bytes, more than {largest}")
-            return {m.filename.removesuffix(".npy"): _array(archive.read(m), m.filename, where) for m in members}
+            return {m.filename.removesuffix(".npy"): _read_array(archive.read(m), m.filename, where) for m in members}
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, NotImplementedError) as error:
         if isinstance(error, DamagedFile):
             raise
@@ -38,11 +38,11 @@ def read_npz(source: Path | bytes, where: str, largest: int = LARGEST_CONTENT) -
         raise DamagedFile(f"{where} is damaged: it is not a sound npz file: {error}") from error
 
 
-def _array(content: bytes, name: str, where: str) -> np.ndarray:
+def _read_array(content: bytes, name: str, where: str) -> np.ndarray:
     """One array; its header must tell the very number of bytes that follow it."""
     file = io.BytesIO(content)
     try:
-        shape, by_columns, dtype = _header(file)
+        shape, by_columns, dtype = _read_header(file)
     except Exception as error:  # a header is Python text, which can be wrong in any way
         raise DamagedFile(f"{where} is damaged: {name} is not an array ({type(error).__name__})") from error
     data = content[file.tell() :]
@@ -51,6 +51,6 @@ def _array(content: bytes, name: str, where: str) -> np.ndarray:
     return np.frombuffer(data, dtype).reshape(shape, order="F" if by_columns else "C").copy()
 
 
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = npy.read_magic(file)
     return npy.read_array_header_1_0(file) if version == (1, 0) else npy.read_array_header_2_0(file)

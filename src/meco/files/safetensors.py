@@ -51,13 +51,13 @@ def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dic
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(LARGEST_HEADER, len(content) - 8):
         raise DamagedFile(f"{source} is not a policy file, or is cut short: no header within its {len(content)} bytes")
-    header = _header(content[8 : 8 + length], source)
+    header = _read_header(content[8 : 8 + length], source)
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise DamagedFile(f"{source} is damaged: its metadata must be texts by name")
     data, end, tensors = content[8 + length :], 0, {}
-    for name, entry in sorted(header.items(), key=lambda item: _span(item[1], item[0], source, types)):
-        dtype, shape, (start, stop) = types[entry["dtype"]], entry["shape"], _span(entry, name, source, types)
+    for name, entry in sorted(header.items(), key=lambda item: _check_span(item[1], item[0], source, types)):
+        dtype, shape, (start, stop) = types[entry["dtype"]], entry["shape"], _check_span(entry, name, source, types)
         if start != end or stop > len(data):
             raise DamagedFile(
                 f"{source} is damaged: {name} takes bytes {start} to {stop} of {len(data)}, not from {end}"
@@ -72,15 +72,18 @@ def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dic
     return tensors, metadata
 
 
-def _header(text: bytes, source: str) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _read_header(text: bytes, source: str) -> dict[str, Any]:
+    """The JSON header, in which no name may occur twice."""
+
+    def refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """An object of the header; JSON itself would take the last of two values of a name."""
         found = dict(pairs)
         if len(found) < len(pairs):
             raise ValueError("a name occurs twice")
         return found
 
     try:
-        header = json.loads(text.decode(), object_pairs_hook=once)
+        header = json.loads(text.decode(), object_pairs_hook=refuse_repeats)
     except (ValueError, RecursionError) as error:  # not UTF-8, not JSON, or JSON of absurd depth
         raise DamagedFile(f"{source} is damaged: its header cannot be read ({error})") from error
     if not isinstance(header, dict):
@@ -88,7 +91,7 @@ def _header(text: bytes, source: str) -> dict[str, Any]:
     return header
 
 
-def _span(entry: Any, name: str, source: str, types: Mapping[str, Any]) -> tuple[int, int]:
+def _check_span(entry: Any, name: str, source: str, types: Mapping[str, Any]) -> tuple[int, int]:
     """Where a tensor lies, once its header entry has the form it must have."""
 
     def counts(values: Any) -> bool:

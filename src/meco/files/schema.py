@@ -1,4 +1,4 @@
-"""What a JSON file must look like, said as a value: the one way in which files that others may have made are read.
+"""What a JSON file must look like, said as a value: how JSON that others may have made is checked.
 
 A form is int, float, str, bool, dict or object (anything); [form] is a list, {str: form} an object with any names,
 {"name": form, ...} one that has at least these, Maybe(form) may also be null or absent.
@@ -66,14 +66,15 @@ def check(value: Any, form: Any, where: str) -> None:
                 _expect(name in value or isinstance(inner, Maybe), f"{where}.{name}", "there", "nothing")
                 check(value.get(name), inner, f"{where}.{name}")
     else:
-        _expect(_is(value, form), where, WORDS.get(form, form.__name__), value)
+        _expect(_is_of(value, form), where, WORDS.get(form, form.__name__), value)
 
 
-def _is(value: Any, kind: type) -> bool:
+def _is_of(value: Any, kind: type) -> bool:
+    """Whether a value is of a kind; numbers must be finite and of sensible size."""
     if kind is int:
         return type(value) is int and abs(value) < LARGEST_NUMBER
     if kind is float:
-        return _is(value, int) or (type(value) is float and math.isfinite(value))
+        return _is_of(value, int) or (type(value) is float and math.isfinite(value))
     return isinstance(value, kind)
 
 

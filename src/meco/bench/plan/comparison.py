@@ -8,7 +8,7 @@ from pathlib import Path
 
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan, load_problem
-from meco.bench.plan.revise import adjust
+from meco.bench.plan.revise import adjust_experiment
 from meco.bench.plan.user_problem import load_user_problem
 from meco.errors import InvalidInput, UnknownName
 from meco.methods import DEFAULT
@@ -16,12 +16,13 @@ from meco.problems.suite import SUITES, find
 
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
 INSTANCE = "paper"
+INSTANCE_MARK, BUDGET_MARK = "-instance-", "-budget-"  # in the names of comparisons
 ON_SUITES = ("MeCO", "SHADE", "SHADE-eps", "MA-ES")  # methods compared unless others are named
 ON_OWN = (DEFAULT, "MA-ES", "MeCO", "SHADE-FR")  # where the problem is one's own: which method to use?
 VIEWS = ("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence")
 
 
-def comparison(
+def make_comparison(
     suite: str | None = None,
     problems: Sequence[str] = (),
     methods: Sequence[str] | None = None,
@@ -31,7 +32,7 @@ def comparison(
     runs: int | None = None,
     surrogate_runs: int | None = None,
 ) -> Experiment:
-    """An experiment from names: a suite, problems, or file.py:name; everything is checked here."""
+    """An experiment from names: a suite, problems, or file.py:name; names, dimensions and instances are checked."""
     if suite is not None and suite not in SUITES:
         raise UnknownName("suite", suite, SUITES)
     names = list(SUITES[suite]) if suite else []
@@ -52,24 +53,25 @@ def comparison(
     every = (*dict.fromkeys(names), *files)
     views = ("choice", *VIEWS) if len(every) == 1 or not names else VIEWS
     made = Experiment(
-        _name(suite, every, str(instance), budget),
-        f"Comparison on {_title(suite, every, str(instance), budget)}",
+        _comparison_name(suite, every, str(instance), budget),
+        f"Comparison on {_comparison_title(suite, every, str(instance), budget)}",
         chosen,
         every,
-        dims=_dims(names, dims),
+        dims=_choose_dims(names, dims),
         instance=str(instance),
         budget=budget,
         files=files,
         first_seed=FIRST_SEED,
         report=ReportPlan(views=views, focus=tuple(c.label for c in chosen[:7])),
     )
-    made = adjust(made, runs, surrogate_runs=surrogate_runs)
+    made = adjust_experiment(made, runs, surrogate_runs=surrogate_runs)
     for case in made.cases():  # a dimension or instance that a problem does not have is said now
         load_problem(case, files)
     return made
 
 
-def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
+def _choose_dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
+    """The dimensions to run at: those asked for, else 10 where all problems scale, else each problem's own (None)."""
     scalable = {name for name in names if find(name)[0].scalable}
     if dims is None:
         return (10,) if names and set(names) <= scalable else (None,)
@@ -79,28 +81,30 @@ def _dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None,
     return tuple(dict.fromkeys(dims))
 
 
-def _name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+def _comparison_name(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    """The name under which a store keeps the comparison: the same problems must always give the same one."""
     base = f"bench-{suite or hashlib.sha256(' '.join(problems).encode()).hexdigest()[:6]}"
-    return full_name(base, instance, budget)
+    return name_with_settings(base, instance, budget)
 
 
-def full_name(base: str, instance: str, budget: int | None) -> str:
-    """What tells comparisons in one folder apart: other instances and budgets are other comparisons."""
-    name = base if instance == INSTANCE else f"{base}-instance-{instance}"
-    return name if budget is None else f"{name}-budget-{budget}"
+def name_with_settings(base: str, instance: str, budget: int | None) -> str:
+    """What tells comparisons in one folder apart; stored campaigns are matched by it, folder_name() cuts it."""
+    name = base if instance == INSTANCE else f"{base}{INSTANCE_MARK}{instance}"
+    return name if budget is None else f"{name}{BUDGET_MARK}{budget}"
 
 
 def folder_name(name: str) -> str:
     """The folder of a comparison; those that differ in instance or budget alone share it."""
-    return name.partition("-instance-")[0].partition("-budget-")[0]
+    return name.partition(INSTANCE_MARK)[0].partition(BUDGET_MARK)[0]
 
 
-def _title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
-    parts = [suite or _list(problems)]
+def _comparison_title(suite: str | None, problems: Sequence[str], instance: str, budget: int | None) -> str:
+    """What is compared on, in words; a report shows it, and nothing is matched by it."""
+    parts = [suite or _shorten_list(problems)]
     parts += [] if instance == INSTANCE else [f"instance {instance}"]
     parts += [] if budget is None else [f"{budget:,} evaluations"]
     return ", ".join(parts)
 
 
-def _list(names: Sequence[str]) -> str:
+def _shorten_list(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

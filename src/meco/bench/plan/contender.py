@@ -17,6 +17,7 @@ from meco.tr.steered import DEFAULT_SEARCH_POLICY
 
 COSTLY_SECONDS = 10.0  # a method that needs more for a run at 50D, as surrogates do, runs less often
 LEAST_SURROGATE_RUNS = 3
+PIN_DIGITS = 8  # of a policy's digest in the name of a run, as in "meco-10d@1a2b3c4d"
 POLICIES = {"MeCO": DEFAULT_POLICY, "MeCO-TR": DEFAULT_SEARCH_POLICY}  # of methods, unless another is named
 
 
@@ -34,8 +35,8 @@ class Contender:
     most: int | None = None
 
     def fill_options(self, case: TestCase, pins: Mapping[str, str] | None = None) -> str:
-        """The options at a case, as the JSON that names a run; a policy is named with its pin."""
-        given = {k: _fill(v, case) for k, v in sorted(self.options.items())}
+        """The options at a case as JSON with sorted keys: part of a stored run's name. A policy has its pin there."""
+        given = {k: _fill_placeholders(v, case) for k, v in sorted(self.options.items())}
         policy = given.get("policy")
         if pins and isinstance(policy, str) and policy in pins:  # constants have no digest
             given["policy"] = f"{policy}@{pins[policy]}"
@@ -46,11 +47,11 @@ class Contender:
         """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30."""
         name, rest = cut_name(text)
         options: dict[str, Any] = {}
-        for pair in filter(None, _cut(rest)):
+        for pair in filter(None, _split_options(rest)):
             key, equals, value = pair.partition("=")
             if not equals:
                 raise InvalidInput(f"{text!r}: options are key=value, separated by commas; got {pair!r}")
-            options[key.strip()] = _number(value.strip())
+            options[key.strip()] = _parse_value(value.strip())
         return cls.of(METHODS.resolve(name), rest, **options)
 
     @classmethod
@@ -78,14 +79,14 @@ def cut_name(text: str) -> tuple[str, str]:
     return f"{path}:{name}" if path else name, rest
 
 
-def _fill(value: Any, case: TestCase) -> Any:
+def _fill_placeholders(value: Any, case: TestCase) -> Any:
     """Text with {problem} and {dim} put in; other braces may stand in a path."""
     if not isinstance(value, str):
         return value
     return value.replace("{problem}", case.problem).replace("{dim}", str(case.dim))
 
 
-def _cut(text: str) -> list[str]:
+def _split_options(text: str) -> list[str]:
     """The parts of a text between commas; commas inside brackets cut nothing."""
     parts, depth = [""], 0
     for letter in text:
@@ -97,7 +98,7 @@ def _cut(text: str) -> list[str]:
     return parts
 
 
-def _number(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """JSON where it is JSON (numbers, true, lists), else the text itself."""
     try:
         return json.loads(text)

@@ -52,21 +52,25 @@ class Experiment:
     def cases(self, dim: int | None = None) -> list[TestCase]:
         """Every problem at every dimension, or at one of them."""
         return [
-            self._case(name, d) for d in self.dims for name in self.problems if dim is None or d is None or d == dim
+            self._make_case(name, d)
+            for d in self.dims
+            for name in self.problems
+            if dim is None or d is None or d == dim
         ]
 
-    def _case(self, name: str, dim: int | None) -> TestCase:
+    def _make_case(self, name: str, dim: int | None) -> TestCase:
+        """A problem at a dimension; the instance of a user's problem is the digest of its file."""
         if name in self.files:
             size, digest = self.versions[name] if name in self.versions else file_version(self.files[name], name)
-            return TestCase(name, size, digest, self._budget(size))
+            return TestCase(name, size, digest, self._budget_at(size))
         if dim is None:
             dim = get_problem(name).dim
-        return TestCase(name, dim, self.instance, self._budget(dim))
+        return TestCase(name, dim, self.instance, self._budget_at(dim))
 
-    def _budget(self, dim: int) -> int:
+    def _budget_at(self, dim: int) -> int:
         return self.budget or min(self.per_variable * dim, self.most)
 
-    def wanted(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
+    def wanted_runs(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
         """Every run of the experiment, with the contender it belongs to."""
         cases = self.cases(dim)
         for contender in self.contenders:
@@ -77,27 +81,27 @@ class Experiment:
     def runs_of(self, contender: Contender, case: TestCase) -> list[Run]:
         """The runs of a contender on a case, with consecutive seeds."""
         options = contender.fill_options(case, self.pins)
-        seeds = range(self.first_seed, self.first_seed + self.seeds(contender))
+        seeds = range(self.first_seed, self.first_seed + self.run_count(contender))
         return [Run(contender.method, options, case, seed) for seed in seeds]
 
-    def seeds(self, contender: Contender) -> int:
-        """How many runs a contender makes at each case."""
+    def run_count(self, contender: Contender) -> int:
+        """How many runs a contender makes at each case; their seeds follow each other from first_seed on."""
         return self.runs if contender.most is None else min(self.runs, contender.most)
 
     def to_json(self) -> str:
-        """The experiment as text, for the store; what its report shows stands among the rest."""
-        facts = asdict(self)
-        return json.dumps(facts | facts.pop("report"), ensure_ascii=False)
+        """The experiment as text for the store, by the names of its fields; those of the report are among them."""
+        plan = asdict(self)
+        return json.dumps(plan | plan.pop("report"), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Experiment:
         """Back from to_json(); fields of an older text may be absent."""
-        facts = read_plan(text)
-        facts["contenders"] = tuple(Contender(**c) for c in facts["contenders"])
-        facts |= {k: tuple(v) for k, v in facts.items() if isinstance(v, list)}
-        facts["versions"] = {name: tuple(v) for name, v in facts.get("versions", {}).items()}
-        shown = {each.name: facts.pop(each.name) for each in fields(ReportPlan) if each.name in facts}
-        return cls(**facts, report=ReportPlan(**shown))
+        plan = read_plan(text)
+        plan["contenders"] = tuple(Contender(**c) for c in plan["contenders"])
+        plan |= {k: tuple(v) for k, v in plan.items() if isinstance(v, list)}
+        plan["versions"] = {name: tuple(v) for name, v in plan.get("versions", {}).items()}
+        shown = {each.name: plan.pop(each.name) for each in fields(ReportPlan) if each.name in plan}
+        return cls(**plan, report=ReportPlan(**shown))
 
 
 def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:
@@ -108,11 +112,11 @@ def load_problem(case: TestCase, files: Mapping[str, str]) -> Problem:
         if file_digest(path) != case.instance:
             raise InvalidInput(f"{path} changed since the campaign began; give the command again to run it anew")
         return problem
-    return _benchmark(case.problem, case.dim, case.instance)
+    return _load_benchmark(case.problem, case.dim, case.instance)
 
 
 @lru_cache(maxsize=256)
-def _benchmark(name: str, dim: int, instance: str) -> Problem:
+def _load_benchmark(name: str, dim: int, instance: str) -> Problem:
     return get_problem(name, dim, int(instance) if instance.isdigit() else instance)
 
 

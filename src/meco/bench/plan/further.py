@@ -10,56 +10,60 @@ from meco.policies.paper.steered_rule import ACTION_GRID
 from meco.problems.generated.families import GENERATED, MissionFamily, problem_name
 from meco.problems.suite import CEC_NAMES, RW_NAMES, UNITS_SUFFIX
 
-MODELS = ("TR", "TR-ES", "MeCO-TR")
+TR_METHODS = ("TR", "TR-ES", "MeCO-TR")
 QUICK_METHODS = ("SHADE", "SHADE-FR", "MeCO", "MA-ES", "CMA-ES-native", "SciPy-DE", "ISRES", "COLSHADE")
-FEW_METHODS = (*MODELS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
-MODELLERS = ("COBYQA",)  # COBRA and SACOBRA take minutes a run from D = 30 on
-LARGE = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))  # real-world problems beyond D = 30
-EACH_FAMILY = 4  # problems of each confirm family
-PER_VARIABLE = (10, 20, 50, 100, 200)
+FEW_METHODS = (*TR_METHODS, "COBYQA", "MA-ES", "CMA-ES-native", "SHADE", "MeCO")
+OTHER_MODEL_METHODS = ("COBYQA",)  # quick enough: COBRA and SACOBRA take minutes a run from D = 30 on
+# real-world problems beyond D = 30
+LARGE_PROBLEMS = ("RC06", "RC07", *(f"RC{k}" for k in (*range(34, 44), *range(51, 58))))
+PROBLEMS_PER_FAMILY = 4  # of those to confirm on
+EVALUATIONS_PER_VARIABLE = (10, 20, 50, 100, 200)
 
 
-def _named(names: tuple[str, ...]) -> tuple[Contender, ...]:
+def _contenders_of(names: tuple[str, ...]) -> tuple[Contender, ...]:
+    """Methods by name with their defaults; costly ones make few runs."""
     return tuple(Contender.of(name).limit_runs() for name in names)
 
 
 def _confirm_problems() -> tuple[str, ...]:
     """Problems of the families that no policy was trained or chosen on."""
     drawn = [f.name for f in GENERATED.values() if f.set == "confirm" and not isinstance(f, MissionFamily)]
-    return tuple(problem_name(family, 1 + k) for family in drawn for k in range(EACH_FAMILY))
+    return tuple(problem_name(family, 1 + k) for family in drawn for k in range(PROBLEMS_PER_FAMILY))
 
 
-def _in_dimension(dim: int) -> Experiment:
+def _make_cec2017_experiment(dim: int) -> Experiment:
+    """CEC2017 in one dimension: our methods beside those that are quick enough there."""
     return Experiment(
         f"cec2017-{dim}d",
         f"CEC2017, D = {dim}",
-        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
+        _contenders_of((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS)),
         CEC_NAMES,
         dims=(dim,),
         runs=5,
         report=ReportPlan(
             about="The paper's instances with 50 D evaluations. No policy of MeCO-TR has seen them.",
             views=("ranks", "critical", "values", "pairs", "feasibility", "progress"),
-            focus=MODELS,
+            focus=TR_METHODS,
         ),
     )
 
 
-def _steered() -> tuple[Contender, ...]:
+def _steering_contenders() -> tuple[Contender, ...]:
     """MeCO-TR beside what it must beat: its engine's own rule, controls without training, and constants."""
     constants = [(theta, share) for share in (0.0, 0.3, 0.9) for theta in (0.0, 0.5, 0.9)]
     return (
-        *_named(("MeCO-TR", "TR-ES")),
+        *_contenders_of(("MeCO-TR", "TR-ES")),
         *(Contender(f"MeCO-TR {name}", "MeCO-TR", {"policy": name}) for name in ("untrained", "random")),
         *(Contender(f"θ {t:g}, share {s:g}", "TR-ES", {"theta": t, "share": s}) for t, s in constants),
     )
 
 
-def _steering(dim: int) -> Experiment:
+def _make_steering_experiment(dim: int) -> Experiment:
+    """What the policy of MeCO-TR is worth on CEC2017 in one dimension."""
     return Experiment(
         f"steering-{dim}d",
         f"What steering the model engine is worth, CEC2017, D = {dim}",
-        _steered(),
+        _steering_contenders(),
         CEC_NAMES,
         dims=(dim,),
         runs=5,
@@ -73,13 +77,13 @@ def _steering(dim: int) -> Experiment:
     )
 
 
-def _held_actions() -> tuple[Contender, ...]:
+def _constant_action_contenders() -> tuple[Contender, ...]:
     """MeCO with each of its eleven actions held for the whole run, beside the policy and rules without relaxation."""
     held = (Contender(f"action {a:g}", "MeCO", {"policy": {"epsilon": float(a)}}) for a in ACTION_GRID)
-    return (*_named(("MeCO", "SHADE", "SHADE-FR")), *held)
+    return (*_contenders_of(("MeCO", "SHADE", "SHADE-FR")), *held)
 
 
-def _variants() -> tuple[Contender, ...]:
+def _variant_contenders() -> tuple[Contender, ...]:
     """Baselines under settings that their papers leave open."""
     changed: dict[str, dict[str, dict[str, Any]]] = {
         "C2oDE": {"population 40": {"pop_size": 40}},
@@ -94,17 +98,18 @@ def _variants() -> tuple[Contender, ...]:
         },
     }
     return (
-        *_named(tuple(changed)),
+        *_contenders_of(tuple(changed)),
         *(Contender(f"{m}, {what}", m, options) for m, of in changed.items() for what, options in of.items()),
     )
 
 
-def _at_budget(per_variable: int) -> Experiment:
+def _make_budget_experiment(per_variable: int) -> Experiment:
+    """CEC2017 at 10D with so many evaluations for each variable."""
     name = f"budgets-{per_variable}"
     return Experiment(
         name,
         f"{per_variable} evaluations a variable, D = 10",
-        _named(FEW_METHODS),
+        _contenders_of(FEW_METHODS),
         CEC_NAMES,
         dims=(10,),
         per_variable=per_variable,
@@ -116,13 +121,13 @@ def _at_budget(per_variable: int) -> Experiment:
     )
 
 
-FURTHER = {
-    **{f"cec2017-{dim}d": _in_dimension(dim) for dim in (10, 30)},
-    **{f"steering-{dim}d": _steering(dim) for dim in (10, 30, 50)},
+FURTHER = {  # each by its own name, which stored campaigns have too
+    **{f"cec2017-{dim}d": _make_cec2017_experiment(dim) for dim in (10, 30)},
+    **{f"steering-{dim}d": _make_steering_experiment(dim) for dim in (10, 30, 50)},
     "steering-families": Experiment(
         "steering-families",
         "What steering the model engine is worth, generated problems",
-        _steered(),
+        _steering_contenders(),
         _confirm_problems(),
         dims=(10,),
         runs=5,
@@ -136,7 +141,7 @@ FURTHER = {
     "unseen": Experiment(
         "unseen",
         "CEC2017, an instance that nothing was tuned on",
-        _named((*MODELS, *MODELLERS, "MA-ES", "CMA-ES-native")),
+        _contenders_of((*TR_METHODS, *OTHER_MODEL_METHODS, "MA-ES", "CMA-ES-native")),
         CEC_NAMES,
         dims=(10, 30),
         instance="9",
@@ -144,13 +149,13 @@ FURTHER = {
         report=ReportPlan(
             about="Shifts and rotations of instance 9; 7 and 8 were looked at while the model engine was made.",
             views=("ranks", "critical", "feasibility"),
-            focus=MODELS,
+            focus=TR_METHODS,
         ),
     ),
     "constants": Experiment(
         "constants",
         "How much a relaxation can bring: every action held for the whole run, D = 50",
-        _held_actions(),
+        _constant_action_contenders(),
         CEC_NAMES,
         dims=(50,),
         runs=5,
@@ -164,7 +169,7 @@ FURTHER = {
     "variants": Experiment(
         "variants",
         "Baselines under settings that the paper leaves open, D = 50",
-        _variants(),
+        _variant_contenders(),
         CEC_NAMES,
         dims=(50,),
         runs=5,
@@ -177,22 +182,22 @@ FURTHER = {
     "rwco": Experiment(
         "rwco",
         "Real-world problems up to 30 variables",
-        _named((*MODELS, *QUICK_METHODS, *MODELLERS)),
-        tuple(name for name in RW_NAMES if name not in LARGE),
+        _contenders_of((*TR_METHODS, *QUICK_METHODS, *OTHER_MODEL_METHODS)),
+        tuple(name for name in RW_NAMES if name not in LARGE_PROBLEMS),
         most=2500,
         runs=5,
         report=ReportPlan(
             about="38 of the 57 problems of the CEC2020 collection, 50 D evaluations and at most 2500. f+ν can be "
             "least at a useless point there; feasibility first is what counts.",
             views=("ranks", "critical", "values", "pairs", "feasibility"),
-            focus=MODELS,
+            focus=TR_METHODS,
         ),
     ),
     "rwco-large": Experiment(
         "rwco-large",
         "Real-world problems beyond 30 variables",
-        _named(QUICK_METHODS),
-        LARGE,
+        _contenders_of(QUICK_METHODS),
+        LARGE_PROBLEMS,
         most=2500,
         runs=5,
         report=ReportPlan(
@@ -203,17 +208,17 @@ FURTHER = {
     "families": Experiment(
         "families",
         "Families of generated problems that no policy was trained or chosen on",
-        _named(FEW_METHODS),
+        _contenders_of(FEW_METHODS),
         _confirm_problems(),
         dims=(10,),
         runs=5,
         report=ReportPlan(
             about="Bowls, valleys, ripples, kinks and plateaus under constraints of every kind (docs/generated.md).",
             views=("ranks", "critical", "feasibility"),
-            focus=MODELS,
+            focus=TR_METHODS,
         ),
     ),
-    **{f"budgets-{k}": _at_budget(k) for k in PER_VARIABLE},
+    **{f"budgets-{k}": _make_budget_experiment(k) for k in EVALUATIONS_PER_VARIABLE},
     "parallel": Experiment(
         "parallel",
         "Points proposed at once",
@@ -229,7 +234,7 @@ FURTHER = {
     "scales": Experiment(
         "scales",
         "The same problems in other units, D = 10",
-        _named(FEW_METHODS),
+        _contenders_of(FEW_METHODS),
         tuple(name + UNITS_SUFFIX for name in CEC_NAMES),
         dims=(10,),
         runs=5,
@@ -239,7 +244,7 @@ FURTHER = {
             "units. f+ν depends on units, so feasibility first is what counts; where no run is feasible, it adds up "
             "violations in these units.",
             views=("ranks", "critical", "feasibility"),
-            focus=MODELS,
+            focus=TR_METHODS,
         ),
     ),
 }

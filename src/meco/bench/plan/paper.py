@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from meco.bench.plan.contender import Contender, cut_name
+from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment, ReportPlan
-from meco.bench.plan.further import FURTHER
-from meco.bench.plan.revise import find_contender, known_labels
-from meco.core.registry import Registry
-from meco.errors import InvalidInput, UnknownName
 from meco.methods import METHODS
 from meco.problems.suite import CEC_NAMES, PAPER_EIGHT, UAV_NAMES
 
@@ -34,215 +29,198 @@ PEERS = (
 )
 SHADE_FAMILY = tuple(name for name in THE_TWELVE + PEERS if METHODS[name].family == "SHADE")
 HELD_OUT = ("C07", "C08", "C10", "C11", "C14", "C23", "C24", "C28")  # the fixed split's test problems
-AT_100D = ("SHADE-eps", "SHADE", "SHADE-BOC", "SHADE-FR", "MDE-CGO", "C2oDE", "NSGA-III", "BP-epsMAg-ES", "CMA-ES")
-FAITHFUL = "MeCO (paper's training)"
-FAITHFUL_NOTE = (
+METHODS_AT_100D = (
+    "SHADE-eps",
+    "SHADE",
+    "SHADE-BOC",
+    "SHADE-FR",
+    "MDE-CGO",
+    "C2oDE",
+    "NSGA-III",
+    "BP-epsMAg-ES",
+    "CMA-ES",
+)
+PAPER_TRAINING_LABEL = "MeCO (paper's training)"
+PAPER_TRAINING_NOTE = (
     f"MeCO is the shipped policy, rewarded by the decrease of f+ν and chosen among seeds on its training problems; "
-    f"{FAITHFUL} and the variants use the paper's settings and one seed."
+    f"{PAPER_TRAINING_LABEL} and the variants use the paper's settings and one seed."
 )
 
 
-def contenders(names: tuple[str, ...], policy: str = "meco-10d", cap: int | None = None) -> tuple[Contender, ...]:
+def contenders_of(names: tuple[str, ...], policy: str = "meco-10d", cap: int | None = None) -> tuple[Contender, ...]:
     """Methods by name; MeCO with the policy that the experiment is about, COBRA with a cap if there is one."""
     own: dict[str, dict[str, Any]] = {"MeCO": {"policy": policy}, "COBRA": {} if cap is None else {"cap": cap}}
     return tuple(Contender.of(name, **own.get(name, {})).limit_runs() for name in names)
 
 
-def variants(**policies: str) -> tuple[Contender, ...]:
+def meco_with_policies(**policies: str) -> tuple[Contender, ...]:
     """MeCO under several policies, each with its own label."""
     return tuple(Contender(label, "MeCO", {"policy": policy}) for label, policy in policies.items())
 
 
-def on_maes(policy: str) -> Contender:
+def meco_on_maes(policy: str) -> Contender:
     """The same policy steering the evolution strategy, which it was not trained on."""
     return Contender("MeCO on MA-ES", "MeCO", {"policy": policy, "engine": "maes"})
 
 
-def masked(label: str, policy: str) -> Contender:
+def meco_without_constraint_features(label: str, policy: str) -> Contender:
     """MeCO that sees the constraint features s7 to s10 as 0."""
     return Contender(label, "MeCO", {"policy": policy, "hidden": [7, 8, 9, 10]})
 
 
-PAPER: Registry[Experiment] = Registry(
-    "experiment",
-    {
-        "table1": Experiment(
-            "table1",
-            "Leave one out on CEC2017, D = 50",
-            (*contenders(THE_TWELVE + PEERS, policy="meco-loo50-{problem}"), on_maes("meco-loo50-{problem}")),
-            CEC_NAMES,
-            dims=(50,),
-            report=ReportPlan(
-                about="Every MeCO policy is trained on 27 problems and tested on the one left out. All methods get "
-                "2500 evaluations. Lower is better.",
-                views=("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence"),
-                printed="table1",
-                focus=("MeCO", "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native"),
-            ),
-            quick=(*SHADE_FAMILY, "MeCO"),
+PAPER = {  # each by its own name, which stored campaigns have too
+    "table1": Experiment(
+        "table1",
+        "Leave one out on CEC2017, D = 50",
+        (*contenders_of(THE_TWELVE + PEERS, policy="meco-loo50-{problem}"), meco_on_maes("meco-loo50-{problem}")),
+        CEC_NAMES,
+        dims=(50,),
+        report=ReportPlan(
+            about="Every MeCO policy is trained on 27 problems and tested on the one left out. All methods get "
+            "2500 evaluations. Lower is better.",
+            views=("ranks", "critical", "values", "pairs", "feasibility", "progress", "ecdf", "convergence"),
+            printed="table1",
+            focus=("MeCO", "SHADE", "SHADE-eps", "BP-epsMAg-ES", "CMA-ES", "MA-ES", "CMA-ES-native"),
         ),
-        "transfer": Experiment(
-            "transfer",
-            "From 10D to 50D and 100D",
-            contenders((*AT_100D, "MA-ES", "MeCO-u", "MeCO")),
-            CEC_NAMES,
-            dims=(50, 100),
-            report=ReportPlan(
-                about="The policy meco-10d was trained on 10D problems only and steers 50D and 100D runs as it is.",
-                views=("progress", "ranks", "critical", "feasibility"),
-                focus=("MeCO", "SHADE", "SHADE-eps", "SHADE-BOC", "BP-epsMAg-ES", "CMA-ES", "MA-ES"),
-                notes=("COBRA and SACOBRA are left out because of their cost at 100D and 5000 evaluations.",),
-            ),
-            quick=(*SHADE_FAMILY, "MeCO"),
+        quick=(*SHADE_FAMILY, "MeCO"),
+    ),
+    "transfer": Experiment(
+        "transfer",
+        "From 10D to 50D and 100D",
+        contenders_of((*METHODS_AT_100D, "MA-ES", "MeCO-u", "MeCO")),
+        CEC_NAMES,
+        dims=(50, 100),
+        report=ReportPlan(
+            about="The policy meco-10d was trained on 10D problems only and steers 50D and 100D runs as it is.",
+            views=("progress", "ranks", "critical", "feasibility"),
+            focus=("MeCO", "SHADE", "SHADE-eps", "SHADE-BOC", "BP-epsMAg-ES", "CMA-ES", "MA-ES"),
+            notes=("COBRA and SACOBRA are left out because of their cost at 100D and 5000 evaluations.",),
         ),
-        "uav": Experiment(
-            "uav",
-            "Sixteen UAV missions",
-            (*contenders(THE_TWELVE + PEERS, cap=600), on_maes("meco-10d")),
-            UAV_NAMES,
-            budget=2500,
-            report=ReportPlan(
-                about="Collecting sensor data around obstacles, 18 variables. The policy is meco-10d. The paper shows "
-                "its maps as pictures only, so the sixteen maps here are our own.",
-                views=("performance", "ranks", "critical", "values", "pairs", "feasibility"),
-                focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES", "MA-ES", "MeCO on MA-ES"),
-                notes=("COBRA's surrogates hold at most 600 points here.",),
-            ),
-            quick=(*SHADE_FAMILY, "MeCO"),
+        quick=(*SHADE_FAMILY, "MeCO"),
+    ),
+    "uav": Experiment(
+        "uav",
+        "Sixteen UAV missions",
+        (*contenders_of(THE_TWELVE + PEERS, cap=600), meco_on_maes("meco-10d")),
+        UAV_NAMES,
+        budget=2500,
+        report=ReportPlan(
+            about="Collecting sensor data around obstacles, 18 variables. The policy is meco-10d. The paper shows "
+            "its maps as pictures only, so the sixteen maps here are our own.",
+            views=("performance", "ranks", "critical", "values", "pairs", "feasibility"),
+            focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES", "MA-ES", "MeCO on MA-ES"),
+            notes=("COBRA's surrogates hold at most 600 points here.",),
         ),
-        "trajectories": Experiment(
-            "trajectories",
-            "Routes on four missions",
-            contenders(("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES")),
-            ("UAV-01", "UAV-07", "UAV-12", "UAV-14"),
-            budget=2500,
-            report=ReportPlan(about="The best of each method's runs, feasibility first.", views=("trajectories",)),
-            quick=("MeCO", "SHADE"),
+        quick=(*SHADE_FAMILY, "MeCO"),
+    ),
+    "trajectories": Experiment(
+        "trajectories",
+        "Routes on four missions",
+        contenders_of(("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES")),
+        ("UAV-01", "UAV-07", "UAV-12", "UAV-14"),
+        budget=2500,
+        report=ReportPlan(about="The best of each method's runs, feasibility first.", views=("trajectories",)),
+        quick=("MeCO", "SHADE"),
+    ),
+    "realworld": Experiment(
+        "realworld",
+        "Eight engineering problems",
+        (*contenders_of(THE_TWELVE + PEERS), meco_on_maes("meco-10d")),
+        PAPER_EIGHT,
+        budget=2500,
+        report=ReportPlan(
+            about="Mean and deviation of f over feasible runs; where no run is feasible, the mean violation.",
+            views=("summary", "values", "ranks", "critical", "pairs", "feasibility"),
+            printed="realworld",
+            focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES"),
         ),
-        "realworld": Experiment(
-            "realworld",
-            "Eight engineering problems",
-            (*contenders(THE_TWELVE + PEERS), on_maes("meco-10d")),
-            PAPER_EIGHT,
-            budget=2500,
-            report=ReportPlan(
-                about="Mean and deviation of f over feasible runs; where no run is feasible, the mean violation.",
-                views=("summary", "values", "ranks", "critical", "pairs", "feasibility"),
-                printed="realworld",
-                focus=("MeCO", "SHADE", "CMA-ES", "BP-epsMAg-ES"),
-            ),
-            quick=(*SHADE_FAMILY, "MeCO"),
+        quick=(*SHADE_FAMILY, "MeCO"),
+    ),
+    "actions": Experiment(
+        "actions",
+        "Which relaxations MeCO chooses",
+        contenders_of(("MeCO",), policy="meco-loo50-{problem}"),
+        ("C12", "C14", "C15"),
+        dims=(50,),
+        report=ReportPlan(
+            about="Action 1 allows the mean initial violation, action 0 allows 0.001. The paper shows F12 and F14, "
+            "but its text describes the constraints of C14 and C15; all three are here.",
+            views=("actions",),
         ),
-        "actions": Experiment(
-            "actions",
-            "Which relaxations MeCO chooses",
-            contenders(("MeCO",), policy="meco-loo50-{problem}"),
-            ("C12", "C14", "C15"),
-            dims=(50,),
-            report=ReportPlan(
-                about="Action 1 allows the mean initial violation, action 0 allows 0.001. The paper shows F12 and F14, "
-                "but its text describes the constraints of C14 and C15; all three are here.",
-                views=("actions",),
-            ),
+    ),
+    "ablation-state": Experiment(
+        "ablation-state",
+        "Without the constraint features",
+        (
+            *meco_with_policies(**{"MeCO": "meco-split-{dim}d", "MeCO (10D policy)": "meco-10d"}),
+            meco_without_constraint_features("MeCO, s7-s10 hidden", "meco-split-{dim}d"),
+            meco_without_constraint_features("MeCO (10D policy), s7-s10 hidden", "meco-10d"),
         ),
-        "ablation-state": Experiment(
-            "ablation-state",
-            "Without the constraint features",
-            (
-                *variants(**{"MeCO": "meco-split-{dim}d", "MeCO (10D policy)": "meco-10d"}),
-                masked("MeCO, s7-s10 hidden", "meco-split-{dim}d"),
-                masked("MeCO (10D policy), s7-s10 hidden", "meco-10d"),
-            ),
-            HELD_OUT,
-            dims=(50, 100),
-            report=ReportPlan(
-                about="The trained policy is tested as it is, and with the features s7 to s10 set to 0.",
-                views=("progress", "ranks", "relative"),
-            ),
+        HELD_OUT,
+        dims=(50, 100),
+        report=ReportPlan(
+            about="The trained policy is tested as it is, and with the features s7 to s10 set to 0.",
+            views=("progress", "ranks", "relative"),
         ),
-        "ablation-action": Experiment(
-            "ablation-action",
-            "Other ways to decode an action",
-            variants(
+    ),
+    "ablation-action": Experiment(
+        "ablation-action",
+        "Other ways to decode an action",
+        meco_with_policies(
+            MeCO="meco-split-{dim}d",
+            **{
+                PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d",
+                "MeCO-AA": "meco-aa-{dim}d",
+                "MeCO-CA": "meco-ca-{dim}d",
+            },
+        ),
+        HELD_OUT,
+        dims=(10, 50, 100),
+        report=ReportPlan(
+            about="The paper's geometric decoding against multiplying the allowance by 1 - a: aggressive "
+            "(AA, a in {-1, -0.8, ..., 1}) and conservative (CA, a in {-0.1, -0.08, ..., 0.1}). " + PAPER_TRAINING_NOTE,
+            views=("heat", "ranks", "relative"),
+        ),
+    ),
+    "ablation-reward": Experiment(
+        "ablation-reward",
+        "Other rewards",
+        (
+            *meco_with_policies(
                 MeCO="meco-split-{dim}d",
-                **{FAITHFUL: "meco-paper-split-{dim}d", "MeCO-AA": "meco-aa-{dim}d", "MeCO-CA": "meco-ca-{dim}d"},
+                **{PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d"},
+                **{"MeCO-r1": "meco-r1-{dim}d", "MeCO-r2": "meco-r2-{dim}d", "MeCO-r1+r2": "meco-r1r2-{dim}d"},
             ),
-            HELD_OUT,
-            dims=(10, 50, 100),
-            report=ReportPlan(
-                about="The paper's geometric decoding against multiplying the allowance by 1 - a: aggressive "
-                "(AA, a in {-1, -0.8, ..., 1}) and conservative (CA, a in {-0.1, -0.08, ..., 0.1}). " + FAITHFUL_NOTE,
-                views=("heat", "ranks", "relative"),
+            *contenders_of((*METHODS_AT_100D, "MA-ES", "MeCO-u")),
+        ),
+        HELD_OUT,
+        dims=(10, 30, 50, 100),
+        report=ReportPlan(
+            about="Objective progress alone (r1), violation reduction alone (r2) and their plain sum, against the "
+            "full reward and the baselines. Higher is better. " + PAPER_TRAINING_NOTE,
+            views=("relative", "ranks"),
+            focus=("MeCO", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2"),
+        ),
+        quick=("MeCO", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2", *SHADE_FAMILY),
+    ),
+    "training-gain": Experiment(
+        "training-gain",
+        "What training gains",
+        (
+            *meco_with_policies(MeCO="meco-split-{dim}d", **{PAPER_TRAINING_LABEL: "meco-paper-split-{dim}d"}),
+            *contenders_of(("MeCO-u", "MeCO-rand")),
+        ),
+        HELD_OUT,
+        dims=(10, 30, 50, 100),
+        report=ReportPlan(
+            about="Mean relative reduction of f+ν against the first population, over the eight held-out problems. "
+            "Higher is better. " + PAPER_TRAINING_NOTE,
+            views=("gain", "ranks"),
+            printed="training-gain",
+            notes=(
+                "The printed values cannot be reached by anyone: on C28 the reduction cannot exceed about 1 %, so "
+                "a mean over these eight problems cannot exceed 0.876. Only the order of the three is meaningful.",
             ),
         ),
-        "ablation-reward": Experiment(
-            "ablation-reward",
-            "Other rewards",
-            (
-                *variants(
-                    MeCO="meco-split-{dim}d",
-                    **{FAITHFUL: "meco-paper-split-{dim}d"},
-                    **{"MeCO-r1": "meco-r1-{dim}d", "MeCO-r2": "meco-r2-{dim}d", "MeCO-r1+r2": "meco-r1r2-{dim}d"},
-                ),
-                *contenders((*AT_100D, "MA-ES", "MeCO-u")),
-            ),
-            HELD_OUT,
-            dims=(10, 30, 50, 100),
-            report=ReportPlan(
-                about="Objective progress alone (r1), violation reduction alone (r2) and their plain sum, against the "
-                "full reward and the baselines. Higher is better. " + FAITHFUL_NOTE,
-                views=("relative", "ranks"),
-                focus=("MeCO", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2"),
-            ),
-            quick=("MeCO", "MeCO-r1", "MeCO-r2", "MeCO-r1+r2", *SHADE_FAMILY),
-        ),
-        "training-gain": Experiment(
-            "training-gain",
-            "What training gains",
-            (
-                *variants(MeCO="meco-split-{dim}d", **{FAITHFUL: "meco-paper-split-{dim}d"}),
-                *contenders(("MeCO-u", "MeCO-rand")),
-            ),
-            HELD_OUT,
-            dims=(10, 30, 50, 100),
-            report=ReportPlan(
-                about="Mean relative reduction of f+ν against the first population, over the eight held-out problems. "
-                "Higher is better. " + FAITHFUL_NOTE,
-                views=("gain", "ranks"),
-                printed="training-gain",
-                notes=(
-                    "The printed values cannot be reached by anyone: on C28 the reduction cannot exceed about 1 %, so "
-                    "a mean over these eight problems cannot exceed 0.876. Only the order of the three is meaningful.",
-                ),
-            ),
-        ),
-        **FURTHER,
-    },
-)
-
-
-def find_experiments(name: str) -> list[Experiment]:
-    """The experiment of that name, or every one for "all"."""
-    if name == "all":
-        return list(PAPER.values())
-    try:
-        found = PAPER[name]
-    except UnknownName:
-        raise UnknownName("experiment", name, [*PAPER, "all"]) from None
-    if not isinstance(found, Experiment):
-        raise InvalidInput(f"{name!r:.60} is no experiment; known are {', '.join(PAPER)} and all")
-    return [found]
-
-
-def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> list[tuple[Experiment, list[str]]]:
-    """Each experiment with those of the methods that it has; experiments without any are left out."""
-    for text in methods:
-        if any(find_contender(e, text) for e in experiments):
-            continue
-        if cut_name(text)[0] not in METHODS:
-            raise UnknownName(
-                "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in known_labels(e))])
-            )
-        raise InvalidInput(f"none of the experiments has {text!r}; name one of {', '.join(PAPER)} to add it there")
-    chosen = [(e, [text for text in methods if find_contender(e, text)]) for e in experiments]
-    return [(e, own) for e, own in chosen if own]
+    ),
+}

@@ -7,6 +7,7 @@ from typing import Any
 from meco.errors import DamagedFile
 from meco.files.schema import Maybe, check, parse_json
 
+# Runs and test cases are stored as lists: these forms are in the order of the fields of Run and TestCase.
 CASE = {"problem": str, "dim": int, "instance": str, "budget": int}
 RUN = {"method": str, "options": str, "case": [object], "seed": int}
 PLAN = {
@@ -24,11 +25,11 @@ MOST_RUNS = 10_000_000
 
 
 def read_run(text: Any) -> list[Any]:
-    """The four fields of a run's name, of which the third are the four of its test case."""
+    """The fields of Run in their order, the case as a list of those of TestCase."""
     where = f"run {text!r:.80}"
-    fields = _fields(parse_json(text, where) if isinstance(text, (str, bytes)) else None, RUN, where)
+    fields = _check_fields(parse_json(text, where) if isinstance(text, (str, bytes)) else None, RUN, where)
     check(parse_json(fields[1], where), {str: object}, f"options of {where}")
-    return [*fields[:2], _fields(fields[2], CASE, f"test case of {where}"), fields[3]]
+    return [*fields[:2], _check_fields(fields[2], CASE, f"test case of {where}"), fields[3]]
 
 
 def read_plan(text: Any) -> dict[str, Any]:
@@ -44,7 +45,8 @@ def read_plan(text: Any) -> dict[str, Any]:
     return plan
 
 
-def _fields(values: Any, form: dict[str, Any], where: str) -> list[Any]:
+def _check_fields(values: Any, form: dict[str, Any], where: str) -> list[Any]:
+    """A list with a value of its kind for each name of a form, in that order; an error names what is wrong."""
     if not isinstance(values, (list, tuple)) or len(values) != len(form):
         raise DamagedFile(f"{where} must be {len(form)} values: {', '.join(form)}; got {values!r:.60}")
     check(dict(zip(form, values)), form, where)

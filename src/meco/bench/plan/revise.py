@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from meco.bench.plan.contender import Contender, cut_name
+from meco.bench.plan.contender import PIN_DIGITS, Contender, cut_name
 from meco.bench.plan.experiment import Experiment, file_version
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import METHODS
@@ -25,7 +25,7 @@ def pin_versions(experiment: Experiment) -> Experiment:
     return replace(now, pins={name: digest for name, digest in found.items() if digest})
 
 
-def adjust(
+def adjust_experiment(
     experiment: Experiment,
     runs: int | None = None,
     quick: bool = False,
@@ -37,7 +37,7 @@ def adjust(
     if quick and experiment.quick:
         contenders = tuple(c for c in contenders if c.label in experiment.quick)
     if methods:
-        contenders = tuple(_choose(experiment, text) for text in methods)
+        contenders = tuple(_choose_contender(experiment, text) for text in methods)
     if runs is not None and runs < 1:
         raise InvalidInput(f"--runs must be at least 1; got {runs}")
     if runs is not None:
@@ -54,7 +54,7 @@ def find_contender(experiment: Experiment, text: str) -> Contender | None:
     return known.get(text.lower()) or known.get(exact.lower())
 
 
-def _choose(experiment: Experiment, text: str) -> Contender:
+def _choose_contender(experiment: Experiment, text: str) -> Contender:
     """The contender of this label; another method joins with its defaults."""
     found = find_contender(experiment, text)
     if found is not None:
@@ -64,20 +64,21 @@ def _choose(experiment: Experiment, text: str) -> Contender:
     return Contender.parse(text).limit_runs()
 
 
-def join(first: Experiment, second: Experiment) -> Experiment:
+def join_experiments(first: Experiment, second: Experiment) -> Experiment:
     """The first with what another of the same name adds; where they differ, the second counts."""
     mine, theirs = ({c.label: c for c in e.contenders} for e in (first, second))
     runs = max(first.runs, second.runs)
 
-    def both(label: str) -> Contender:
+    def join_contender(label: str) -> Contender:
+        """The contender of a label, from both plans where both have it."""
         if label not in mine or label not in theirs or mine[label].most == theirs[label].most:
             return theirs.get(label) or mine[label]
-        most = max(first.seeds(mine[label]), second.seeds(theirs[label]))  # a smaller number takes nothing back
+        most = max(first.run_count(mine[label]), second.run_count(theirs[label]))  # a smaller number takes nothing back
         return replace(theirs[label], most=most if most < runs else None)
 
     return replace(
         second,
-        contenders=tuple(both(label) for label in {**mine, **theirs}),
+        contenders=tuple(join_contender(label) for label in {**mine, **theirs}),
         problems=tuple(dict.fromkeys((*first.problems, *second.problems))),
         dims=tuple(dict.fromkeys((*first.dims, *second.dims))),
         runs=runs,
@@ -98,6 +99,6 @@ def policy_digest(name: str) -> str:
     from meco.policies.store import load_policy
 
     try:
-        return str(load_policy(name).metadata["digest"])[:8]
+        return str(load_policy(name).metadata["digest"])[:PIN_DIGITS]
     except MecoError:
         return ""

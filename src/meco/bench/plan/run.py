@@ -9,7 +9,10 @@ from meco.bench.plan.plan_schema import read_run
 
 
 class TestCase(NamedTuple):
-    """Where a run happens: a problem at a dimension, its instance, and the evaluations allowed."""
+    """Where a run happens: a problem at a dimension, its instance, and the evaluations allowed.
+
+    Stores keep it as a list in this order (plan_schema.CASE).
+    """
 
     problem: str
     dim: int
@@ -18,7 +21,10 @@ class TestCase(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run, named by everything its result depends on."""
+    """One run, named by what its result depends on within one version of the packages.
+
+    Stores keep it as a list in this order (plan_schema.RUN).
+    """
 
     method: str
     options: str  # JSON with sorted keys
@@ -26,7 +32,7 @@ class Run(NamedTuple):
     seed: int
 
     def to_json(self) -> str:
-        """The name as text."""
+        """The name as text, by which stores know the run."""
         return json.dumps(self, separators=(",", ":"))
 
     @classmethod

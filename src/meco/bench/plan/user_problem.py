@@ -16,17 +16,18 @@ def load_user_problem(path: str, name: str) -> Problem:
     """What a Python file calls `name`: a meco.Problem, or a function, whose bounds the file gives as `bounds`."""
     if not Path(path).is_file():
         raise InvalidInput(f"no file {path!r}; --problem takes file.py:name, a function or a meco.Problem in it")
-    return _from_file(path, name, file_digest(path))
+    return _read_problem(path, name, file_digest(path))
 
 
 @lru_cache(maxsize=32)
-def _from_file(path: str, name: str, digest: str) -> Problem:
+def _read_problem(path: str, name: str, digest: str) -> Problem:
+    """The problem that a file calls `name`; the digest is the cache's: an edited file is read again."""
     module = load_file(path)
     found = vars(module).get(name)
     if isinstance(found, Problem):
         return found
     if not callable(found):
-        raise InvalidInput(f"{path} has no meco.Problem or function called {name!r}; it has {_offered(module)}")
+        raise InvalidInput(f"{path} has no meco.Problem or function called {name!r}; it has {_list_problems(module)}")
     bounds = getattr(found, "bounds", getattr(module, "bounds", None))
     if bounds is None:
         raise InvalidInput(f"{path} must say between which bounds {name} is compared: bounds = [(low, high), ...]")
@@ -37,8 +38,10 @@ def _from_file(path: str, name: str, digest: str) -> Problem:
     return as_problem(f"{Path(path).name}:{name}", found, bounds, getattr(module, "integrality", None))
 
 
-def _offered(module: ModuleType) -> str:
-    def own(value: Any) -> bool:
+def _list_problems(module: ModuleType) -> str:
+    """What a file has that could be meant, for an error."""
+
+    def is_problem(value: Any) -> bool:
         return isinstance(value, Problem) or (callable(value) and getattr(value, "__module__", "") == module.__name__)
 
-    return ", ".join(k for k, v in vars(module).items() if own(v) and not k.startswith("_")) or "none"
+    return ", ".join(k for k, v in vars(module).items() if is_problem(v) and not k.startswith("_")) or "none"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from meco.bench.plan.experiment import Experiment
-from meco.bench.plan.paper import PAPER
+from meco.bench.plan.experiments import EXPERIMENTS
 from meco.bench.report import choice, curves, heatmaps, page, result_figures, result_tables, trajectories
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.campaign_folder import StoreError, write_atomically
@@ -21,7 +21,7 @@ from meco.files.names import safe_name
 
 Item = Table | Figure
 
-EACH: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # views of one dimension
+DIMENSION_VIEWS: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # of one dimension, by the names in plans
     "choice": lambda s: [*choice.choice_items(s)],
     "critical": lambda s: [result_figures.critical_figure(s)],
     "values": lambda s: [*result_tables.value_tables(s)],
@@ -35,7 +35,7 @@ EACH: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # views of one di
     "actions": lambda s: [heatmaps.action_figure(s)],
     "summary": lambda s: [result_tables.problem_table(s)],
 }
-TOGETHER: dict[str, Callable[[list[RunArrays]], list[Item | None]]] = {  # views of all dimensions
+EXPERIMENT_VIEWS: dict[str, Callable[[list[RunArrays]], list[Item | None]]] = {  # of all dimensions
     "ranks": lambda s: [result_tables.rank_table(s[0]) if len(s) == 1 else result_tables.rank_overview(s)],
     "gain": lambda s: [result_tables.gain_table(s)],
     "heat": lambda s: [heatmaps.heat_figure(s)],
@@ -70,36 +70,36 @@ class Report:
 def write_campaign_report(folder: str | os.PathLike[str], page_only: bool = False) -> Report:
     """Write DIR/report.html, and DIR/tables and DIR/figures beside it; the packed store is enough."""
     results = read_results(folder)
-    sections = _sections(results)
+    sections = _build_sections(results)
     target = Path(folder) / "report.html"
-    write_atomically(target, page.compose(sections, results))
+    write_atomically(target, page.compose_page(sections, results))
     files, lines = [], [f"page: {target}"]
     if not page_only:
         items = [item for section in sections for item in section.items]
-        files = _tables(items, _folder(target.with_name("tables")))
-        drawn, note = _figures(items, _folder(target.with_name("figures")))
+        files = _write_table_files(items, _make_folder(target.with_name("tables")))
+        drawn, note = _write_figure_files(items, _make_folder(target.with_name("figures")))
         files += drawn
         lines += [f"{len(files)} files in {target.with_name('tables')} and {target.with_name('figures')}", *note]
-    return Report(target, files, lines + _headline(sections))
+    return Report(target, files, lines + _terminal_lines(sections))
 
 
 def write_tables(folder: str | os.PathLike[str]) -> list[Path]:
     """Write DIR/tables alone."""
-    items = [item for section in _sections(read_results(folder)) for item in section.items]
-    return _tables(items, _folder(Path(folder) / "tables"))
+    items = [item for section in _build_sections(read_results(folder)) for item in section.items]
+    return _write_table_files(items, _make_folder(Path(folder) / "tables"))
 
 
-def _sections(results: StoreContents) -> list[Section]:
+def _build_sections(results: StoreContents) -> list[Section]:
     palette = result_figures.Palette()
-    return [build(experiment, results, palette) for experiment in known_experiments(results)]
+    return [build_section(experiment, results, palette) for experiment in known_experiments(results)]
 
 
 def known_experiments(results: StoreContents) -> list[Experiment]:
-    """The experiments of a folder; the paper's with their present texts and order."""
+    """The experiments of a folder; those of EXPERIMENTS, matched by name, with their present texts and order."""
     found = []
     for stored in results.experiments:
-        if stored.name in PAPER:
-            fresh = PAPER[stored.name]
+        if stored.name in EXPERIMENTS:
+            fresh = EXPERIMENTS[stored.name]
             rank = {c.label: i for i, c in enumerate(fresh.contenders)}
             ordered = sorted(stored.contenders, key=lambda c: rank.get(c.label, len(rank)))
             stored = replace(
@@ -107,21 +107,24 @@ def known_experiments(results: StoreContents) -> list[Experiment]:
                 pins=stored.pins, instance=stored.instance, budget=stored.budget,
             )  # fmt: skip
         found.append(stored)
-    place = {name: i for i, name in enumerate(PAPER)}
+    place = {name: i for i, name in enumerate(EXPERIMENTS)}
     return sorted(found, key=lambda e: place.get(e.name, len(place)))
 
 
-def build(experiment: Experiment, results: StoreContents, palette: result_figures.Palette) -> Section:
-    """Every table and figure of an experiment."""
+def build_section(experiment: Experiment, results: StoreContents, palette: result_figures.Palette) -> Section:
+    """Every table and figure of an experiment, in the order of its views."""
     sets = [RunArrays.of(results, experiment, dim) for dim in experiment.dims]
     slots = palette.slots(sets)
     section = Section(experiment, [replace(s, slots=slots) for s in sets])
     full = [s for s in section.sets if s.records]
     for view in experiment.report.views if full else ():
         try:
-            if view not in TOGETHER and view not in EACH:
+            if view not in EXPERIMENT_VIEWS and view not in DIMENSION_VIEWS:
                 raise MissingExtra("this version knows no such view")
-            made = TOGETHER[view](full) if view in TOGETHER else [item for s in full for item in EACH[view](s)]
+            if view in EXPERIMENT_VIEWS:
+                made = EXPERIMENT_VIEWS[view](full)
+            else:
+                made = [item for s in full for item in DIMENSION_VIEWS[view](s)]
         except MissingExtra as error:  # the page is made without it
             section.lacking.append(f"{view}: {error}")
             continue
@@ -132,7 +135,8 @@ def build(experiment: Experiment, results: StoreContents, palette: result_figure
 # -- files -----------------------------------------------------------------------------------
 
 
-def _folder(path: Path) -> Path:
+def _make_folder(path: Path) -> Path:
+    """The folder, made where it is missing; a link is refused."""
     try:
         path.mkdir(exist_ok=True)
         if path.is_symlink():
@@ -142,7 +146,7 @@ def _folder(path: Path) -> Path:
     return path
 
 
-def _tables(items: list[Item], folder: Path) -> list[Path]:
+def _write_table_files(items: list[Item], folder: Path) -> list[Path]:
     """Every table as CSV, LaTeX and Markdown, those behind figures too."""
     made = []
     found = (item if isinstance(item, Table) else item.table for item in items)
@@ -153,7 +157,7 @@ def _tables(items: list[Item], folder: Path) -> list[Path]:
     return made
 
 
-def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
+def _write_figure_files(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
     """Every figure as SVG, and as PDF where that can be made; else a note that says why not."""
     note, to_pdf = [], None
     try:
@@ -174,20 +178,21 @@ def _figures(items: list[Item], folder: Path) -> tuple[list[Path], list[str]]:
 # -- the terminal ----------------------------------------------------------------------------
 
 
-def _headline(sections: list[Section]) -> list[str]:
-    """What each experiment comes to in plain text, for the terminal: which method to use, or else the average ranks."""
+def _terminal_lines(sections: list[Section]) -> list[str]:
+    """What each experiment comes to in plain text: its tables NAME-choice..., or else the table NAME-ranks."""
     lines = []
     for section in sections:
         name = section.experiment.name
         tables_ = [item for item in section.items if isinstance(item, Table)]
         chosen = [t for t in tables_ if t.name.startswith(f"{name}-choice")]
         for item in chosen or [t for t in tables_ if t.name == f"{name}-ranks"]:
-            lines += ["", item.title if chosen else f"{name}: {item.title}", *_plain_table(item)]
+            lines += ["", item.title if chosen else f"{name}: {item.title}", *_format_table(item)]
             lines += ["", item.caption] if chosen else []
     return lines
 
 
-def _plain_table(table: Table) -> list[str]:
+def _format_table(table: Table) -> list[str]:
+    """A table in columns of plain text, without what is marked * and the numbers of runs."""
     heads = [c.label for c in table.columns]
     chosen = [i for i, head in enumerate(heads) if "*" not in head and head != "runs"]
     rows = [heads, *([cell.text for cell in row] for row in table.rows)]

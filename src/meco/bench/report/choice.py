@@ -8,14 +8,14 @@ import numpy as np
 
 from meco.bench.report import stats
 from meco.bench.report.curves import draw_band
-from meco.bench.report.result_figures import dashes, in_front, legend, series
-from meco.bench.report.result_tables import at, p_text, stem
+from meco.bench.report.result_figures import dashes, drawing_order, legend, series
+from meco.bench.report.result_tables import dim_text, format_p, item_name
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.curve import CURVE_SHARES
 from meco.errors import MissingExtra
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Mark, Panel
-from meco.figures.table import Cell, Column, Table, mark_best, number
+from meco.figures.table import Cell, Column, Table, format_number, mark_best
 from meco.files.names import safe_name
 
 FEW = 4  # runs from which on two methods can be told apart at all
@@ -74,8 +74,8 @@ def choice_items(results: RunArrays) -> list[Table | Figure]:
     return made
 
 
-def _name(results: RunArrays, j: int, what: str) -> str:
-    return stem(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
+def _item_name(results: RunArrays, j: int, what: str) -> str:
+    return item_name(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
 
 
 def standing_table(results: RunArrays, j: int) -> Table:
@@ -88,9 +88,9 @@ def standing_table(results: RunArrays, j: int) -> Table:
             Cell(f"{one.feasible} of {one.runs}", one.feasible / one.runs),
             Cell(_format_value(one.median), one.median, mark),
             Cell(_format_value(one.best), one.best),
-            Cell(number(one.violation), one.violation),
+            Cell(format_number(one.violation), one.violation),
             Cell(f"{one.soon:.0f}" if np.isfinite(one.soon) else "–", one.soon),
-            Cell(number(one.seconds, 2), one.seconds),
+            Cell(format_number(one.seconds, 2), one.seconds),
         ]
         for one, mark in zip(found, marks)
     ]
@@ -104,8 +104,8 @@ def standing_table(results: RunArrays, j: int) -> Table:
         Column("seconds a run", "of one core, the function included"),
     ]
     case = results.cases[j]
-    title = f"{case.problem} after {case.budget:,} evaluations{at(results)}"
-    return Table(_name(results, j, "choice"), title, columns, rows, advice(results, j))
+    title = f"{case.problem} after {case.budget:,} evaluations{dim_text(results)}"
+    return Table(_item_name(results, j, "choice"), title, columns, rows, compose_advice(results, j))
 
 
 def best_feasible_figure(results: RunArrays, j: int) -> Figure:
@@ -115,7 +115,7 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     begun = ~np.isnan(results.curves["nu"][:, j])
     values = np.where(np.isnan(f) & begun, np.inf, f)
     marks: list[Mark] = []
-    for m in in_front(results):
+    for m in drawing_order(results):
         marks += draw_band(x, values[m], tint[m], results.labels[m], dash=dash[m])
     finite = values[np.isfinite(values)]
     log = bool(finite.size and finite.min() > 0 and finite.max() > 50 * finite.min())
@@ -124,21 +124,21 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     marks_at = [int(np.argmin(np.abs(CURVE_SHARES - share))) for share in QUARTERS]
     medians = [[_upper_median(values[m, begun[m, :, t], t]) for t in marks_at] for m in range(len(results.labels))]
     rows = [[Cell(k, k), *(Cell(_format_value(v), v) for v in row)] for k, row in zip(results.labels, medians)]
-    name = _name(results, j, "best-feasible")
-    title = f"Best feasible f over evaluations, {case.problem}{at(results)}"
+    name = _item_name(results, j, "best-feasible")
+    title = f"Best feasible f over evaluations, {case.problem}{dim_text(results)}"
     caption = "Median and quartiles of the runs; a line begins where most runs have found a feasible point."
     numbers = Table(name, "Median best feasible f", columns, rows)
     return Figure(name, title, [Panel(case.problem, marks, *axes)], caption, legend(results), numbers)
 
 
 def _format_value(value: float) -> str:
-    return number(value, 6) if np.isfinite(value) else "–"
+    return format_number(value, 6) if np.isfinite(value) else "–"
 
 
 # -- the sentence ----------------------------------------------------------------------------
 
 
-def advice(results: RunArrays, j: int) -> str:
+def compose_advice(results: RunArrays, j: int) -> str:
     """Which method to use on a problem, and how sure that is."""
     found, case = standings(results, j), results.cases[j]
     if not found:
@@ -147,7 +147,7 @@ def advice(results: RunArrays, j: int) -> str:
     if not any(one.feasible for _, one in found):
         return (
             f"On {case.problem} no method found a feasible point in {case.budget:,} evaluations; {best.label} came "
-            f"nearest (median violation {number(best.violation)}): try a larger --budget."
+            f"nearest (median violation {format_number(best.violation)}): try a larger --budget."
         )
     said = f"On {case.problem} use {best.label}: {_describe_standing(best)} after {case.budget:,} evaluations."
     if not others:
@@ -174,5 +174,5 @@ def _describe_certainty(results: RunArrays, j: int, first: int, second: int) -> 
     except MissingExtra:
         return "how sure that is needs SciPy"
     if p < stats.ALPHA:
-        return f"chance does not explain the difference (rank-sum test, p {p_text(p)})"
-    return f"chance may explain the difference (rank-sum test, p {p_text(p)}): either will do"
+        return f"chance does not explain the difference (rank-sum test, p {format_p(p)})"
+    return f"chance may explain the difference (rank-sum test, p {format_p(p)}): either will do"

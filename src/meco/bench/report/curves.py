@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.result_figures import dashes, in_front, legend, series
-from meco.bench.report.result_tables import at, stem
+from meco.bench.report.result_figures import dashes, drawing_order, legend, series
+from meco.bench.report.result_tables import dim_text, item_name
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.run.curve import CURVE_SHARES
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, Band, Line, Mark, Panel
-from meco.figures.table import Cell, Column, Table, format_fixed, number
+from meco.figures.table import Cell, Column, Table, format_fixed, format_number
 
 
 def progress_figure(results: RunArrays) -> Figure:
@@ -20,9 +20,9 @@ def progress_figure(results: RunArrays) -> Figure:
     left = stats.mean_of(stats.mean_of(_violation_left(results), 2), 1)
     percent = 100 * CURVE_SHARES
     panels = [
-        Panel(f"f+ν{at(results)}", _lines(results, percent, gap), Axis("evaluations, % of the budget", (0, 100)),
-              Axis("gap still open", log=True)),
-        Panel(f"feasibility first{at(results)}", _lines(results, percent, left),
+        Panel(f"f+ν{dim_text(results)}", _draw_lines(results, percent, gap),
+              Axis("evaluations, % of the budget", (0, 100)), Axis("gap still open", log=True)),
+        Panel(f"feasibility first{dim_text(results)}", _draw_lines(results, percent, left),
               Axis("evaluations, % of the budget", (0, 100)), Axis("violation left", log=True)),
     ]  # fmt: skip
     caption = (
@@ -33,15 +33,15 @@ def progress_figure(results: RunArrays) -> Figure:
     rows = [
         [
             Cell(label, label),
-            Cell(number(gap[m, -1]), float(gap[m, -1])),
-            Cell(number(left[m, -1]), float(left[m, -1])),
+            Cell(format_number(gap[m, -1]), float(gap[m, -1])),
+            Cell(format_number(left[m, -1]), float(left[m, -1])),
         ]
         for m, label in enumerate(results.labels)
     ]
     columns = [Column("Method", head=True), Column("gap at the end, f+ν"), Column("violation left, feasibility first")]
-    numbers = Table(stem(results, "progress"), f"At the end{at(results)}", columns, rows)
-    title = f"Normalised convergence{at(results)}"
-    return Figure(stem(results, "progress"), title, panels, caption, legend(results), numbers)
+    numbers = Table(item_name(results, "progress"), f"At the end{dim_text(results)}", columns, rows)
+    title = f"Normalised convergence{dim_text(results)}"
+    return Figure(item_name(results, "progress"), title, panels, caption, legend(results), numbers)
 
 
 def _violation_left(results: RunArrays) -> np.ndarray:
@@ -53,11 +53,12 @@ def _violation_left(results: RunArrays) -> np.ndarray:
     return nu / np.where(scale > 0, scale, 1.0)[:, None, None]
 
 
-def _lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
+def _draw_lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
+    """A line for each contender from values [M, T], none below the floor."""
     tint, dash = series(results), dashes(results)
     return [
         Line(x, np.maximum(values[m], floor), tint[m], results.labels[m], 2.2 if tint[m] != MUTED else 1.1, dash[m])
-        for m in in_front(results)
+        for m in drawing_order(results)
     ]
 
 
@@ -67,7 +68,12 @@ def ecdf_figure(results: RunArrays) -> Figure:
     percent = 100 * CURVE_SHARES
     axis = Axis("evaluations, % of the budget", (0, 100))
     panels = [
-        Panel(f"{title}{at(results)}", _lines(results, percent, reached[k], 0.0), axis, Axis("targets reached", (0, 1)))
+        Panel(
+            f"{title}{dim_text(results)}",
+            _draw_lines(results, percent, reached[k], 0.0),
+            axis,
+            Axis("targets reached", (0, 1)),
+        )
         for k, title in METRICS.items()
     ]
     caption = (
@@ -80,9 +86,14 @@ def ecdf_figure(results: RunArrays) -> Figure:
         for m, label in enumerate(results.labels)
     ]
     columns = [Column("Method", head=True), *(Column(f"targets reached, {t}") for t in METRICS.values())]
-    numbers = Table(stem(results, "ecdf"), f"Targets reached at the end{at(results)}", columns, rows)
+    numbers = Table(item_name(results, "ecdf"), f"Targets reached at the end{dim_text(results)}", columns, rows)
     return Figure(
-        stem(results, "ecdf"), f"Targets over evaluations{at(results)}", panels, caption, legend(results), numbers
+        item_name(results, "ecdf"),
+        f"Targets over evaluations{dim_text(results)}",
+        panels,
+        caption,
+        legend(results),
+        numbers,
     )
 
 
@@ -105,7 +116,7 @@ def _feasible_ecdf(results: RunArrays) -> np.ndarray:
 def convergence_figures(results: RunArrays) -> list[Figure]:
     """Each problem by itself: medians with the quartiles as bands, for the contenders brought out."""
     tint, dash = series(results), dashes(results)
-    shown = [m for m in in_front(results) if tint[m] != MUTED]
+    shown = [m for m in drawing_order(results) if tint[m] != MUTED]
     made = []
     for metric, title in METRICS.items():
         if metric == "score":
@@ -126,8 +137,8 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
         if metric == "first":
             caption += " A line that falls out of its panel has become feasible."
         keys = [key for key in legend(results) if key.series != MUTED]
-        name = stem(results, f"convergence-{metric}")
-        made.append(Figure(name, f"Convergence, {title}{at(results)}", panels, caption, keys, small=True))
+        name = item_name(results, f"convergence-{metric}")
+        made.append(Figure(name, f"Convergence, {title}{dim_text(results)}", panels, caption, keys, small=True))
     return made
 
 
@@ -140,16 +151,17 @@ def _final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> T
         if metric == "score":
             made = results.score[m, j][results.there[m, j]]
             parts = np.quantile(made, [0.5, 0.25, 0.75]) if made.size else np.full(3, np.nan)
-            cells = [Cell(number(float(v)), float(v)) for v in parts]
+            cells = [Cell(format_number(float(v)), float(v)) for v in parts]
         else:
             found = results.cells()[m][j]
-            cells = [Cell(format_fixed(100 * found.rate, 0), found.rate), *(Cell(number(v), v) for v in found[1::2])]
+            cells = [Cell(format_fixed(100 * found.rate, 0), found.rate)]
+            cells += [Cell(format_number(v), v) for v in (found.mean, found.violation)]
         rows.append([Cell(label, label), *cells])
     heads = {"score": ("median f+ν", "lower quartile", "upper quartile")}.get(
         metric, ("feasible runs, %", "mean feasible f", "mean violation of the others")
     )
     title = f"{results.problems[j]} at the end"
-    return Table(stem(results, f"{metric}-{j}"), title, [Column("Method", head=True), *map(Column, heads)], rows)
+    return Table(item_name(results, f"{metric}-{j}"), title, [Column("Method", head=True), *map(Column, heads)], rows)
 
 
 def draw_band(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: float = 0.0, dash: str = "") -> list[Mark]:

@@ -25,13 +25,13 @@ class Headline(NamedTuple):
     figure: Figure
 
 
-def headline(sets: Sequence[RunArrays]) -> Headline | None:
+def compose_headline(sets: Sequence[RunArrays]) -> Headline | None:
     """Of the first results with several methods: which one to use on a problem, or who stands where over many."""
     for results in sets:
         if results.records and results.shape[0] > 1:
             if "choice" in results.experiment.report.views:
                 figure = choice.best_feasible_figure(results, 0)
-                return Headline(choice.advice(results, 0), replace(figure, name="headline"))
+                return Headline(choice.compose_advice(results, 0), replace(figure, name="headline"))
             if results.complete.sum() > 1 and results.shape[1] > 1:
                 return _rank_headline(results)
     return None
@@ -58,11 +58,15 @@ def _rank_headline(results: RunArrays) -> Headline:
     caption = "Average rank over the problems, feasibility first, with a 95 % interval over problems."
     numbers = Table("headline", "Average ranks, feasibility first", columns, rows)
     title = f"{results.experiment.title}: who stands where"
-    return Headline(_sentence(results, order, mean, rate), Figure("headline", title, [panel], caption, (), numbers))
+    return Headline(
+        _compose_sentence(results, order, mean, rate), Figure("headline", title, [panel], caption, (), numbers)
+    )
 
 
-def _sentence(results: RunArrays, order: np.ndarray, mean: dict[int, float], rate: np.ndarray) -> str:
-    def told(m: int) -> str:
+def _compose_sentence(results: RunArrays, order: np.ndarray, mean: dict[int, float], rate: np.ndarray) -> str:
+    """Who comes first and second, and where our own methods stand."""
+
+    def describe(m: int) -> str:
         return f"{results.labels[m]} (average rank {mean[m]:.1f}, feasible in {100 * rate[m]:.0f} % of its runs)"
 
     first, second = int(order[0]), int(order[1])
@@ -70,8 +74,8 @@ def _sentence(results: RunArrays, order: np.ndarray, mean: dict[int, float], rat
     spent = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
     text = (
         f"{results.experiment.title}: of {len(order)} methods on {results.shape[1]} problems, {spent} evaluations a "
-        f"run, {told(first)} comes first, {told(second)} second"
+        f"run, {describe(first)} comes first, {describe(second)} second"
     )
     places = {results.labels[m]: place for place, m in enumerate(order)}
     behind = [places[name] for name in OURS if places.get(name, 0) > 1]
-    return text + "".join(f"; {told(int(order[place]))} is number {place + 1}" for place in behind) + "."
+    return text + "".join(f"; {describe(int(order[place]))} is number {place + 1}" for place in behind) + "."

@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.bench.report import stats
 from meco.bench.report.result_figures import final_performance
-from meco.bench.report.result_tables import at, stem
+from meco.bench.report.result_tables import dim_text, item_name
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Line, Mark, Panel, Tile
@@ -67,7 +67,7 @@ def feasibility_figure(results: RunArrays) -> Figure:
     few = tuple((j + 0.5, p.removeprefix("UAV-")) for j, p in enumerate(results.problems))
     width = max(460, 130 + 27 * len(few))
     panel = Panel(
-        f"feasible runs{at(results)}", marks, Axis(limits=(0, len(few)), names=few),
+        f"feasible runs{dim_text(results)}", marks, Axis(limits=(0, len(few)), names=few),
         Axis(limits=(0, len(order)), names=names), (width, 40 + 20 * len(order)),
     )  # fmt: skip
     caption = "Share of runs that found a feasible point: an empty tile none, full colour all."
@@ -76,8 +76,8 @@ def feasibility_figure(results: RunArrays) -> Figure:
         [Cell(results.labels[m], results.labels[m]), *(Cell(format_fixed(100 * v, 0), float(v)) for v in feasible[m])]
         for m in order[::-1]
     ]
-    numbers = Table(stem(results, "feasibility"), f"Feasible runs in per cent{at(results)}", columns, rows)
-    return Figure(stem(results, "feasibility"), f"Feasible runs{at(results)}", [panel], caption, (), numbers)
+    numbers = Table(item_name(results, "feasibility"), f"Feasible runs in per cent{dim_text(results)}", columns, rows)
+    return Figure(item_name(results, "feasibility"), f"Feasible runs{dim_text(results)}", [panel], caption, (), numbers)
 
 
 def action_figure(results: RunArrays) -> Figure:
@@ -106,5 +106,5 @@ def action_figure(results: RunArrays) -> Figure:
             panels.append(Panel(title, marks, x, Axis("action", (-0.08, 1.08))))
     caption = "Darker: more of the runs chose the action in that generation. The line is the mean over runs."
     columns = [Column("Problem", head=True), *(Column(f"{part} third") for part in ("first", "middle", "last"))]
-    numbers = Table(stem(results, "actions"), "Mean action in each third of the generations", columns, rows)
-    return Figure(stem(results, "actions"), "Actions over the run", panels, caption, (), numbers)
+    numbers = Table(item_name(results, "actions"), "Mean action in each third of the generations", columns, rows)
+    return Figure(item_name(results, "actions"), "Actions over the run", panels, caption, (), numbers)

@@ -9,7 +9,7 @@ from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from meco.bench.report.headline import Headline, headline
+from meco.bench.report.headline import Headline, compose_headline
 from meco.bench.run.store_contents import StoreContents
 from meco.core.progress_line import clock
 from meco.figures import svg
@@ -38,11 +38,11 @@ VERSIONS = {  # of a session's facts, where it has them
 }  # fmt: skip
 
 
-def compose(sections: Sequence[Section], results: StoreContents) -> str:
+def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
     """The whole page as text; nothing in it is fetched from anywhere."""
-    top = headline([s for section in sections for s in section.sets])
-    links = "".join(_link(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
-    body = "".join(_section(s) for s in sections)
+    top = compose_headline([s for section in sections for s in section.sets])
+    links = "".join(_contents_entry(s) for s in sections) + '<li><a href="#made">How this was made</a></li>'
+    body = "".join(_section_html(s) for s in sections)
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     about = f"{len(results.runs):,} runs, meco {escape(results.meco)}, page of {made} UTC"
     guide = (
@@ -51,12 +51,12 @@ def compose(sections: Sequence[Section], results: StoreContents) -> str:
         "at a curve to read it. Colours are of methods, strokes of families: solid MeCO and SHADE, dashed evolution "
         "strategies, dotted models.</p></details>"
     )
-    whole = f"{_top(top)}{guide}{body}{_provenance(sections, results)}"
+    whole = f"{_top_section(top)}{guide}{body}{_provenance_section(sections, results)}"
     return frame_page("MeCO results", about, "Experiments", links, whole)
 
 
 @cache
-def _style(name: str) -> str:
+def _read_asset(name: str) -> str:
     """A style sheet or script of the page."""
     return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
 
@@ -67,33 +67,34 @@ def frame_page(title: str, about: str, parts: str, links: str, body: str) -> str
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title><style>{COLOURS}{_style('page.css')}{MARKS}</style></head><body>"
+        f"<title>{escape(title)}</title><style>{COLOURS}{_read_asset('page.css')}{MARKS}</style></head><body>"
         '<a class="skip" href="#main">Skip to the results</a>'
         f"<header><div><h1>{escape(title)}</h1><p>{about}</p></div>"
         '<button type="button" id="theme" aria-label="Switch between light and dark">◐</button></header>'
         f'<div class="frame"><nav aria-label="{parts}"><ol>{links}</ol></nav><main id="main">'
-        f"{body}</main></div><script>{_style('page.js')}</script></body></html>"
+        f"{body}</main></div><script>{_read_asset('page.js')}</script></body></html>"
     )
 
 
-def _top(found: Headline | None) -> str:
+def _top_section(found: Headline | None) -> str:
     """The sentence and the picture that a reader sees first."""
     if found is None:
         return ""
     return f'<section class="top"><p class="headline">{escape(found.sentence)}</p>{figure_html(found.figure)}</section>'
 
 
-def _link(section: Section) -> str:
+def _contents_entry(section: Section) -> str:
     e = section.experiment
     parts = "".join(f'<li><a href="#{escape(i.name)}">{escape(i.title)}</a></li>' for i in section.items)
     return f'<li><a href="#{escape(e.name)}">{escape(e.title)}</a><ul>{parts}</ul></li>'
 
 
-def _section(section: Section) -> str:
+def _section_html(section: Section) -> str:
+    """An experiment: what was run, what is missing, then its tables and figures."""
     e = section.experiment
     parts = [
         f'<section id="{escape(e.name)}"><h2>{escape(e.title)}</h2><p>{escape(e.report.about)}</p>',
-        _run_line(section),
+        _describe_runs(section),
     ]
     parts += [f"<p>{escape(note)}</p>" for note in (*e.report.notes, *section.lacking)]
     if section.missing:
@@ -105,23 +106,23 @@ def _section(section: Section) -> str:
     return "".join(parts) + "</section>"
 
 
-def _run_line(section: Section) -> str:
+def _describe_runs(section: Section) -> str:
     """What was run, in one sentence."""
     e = section.experiment
-    counts = sorted({s.runs(m) for s in section.sets for m in range(len(s.labels))}, reverse=True)
+    counts = sorted({s.most_runs(m) for s in section.sets for m in range(len(s.labels))}, reverse=True)
     runs = " or ".join(str(c) for c in counts) or "0"
     budgets = sorted({p.budget for s in section.sets for p in s.cases})
     spread = f"{budgets[0]:,}" if len(budgets) == 1 else f"{budgets[0]:,} to {budgets[-1]:,}"
-    counted = [(c, s.runs(m)) for s in section.sets[:1] for m, c in enumerate(s.contenders)]
+    counted = [(c, s.most_runs(m)) for s in section.sets[:1] for m, c in enumerate(s.contenders)]
     costly = [f"{c.label} {n}" for c, n in counted if c.most is not None and n < e.runs]
     fewest: dict[str, int] = {}  # over all problems and dimensions
     for s in section.sets:
         for m, label in enumerate(s.labels):
-            fewest[label] = min(s.fewest(m), fewest.get(label, e.runs))
-    begun = [f"{c.label} {fewest[c.label]}" for c in e.contenders if fewest.get(c.label, e.runs) < e.seeds(c)]
+            fewest[label] = min(s.fewest_runs(m), fewest.get(label, e.runs))
+    begun = [f"{c.label} {fewest[c.label]}" for c in e.contenders if fewest.get(c.label, e.runs) < e.run_count(c)]
     policies = [f"{c.label}: {c.options['policy']}" for c in e.contenders if "policy" in c.options]
     text = (
-        f"{_count(len(e.contenders), 'contender')} on {_count(len(e.problems), 'problem')}, {runs} runs each "
+        f"{_count_text(len(e.contenders), 'contender')} on {_count_text(len(e.problems), 'problem')}, {runs} runs each "
         f"(seeds from {e.first_seed}), "
         f"{spread} evaluations a run."
     )
@@ -134,30 +135,32 @@ def _run_line(section: Section) -> str:
     return f'<p class="run">{escape(text)}</p>'
 
 
-def _count(number: int, noun: str) -> str:
+def _count_text(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def table_html(table: Table) -> str:
+    """A table with title and caption; a wide one has switches for the lines of its cells (page.js reads data-hide)."""
     switches = ""
     if table.wide:
         kinds = {kind for row in table.rows for cell in row for kind, _ in cell.lines}
         names = {"spread": "deviation", "population": "populations", "paper": "printed"}
-        switches = "".join(_switch(f"no-{k}", names[k]) for k in names if k in kinds)
+        switches = "".join(_switch_html(f"no-{k}", names[k]) for k in names if k in kinds)
         if any(c.peer for c in table.columns):
-            switches += _switch("no-peer", "methods beyond the paper")
+            switches += _switch_html("no-peer", "methods beyond the paper")
         switches = f'<div class="switches" role="group" aria-label="What cells show">{switches}</div>'
     caption = f'<p class="caption">{escape(table.caption)}</p>' if table.caption else ""
     head = f'<div class="item" id="{escape(table.name)}"><h3>{escape(table.title)}</h3>'
     return f"{head}{switches}{to_html(table)}{caption}</div>"
 
 
-def _switch(name: str, text: str) -> str:
+def _switch_html(name: str, text: str) -> str:
     return f'<label><input type="checkbox" checked data-hide="{name}"> {text}</label>'
 
 
 def figure_html(figure: Figure) -> str:
-    panels = "".join(_panel(figure, i, panel) for i, panel in enumerate(figure.panels))
+    """A figure with its legend, panels, caption and numbers; page.js finds the series by data-s."""
+    panels = "".join(_panel_html(figure, i, panel) for i, panel in enumerate(figure.panels))
     keys = "".join(
         f'<li><button type="button" class="{"m" if s == MUTED else f"s{s}"}{" broken" if dash else ""}" '
         f'data-s="{escape(label)}" aria-pressed="false"><span>{escape(label)}</span></button></li>'
@@ -169,7 +172,7 @@ def figure_html(figure: Figure) -> str:
         numbers = f"<details><summary>The numbers</summary>{to_html(figure.table)}</details>"
     grid = f'<div class="panels{" small" if figure.small else ""}">{panels}</div>'
     if figure.small:
-        links = "".join(f'<a href="#{_anchor(figure, p)}">{escape(p.title)}</a> ' for p in figure.panels)
+        links = "".join(f'<a href="#{_panel_anchor(figure, p)}">{escape(p.title)}</a> ' for p in figure.panels)
         said = f"{len(figure.panels)} problems"
         grid = f'<details open class="many"><summary>{said}</summary><p class="links">{links}</p>{grid}</details>'
     return (
@@ -178,12 +181,12 @@ def figure_html(figure: Figure) -> str:
     )
 
 
-def _panel(figure: Figure, i: int, panel: Panel) -> str:
+def _panel_html(figure: Figure, i: int, panel: Panel) -> str:
     """A picture with its title; in a figure of many each has a name to link to, and its numbers below."""
     head = f"<h4>{escape(panel.title)}</h4>" if len(figure.panels) > 1 else ""
     anchor, numbers = "", ""
     if figure.small:
-        name = _anchor(figure, panel)
+        name = _panel_anchor(figure, panel)
         anchor = f' id="{name}"'
         head = f'<h4><a href="#{name}">{escape(panel.title)}</a></h4>'
     if panel.table is not None:
@@ -192,20 +195,21 @@ def _panel(figure: Figure, i: int, panel: Panel) -> str:
     return f'<div{anchor} style="--width:{panel.size[0]}px">{head}{drawn}{numbers}</div>'
 
 
-def _anchor(figure: Figure, panel: Panel) -> str:
+def _panel_anchor(figure: Figure, panel: Panel) -> str:
     return escape(f"{figure.name}-{panel.title}".replace(" ", "-"))
 
 
 # -- what was run ----------------------------------------------------------------------------
 
 
-def _provenance(sections: Sequence[Section], results: StoreContents) -> str:
+def _provenance_section(sections: Sequence[Section], results: StoreContents) -> str:
+    """The sessions that made the results, the time they took, and the digest of all results."""
     columns = [
         Column(c, left=True)
         for c in ("started (UTC)", "experiments", "runs", "time", "workers", "processor", "versions")
     ]
-    rows = [_session(facts) for facts in results.sessions.values()]
-    times = _times(sections)
+    rows = [_session_row(facts) for facts in results.sessions.values()]
+    times = _time_table(sections)
     parts = ['<section id="made"><h2>How this was made</h2>']
     parts.append(
         table_html(Table("sessions", "Sessions", columns, rows, "Runs that were missing when the session began."))
@@ -220,7 +224,8 @@ def _provenance(sections: Sequence[Section], results: StoreContents) -> str:
     return "".join(parts)
 
 
-def _session(told: dict[str, Any]) -> list[Cell]:
+def _session_row(told: dict[str, Any]) -> list[Cell]:
+    """A row of the table of sessions, from what the runner keeps of one (runner.describe_session)."""
     facts = SESSION_DEFAULTS | {name: fact for name, fact in told.items() if fact is not None}
     seconds = float(facts["seconds"])
     names = facts["experiments"]
@@ -235,7 +240,7 @@ def _session(told: dict[str, Any]) -> list[Cell]:
     ]
 
 
-def _times(sections: Sequence[Section]) -> Table | None:
+def _time_table(sections: Sequence[Section]) -> Table | None:
     """Seconds of one core that a run took, by method."""
     each = {  # experiments share runs: each counts once
         id(record): (s.contenders[m].method, record.seconds)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.result_tables import at, p_text, stem
+from meco.bench.report.result_tables import dim_text, format_p, item_name
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.figures.figure import Figure
 from meco.figures.panel import COLOUR_SLOTS, MUTED, Axis, BoxPlot, Dot, LegendKey, Mark, Panel, Segment, Words
@@ -64,7 +64,7 @@ def legend(results: RunArrays) -> list[LegendKey]:
     return shown + ([LegendKey("others", MUTED)] if rest else [])
 
 
-def in_front(results: RunArrays) -> list[int]:
+def drawing_order(results: RunArrays) -> list[int]:
     """Contenders in drawing order: the ones brought out last, on top."""
     tint = series(results)
     return sorted(range(len(tint)), key=lambda m: (tint[m] != MUTED, -tint[m]))
@@ -85,20 +85,22 @@ def critical_figure(results: RunArrays) -> Figure | None:
         tint = [s for s, keep in zip(series(results), results.complete) if keep]
         test = stats.friedman(table)
         wide = stats.critical_difference(*table.shape)
-        panels.append(_ladder(table.mean(axis=1), labels, tint, wide, title))
+        panels.append(_critical_diagram(table.mean(axis=1), labels, tint, wide, title))
         words.append(
-            f"{title}: Friedman χ² = {test.statistic:.1f}, p {p_text(test.p)}; critical difference {wide:.2f}."
+            f"{title}: Friedman χ² = {test.statistic:.1f}, p {format_p(test.p)}; critical difference {wide:.2f}."
         )
     caption = "Average ranks, best at the left. A bar joins methods whose ranks do not differ (Nemenyi, 0.05). "
-    title = f"Critical differences{at(results)}"
+    title = f"Critical differences{dim_text(results)}"
     order = np.argsort(averages[0], kind="stable")
     rows = [[Cell(labels[m], labels[m]), *(Cell(format_fixed(v[m], 2), float(v[m])) for v in averages)] for m in order]
     columns = [Column("Method", head=True), *(Column(f"average rank, {t}") for t in METRICS.values())]
-    numbers = Table(stem(results, "critical"), f"Average ranks{at(results)}", columns, rows)
-    return Figure(stem(results, "critical"), title, panels, caption + " ".join(words), (), numbers)
+    numbers = Table(item_name(results, "critical"), f"Average ranks{dim_text(results)}", columns, rows)
+    return Figure(item_name(results, "critical"), title, panels, caption + " ".join(words), (), numbers)
 
 
-def _ladder(average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wide: float, title: str) -> Panel:
+def _critical_diagram(
+    average: np.ndarray, labels: Sequence[str], tint: Sequence[int], wide: float, title: str
+) -> Panel:
     """The diagram: an axis of ranks, a leg down to each name, bars over groups that do not differ."""
     order = np.argsort(average, kind="stable")
     values, m = average[order], len(order)
@@ -150,7 +152,7 @@ def performance_figure(results: RunArrays) -> Figure:
     panels = []
     for metric, title in METRICS.items():
         marks = [
-            _whisker(share[metric][m], float(i), series(results)[m], results.labels[m]) for i, m in enumerate(line_up)
+            _box_plot(share[metric][m], float(i), series(results)[m], results.labels[m]) for i, m in enumerate(line_up)
         ]
         names = tuple((float(i), results.labels[m]) for i, m in enumerate(line_up))
         what = "performance" if metric == "score" else "place among all runs"
@@ -169,11 +171,12 @@ def performance_figure(results: RunArrays) -> Figure:
             row.append(Cell(f"{middle:.3f}", float(middle), lines=(("spread", f"{low:.2f} to {high:.2f}"),)))
         rows.append(row)
     columns = [Column("Method", head=True), Column("median performance"), Column("median place, feasibility first")]
-    numbers = Table(stem(results, "performance"), "Medians and quartiles", columns, rows)
-    return Figure(stem(results, "performance"), "Normalised performance", panels, caption, (), numbers)
+    numbers = Table(item_name(results, "performance"), "Medians and quartiles", columns, rows)
+    return Figure(item_name(results, "performance"), "Normalised performance", panels, caption, (), numbers)
 
 
-def _whisker(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
+def _box_plot(values: np.ndarray, y: float, tint: int, label: str) -> BoxPlot:
+    """The quartiles of values, whiskers of at most 1.5 box lengths, and the points beyond them."""
     flat = values[~np.isnan(values)]
     first, middle, third = np.quantile(flat, [0.25, 0.5, 0.75])
     reach = 1.5 * (third - first)
@@ -188,7 +191,9 @@ def relative_figure(sets: Sequence[RunArrays]) -> Figure:
     panels, rows = [], []
     for results in sets:
         values = {metric: final_performance(results, metric) for metric in METRICS}
-        panels += [_dots(results, values[metric], f"{title}{at(results)}") for metric, title in METRICS.items()]
+        panels += [
+            _dot_panel(results, values[metric], f"{title}{dim_text(results)}") for metric, title in METRICS.items()
+        ]
         for m, label in enumerate(results.labels):
             means = [float(v[m].mean()) for v in values.values()]
             row = [Cell(label, label), Cell(f"{results.dim}D", float(results.dim or 0))]
@@ -203,7 +208,7 @@ def relative_figure(sets: Sequence[RunArrays]) -> Figure:
     return Figure(f"{name}-relative", "Normalised performance at the end", panels, caption, (), numbers)
 
 
-def _dots(results: RunArrays, values: np.ndarray, title: str) -> Panel:
+def _dot_panel(results: RunArrays, values: np.ndarray, title: str) -> Panel:
     """The mean over problems [M, P] of every contender, best at the top."""
     order = np.argsort(np.nan_to_num(values.mean(axis=1), nan=-np.inf))
     marks: list[Mark] = []

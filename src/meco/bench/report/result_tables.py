@@ -9,29 +9,29 @@ from meco.bench.plan.experiment import load_problem
 from meco.bench.report import stats
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.report.stats import Feasibility
-from meco.figures.table import Cell, Column, Table, format_fixed, mark_best, number
+from meco.figures.table import Cell, Column, Table, format_fixed, format_number, mark_best
 from meco.files.names import safe_name
 
 REFERENCES = ("MeCO", "MeCO-TR")  # what others are compared with, where they are there
 
 
-def at(results: RunArrays) -> str:
+def dim_text(results: RunArrays) -> str:
     """The dimension, as titles say it where an experiment has several."""
     return f", {results.dim}D" if len(results.experiment.dims) > 1 else ""
 
 
-def stem(results: RunArrays, what: str) -> str:
+def item_name(results: RunArrays, what: str) -> str:
     """The file name of a table or figure."""
     return f"{results.experiment.name}-{what}" + (f"-{results.dim}d" if len(results.experiment.dims) > 1 else "")
 
 
-def unprinted(results: RunArrays) -> np.ndarray:
+def find_unprinted(results: RunArrays) -> np.ndarray:
     """Which contenders the paper does not print: [M]."""
     known = printed.average_ranks(results.experiment.report.printed)
     return np.array([bool(known) and label not in known for label in results.labels])
 
 
-def p_text(p: float) -> str:
+def format_p(p: float) -> str:
     """A p-value with the sign before it."""
     return "< 0.0001" if p < 1e-4 else f"= {p:.4f}"
 
@@ -63,40 +63,46 @@ def rank_table(results: RunArrays) -> Table:
     order = np.argsort(np.nan_to_num(both["score"].mean(axis=1), nan=np.inf), kind="stable")
     marks = {m: mark_best(list(t.mean(axis=1)), 9) for m, t in both.items()}
     rows = [
-        [_name(results, m), *(_rank_cell(both[k][m], marks[k][m]) for k in METRICS), _rate(results, m)] for m in order
+        [
+            _label_cell(results, m),
+            *(_rank_cell(both[k][m], marks[k][m]) for k in METRICS),
+            _feasible_rate_cell(results, m),
+        ]
+        for m in order
     ]
     for row, m in zip(rows, order):
-        row.append(Cell(str(results.runs(m)), float(results.runs(m))))
+        row.append(Cell(str(results.most_runs(m)), float(results.most_runs(m))))
         if known:
-            row += [_mean_rank(pair[k], m) for k in ("score", "final", "first", "snapshot")]
-            row.append(_plain_rank(known.get(results.labels[m], float("nan")), list(known.values())))
+            row += [_mean_rank_cell(pair[k], m) for k in ("score", "final", "first", "snapshot")]
+            row.append(_plain_rank_cell(known.get(results.labels[m], float("nan")), list(known.values())))
     caption = "Ranks of means, averaged over problems; the interval is over problems."
     if known:
         caption += " Columns with * rank only the methods of the paper's table."
-    return Table(stem(results, "ranks"), f"Average ranks{at(results)}", columns, rows, caption)
+    return Table(item_name(results, "ranks"), f"Average ranks{dim_text(results)}", columns, rows, caption)
 
 
-def _name(results: RunArrays, m: int) -> Cell:
+def _label_cell(results: RunArrays, m: int) -> Cell:
     return Cell(results.labels[m], results.labels[m])
 
 
 def _rank_cell(row: np.ndarray, mark: str) -> Cell:
+    """The average of ranks [P] with its interval; a dash where the contender is not ranked."""
     if np.isnan(row).any():
         return Cell("–", float("nan"))
     low, high = stats.bootstrap(row)
     return Cell(f"{row.mean():.2f}", float(row.mean()), mark, (("spread", f"{low:.1f} to {high:.1f}"),))
 
 
-def _mean_rank(table: np.ndarray, m: int) -> Cell:
-    return _plain_rank(float(table[m].mean()), list(table.mean(axis=1)))
+def _mean_rank_cell(table: np.ndarray, m: int) -> Cell:
+    return _plain_rank_cell(float(table[m].mean()), list(table.mean(axis=1)))
 
 
-def _plain_rank(value: float, among: list[float]) -> Cell:
+def _plain_rank_cell(value: float, among: list[float]) -> Cell:
     marks = dict(zip((round(v, 9) for v in among), mark_best(among, 9)))
     return Cell("–" if np.isnan(value) else f"{value:.2f}", value, marks.get(round(value, 9), ""))
 
 
-def _rate(results: RunArrays, m: int) -> Cell:
+def _feasible_rate_cell(results: RunArrays, m: int) -> Cell:
     share = float(stats.mean_of(results.numbers("feasible")[m].reshape(-1), 0))
     return Cell(f"{100 * share:.0f} %", share)
 
@@ -139,10 +145,10 @@ def score_table(results: RunArrays) -> Table:
         paper_marks = mark_best(theirs)
         row = [Cell(problem, problem)]
         for m, label in enumerate(results.labels):
-            lines = [("spread", f"± {number(std[m, j])}"), ("population", f"pop {number(final[m, j])}")]
+            lines = [("spread", f"± {format_number(std[m, j])}"), ("population", f"pop {format_number(final[m, j])}")]
             if (problem, label) in cells:
-                lines.append(("paper", f"paper {number(theirs[m])}"))
-            row.append(Cell(number(mean[m, j]), float(mean[m, j]), marks[m], tuple(lines), paper_marks[m]))
+                lines.append(("paper", f"paper {format_number(theirs[m])}"))
+            row.append(Cell(format_number(mean[m, j]), float(mean[m, j]), marks[m], tuple(lines), paper_marks[m]))
             paper = cells.get((problem, label))
             ours = (float(v[m, j]) for v in (mean, std, final))
             long.append(
@@ -157,8 +163,10 @@ def score_table(results: RunArrays) -> Table:
     if cells:
         caption += " The last row counts the problems on which our mean lies below the printed one."
     footer = [_better_than_printed(results, mean, cells)] if cells else []
-    title = f"f+ν{at(results)}"
-    return Table(stem(results, "score"), title, _columns(results), rows, caption, footer, (head, long), wide=True)
+    title = f"f+ν{dim_text(results)}"
+    return Table(
+        item_name(results, "score"), title, _method_columns(results), rows, caption, footer, (head, long), wide=True
+    )
 
 
 def _better_than_printed(
@@ -181,18 +189,21 @@ def feasibility_table(results: RunArrays) -> Table:
     for j, problem in enumerate(results.problems):
         place = stats.feasibility_ranks([row[j] for row in cells])
         marks = mark_best([float(v) for v in place])
-        theirs = _printed_ranks(results, problem, shown)
+        theirs = _printed_marks(results, problem, shown)
         row = [Cell(problem, problem)]
         for m, label in enumerate(results.labels):
             cell, digits = cells[m][j], 6 if shown else 3
-            text, lines = _feasible_text(cell, int(results.there[m, j].sum()), digits)
-            lines.append(("population", "pop " + _feasible_text(populations[m][j], 0, digits)[0]))
+            text, lines = _feasible_texts(cell, int(results.there[m, j].sum()), digits)
+            lines.append(("population", "pop " + _feasible_texts(populations[m][j], 0, digits)[0]))
             paper = shown.get((problem, label))
             if paper is not None:
-                number_ = number(paper.mean, 6) if paper.mean is not None else f"ν {number(paper.violation or 0.0)}"
-                lines.append(("paper", f"paper {number_}"))
+                none_feasible = f"ν {format_number(paper.violation or 0.0)}"
+                text_there = none_feasible if paper.mean is None else format_number(paper.mean, 6)
+                lines.append(("paper", f"paper {text_there}"))
             row.append(Cell(text, float(place[m]), marks[m], tuple(lines), theirs.get(label, "")))
-            long.append([problem, label, int(results.there[m, j].sum()), *cell, *(paper or (None, None, None))])
+            ours = [cell.rate, cell.mean, cell.std, cell.violation]
+            their = [None, None, None] if paper is None else [paper.mean, paper.std, paper.violation]
+            long.append([problem, label, int(results.there[m, j].sum()), *ours, *their])
         rows.append(row)
     head = ["problem", "method", "runs", "feasible_share", "mean_f", "std_f", "mean_violation"]
     head += ["printed_mean", "printed_std", "printed_violation"]
@@ -200,29 +211,37 @@ def feasibility_table(results: RunArrays) -> Table:
         "Mean and deviation of f over feasible runs, and how many were feasible; ν is the mean violation where none "
         "was. pop is the same over surviving populations. Sorted and marked feasibility first."
     )
-    title = f"Feasibility first{at(results)}"
+    title = f"Feasibility first{dim_text(results)}"
     return Table(
-        stem(results, "feasibility-first"), title, _columns(results), rows, caption, long=(head, long), wide=True
+        item_name(results, "feasibility-first"),
+        title,
+        _method_columns(results),
+        rows,
+        caption,
+        long=(head, long),
+        wide=True,
     )
 
 
-def _columns(results: RunArrays) -> list[Column]:
+def _method_columns(results: RunArrays) -> list[Column]:
+    """Problems first, then a column for each contender; those the paper does not print are peers."""
     return [
         Column("Problem", head=True),
-        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, unprinted(results))),
+        *(Column(label, peer=bool(p)) for label, p in zip(results.labels, find_unprinted(results))),
     ]
 
 
-def _feasible_text(cell: Feasibility, runs: int, digits: int) -> tuple[str, list[tuple[str, str]]]:
+def _feasible_texts(cell: Feasibility, runs: int, digits: int) -> tuple[str, list[tuple[str, str]]]:
+    """The main text of a cell feasibility first, and the lines below it."""
     if np.isnan(cell.rate):
         return "–", []
     if cell.rate == 0:
-        return f"ν {number(cell.violation)}", [("spread", f"0 of {runs}")]
+        return f"ν {format_number(cell.violation)}", [("spread", f"0 of {runs}")]
     count = f", {round(cell.rate * runs)} of {runs}" if cell.rate < 1 else ""
-    return number(cell.mean, digits), [("spread", f"± {number(cell.std)}{count}")]
+    return format_number(cell.mean, digits), [("spread", f"± {format_number(cell.std)}{count}")]
 
 
-def _printed_ranks(results: RunArrays, problem: str, shown: dict) -> dict[str, str]:
+def _printed_marks(results: RunArrays, problem: str, shown: dict) -> dict[str, str]:
     """best and second among the printed cells of a problem."""
     there = {label: shown[problem, label] for label in results.labels if (problem, label) in shown}
     cells = [Feasibility(float(c.mean is not None), c.mean or 0.0, 0.0, c.violation or 0.0) for c in there.values()]
@@ -242,7 +261,7 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
     """Everyone against one contender, or the first: wins, ties, losses and corrected p-values, both metrics."""
     base = results.labels.index(reference) if reference else 0
     others = [m for m in range(len(results.labels)) if m != base and results.complete[m]]
-    rows = [[_name(results, m)] for m in others]
+    rows = [[_label_cell(results, m)] for m in others]
     for metric in METRICS:
         order = results.order(metric)
         places = [stats.compare_ranks(order[base], order[m]) if results.complete[base] else None for m in others]
@@ -254,7 +273,7 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
                 row.append(Cell("–", float("nan")))
                 continue
             word = ("ahead" if found.ahead else "behind") if p < stats.ALPHA else "no difference"
-            row.append(Cell(p_text(p).removeprefix("= "), float(p), lines=(("spread", word),)))
+            row.append(Cell(format_p(p).removeprefix("= "), float(p), lines=(("spread", word),)))
     name = results.labels[base]
     test = "rank-sum test of the runs"
     if results.shape[1] > 1:
@@ -268,7 +287,7 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
         f"p: {test}; Holm-corrected. The word says whether {name} is ahead or behind."
     )
     what = f"pairs-{safe_name(name).lower()}" if name in REFERENCES[1:] else "pairs"
-    return Table(stem(results, what), f"{name} against each method{at(results)}", columns, rows, caption)
+    return Table(item_name(results, what), f"{name} against each method{dim_text(results)}", columns, rows, caption)
 
 
 # -- single experiments ----------------------------------------------------------------------
@@ -278,7 +297,7 @@ def gain_table(sets: list[RunArrays]) -> Table:
     """Mean relative reduction 1 - S_T / S_0 of each variant at each dimension, beside the printed one."""
     shown = printed.gains()
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
-    gains = {(s.labels[m], s.dim): _gain(s, m) for s in sets for m in range(len(s.labels))}
+    gains = {(s.labels[m], s.dim): _mean_gain(s, m) for s in sets for m in range(len(s.labels))}
     rows = []
     for label in labels:
         row = [Cell(label, label)]
@@ -296,8 +315,8 @@ def gain_table(sets: list[RunArrays]) -> Table:
     return Table(f"{name}-gain", "Relative reduction of f+ν", columns, rows, caption)
 
 
-def _gain(results: RunArrays, m: int) -> tuple[float, float]:
-    """Over all evaluated points, and over the last population."""
+def _mean_gain(results: RunArrays, m: int) -> tuple[float, float]:
+    """Mean 1 - S_T / S_0 of a contender over all evaluated points, and over the last population."""
     first = results.numbers("first_score")[m]
     out = []
     for values in (results.score[m], results.numbers("final_score")[m]):
@@ -317,21 +336,21 @@ def problem_table(results: RunArrays) -> Table:
         problem = load_problem(case, results.experiment.files)
         paper = shown.get(case.problem)
         known = float("nan") if problem.best_known is None else float(problem.best_known)
-        text = number(float(paper["best_known"]), 6) if paper else "–"
+        text = format_number(float(paper["best_known"]), 6) if paper else "–"
         facts = [Cell(str(v), float(v)) for v in (problem.dim, problem.n_ineq, problem.n_eq)]
         title = paper["name"] if paper else problem.title
-        found = Cell("–", float("inf")) if np.isinf(best[j]) else Cell(number(best[j], 8), float(best[j]))
+        found = Cell("–", float("inf")) if np.isinf(best[j]) else Cell(format_number(best[j], 8), float(best[j]))
         rows.append(
             [
                 Cell(case.problem, case.problem),
                 Cell(title, title),
                 *facts,
                 Cell(text),
-                Cell(number(known, 8), known),
+                Cell(format_number(known, 8), known),
                 found,
             ]
         )
     columns = [Column("Problem", head=True), Column("Name", left=True), Column("D"), Column("g"), Column("h")]
     columns += [Column("best known (paper)"), Column("best known (suite)"), Column("best feasible here")]
     caption = "g inequalities and h equalities. The suite's best known value is the one that our formulas attain."
-    return Table(stem(results, "problems"), "The problems", columns, rows, caption)
+    return Table(item_name(results, "problems"), "The problems", columns, rows, caption)

@@ -28,6 +28,7 @@ def cache_answer(method: Callable[Question, Answer]) -> Callable[Question, Answe
 
     @wraps(method)
     def answer(*args: Question.args, **kwargs: Question.kwargs) -> Answer:
+        """The answer kept for these arguments; computed when it is first asked for."""
         known = args[0]._answers  # type: ignore[attr-defined]
         key = (method.__name__, args[1:], tuple(kwargs.items()))
         if key not in known:
@@ -67,7 +68,7 @@ class RunArrays:
 
     @cache_answer
     def numbers(self, name: str) -> np.ndarray:
-        """One number of every run, to look at: [M, P, R]."""
+        """The field of RunRecord of that name, of every run, to look at: [M, P, R]."""
         out = np.full(self.shape, np.nan)
         for where, record in self.records.items():
             out[where] = getattr(record, name)
@@ -89,11 +90,11 @@ class RunArrays:
         """Which contenders ran on every problem: [M]; only these are ranked."""
         return np.all(np.any(self.there, axis=2), axis=1)
 
-    def runs(self, m: int) -> int:
+    def most_runs(self, m: int) -> int:
         """Runs of a contender on a problem, at most."""
         return int(self.there[m].sum(axis=1).max(initial=0))
 
-    def fewest(self, m: int) -> int:
+    def fewest_runs(self, m: int) -> int:
         """Runs of a contender on the problem where it has fewest."""
         return int(self.there[m].sum(axis=1).min(initial=self.shape[2]))
 

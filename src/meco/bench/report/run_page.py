@@ -15,7 +15,8 @@ from meco.core.rule import order
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
 from meco.figures.run_figure import WIDE_PANEL, controls, convergence, violation
-from meco.figures.table import Cell, Column, Table, number
+from meco.figures.table import Cell, Column, Table, format_number
+from meco.result import ConstraintValue
 
 SHOWN_POINTS = 20  # points drawn across the variables
 MOST_LETTERS = 120  # of names of variables side by side under a picture
@@ -32,17 +33,18 @@ def write_report(result: Any, path: Any) -> Path:
 def compose_run(result: Any) -> str:
     """The whole page as text."""
     every = result.evaluations
-    pictures = [f for f in (convergence(result), violation(result), controls(result), _across(result)) if f is not None]
+    drawn = (convergence(result), violation(result), controls(result), _best_points_figure(result))
+    pictures = [figure for figure in drawn if figure is not None]
     parts = {"found": "What was found", "search": "How the search went", "made": "How this was made"}
     links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())
-    tables = [_design(result), *([_limits(result)] if result.constraints else [])]
+    tables = [_point_table(result), *([_constraint_table(result)] if result.constraints else [])]
     failed = "" if not result.run.nfail else f" {result.run.nfail} of {result.nfev} evaluations failed."
     body = (
         f'<section id="found"><h2>{parts["found"]}</h2><p><strong>{escape(result.message)}</strong></p>'
         f"{''.join(map(table_html, tables))}</section>"
         f'<section id="search"><h2>{parts["search"]}</h2><p>{int(every.feasible.sum())} of {len(every)} points are '
-        f"feasible.{failed} {_starts(result.run.starts)}</p>{''.join(map(figure_html, pictures))}</section>"
-        f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_provenance(result))}</section>'
+        f"feasible.{failed} {_describe_starts(result.run.starts)}</p>{''.join(map(figure_html, pictures))}</section>"
+        f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_provenance_table(result))}</section>'
     )
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
@@ -50,24 +52,24 @@ def compose_run(result: Any) -> str:
     return frame_page(f"One run: {state}", about, "Parts", links, body)
 
 
-def _starts(count: int) -> str:
+def _describe_starts(count: int) -> str:
     return "The search began once." if count == 1 else f"The search began {count} times."
 
 
 # -- tables ----------------------------------------------------------------------------------
 
 
-def _bounds(result: Any) -> np.ndarray:
+def _stack_bounds(result: Any) -> np.ndarray:
     """Least and largest value of each variable: [D, 2]."""
     return np.stack([result.run.variables.lower, result.run.variables.upper], axis=1)
 
 
-def _design(result: Any) -> Table:
+def _point_table(result: Any) -> Table:
     """The best point, and which of its variables are at a bound."""
     columns = [Column("Variable", head=True), Column("value"), Column("least"), Column("most"), Column("", left=True)]
     rows = []
     labels = result.run.variables.labels(units=True)
-    for i, (name, value, (low, high)) in enumerate(zip(labels, result.x, _bounds(result))):
+    for i, (name, value, (low, high)) in enumerate(zip(labels, result.x, _stack_bounds(result))):
         room = AT_BOUND * (high - low)
         where = "at its least" if value <= low + room else "at its most" if value >= high - room else ""
         shown = [Cell(f"{v:.8g}", float(v)) for v in (value, low, high)]
@@ -76,15 +78,15 @@ def _design(result: Any) -> Table:
     return Table("design", title, columns, rows)
 
 
-def _limits(result: Any) -> Table:
+def _constraint_table(result: Any) -> Table:
     """Each constraint at the best point, with its multiplier where there is one."""
     heads = ["value", "violation", "tolerance", *(["multiplier"] if result.multipliers else [])]
     rows = []
     for name, found in result.constraints.items():
-        values = list(found)
-        values += [result.multipliers[name]] if result.multipliers else []
-        shown = [Cell(number(v, 4), v) for v in values]
-        rows.append([Cell(name, name), *shown, Cell(_state(found, values[3:]))])
+        multiplier = result.multipliers[name] if result.multipliers else None
+        values = [found.value, found.violation, found.tolerance, *([] if multiplier is None else [multiplier])]
+        shown = [Cell(format_number(v, 4), v) for v in values]
+        rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, multiplier))])
     columns = [Column("Constraint", head=True), *map(Column, heads), Column("", left=True)]
     caption = "Inequalities are g ≤ 0, equalities h = 0."
     if result.multipliers:
@@ -92,21 +94,23 @@ def _limits(result: Any) -> Table:
     return Table("constraints", "Constraints there", columns, rows, caption)
 
 
-def _state(found: Any, multiplier: list[float]) -> str:
+def _constraint_state(found: ConstraintValue, multiplier: float | None) -> str:
+    """Whether a constraint is violated, decides f (its multiplier is not 0), or is just kept."""
     if found.violation > found.tolerance:
         return "violated"
-    return "decides f" if multiplier and abs(multiplier[0]) > 0.0 else "kept"
+    return "decides f" if multiplier is not None and abs(multiplier) > 0.0 else "kept"
 
 
-def _provenance(result: Any) -> Table:
+def _provenance_table(result: Any) -> Table:
+    """Method, seed, why the run ended, and the versions that made it."""
     columns = [Column("", head=True), Column("", left=True)]
-    facts = {
+    made = {
         "method": result.run.method,
         "seed": str(result.run.seed),
         "stopped by": result.run.stop_reason,
         **result.run.versions,
     }
-    rows = [[Cell(key), Cell(str(value))] for key, value in facts.items()]
+    rows = [[Cell(key), Cell(str(value))] for key, value in made.items()]
     return Table(
         "facts", "Facts", columns, rows, " ".join(f"{note[0].upper()}{note[1:]}." for note in result.run.notes)
     )
@@ -115,9 +119,9 @@ def _provenance(result: Any) -> Table:
 # -- the picture of points --------------------------------------------------------------------------------
 
 
-def _across(result: Any) -> Figure | None:
+def _best_points_figure(result: Any) -> Figure | None:
     """The best points over the variables, each from its least to its most."""
-    every, (low, high) = result.evaluations, _bounds(result).T
+    every, (low, high) = result.evaluations, _stack_bounds(result).T
     if every.failed.all() or len(result.x) < 2:
         return None
     ranked = [i for i in order(feasibility_first(every.evaluation()))[0] if not every.failed[i]][:SHOWN_POINTS]

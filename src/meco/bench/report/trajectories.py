@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from meco.bench.report.result_figures import legend, series
-from meco.bench.report.result_tables import stem
+from meco.bench.report.result_tables import item_name
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
-from meco.figures.mission_figure import KM, ground
+from meco.figures.mission_figure import KM, ground_marks
 from meco.figures.panel import Axis, Line, Panel, Spot
-from meco.figures.table import Cell, Column, Table, number
+from meco.figures.table import Cell, Column, Table, format_number
 
 
 def trajectory_figure(results: RunArrays) -> Figure:
@@ -20,7 +20,7 @@ def trajectory_figure(results: RunArrays) -> Figure:
     panels, rows = [], []
     for p, case in enumerate(results.cases):
         mission = load_mission(case.problem)
-        marks = ground(mission)
+        marks = ground_marks(mission)
         row = [Cell(case.problem, case.problem)]
         for m, label in enumerate(results.labels):
             found = results.best_design(m, p)
@@ -32,7 +32,7 @@ def trajectory_figure(results: RunArrays) -> Figure:
             tint = series(results)[m]
             marks.append(Line(corners[:, 0], corners[:, 1], tint, label, 2.2, "" if record.feasible else "5 4"))
             marks += [Spot(a, b, "hover", tint, label) for a, b in corners[1:-1]]
-            text = number(record.f, 4) if record.feasible else f"ν {number(record.nu)}"
+            text = format_number(record.f, 4) if record.feasible else f"ν {format_number(record.nu)}"
             row.append(Cell(text, record.f if record.feasible else float("inf")))
         rows.append(row)
         width, height = np.array(mission.area) / KM
@@ -43,5 +43,7 @@ def trajectory_figure(results: RunArrays) -> Figure:
         "squares start and end, dots hover points; grey and yellow are obstacles, red no-fly zones."
     )
     columns = [Column("Mission", head=True), *(Column(label) for label in results.labels)]
-    numbers = Table(stem(results, "routes"), "Objective of the routes shown; ν where none is feasible", columns, rows)
-    return Figure(stem(results, "routes"), "Routes", panels, caption, legend(results), numbers)
+    numbers = Table(
+        item_name(results, "routes"), "Objective of the routes shown; ν where none is feasible", columns, rows
+    )
+    return Figure(item_name(results, "routes"), "Routes", panels, caption, legend(results), numbers)

@@ -14,20 +14,21 @@ class CampaignProgress:
     def __init__(
         self, tasks: list[RunGroup], done: int, workers: int, quiet: bool = False, out: TextIO | None = None
     ) -> None:
+        """For tasks still to do beside runs already done; `workers` may change while they run."""
         self.total, self.done, self.workers = done + sum(len(t.runs) for t in tasks), done, workers
         self._line, self._quiet = ProgressLine(every=15.0, out=out), quiet
         self._left: dict[str, float] = {}  # guessed seconds still to do, by method
         for task in tasks:
-            self._left[task.method] = self._left.get(task.method, 0.0) + task.guess
+            self._left[task.method] = self._left.get(task.method, 0.0) + task.guessed_seconds
         self._guessed: dict[str, float] = {}
         self._took: dict[str, float] = {}
 
-    def finished(self, task: RunGroup, seconds: float) -> None:
+    def count_finished(self, task: RunGroup, seconds: float) -> None:
         """A task came back after so many seconds of work; 0 where it failed."""
         self.done += len(task.runs)
-        self._left[task.method] = max(0.0, self._left.get(task.method, 0.0) - task.guess)
+        self._left[task.method] = max(0.0, self._left.get(task.method, 0.0) - task.guessed_seconds)
         if seconds > 0:
-            self._guessed[task.method] = self._guessed.get(task.method, 0.0) + task.guess
+            self._guessed[task.method] = self._guessed.get(task.method, 0.0) + task.guessed_seconds
             self._took[task.method] = self._took.get(task.method, 0.0) + seconds
         self.show()
 

@@ -76,6 +76,7 @@ class ProcessExecutor(RunExecutor):
         return self.count + 1
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
+        """Hand out a task; a pool that broke in between gives a future that failed, as a lost worker does."""
         try:
             return self._pool.submit(work, task)
         except BrokenProcessPool as error:  # it broke between two tasks
@@ -97,6 +98,7 @@ class DaskExecutor(RunExecutor):
     gone = (CancelledError,)
 
     def __init__(self, address: str, workers: int) -> None:
+        """Connect to the scheduler at an address, or start a local cluster where it is empty."""
         distributed = load_extra("distributed", "dask", "the dask executor")
         from distributed.scheduler import KilledWorker
 
@@ -104,7 +106,7 @@ class DaskExecutor(RunExecutor):
         self._logs = {log: log.level for log in map(logging.getLogger, ("distributed", "distributed.client"))}
         for log in self._logs:  # what goes wrong is said in our own words
             log.setLevel(logging.CRITICAL)
-        self._cluster = None if address else _local_cluster(distributed, workers)
+        self._cluster = None if address else _start_local_cluster(distributed, workers)
         try:
             target = self._cluster or address
             self._client = distributed.Client(target, timeout=REACH_SECONDS, set_as_default=False)
@@ -127,6 +129,7 @@ class DaskExecutor(RunExecutor):
         return self._pool.submit(work, task)
 
     def close(self, now: bool = False) -> None:
+        """End client and cluster, and let Dask log as it did before."""
         with contextlib.suppress(Exception):
             self._pool.shutdown(wait=False)
         for part in filter(None, (self._client, self._cluster)):
@@ -136,7 +139,8 @@ class DaskExecutor(RunExecutor):
             log.setLevel(level)
 
 
-def _local_cluster(distributed: Any, workers: int) -> Any:
+def _start_local_cluster(distributed: Any, workers: int) -> Any:
+    """A Dask cluster of single-threaded processes on this machine."""
     import dask
 
     dask.config.set({"distributed.scheduler.allowed-failures": 100})  # a killed worker is not the task's fault

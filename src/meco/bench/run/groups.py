@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from meco.bench.plan.contender import PIN_DIGITS
 from meco.bench.plan.experiment import load_problem
 from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
@@ -38,7 +39,7 @@ class RunGroup:
         return self.runs[0].method
 
     @property
-    def guess(self) -> float:
+    def guessed_seconds(self) -> float:
         """Seconds it may take, before anything was measured."""
         case = self.runs[0].case
         size = case.budget / 2500 * (0.5 + 0.5 * case.dim / 50)
@@ -79,13 +80,14 @@ def make_groups(runs: Iterable[Run], files: Mapping[str, str] | None = None, wor
             part = members[i * len(members) // count : (i + 1) * len(members) // count]
             named = sorted({(r.case.problem, used[r.case.problem]) for r in part if r.case.problem in used})
             tasks.append(RunGroup(tuple(part), tuple(named)))
-    return sorted(tasks, key=lambda task: -task.guess)
+    return sorted(tasks, key=lambda task: -task.guessed_seconds)
 
 
 def _group_size(one: Run, fair: int) -> int:
+    """How many runs like this one a task holds."""
     if METHODS[one.method].lockstep:
         return max(1, min(LOCKSTEP_RUNS, LOCKSTEP_NUMBERS // one.case.dim, fair))
-    return max(1, int(TASK_SECONDS / RunGroup((one,)).guess))
+    return max(1, int(TASK_SECONDS / RunGroup((one,)).guessed_seconds))
 
 
 def run_group(task: RunGroup) -> GroupOutcome:
@@ -119,7 +121,7 @@ def engine_options(runs: tuple[Run, ...]) -> dict[str, Any]:
     hidden = options.pop("hidden", None)
     if not isinstance(options.get("policy"), str):  # none, or constants
         return options
-    names = [re.sub("@[0-9a-f]{8}$", "", json.loads(run.options)["policy"]) for run in runs]
+    names = [re.sub(f"@[0-9a-f]{{{PIN_DIGITS}}}$", "", json.loads(run.options)["policy"]) for run in runs]
     policy: Any = names[0] if len(set(names)) == 1 else names
     if hidden:
         from meco.policies.policy import Masked

@@ -14,22 +14,22 @@ from pathlib import Path
 
 import numpy as np
 
-from meco.bench.plan.run import Run
+from meco.bench.plan.run import Run, TestCase
 from meco.bench.run.store_contents import StoreContents
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.regular_files import read_regular
 
 CURVES = 9  # most curves of a method on a problem
-SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views
+SHOW_CURVES = {"progress", "ecdf", "convergence", "choice"}  # views that read RunArrays.curves
 LARGEST_FILE, LARGEST_CONTENT = 1 << 25, 1 << 27  # bytes, packed and unpacked
 LARGEST_MEMORY = 1 << 28  # bytes that unpacking itself may take
 
 
-def thin(contents: StoreContents) -> StoreContents:
+def keep_shown(contents: StoreContents) -> StoreContents:
     """The same contents with the curves, actions and designs that its views need."""
-    steered = {run for run in _shown(contents, {"actions"}) if contents.runs[run].actions}
-    designs = _with_designs(contents)
-    curves = _at_even_ranks(contents).intersection(_shown(contents, SHOW_CURVES)) | steered
+    steered = {run for run in _find_shown(contents, {"actions"}) if contents.runs[run].actions}
+    designs = _choose_designs(contents)
+    curves = _choose_curves(contents).intersection(_find_shown(contents, SHOW_CURVES)) | steered
     runs = {
         run: replace(
             record,
@@ -42,31 +42,36 @@ def thin(contents: StoreContents) -> StoreContents:
     return replace(contents, runs=runs)
 
 
-def _shown(contents: StoreContents, views: Collection[str]) -> list[Run]:
+def _find_shown(contents: StoreContents, views: Collection[str]) -> list[Run]:
     """The runs that any of these views shows."""
     plans = (e for e in contents.experiments if not set(views).isdisjoint(e.report.views))
-    wanted = {run for plan in plans for _, run in plan.wanted()}
+    wanted = {run for plan in plans for _, run in plan.wanted_runs()}
     return [run for run in contents.runs if run in wanted]
 
 
-def _at_even_ranks(contents: StoreContents) -> set[Run]:
+def _choose_curves(contents: StoreContents) -> set[Run]:
     """CURVES runs of each method on each problem, or all of them where there are no more."""
     kept: set[Run] = set()
-    for group in _groups(contents.runs, lambda run: run[:3]):
+    for group in _group_runs(contents.runs, _without_seed):
         ranked = sorted(group, key=lambda run: contents.runs[run].score)
         even = np.linspace(0, len(ranked) - 1, min(CURVES, len(ranked))).round().astype(int)
         kept.update(ranked[k] for k in even)
     return kept
 
 
-def _with_designs(contents: StoreContents) -> set[Run]:
+def _choose_designs(contents: StoreContents) -> set[Run]:
     """The best run on each problem, and of each method where a view draws its design."""
-    groups = [*_groups(contents.runs, lambda run: run.case)]
-    groups += _groups(_shown(contents, {"trajectories"}), lambda run: run[:3])
+    groups = [*_group_runs(contents.runs, lambda run: run.case)]
+    groups += _group_runs(_find_shown(contents, {"trajectories"}), _without_seed)
     return {min(group, key=lambda run: contents.runs[run].order()) for group in groups}
 
 
-def _groups(runs: Iterable[Run], key: Callable[[Run], Hashable]) -> Iterator[list[Run]]:
+def _without_seed(run: Run) -> tuple[str, str, TestCase]:
+    """What the runs of a method on a problem have in common."""
+    return run.method, run.options, run.case
+
+
+def _group_runs(runs: Iterable[Run], key: Callable[[Run], Hashable]) -> Iterator[list[Run]]:
     """The runs that have something in common."""
     groups: dict[Hashable, list[Run]] = {}
     for run in runs:

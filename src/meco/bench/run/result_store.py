@@ -17,7 +17,7 @@ from typing import Any
 from meco import __version__
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.plan_schema import SESSION
-from meco.bench.plan.revise import join
+from meco.bench.plan.revise import join_experiments
 from meco.bench.plan.run import Run
 from meco.bench.run import packed
 from meco.bench.run.campaign_folder import PACKED_FILE, STORE_FILE, StoreError, has_store, write_atomically, write_error
@@ -29,7 +29,7 @@ from meco.files.regular_files import check_regular
 from meco.files.schema import check, parse_json
 
 FORMAT = "4"  # of the tables below
-VALUES = [f.name for f in fields(RunRecord) if f.name != "seed"]
+VALUES = [f.name for f in fields(RunRecord) if f.name != "seed"]  # columns of runs, in this order
 SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT)",
     f"CREATE TABLE runs (run TEXT PRIMARY KEY, {', '.join(VALUES)}) WITHOUT ROWID",
@@ -50,19 +50,20 @@ def write_packed(contents: StoreContents, path: Path) -> Path:
     db = sqlite3.connect(":memory:", isolation_level=None)
     _create(db, contents.meco)
     with ResultStore(db, path) as store:
-        store.merge(packed.thin(contents))
+        store.merge(packed.keep_shown(contents))
         write_atomically(path, packed.compress(store.as_bytes()))
     return path
 
 
 class ResultStore:
-    """A database of results. open() gives that of a folder to read, campaign() to add to."""
+    """A database of results. open() gives that of a folder to read, open_campaign() to add to."""
 
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        """Over an open database, which is checked and, where it is not ours, closed."""
         self.path, self._db = path, db
         self._lock: Lock | None = None  # of a campaign
         try:
-            self._check()
+            self._check_format()
         except UnicodeDecodeError as error:  # sqlite quotes what it cannot read
             self.close()
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
@@ -84,7 +85,7 @@ class ResultStore:
         return cls(db, path)
 
     @classmethod
-    def campaign(cls, folder: str | os.PathLike[str]) -> ResultStore:
+    def open_campaign(cls, folder: str | os.PathLike[str]) -> ResultStore:
         """A folder to add results to: made where it is missing, refused where it is not ours to add to.
 
         Where a folder has the packed store alone, its runs count as done: it is unpacked first.
@@ -100,30 +101,32 @@ class ResultStore:
             undo.callback(lock.release)
             if path.with_name(PACKED_FILE).exists() and not has_store(path.parent):
                 with cls.open(folder) as known:
-                    _refuse_another_version(known.meta("meco"), path.parent)
+                    _refuse_another_version(known.read_meta("meco"), path.parent)
                     write_atomically(path, known.as_bytes())
             db = sqlite3.connect(path, isolation_level=None, timeout=30)
             if _is_empty(db, path):
                 _create(db, __version__, path)
             store = undo.enter_context(cls(db, path))
-            _refuse_another_version(store.meta("meco"), path.parent)
+            _refuse_another_version(store.read_meta("meco"), path.parent)
             undo.pop_all()  # it is ours now
         store._lock = lock
         return store
 
-    def _check(self) -> None:
+    def _check_format(self) -> None:
+        """Refuse a file that is empty, of another format, or has other tables than SCHEMA."""
         if _is_empty(self._db, self.path):
             raise InvalidInput(
                 f"{self.path.parent} holds no results yet: {self.path.name} is empty; give the command that began it"
             )
         try:
-            made = self.meta("format")
+            made = self.read_meta("format")
         except sqlite3.DatabaseError as error:
             raise DamagedFile(f"{self.path} is not a results file of meco: {error}") from error
         if made != FORMAT:
             raise InvalidInput(
-                f"{self.path} was written by meco {self.meta('meco')} in format {made}; this is meco {__version__}, "
-                f"which reads format {FORMAT}. Use that version, or run the experiment into another folder"
+                f"{self.path} was written by meco {self.read_meta('meco')} in format {made}; this is meco "
+                f"{__version__}, which reads format {FORMAT}. Use that version, or run the experiment into another "
+                "folder"
             )
         found = {sql for (sql,) in self._db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
         if found != set(SCHEMA):  # no view, no trigger: nothing that computes
@@ -157,7 +160,7 @@ class ResultStore:
                 raise write_error(self.path, error) from error
             raise
 
-    def add(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
+    def add_runs(self, runs: Iterable[tuple[Run, RunRecord]]) -> None:
         """Keep the runs of a task, all or none; a run that is already there stays as it is."""
         with self._writing() as db:
             for run, record in runs:
@@ -165,45 +168,45 @@ class ResultStore:
                 db.execute(f"INSERT OR IGNORE INTO runs VALUES (?{', ?' * len(VALUES)})", (name, *values))
                 db.execute("DELETE FROM failures WHERE run = ?", (name,))
 
-    def fail(self, runs: Iterable[Run], reason: str) -> None:
-        """Keep why there is no result."""
+    def add_failures(self, runs: Iterable[Run], reason: str) -> None:
+        """Keep why these runs have no result."""
         with self._writing() as db:
             rows = [(_storable(run.to_json()), _storable(reason)) for run in runs]
             db.executemany("INSERT OR REPLACE INTO failures VALUES (?, ?)", rows)
 
-    def plan(self, experiment: Experiment) -> None:
-        """Say that the folder holds this experiment, so that the report knows what to show."""
+    def add_experiment(self, experiment: Experiment) -> None:
+        """Say that the folder holds this experiment; one of the same name is joined with it."""
         known = {e.name: e for e in self.experiments()}
         if experiment.name in known:
-            experiment = join(known[experiment.name], experiment)
+            experiment = join_experiments(known[experiment.name], experiment)
         with self._writing() as db:
             db.execute(
                 "INSERT INTO experiments VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET spec = excluded.spec",
                 (_storable(experiment.name), _storable(experiment.to_json())),
             )
 
-    def session(self, name: str, facts: dict[str, Any]) -> None:
-        """Keep with what and where results were made."""
+    def add_session(self, name: str, facts: dict[str, Any]) -> None:
+        """Keep with what and where results were made, in the form of plan_schema.SESSION."""
         with self._writing() as db:
             db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(facts)))
 
     def merge(self, other: StoreContents) -> int:
         """Take over the results of another folder, of the same version; returns the number of new runs."""
-        if other.meco != self.meta("meco"):
+        if other.meco != self.read_meta("meco"):
             raise InvalidInput(
-                f"{self.path.parent} holds results of meco {self.meta('meco')}, and these are of meco {other.meco}: "
-                "results of two versions are not mixed"
+                f"{self.path.parent} holds results of meco {self.read_meta('meco')}, and these are of meco "
+                f"{other.meco}: results of two versions are not mixed"
             )
         before = self.count()
-        self.add(other.runs.items())
+        self.add_runs(other.runs.items())
         there = self.done()
         for run, reason in other.failures.items():
             if run not in there:
-                self.fail([run], reason)
+                self.add_failures([run], reason)
         for experiment in other.experiments:
-            self.plan(experiment)
+            self.add_experiment(experiment)
         for name, facts in other.sessions.items():
-            self.session(name, facts)
+            self.add_session(name, facts)
         return self.count() - before
 
     # -- reading -------------------------------------------------------------------------
@@ -214,7 +217,7 @@ class ResultStore:
             for (said,) in self._db.execute("PRAGMA quick_check(1)"):
                 if said != "ok":
                     raise DamagedFile(f"{self.path} is damaged: {said!r:.200}")
-            made, runs = self.meta("meco") or "", dict(self.records())
+            made, runs = self.read_meta("meco") or "", dict(self.records())
             return StoreContents(made, runs, self.failures(), self.experiments(), self.sessions())
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DamagedFile(f"{self.path} is damaged: {error}") from error
@@ -223,7 +226,7 @@ class ResultStore:
         """The whole database."""
         return self._db.serialize()
 
-    def meta(self, name: str) -> str | None:
+    def read_meta(self, name: str) -> str | None:
         """A fact about the store: its format, the version that wrote it."""
         found = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         if found and not isinstance(found[0], str):
@@ -306,6 +309,7 @@ def _storable(value: Any) -> Any:
 
 
 def _refuse_another_version(made: str | None, folder: Path) -> None:
+    """Refuse to add to a folder whose results another version made."""
     if made != __version__:
         raise InvalidInput(
             f"{folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "

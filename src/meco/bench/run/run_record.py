@@ -19,7 +19,11 @@ WIDE = 30  # designs with more variables are kept in single precision
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run as the store keeps it. Everything but seconds depends on the run's name alone."""
+    """One run as the store keeps it. Within one version all but seconds follows from the run's name.
+
+    The fields after seed are the columns of a store, by name and in this order: another one is another
+    result_store.FORMAT. Most also enter the digest of results (store_contents.NUMBERS).
+    """
 
     seed: int
     f: float  # feasibility first, over all evaluated points
@@ -53,14 +57,25 @@ class RunRecord:
         feasible = np.flatnonzero(trace["feasible"]) if "feasible" in trace else np.array([], dtype=int)
         kind = np.float32 if problem.dim > WIDE else np.float64
         return cls(
-            run.run.seed, run.f, run.nu, run.feasible, run.score,
-            survivor.f, survivor.nu, survivor.feasible, paper.final_score,
-            float(trace["score"][0]) if "score" in trace else run.score,
-            int(trace["nfev"][feasible[0]]) if feasible.size else None,
-            run.nfev, run.run.nfail, "; ".join(run.run.notes),
-            np.asarray(run.x, dtype=kind).astype(f"<{np.dtype(kind).str[1:]}").tobytes(),
-            sample_curve(trace, (run.score, run.f, run.nu), budget), sample_actions(trace, run.nfev), seconds,
-        )  # fmt: skip
+            seed=run.run.seed,
+            f=run.f,
+            nu=run.nu,
+            feasible=run.feasible,
+            score=run.score,
+            snapshot_f=survivor.f,
+            snapshot_nu=survivor.nu,
+            snapshot_feasible=survivor.feasible,
+            final_score=paper.final_score,
+            first_score=float(trace["score"][0]) if "score" in trace else run.score,
+            feasible_at=int(trace["nfev"][feasible[0]]) if feasible.size else None,
+            nfev=run.nfev,
+            nfail=run.run.nfail,
+            notes="; ".join(run.run.notes),
+            x=np.asarray(run.x, dtype=kind).astype(f"<{np.dtype(kind).str[1:]}").tobytes(),
+            curve=sample_curve(trace, (run.score, run.f, run.nu), budget),
+            actions=sample_actions(trace, run.nfev),
+            seconds=seconds,
+        )
 
 
 def check_record(seed: int, values: Mapping[str, Any], where: str) -> RunRecord:

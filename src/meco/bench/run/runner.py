@@ -51,24 +51,24 @@ def run_campaign(
 ) -> Summary:
     """Run whatever of the experiments the store does not hold yet."""
     experiments = [pin_versions(e) for e in experiments]
-    wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted()))
+    wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted_runs()))
     files = {name: path for e in experiments for name, path in e.files.items()}
     there = store.done()
     missing = [run for run in wanted if run not in there]
     for experiment in experiments:
-        store.plan(experiment)
+        store.add_experiment(experiment)
     tasks = make_groups(missing, files, workers.count)
     progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.count, quiet)
     campaign = _Campaign(store, workers, progress)
-    name, facts = _session(experiments, workers, len(missing))
+    name, facts = describe_session(experiments, workers, len(missing))
     try:
         if tasks:
-            store.session(name, facts)
+            store.add_session(name, facts)
             campaign.run_all(tasks)
     finally:
         progress.show(last=True)
         if tasks:
-            store.session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
+            store.add_session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
     return Summary(
         len(store.done().intersection(wanted)), len(wanted), campaign.failures, time.monotonic() - campaign.begin
     )
@@ -78,6 +78,7 @@ class _Campaign:
     """The coordinator's loop."""
 
     def __init__(self, store: ResultStore, workers: RunExecutor, progress: CampaignProgress) -> None:
+        """Nothing is handed out before run_all()."""
         self.store, self.workers, self.progress = store, workers, progress
         self.failures: dict[Run, str] = {}
         self.begin = time.monotonic()
@@ -101,17 +102,18 @@ class _Campaign:
                         task for future, task in active.items() if not (future.done() and self._collect(future, task))
                     ]
                     active.clear()
-                self._after_loss(lost)
+                self._retry_lost(lost)
             self.progress.workers = self.workers.count
             self.progress.show()
 
     def _hand_out(self, active: dict[Future, RunGroup]) -> None:
+        """Fill the free workers, one task at a time while a task is suspected of killing its worker."""
         room = 1 if self._suspects else self.workers.window
         while len(active) < room and (self._suspects or self._waiting):
             task = (self._suspects or self._waiting).popleft()
-            reason = self._hopeless.get(task.runs[0][:2])
+            reason = self._hopeless.get((task.method, task.runs[0].options))
             if reason is not None and len({run.options for run in task.runs}) == 1:
-                self._give_up(task, reason)
+                self._give_up_task(task, reason)
             else:
                 active[self.workers.submit(run_group, task)] = task
 
@@ -127,32 +129,35 @@ class _Campaign:
             ) from error
         except Exception as error:  # the task never began, e.g. the worker cannot import meco
             outcome = GroupOutcome(error=f"{type(error).__name__}: {error}")
-        self._keep(task, outcome)
+        self._keep_outcome(task, outcome)
         return True
 
-    def _keep(self, task: RunGroup, outcome: GroupOutcome) -> None:
+    def _keep_outcome(self, task: RunGroup, outcome: GroupOutcome) -> None:
+        """Store the records of a task, halve one that failed, or give it up."""
         alike = len({run.options for run in task.runs}) == 1
         if outcome.records:
-            self.store.add(zip(task.runs, outcome.records, strict=True))
-            self.progress.finished(task, outcome.seconds)
+            self.store.add_runs(zip(task.runs, outcome.records, strict=True))
+            self.progress.count_finished(task, outcome.seconds)
         elif len(task.runs) > 1 and not (outcome.hopeless and alike):
             self._waiting.extend(task.halves())  # one bad run must not take its neighbours along
         else:
             if outcome.hopeless:
-                self._hopeless[task.runs[0][:2]] = outcome.error
-            self._give_up(task, outcome.error)
+                self._hopeless[task.method, task.runs[0].options] = outcome.error
+            self._give_up_task(task, outcome.error)
 
-    def _give_up(self, task: RunGroup, reason: str) -> None:
+    def _give_up_task(self, task: RunGroup, reason: str) -> None:
         self.failures.update(dict.fromkeys(task.runs, reason))
-        self.store.fail(task.runs, reason)
-        self.progress.finished(task, 0.0)
+        self.store.add_failures(task.runs, reason)
+        self.progress.count_finished(task, 0.0)
 
-    def _after_loss(self, lost: list[RunGroup]) -> None:
+    def _retry_lost(self, lost: list[RunGroup]) -> None:
+        """Suspect the tasks of lost workers; one that was alone and died MOST_LOSSES times is given up."""
         alone = len(lost) == 1
         for task in lost:
             self._losses[task] = self._losses.get(task, 0) + alone
             if self._losses[task] >= MOST_LOSSES:
-                self._give_up(task, f"its worker died {MOST_LOSSES} times; perhaps it needs more memory than there is")
+                why = f"its worker died {MOST_LOSSES} times; perhaps it needs more memory than there is"
+                self._give_up_task(task, why)
             else:
                 self._suspects.append(task)
         self.workers.renew()
@@ -163,8 +168,8 @@ def stopping_signals() -> contextlib.AbstractContextManager[None]:
     return raising(CampaignStopped)
 
 
-def _session(experiments: Sequence[Experiment], workers: RunExecutor, runs: int) -> tuple[str, dict[str, Any]]:
-    """With what and on what the results of this session are made."""
+def describe_session(experiments: Sequence[Experiment], workers: RunExecutor, runs: int) -> tuple[str, dict[str, Any]]:
+    """A name for this session, and with what and on what it runs: keys of plan_schema.SESSION and versions."""
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return f"{started}-{uuid.uuid4().hex[:6]}", {
         "started": started,
@@ -173,16 +178,16 @@ def _session(experiments: Sequence[Experiment], workers: RunExecutor, runs: int)
         "meco": __version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
-        **_installed("scipy", "cma", "pymoo", "torch"),
+        **_installed_versions("scipy", "cma", "pymoo", "torch"),
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": _processor_name(),
         "cores": os.cpu_count(),
         "executor": workers.name,
         "workers": workers.count,
     }
 
 
-def _installed(*packages: str) -> dict[str, str]:
+def _installed_versions(*packages: str) -> dict[str, str]:
     """Versions of the packages that are there, without importing them."""
     found = {}
     for name in packages:
@@ -191,7 +196,8 @@ def _installed(*packages: str) -> dict[str, str]:
     return found
 
 
-def _processor() -> str:
+def _processor_name() -> str:
+    """What the system calls its processor."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
         for line in lines:
             if line.startswith("model name"):

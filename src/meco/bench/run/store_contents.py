@@ -11,6 +11,7 @@ from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
 
+# What the digest of results is of, in this order.
 NUMBERS = [f.name for f in fields(RunRecord) if f.name not in ("seed", "x", "curve", "actions", "seconds")]
 
 

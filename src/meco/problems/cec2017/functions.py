@@ -99,6 +99,7 @@ def c05(y: Array, z: Array, w: Array) -> Values:
 
 @fused
 def c06(y: Array) -> Values:
+    """Rastrigin under six equalities, the last two of which are each other's negative."""
     xp = namespace(y)
     h5 = _total(y * xp.sin(2.0 * xp.sqrt(xp.abs(y))))
     h = [
@@ -126,6 +127,7 @@ def c08(y: Array) -> Values:
 
 @fused
 def c09(y: Array) -> Values:
+    """The largest coordinate, with a product of the even ones and a chain of the odd ones."""
     xp = namespace(y)
     a = y[..., 0::2]
     chain = xp.sum((a[..., :-1] ** 2 - a[..., 1:]) ** 2, axis=-1)
@@ -158,6 +160,7 @@ def c13(u: Array) -> Values:
 
 @fused
 def c14(u: Array) -> Values:
+    """Ackley on a sphere, close to the first axis."""
     xp = namespace(u)
     dim, s = u.shape[-1], square(u)
     f = 20.0 - 20.0 * xp.exp(-0.2 * xp.sqrt(s / dim)) - xp.exp(_total(xp.cos(2.0 * math.pi * u)) / dim) + math.e
@@ -173,6 +176,7 @@ def c15(u: Array) -> Values:
 
 @fused
 def c16(u: Array) -> Values:
+    """Sum of |u| on shells around the centre."""
     xp = namespace(u)
     f = _total(xp.abs(u))
     t = xp.cos(f) + xp.sin(f)
@@ -181,6 +185,7 @@ def c16(u: Array) -> Values:
 
 @fused
 def c17(u: Array) -> Values:
+    """Griewank on a sphere, with a count of signs."""
     xp = namespace(u)
     dim, s = u.shape[-1], square(u)
     root = xp.sqrt(xp.arange(1, dim + 1, dtype=u.dtype, device=u.device))
@@ -191,6 +196,7 @@ def c17(u: Array) -> Values:
 
 @fused
 def c18(u: Array) -> Values:
+    """Rastrigin of rounded coordinates, with Rosenbrock's valley as equality."""
     xp = namespace(u)
     a, b = u[..., :-1], u[..., 1:]
     coarse = xp.where(xp.abs(u) < 0.5, u, round_half_away(2.0 * u) / 2.0)
@@ -201,6 +207,7 @@ def c18(u: Array) -> Values:
 
 @fused
 def c19(u: Array) -> Values:
+    """Roots and waves; the first inequality cannot be met."""
     xp = namespace(u)
     dim = u.shape[-1]
     a, b = u[..., :-1], u[..., 1:]
@@ -211,6 +218,7 @@ def c19(u: Array) -> Values:
 
 @fused
 def c20(u: Array) -> Values:
+    """Schaffer's function of neighbours in a ring."""
     xp = namespace(u)
     r = xp.sqrt(u * u + xp.roll(u, -1, axis=-1) ** 2)  # the last pairs with the first
     f = xp.sum(0.5 + (xp.sin(r) ** 2 - 0.5) / (1.0 + 0.001 * r) ** 2, axis=-1)
@@ -293,19 +301,22 @@ class _Formula:
     recordable = True
 
     def __init__(self, definition: Definition, instance: Instance) -> None:
+        """Formulas of one problem and one D stack, whatever their instances."""
         self.definition = definition
         maps = {"z": instance.first, "w": instance.second}
         self.numbers = {"o": instance.shift, **{k: m for k, m in maps.items() if m is not None}}
         self.constants = Constants(o=instance.shift, **{k: m.T for k, m in maps.items() if m is not None})
         self.stacks_with = (definition.formula.__name__, definition.given, instance.shift.size)
-        self.finite_within = definition.bound if self._digits(instance.shift.size) < DIGITS else -1.0  # |x| up to that
+        self.finite_within = (
+            definition.bound if self._product_digits(instance.shift.size) < DIGITS else -1.0
+        )  # |x| up to that
 
-    def _digits(self, dim: int) -> float:
+    def _product_digits(self, dim: int) -> float:
         """Of the largest that a product of all coordinates, each at most a box away from the shift, can become."""
         return dim * math.log10(2 * self.definition.bound)
 
     def __call__(self, x: Array) -> Values:
-        return _values(self.definition, x, self.constants.on(x))
+        return _evaluate_instance(self.definition, x, self.constants.on(x))
 
     @staticmethod
     def stack(problems: Sequence[Problem]) -> _Stacked:
@@ -317,6 +328,7 @@ class _Stacked:
     """One problem in several instances, one for each run."""
 
     def __init__(self, formulas: Sequence[_Formula]) -> None:
+        """Stack shifts and maps in the order of the runs."""
         self.definition = formulas[0].definition
         each = {k: np.stack([f.numbers[k] for f in formulas]) for k in formulas[0].numbers}
         turned = {k: m.transpose(0, 2, 1) for k, m in each.items() if k != "o"}  # as alone: the same bits
@@ -325,11 +337,12 @@ class _Stacked:
     def raw(self, x: Array) -> tuple[Array, Array, Array]:
         """Values of run b in instance b: x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
         with np.errstate(all="ignore"):
-            f, g, h = _values(self.definition, x, self.constants.on(x))
+            f, g, h = _evaluate_instance(self.definition, x, self.constants.on(x))
             return f, columns(g, f), columns(h, f)
 
 
-def _values(definition: Definition, x: Array, numbers: dict[str, Array]) -> Values:
+def _evaluate_instance(definition: Definition, x: Array, numbers: dict[str, Array]) -> Values:
+    """The formula at x, shifted and mapped as the letters of definition.given say."""
     y = x - numbers["o"]  # shift first: folding M o into a constant changes the last bits
     given: list[Any] = [y if letter == "y" else y @ numbers[letter] for letter in definition.given]
     return definition.formula(*given)

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.official_tables.load import load
+from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, load
 
-DIMENSIONS = (10, 30, 50, 100)  # of the official matrices
 SHARED = 12  # from this problem on, all share one shift and one map
 PAPER_SEEDS = (42, 47)
 MARGIN = 0.8  # a random instance puts its shift in the inner part of the box
@@ -25,14 +24,14 @@ class Instance(NamedTuple):
 
 
 def make_instance(name: str, dim: int, bound: float, instance: str | int) -> Instance:
-    """The numbers behind an instance of problem `name`."""
+    """The numbers behind an instance of problem `name`; it has the maps that Definition.given names (z, w)."""
     number = int(name[1:])
     if instance == "paper":
-        made = _paper(dim, bound)
+        made = _paper_instance(dim, bound)
     elif instance == "official":
-        made = _official(number, dim)
+        made = _official_instance(number, dim)
     elif isinstance(instance, Integral) and not isinstance(instance, bool):
-        made = _random(number, dim, bound, int(instance))
+        made = _random_instance(number, dim, bound, int(instance))
     elif isinstance(instance, str):
         raise UnknownName("instance", instance, ["paper", "official", "an integer seed"])
     else:
@@ -44,22 +43,23 @@ def make_instance(name: str, dim: int, bound: float, instance: str | int) -> Ins
     )
 
 
-def _paper(dim: int, bound: float) -> Instance:
+def _paper_instance(dim: int, bound: float) -> Instance:
     """Rotations from generators 42 and 47, the shift from the first one, over the whole box."""
     one, two = (np.random.default_rng(seed) for seed in PAPER_SEEDS)
-    first, second = rotation(one, dim), rotation(two, dim)
+    first, second = draw_rotation(one, dim), draw_rotation(two, dim)
     return Instance(one.uniform(-bound, bound, dim), first, second)
 
 
-def _random(number: int, dim: int, bound: float, seed: int) -> Instance:
+def _random_instance(number: int, dim: int, bound: float, seed: int) -> Instance:
+    """Both rotations, then the shift, by seed and problem: the order of draws is part of an instance."""
     if seed < 0:
         raise InvalidInput(f"an instance seed must be 0 or more; got {seed}")
     draw = np.random.default_rng([seed, number])
-    first, second = rotation(draw, dim), rotation(draw, dim)
+    first, second = draw_rotation(draw, dim), draw_rotation(draw, dim)
     return Instance(draw.uniform(-MARGIN * bound, MARGIN * bound, dim), first, second)
 
 
-def rotation(draw: np.random.Generator, dim: int) -> np.ndarray:
+def draw_rotation(draw: np.random.Generator, dim: int) -> np.ndarray:
     """A random orthogonal matrix with determinant 1: Q of a normal matrix, one column negated if need be."""
     q = np.linalg.qr(draw.standard_normal((dim, dim)))[0]
     if np.linalg.det(q) < 0:
@@ -67,13 +67,14 @@ def rotation(draw: np.random.Generator, dim: int) -> np.ndarray:
     return q
 
 
-def _official(number: int, dim: int) -> Instance:
-    if dim not in DIMENSIONS:
+def _official_instance(number: int, dim: int) -> Instance:
+    """The shift and maps of the organisers' tables."""
+    if dim not in TABLE_DIMS:
         raise InvalidInput(
             f"the official instance of C{number:02d} exists for D = 10, 30, 50 and 100; got dim={dim} "
             "(any D works with instance='paper' or an integer seed)"
         )
-    tables = load("cec2017c.npz", "cec2017")
+    tables = load(TABLE_FILES["cec2017"], "cec2017")
     group = f"{number:02d}" if number < SHARED else f"{SHARED}_28"
     shift = tables[f"shift_{group}"][:dim]
     if number == 5:

@@ -32,6 +32,7 @@ class GeneratedBatch(Sequence[Problem]):
     """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
+        """The problems must be of one family and one D, in the order of the runs."""
         if not problems:
             raise InvalidInput("a batch needs at least one problem; got none")
         self.problems = list(problems)
@@ -90,6 +91,7 @@ class StackingFormula:
         return Stacked([self])
 
     def __call__(self, x: Array) -> Values:
+        """Values at x [..., D], with the bits that the problem has in any batch."""
         xp, leading = namespace(x), x.shape[:-1]
         rows = x.shape[-2] if x.ndim > 1 else 1
         # a matrix product for each run, as in a batch: then run b has the same bits in any company
@@ -105,6 +107,7 @@ class Stacked:
     """Formulas of one kind as one: their numbers stacked, and moved to each library and device once."""
 
     def __init__(self, formulas: Sequence[StackingFormula]) -> None:
+        """Stack the numbers by part and name; all formulas must have the same `stacks_with`."""
         if len({formula.stacks_with for formula in formulas}) > 1:
             raise InvalidInput(f"a batch needs problems of one family and D; got {formulas[0].stacks_with} and others")
         self._formula = formulas[0].lockstep

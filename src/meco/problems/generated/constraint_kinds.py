@@ -53,7 +53,7 @@ def linear(v: Array, y: Array, p: Numbers) -> Array:
     return namespace(v).matmul(v, p["out"]) - p["room"]
 
 
-def _curving(low: float, high: float, signs: tuple[float, ...], thin: bool) -> Callable:
+def _make_curved_draw(low: float, high: float, signs: tuple[float, ...], thin: bool) -> Callable:
     """Draws for quadratics: curvatures from low to high along the turned axes, of the given signs."""
 
     def draw(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
@@ -77,6 +77,7 @@ def ring(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def _draw_waves(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
+    """Numbers of wavy borders and of islands; the order of draws is part of a seed's problem."""
     return {
         "out": directions(rng, dim, count),
         "along": directions(rng, dim, count),
@@ -128,16 +129,18 @@ def opposed(v: Array, y: Array, p: Numbers) -> Array:
     return xp.concat([value[..., :half], -value[..., :half]], axis=-1) - p["room"]
 
 
-_inside = _curving(0.1, 2.0, (1.0,), thin=True)
+_draw_inside = _make_curved_draw(0.1, 2.0, (1.0,), thin=True)
 CONSTRAINTS = {
     "linear": Constraint(_draw_linear, linear, (0.05, 0.6), convex=True),
-    "inside": Constraint(_inside, quadratic, (0.05, 0.8), convex=True),
-    "outside": Constraint(_curving(0.2, 1.2, (-1.0,), thin=False), quadratic, (0.0, 0.18)),  # less than 1 / (4 * 1.2)
-    "saddle": Constraint(_curving(0.2, 2.0, (1.0, -1.0), thin=True), quadratic, (0.05, 0.4)),
-    "ring": Constraint(_inside, ring, (0.03, 0.2)),
+    "inside": Constraint(_draw_inside, quadratic, (0.05, 0.8), convex=True),
+    "outside": Constraint(
+        _make_curved_draw(0.2, 1.2, (-1.0,), thin=False), quadratic, (0.0, 0.18)
+    ),  # less than 1 / (4 * 1.2)
+    "saddle": Constraint(_make_curved_draw(0.2, 2.0, (1.0, -1.0), thin=True), quadratic, (0.05, 0.4)),
+    "ring": Constraint(_draw_inside, ring, (0.03, 0.2)),
     "wavy": Constraint(_draw_waves, wavy, (0.02, 0.3)),
     "islands": Constraint(_draw_waves, islands, (0.3, 1.2)),
     "maxima": Constraint(_draw_maxima, maxima, (0.05, 0.5), convex=True),
     "cliff": Constraint(_draw_cliff, cliff, (0.02, 0.4), convex=True),
-    "opposed": Constraint(_inside, opposed, (-0.5, -0.05)),
+    "opposed": Constraint(_draw_inside, opposed, (-0.5, -0.05)),
 }

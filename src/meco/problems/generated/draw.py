@@ -20,15 +20,15 @@ INTERIOR, BORDER = 0.25, 0.5  # how often the optimum is inside, and on the bord
 
 
 def draw_problem(family: Family, seed: int, dim: int) -> Problem:
-    """The problem of a seed in D variables."""
+    """The problem of a seed in D variables; its family's name and the order of draws are part of the seed."""
     rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, dim])
-    low, high, known, whole = _box(rng, family, dim)
+    low, high, known, whole = _draw_box(rng, family, dim)
     half = (high - low) / 2
     numbers: Numbers = {f"f{i}": OBJECTIVES[kind].draw(rng, dim) for i, kind in enumerate(family.objective)}
-    numbers |= _blocks(rng, "g", family.blocks(family.inequalities, dim), dim)
-    numbers |= _blocks(rng, "h", family.blocks(family.equalities, dim), dim)
+    numbers |= _draw_blocks(rng, "g", family.blocks(family.inequalities, dim), dim)
+    numbers |= _draw_blocks(rng, "h", family.blocks(family.equalities, dim), dim)
     u = (known - low) / half - 1.0  # the known point in [-1, 1]
-    tilt, centre, exact = _optimum(rng, family, numbers, u)
+    tilt, centre, exact = _place_optimum(rng, family, numbers, u)
     scale = 10.0 ** rng.uniform(*SCALES)
     offset = scale * rng.uniform(-10.0, 10.0)
     numbers["f"] = {
@@ -38,7 +38,7 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
         "offset": np.array([offset]),
     }
     numbers["x"] = {"known": known[None], "half": half[None], "centre": centre[None]}
-    numbers["x"] |= {"turn": rotation(rng, dim), "lay": rotation(rng, dim)}
+    numbers["x"] |= {"turn": draw_rotation(rng, dim), "lay": draw_rotation(rng, dim)}
     if family.failing:
         numbers["fail"] = FAILURES[family.failing][0](rng, u)
     return Problem(
@@ -56,13 +56,13 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
     )
 
 
-def rotation(rng: Draw, dim: int) -> np.ndarray:
+def draw_rotation(rng: Draw, dim: int) -> np.ndarray:
     """A random rotation [D, D]; three times in ten none, which leaves the variables separate."""
     turned = np.linalg.qr(rng.standard_normal((dim, dim)))[0]
     return np.eye(dim) if rng.random() < 0.3 else np.ascontiguousarray(turned)
 
 
-def _box(rng: Draw, family: Family, dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
+def _draw_box(rng: Draw, family: Family, dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]:
     """Bounds of different widths, the known point well inside, and which variables are whole numbers."""
     half = 10.0 ** (rng.uniform(-1.0, 2.5) + rng.uniform(-0.5, 0.5, dim))
     middle = half * rng.uniform(-1.0, 1.0, dim)
@@ -76,7 +76,7 @@ def _box(rng: Draw, family: Family, dim: int) -> tuple[np.ndarray, np.ndarray, n
     return middle - half, middle + half, known, whole
 
 
-def _blocks(rng: Draw, part: str, blocks: Blocks, dim: int) -> Numbers:
+def _draw_blocks(rng: Draw, part: str, blocks: Blocks, dim: int) -> Numbers:
     """Numbers of the blocks of constraints; equalities leave no room."""
     drawn: Numbers = {}
     for i, (kind, count) in enumerate(blocks):
@@ -87,7 +87,7 @@ def _blocks(rng: Draw, part: str, blocks: Blocks, dim: int) -> Numbers:
     return drawn
 
 
-def _optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+def _place_optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """The tilt [D] of the objective, its centre [D] seen from the known point, and whether the optimum is exact.
 
     Inside: no tilt, the centre is the known point. On the border (KKT): some convex constraints lose
@@ -102,7 +102,7 @@ def _optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -> tupl
         return here, here, True
     if where >= INTERIOR + BORDER:
         return here, rng.uniform(-0.9, 0.9, dim) - u, False
-    tilt = _press(rng, family, numbers, dim)
+    tilt = _press_constraints(rng, family, numbers, dim)
     exact = bool(np.any(tilt)) and not (family.equalities and rng.random() < 0.5)
     if not exact and family.equalities:
         across = np.concat([numbers[f"h{i}"]["out"] for i in range(len(family.equalities))], axis=1)
@@ -110,7 +110,7 @@ def _optimum(rng: Draw, family: Family, numbers: Numbers, u: np.ndarray) -> tupl
     return tilt, here, exact
 
 
-def _press(rng: Draw, family: Family, numbers: Numbers, dim: int) -> np.ndarray:
+def _press_constraints(rng: Draw, family: Family, numbers: Numbers, dim: int) -> np.ndarray:
     """Take the room of some convex constraints, at most D, and give the tilt that presses against them: [D].
 
     These are turned to face one common way, so that the opposite way leads into all of them at once:

@@ -17,10 +17,10 @@ from meco.core.problem import Problem
 from meco.errors import InvalidInput
 from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
-from meco.problems.uav.collision import Segments, in_boxes, in_discs, share_of
-from meco.problems.uav.flight_model import Parameters, flight, rates
+from meco.problems.uav.collision import Segments, box_intervals, covered_share, disc_intervals
+from meco.problems.uav.flight_model import Parameters, evaluate_flight, rates
 from meco.problems.uav.layouts import LAYOUTS, sensor_group
-from meco.problems.uav.obstacles import OBSTACLE_GAP, Disc, rectangle
+from meco.problems.uav.obstacles import OBSTACLE_GAP, Disc, draw_rectangle
 
 Draw = np.random.Generator
 CLEARANCE = 15.0  # between an obstacle and the known flight (m)
@@ -33,7 +33,7 @@ class LockstepObstacles:
 
     def __init__(self, boxes: Array, discs: Array) -> None:
         xp = namespace(boxes)
-        # obstacles first, as in_boxes and in_discs want them: [4, R, B, 1]
+        # obstacles first, as box_intervals and disc_intervals want them: [4, R, B, 1]
         self.boxes, self.discs = (xp.permute_dims(a, (1, 2, 0))[..., None] for a in (boxes, discs))
 
     def length(self, p: Array, q: Array) -> Array:
@@ -42,7 +42,9 @@ class LockstepObstacles:
         px, py, qx, qy = (xp.reshape(a, (runs, -1)) for a in (p[..., 0], p[..., 1], q[..., 0], q[..., 1]))
         dx, dy = qx - px, qy - py
         legs = Segments(px, py, dx, dy, xp.sqrt(dx * dx + dy * dy))
-        shares = xp.concat([share_of(in_boxes(legs, self.boxes)), share_of(in_discs(legs, self.discs))], axis=0)
+        shares = xp.concat(
+            [covered_share(box_intervals(legs, self.boxes)), covered_share(disc_intervals(legs, self.discs))], axis=0
+        )
         return xp.reshape(xp.sum(shares, axis=0) * legs.length, p.shape[:-1])
 
 
@@ -51,22 +53,22 @@ def evaluate(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
     chart = p["map"]
     start, end = chart["start"][:, None, :, :], chart["end"][:, None, :, :]
     sensors, obstacles = chart["sensors"][:, None, None, :, :], LockstepObstacles(chart["boxes"], chart["discs"])
-    return flight(x, start, end, sensors, obstacles, MODEL)
+    return evaluate_flight(x, start, end, sensors, obstacles, MODEL)
 
 
 def draw_mission(family: MissionFamily, seed: int) -> Problem:
-    """The map of a seed with its known flight."""
+    """The map of a seed with its known flight; its family's name and the order of draws are part of the seed."""
     for attempt in range(ATTEMPTS):
         rng = np.random.default_rng([zlib.crc32(family.name.encode()), seed, attempt])
-        start, middles, end, sensors = _places(rng, family)
+        start, middles, end, sensors = _draw_places(rng, family)
         straight = np.concat([start[None], middles, end[None]])
-        stops, over = _stops(rng, family, straight)
-        times = _hovering(stops, over, sensors)
+        stops, over = _draw_stops(rng, family, straight)
+        times = _hover_times(stops, over, sensors)
         route = np.concat([start[None], stops, end[None]])
-        obstacles = _beside(rng, family, straight, route) if times is not None else None
+        obstacles = _draw_obstacles(rng, family, straight, route) if times is not None else None
         if times is None or obstacles is None:
             continue
-        boxes = np.array([rectangle(disc, rng) for disc in obstacles[: family.blocks]])
+        boxes = np.array([draw_rectangle(disc, rng) for disc in obstacles[: family.blocks]])
         discs = np.array([[*disc.at, disc.radius] for disc in obstacles[family.blocks :]])
         chart = {"start": start[None], "end": end[None], "sensors": sensors, "boxes": boxes.T, "discs": discs.T}
         return Problem(
@@ -82,7 +84,7 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
     raise InvalidInput(f"no map of {family.name} came out of seed {seed}; take another one")
 
 
-def _places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _draw_places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Start, middles of the groups of sensors [G, 2], end, and the sensors [J, 2]."""
     area, groups = np.array(family.area), family.stops - family.detours
     start, middles, end = LAYOUTS[family.layout](rng, area, groups)
@@ -91,7 +93,7 @@ def _places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarray, n
     return start, middles, end, np.clip(sensors, 50.0, area - 50.0)
 
 
-def _stops(rng: Draw, family: MissionFamily, straight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _draw_stops(rng: Draw, family: MissionFamily, straight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Stops beside the middles and beside the longest legs of the straight way [I, 2]; which are over sensors [I]."""
     area, legs = np.array(family.area), np.diff(straight, axis=0)
     longest = np.argsort(-np.linalg.norm(legs, axis=1))[: family.detours]
@@ -108,7 +110,7 @@ def _stops(rng: Draw, family: MissionFamily, straight: np.ndarray) -> tuple[np.n
     return np.clip(found, 50.0, area - 50.0), np.array(over)
 
 
-def _hovering(stops: np.ndarray, over: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:
+def _hover_times(stops: np.ndarray, over: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:
     """Equal times at the stops over sensors that collect all data with a little to spare; None where none do: [I]."""
     rate = rates(stops, sensors, MODEL)
     if np.any(rate.sum(axis=1) > 0.99 * MODEL.R_lambda):
@@ -117,7 +119,7 @@ def _hovering(stops: np.ndarray, over: np.ndarray, sensors: np.ndarray) -> np.nd
     return np.where(over, time, 0.0) if time < MODEL.T_max else None
 
 
-def _beside(rng: Draw, family: MissionFamily, straight: np.ndarray, route: np.ndarray) -> list[Disc] | None:
+def _draw_obstacles(rng: Draw, family: MissionFamily, straight: np.ndarray, route: np.ndarray) -> list[Disc] | None:
     """Bounding circles close to the straight way [G + 2, 2], apart from each other and from the route [I + 2, 2]."""
     found: list[Disc] = []
     for _ in range(ATTEMPTS):
@@ -125,14 +127,14 @@ def _beside(rng: Draw, family: MissionFamily, straight: np.ndarray, route: np.nd
         radius = rng.uniform(*family.radii)
         at = ends[0] + rng.uniform(0.1, 0.9) * (ends[1] - ends[0]) + rng.uniform(-1.5, 1.5, 2) * radius
         apart = all(np.linalg.norm(at - disc.at) > radius + disc.radius + OBSTACLE_GAP for disc in found)
-        if apart and _distance(at, route) > radius + CLEARANCE:
+        if apart and _distance_to_route(at, route) > radius + CLEARANCE:
             found.append(Disc(at, radius))
             if len(found) == 2 * family.blocks:
                 return found
     return None
 
 
-def _distance(point: np.ndarray, route: np.ndarray) -> float:
+def _distance_to_route(point: np.ndarray, route: np.ndarray) -> float:
     """From a point to the nearest leg of a route."""
     a, step = route[:-1], np.diff(route, axis=0)
     square = np.maximum(np.sum(step * step, axis=1), 1e-12)

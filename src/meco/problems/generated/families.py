@@ -21,7 +21,7 @@ LARGE = (300.0, 560.0)  # radii of obstacles that there are many of
 
 @dataclass(frozen=True)
 class Family:
-    """An objective (one kind, or a sum of two) under blocks of constraints."""
+    """An objective (one kind, or a sum of two) under blocks of constraints; its name seeds its problems."""
 
     name: str
     set: str  # train, choose or confirm

@@ -23,8 +23,8 @@ def evaluate(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]) -> Va
         value = value + f["weight"][..., i] * OBJECTIVES[kind].value(z, p[f"f{i}"])
     value = f["scale"] * value + f["offset"]
     y = xp.matmul(v, at["lay"])
-    g = _columns("g", family.inequalities, v, y, p)
-    h = _columns("h", family.equalities, v, y, p)
+    g = _evaluate_blocks("g", family.inequalities, v, y, p)
+    h = _evaluate_blocks("h", family.equalities, v, y, p)
     if family.failing is None:
         return value, g, h
     failed = FAILURES[family.failing][1](v, p["fail"])
@@ -32,7 +32,7 @@ def evaluate(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]) -> Va
     return xp.where(failed, xp.nan, value), xp.where(lost, xp.nan, g), xp.where(lost, xp.nan, h)
 
 
-def _columns(part: str, blocks: Blocks, v: Array, y: Array, p: Mapping[str, Mapping[str, Any]]) -> Array:
+def _evaluate_blocks(part: str, blocks: Blocks, v: Array, y: Array, p: Mapping[str, Mapping[str, Any]]) -> Array:
     """The values of all blocks side by side, in their raw scales."""
     if not blocks:
         return v[..., :0]

@@ -93,6 +93,7 @@ def linear(z: Array, p: Numbers) -> Array:
 
 
 def _draw_funnels(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Numbers of three bowls; the order of draws is part of a seed's problem."""
     places = np.concat([np.zeros((1, dim)), rng.uniform(-1.2, 1.2, (2, dim))])
     floor = np.concat([[0.0], rng.uniform(0.02, 0.2, 2)])[None]
     slope = np.concat([rng.uniform(1.0, 3.0, 1), rng.uniform(0.3, 1.0, 2)])[None]

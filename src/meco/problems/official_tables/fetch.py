@@ -16,7 +16,7 @@ import numpy as np
 from meco.core.registry import Registry
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
 from meco.files.atomic import replacing
-from meco.problems.official_tables.load import TABLE_DIMS, TABLE_SHAPES, find_misfit, user_folder
+from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, TABLE_SHAPES, find_misfit, user_folder
 
 Arrays = dict[str, np.ndarray]
 
@@ -25,7 +25,7 @@ LARGEST_ARCHIVE = 1 << 30  # bytes, unpacked
 RWCO_MEMBERS = "Software/CEC2020/input data"
 
 
-def _cec2017(archive: zipfile.ZipFile) -> Arrays:
+def _convert_cec2017(archive: zipfile.ZipFile) -> Arrays:
     """Shifts and matrices of the CEC 2017 constrained suite, from its Matlab files."""
     loadmat = load_extra("scipy.io", "data", "reading Matlab files").loadmat
 
@@ -42,7 +42,7 @@ def _cec2017(archive: zipfile.ZipFile) -> Arrays:
     return arrays
 
 
-def _rwco(archive: zipfile.ZipFile) -> Arrays:
+def _convert_rwco(archive: zipfile.ZipFile) -> Arrays:
     """Tables of the CEC 2020 real-world suite, from its text files."""
     paths = (PurePosixPath(name) for name in archive.namelist())
     members = {path.stem: str(path) for path in paths if str(path.parent) == RWCO_MEMBERS}
@@ -75,15 +75,15 @@ SOURCES = Registry(
             repository="P-N-Suganthan/CEC2017",
             archive="CEC2017 Matlab-Sept-2024.zip",
             sha256="5188e0c57a221bec82c7326b0e22cf1524c997e59d5291a04ff309c9f609d8dd",
-            filename="cec2017c.npz",
-            convert=_cec2017,
+            filename=TABLE_FILES["cec2017"],
+            convert=_convert_cec2017,
         ),
         "rwco": TableArchive(
             repository="P-N-Suganthan/2020-RW-Constrained-Optimisation",
             archive="SOFTWARE.zip",
             sha256="ad5f679d6cf46e690fce27f0e5cd79fdceb3aa4323948adb1b65e4863ed9b825",
-            filename="rwco.npz",
-            convert=_rwco,
+            filename=TABLE_FILES["rwco"],
+            convert=_convert_rwco,
         ),
     },
 )
@@ -102,11 +102,12 @@ def fetch(
     url = url or os.environ.get(f"{prefix}_URL") or source.url
     sha256 = sha256 or os.environ.get(f"{prefix}_SHA256") or source.sha256
     with tempfile.TemporaryDirectory(prefix="meco-") as scratch:
-        arrays = _convert(_download(url, sha256, scratch, source, prefix), source, name, url)
-    return _write(arrays, Path(folder) if folder is not None else user_folder(), source.filename)
+        arrays = _read_archive(_download(url, sha256, scratch, source, prefix), source, name, url)
+    return _write_npz(arrays, Path(folder) if folder is not None else user_folder(), source.filename)
 
 
 def _download(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:
+    """The archive as a file in the scratch folder, its checksum tested."""
     pooch = load_extra("pooch", "data", "fetching official data")
     digest = f"sha256:{sha256.removeprefix('sha256:')}"
     try:
@@ -123,7 +124,8 @@ def _download(url: str, sha256: str, scratch: str, source: TableArchive, prefix:
         ) from error
 
 
-def _convert(path: Path, source: TableArchive, suite: str, url: str) -> Arrays:
+def _read_archive(path: Path, source: TableArchive, suite: str, url: str) -> Arrays:
+    """The arrays of an archive, each of the shape that load.py wants."""
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(member.file_size for member in archive.infolist()) > LARGEST_ARCHIVE:
@@ -140,7 +142,7 @@ def _convert(path: Path, source: TableArchive, suite: str, url: str) -> Arrays:
     return arrays
 
 
-def _write(arrays: Arrays, folder: Path, filename: str) -> Path:
+def _write_npz(arrays: Arrays, folder: Path, filename: str) -> Path:
     """Write the npz under a passing name and move it into place, so that no half file is ever seen."""
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / filename, shared=True) as file:

@@ -18,7 +18,8 @@ from meco.files.npz import read_npz
 
 Shapes = Mapping[str, tuple[int, ...]]
 
-TABLE_DIMS = (10, 30, 50, 100)
+TABLE_DIMS = (10, 30, 50, 100)  # of the official matrices
+TABLE_FILES = {"cec2017": "cec2017c.npz", "rwco": "rwco.npz"}  # by suite
 
 # suite -> key -> shape; the keys of rwco are the official file names without extension
 TABLE_SHAPES: dict[str, Shapes] = {

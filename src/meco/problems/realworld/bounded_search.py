@@ -41,13 +41,13 @@ def local_minimum(phi: Function, parameters: Array, upper: float) -> Array:
     zero = xp.astype(xp.zeros_like(parameters[0, :]), xp.complex128)
     x = zero + GOLDEN * upper
     fx = phi(x, parameters)
-    return _run(phi, parameters, Bracket(zero, zero + upper, x, x, x, fx, fx, fx, zero, zero), evaluations=1)
+    return _run_searches(phi, parameters, Bracket(zero, zero + upper, x, x, x, fx, fx, fx, zero, zero), evaluations=1)
 
 
-def _run(phi: Function, parameters: Array, s: Bracket, evaluations: int) -> Array:
+def _run_searches(phi: Function, parameters: Array, s: Bracket, evaluations: int) -> Array:
     """Step every search until the last one stops; once three in four have stopped, only the rest."""
     xp = namespace(s.x)
-    result, active = s.fx, _open(s)
+    result, active = s.fx, _is_open(s)
     while evaluations < MOST_EVALUATIONS:
         count = int(xp.sum(xp.astype(active, xp.int64)))
         if count == 0:
@@ -55,13 +55,13 @@ def _run(phi: Function, parameters: Array, s: Bracket, evaluations: int) -> Arra
         if 4 * count <= active.shape[0]:
             (rest,) = xp.nonzero(active)
             fewer = Bracket(*(xp.take(value, rest) for value in s))
-            tail = _run(phi, xp.take(parameters, rest, axis=1), fewer, evaluations)
+            tail = _run_searches(phi, xp.take(parameters, rest, axis=1), fewer, evaluations)
             place = xp.cumulative_sum(xp.astype(active, xp.int64)) - 1
             return xp.where(active, xp.take(tail, xp.clip(place, min=0)), result)
-        before, s = s, _step(phi, parameters, s)
+        before, s = s, _take_step(phi, parameters, s)
         evaluations += 1
         result = xp.where(active, s.fx, result)
-        active = active & _open(s)
+        active = active & _is_open(s)
         if evaluations % 8 == 0:  # a complex search can walk on the spot until the evaluations are used up
             active = active & xp.any(xp.stack(before) != xp.stack(s), axis=0)
     return result
@@ -71,18 +71,18 @@ def _middle_and_tolerance(s: Bracket) -> tuple[Array, Array]:
     return (s.low + s.high) / 2, math.sqrt(2.0**-52) * abs(s.x) + TOLERANCE / 3
 
 
-def _open(s: Bracket) -> Array:
+def _is_open(s: Bracket) -> Array:
     """True while the bracket is wider than the tolerance around its best point."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)
     return abs(s.x - middle) > 2 * t - xp.real((s.high - s.low) / 2)
 
 
-def _step(phi: Function, parameters: Array, s: Bracket) -> Bracket:
+def _take_step(phi: Function, parameters: Array, s: Bracket) -> Bracket:
     """Try a parabola through the three best points, else a golden section; then shrink the bracket."""
     xp = namespace(s.x)
     low, high, x, w, v, fx, fw, fv, _, _ = s
-    d, e = _direction(s)
+    d, e = _choose_step(s)
     _, t = _middle_and_tolerance(s)
     u = x + _sign(d) * xp.maximum(abs(d), t)
     fu = phi(u, parameters)
@@ -108,7 +108,7 @@ def _step(phi: Function, parameters: Array, s: Bracket) -> Bracket:
     )
 
 
-def _direction(s: Bracket) -> tuple[Array, Array]:
+def _choose_step(s: Bracket) -> tuple[Array, Array]:
     """The step to take, and the one that counts as the step before it."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)

@@ -175,20 +175,20 @@ def gear_box(x: Array) -> tuple:
     weight = xp.sum(b * c**2 * (pinion**2 + gear**2) / total**2, axis=-1)
     speed = 5000 * xp.prod(pinion, axis=-1) / xp.prod(gear, axis=-1)
     wheels = [
-        *_strength(pinion, gear, b, c),
+        *_strength_constraints(pinion, gear, b, c),
         25.4 - 2 * c * pinion / total,
         25.4 - 2 * c * gear / total,
-        *_housing(xp.concat([across[..., :1], xg[..., 1:]], axis=-1), (pinion + 2) * c / total),
-        *_housing(xp.concat([along[..., :1], yg[..., 1:]], axis=-1), (pinion + 2) * c / total),
-        *_housing(xg, (gear + 2) * c / total),
-        *_housing(yg, (gear + 2) * c / total),
-        *_pitch(pinion, gear, b, c),
+        *_housing_constraints(xp.concat([across[..., :1], xg[..., 1:]], axis=-1), (pinion + 2) * c / total),
+        *_housing_constraints(xp.concat([along[..., :1], yg[..., 1:]], axis=-1), (pinion + 2) * c / total),
+        *_housing_constraints(xg, (gear + 2) * c / total),
+        *_housing_constraints(yg, (gear + 2) * c / total),
+        *_pitch_constraints(pinion, gear, b, c),
     ]
     g = xp.concat([*wheels, xp.stack([245 - speed, -255 + speed], axis=-1)], axis=-1)
     return math.pi / 1000 * weight, xp.where(xp.isinf(g), IMPOSSIBLE, g), []
 
 
-def _strength(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
+def _strength_constraints(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
     """Bending, contact and contact ratio of every stage; all [..., 4]."""
     xp = namespace(c)
     phi, load = math.radians(20), 55.9 * 1.5 * 1.6
@@ -209,12 +209,12 @@ def _strength(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
     ]
 
 
-def _housing(position: Array, radius: Array) -> list[Array]:
+def _housing_constraints(position: Array, radius: Array) -> list[Array]:
     """A wheel stays between the walls at 0 and 127 mm."""
     return [position + radius - 127, -position + radius]
 
 
-def _pitch(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
+def _pitch_constraints(pinion: Array, gear: Array, b: Array, c: Array) -> list[Array]:
     """Limits of the pitch for each width; a product vanishes unless its stage has that width."""
     xp = namespace(c)
     d1, d2, d3, d4 = (b - width for width in WIDTHS)

@@ -35,6 +35,7 @@ def beef(name: str, limits: Sequence[float], dry_matter: float, best: float) -> 
     lows, highs = limits[0::2], limits[1::2]
 
     def ration(x: Array) -> tuple:
+        """Cost, both sides of the seven limits, and the dry matter."""
         xp = namespace(x)
         a1, a2, a3, a4, a5, a6, a7, total, first, last = xp.unstack(x @ beef_table(x)["columns"], axis=-1)
         amounts = (a5, a4, a6, a7, first / total, a3 / total, last)
@@ -42,7 +43,7 @@ def beef(name: str, limits: Sequence[float], dry_matter: float, best: float) -> 
         return a1, g, [a2 - dry_matter]
 
     names = tuple(f"{amount} {side}" for amount in LIMITED for side in ("not too low", "not too high"))
-    return _cattle(name, ration, 59, (14, 1), best, "Ration for beef cattle", (*names, "row 2"))
+    return _make_ration_problem(name, ration, 59, (14, 1), best, "Ration for beef cattle", (*names, "row 2"))
 
 
 def dairy(name: str, amounts: Sequence[float], best: float) -> Problem:
@@ -53,10 +54,11 @@ def dairy(name: str, amounts: Sequence[float], best: float) -> Problem:
         return mixed[..., 0], [], mixed[..., 1:] - asarray_like(amounts, x)
 
     names = ("row 12", "row 2", "row 3", "row 13", "row 14", "rows 2 to 11")
-    return _cattle(name, ration, 64, (0, 6), best, "Ration for dairy cattle", names)
+    return _make_ration_problem(name, ration, 64, (0, 6), best, "Ration for dairy cattle", names)
 
 
-def _cattle(name, formula, dim, counts, best, title, constraint_names) -> Problem:
+def _make_ration_problem(name, formula, dim, counts, best, title, constraint_names) -> Problem:
+    """A problem of mixing feeds, each of 0 to 10 kg."""
     return Problem(
         name,
         lower=np.zeros(dim),

@@ -10,7 +10,7 @@ from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import box, numbered
-from meco.problems.realworld.power_flow import DG_BUSES, load, mismatch, parts, placed, powers, voltages
+from meco.problems.realworld.power_flow import DG_BUSES, load, mismatch, parts, placement_matrix, powers, voltages
 from meco.problems.realworld.power_systems import POWER_SOURCE, feeder_tables, unit_slack
 
 P_DROOP = 1 / np.array([5.102e-3, 1.502e-3, 4.506e-3, 2.253e-3, 2.253e-3])
@@ -23,14 +23,14 @@ ISLAND = (*VOLTAGES, "frequency (p.u.)", "V of bus 1 (p.u.)")
 def line_tables(tables: Tables) -> Tables:
     """Lines of the islanded grid; every tap is 1 and no line has a shunt, so two columns and the ends suffice."""
     lines = tables["FunctionPS14_linedata"]
-    start, end = (placed(tuple(lines[:, k].astype(int)), 38) for k in (0, 1))
+    start, end = (placement_matrix(tuple(lines[:, k].astype(int)), 38) for k in (0, 1))
     return {
         "r": lines[:, 2],
         "x": lines[:, 3],
         "ends": start - end,  # [37, 38]
         "p": tables["FunctionPS2_P"],
         "q": tables["FunctionPS2_Q"],
-        "generators": placed(DG_BUSES, 38),
+        "generators": placement_matrix(DG_BUSES, 38),
     }
 
 
@@ -44,7 +44,7 @@ def _line_currents(v: Array, frequency: Array, t: dict[str, Array]) -> Array:
     return xp.concat([(g * re - b * im) @ t["ends"], (g * im + b * re) @ t["ends"]], axis=-1)
 
 
-def _island(x: Array, p_droop: Array, q_droop: Array) -> tuple[Array, Array, Array, Array]:
+def _island_powers(x: Array, p_droop: Array, q_droop: Array) -> tuple[Array, Array, Array, Array]:
     """Voltages, currents and the powers [..., 38] that droop control and loads feed into an islanded grid."""
     xp = namespace(x)
     t = line_tables(x)
@@ -72,7 +72,7 @@ def _imbalance(v: Array, current: Array, p: Array, q: Array) -> Array:
 )
 def islanded_flow(x: Array) -> tuple:
     """Power flow of an islanded microgrid; f vanishes wherever the equalities hold."""
-    v, current, p, q = _island(x, asarray_like(P_DROOP, x), asarray_like(Q_DROOP, x))
+    v, current, p, q = _island_powers(x, asarray_like(P_DROOP, x), asarray_like(Q_DROOP, x))
     return _imbalance(v, current, p, q), [], namespace(x).concat(mismatch(v, current, p, q), axis=-1)
 
 
@@ -101,7 +101,7 @@ DROOP: dict[str, Any] = {
 def droop_active_loss(x: Array) -> tuple:
     """Droop settings of an islanded microgrid, active loss."""
     xp = namespace(x)
-    v, current, p, q = _island(x, x[..., 76:81], x[..., 81:])
+    v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])
     return xp.sum(p, axis=-1), [], xp.concat(mismatch(v, current, p, q), axis=-1)
 
 
@@ -109,6 +109,6 @@ def droop_active_loss(x: Array) -> tuple:
 def droop_reactive_loss(x: Array) -> tuple:
     """Droop settings of an islanded microgrid, mean of active and reactive loss."""
     xp = namespace(x)
-    v, current, p, q = _island(x, x[..., 76:81], x[..., 81:])
+    v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])
     f = 0.5 * (xp.sum(q, axis=-1) + xp.sum(p, axis=-1))
     return f, [], xp.concat(mismatch(v, current, p, q), axis=-1)

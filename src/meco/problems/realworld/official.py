@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from meco.core.arrays import Array, Constants
-from meco.problems.official_tables.load import read, require
+from meco.problems.official_tables.load import TABLE_FILES, read, require
 
-FILENAME, SUITE = "rwco.npz", "rwco"
+SUITE = "rwco"
 
 Tables = dict[str, np.ndarray]
 
@@ -23,4 +23,4 @@ def from_tables(build: Callable[[Tables], Tables]) -> Callable[[Array], dict[str
     def constants(path: Path) -> Constants:
         return Constants(**build(read(path, SUITE)))
 
-    return lambda x: constants(require(FILENAME, SUITE)).on(x)
+    return lambda x: constants(require(TABLE_FILES[SUITE], SUITE)).on(x)

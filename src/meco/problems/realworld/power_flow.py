@@ -18,7 +18,7 @@ def admittance(g: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.block([[g.T, b.T], [-b.T, g.T]])
 
 
-def placed(buses: tuple[int, ...], count: int) -> np.ndarray:
+def placement_matrix(buses: tuple[int, ...], count: int) -> np.ndarray:
     """Matrix [k, n] that puts k values at buses counted from 1 and 0 elsewhere."""
     return np.eye(count)[np.array(buses) - 1]
 

@@ -15,7 +15,7 @@ from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import numbered
-from meco.problems.realworld.power_flow import DG_BUSES, admittance, load, mismatch, placed, powers, voltages
+from meco.problems.realworld.power_flow import DG_BUSES, admittance, load, mismatch, placement_matrix, powers, voltages
 
 POWER_SOURCE = "Kumar et al. 2020, power systems"
 PHASE_BUSES = (9, 16, 21, 24, 30)  # generators of the three-phase feeder
@@ -59,7 +59,7 @@ def balancing_tables(tables: Tables) -> Tables:
         "q": tables["FunctionPS1_Q"][3:],
         "slack_re": turns.real,
         "slack_im": turns.imag,
-        "generators": placed(PHASE_BUSES, 30)[:, 3:],
+        "generators": placement_matrix(PHASE_BUSES, 30)[:, 3:],
         "sequence": sequence,
     }
 
@@ -71,7 +71,7 @@ def feeder_tables(tables: Tables) -> Tables:
         "admittance": admittance(tables["FunctionPS2_G"], tables["FunctionPS2_B"]),
         "p": tables["FunctionPS2_P"],
         "q": tables["FunctionPS2_Q"],
-        "generators": placed(DG_BUSES, 38),
+        "generators": placement_matrix(DG_BUSES, 38),
     }
 
 
@@ -82,7 +82,7 @@ def grid_tables(tables: Tables) -> Tables:
         "admittance": admittance(tables["FunctionPS11_G"], tables["FunctionPS11_B"]),
         "p": tables["FunctionPS11_P"],
         "q": tables["FunctionPS11_Q"],
-        "generators": placed(OPF_BUSES, 30)[:, 1:],
+        "generators": placement_matrix(OPF_BUSES, 30)[:, 1:],
         "linear": np.array([1.75, 1, 3.25, 3, 3]),
         "quadratic": np.array([0.0175, 0.0625, 0.00834, 0.025, 0.0025]),
     }
@@ -111,7 +111,7 @@ def phase_balancing(x: Array) -> tuple:
     return f, [], xp.concat([*mismatch(v, current, p, q), dp, dq], axis=-1)
 
 
-def _feeder(x: Array) -> tuple[Array, Array, Array]:
+def _feeder_losses(x: Array) -> tuple[Array, Array, Array]:
     """RC35 and RC36: active loss, reactive loss and the equalities."""
     xp = namespace(x)
     t = feeder_tables(x)
@@ -137,7 +137,7 @@ def _feeder(x: Array) -> tuple[Array, Array, Array]:
 )
 def generator_sizing(x: Array) -> tuple:
     """Active loss of a feeder with distributed generators to be sized."""
-    active, _, h = _feeder(x)
+    active, _, h = _feeder_losses(x)
     return active, [], h
 
 
@@ -151,7 +151,7 @@ def generator_sizing(x: Array) -> tuple:
 )
 def generator_and_capacitor_sizing(x: Array) -> tuple:
     """Mean of active and reactive loss of a feeder with generators and capacitors to be sized."""
-    active, reactive, h = _feeder(x)
+    active, reactive, h = _feeder_losses(x)
     return 0.5 * active + 0.5 * reactive, [], h
 
 

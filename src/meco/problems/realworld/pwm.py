@@ -22,6 +22,7 @@ def modulation(name: str, levels: int, sources: int, depth: float, signs: str, b
     scale = sources * math.sqrt(float(np.sum(HARMONICS**-4)))
 
     def distortion(x: Array) -> tuple:
+        """Distortion of the harmonics, and the switching angles in their order."""
         xp = namespace(x)
         c = fixed.on(x)
         angle = x * math.pi / 180

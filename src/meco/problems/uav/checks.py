@@ -26,68 +26,69 @@ ROWS = {  # what one row of a field holds
 }
 
 
-def finite(value: Any, label: str) -> float:
+def read_number(value: Any, label: str) -> float:
     """One finite number."""
     if not (_is_number(value) and np.isfinite(value)):
-        raise InvalidInput(f"{label} must be a finite number; got {_shown(value)}")
+        raise InvalidInput(f"{label} must be a finite number; got {_shorten(value)}")
     return float(value)
 
 
-def vector(value: Any, size: int, label: str, form: str = "") -> np.ndarray:
+def read_vector(value: Any, size: int, label: str, form: str = "") -> np.ndarray:
     """So many finite numbers."""
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if not (isinstance(value, (list, tuple)) and len(value) == size and all(map(_is_number, value))):
-        raise InvalidInput(f"{label} must be {size} numbers{form}; got {_shown(value)}")
-    return np.array([finite(number, f"{label}[{i}]") for i, number in enumerate(value)])
+        raise InvalidInput(f"{label} must be {size} numbers{form}; got {_shorten(value)}")
+    return np.array([read_number(number, f"{label}[{i}]") for i, number in enumerate(value)])
 
 
-def row(value: Any, field: str, label: str) -> np.ndarray:
+def read_row(value: Any, field: str, label: str) -> np.ndarray:
     """One row of numbers as the field wants it, e.g. a point [x, y] in metres."""
     form = ROWS[field]
-    return vector(value, form.count(",") + 1, label, f" {form} in metres")
+    return read_vector(value, form.count(",") + 1, label, f" {form} in metres")
 
 
-def table(value: Any, field: str, label: str) -> np.ndarray:
+def read_table(value: Any, field: str, label: str) -> np.ndarray:
     """A list of rows as an array [n, width]; an empty list gives [0, width]."""
     width = ROWS[field].count(",") + 1
     if not isinstance(value, (list, tuple, np.ndarray)):
-        raise InvalidInput(f"{label} must be a list of rows {ROWS[field]} in metres; got {_shown(value)}")
-    lines = [row(line, field, f"{label}[{i}]") for i, line in enumerate(value)]
+        raise InvalidInput(f"{label} must be a list of rows {ROWS[field]} in metres; got {_shorten(value)}")
+    lines = [read_row(line, field, f"{label}[{i}]") for i, line in enumerate(value)]
     return np.array(lines, dtype=np.float64).reshape(-1, width)
 
 
-def polygon_list(value: Any, label: str) -> tuple[np.ndarray, ...]:
+def read_polygons(value: Any, label: str) -> tuple[np.ndarray, ...]:
     """Polygons [V, 2]; a first vertex that is repeated at the end to close the ring is dropped."""
     if not isinstance(value, (list, tuple)):
-        raise InvalidInput(f"{label} must be a list of polygons, each a list of vertices; got {_shown(value)}")
-    rings = [table(ring, "polygons", f"{label}[{i}]") for i, ring in enumerate(value)]
+        raise InvalidInput(f"{label} must be a list of polygons, each a list of vertices; got {_shorten(value)}")
+    rings = [read_table(ring, "polygons", f"{label}[{i}]") for i, ring in enumerate(value)]
     return tuple(ring[:-1] if len(ring) > 1 and np.all(ring[0] == ring[-1]) else ring for ring in rings)
 
 
-def parameters(value: Any, label: str) -> Parameters:
+def read_parameters(value: Any, label: str) -> Parameters:
     """The table of the paper with the given numbers replaced."""
     if isinstance(value, Parameters):
         return value
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"{label} must map parameter names to numbers; got {_shown(value)}")
+        raise InvalidInput(f"{label} must map parameter names to numbers; got {_shorten(value)}")
     known = [field.name for field in fields(Parameters)]
     for key, number in value.items():
         if key not in known:
             raise InvalidInput(f"{label}: {UnknownName('mission parameter', key, known)}")
-        wanted, fits = _range(key)
+        wanted, fits = _allowed_range(key)
         if not (_is_number(number) and np.isfinite(number) and fits(number)):
-            raise InvalidInput(f"{label}.{key} must be {wanted}; got {_shown(number)}")
+            raise InvalidInput(f"{label}.{key} must be {wanted}; got {_shorten(number)}")
     return Parameters(**{key: float(number) for key, number in value.items()})
 
 
 def check_geometry(mission: Mission) -> None:
     """Shapes are proper, sensors and both ends are in the area, and both ends are in free air."""
-    for label, fault in _faults(mission):
+    for label, fault in _find_faults(mission):
         raise InvalidInput(f"mission {mission.name}: {label} {fault}")
 
 
-def _faults(mission: Mission) -> Iterator[tuple[str, str]]:
+def _find_faults(mission: Mission) -> Iterator[tuple[str, str]]:
+    """What is wrong with a mission: a field's label and a complaint, one by one."""
     width, height = mission.area
     if not (width > 0 and height > 0):
         yield "area", f"must have a positive width and height; got {width:g} x {height:g} m"
@@ -98,7 +99,7 @@ def _faults(mission: Mission) -> Iterator[tuple[str, str]]:
         if not radius > 0:
             yield f"circles[{i}]", f"must have a positive radius; got {radius:g}"
     for i, ring in enumerate(mission.polygons):
-        for fault in _polygon_faults(ring):
+        for fault in _find_polygon_faults(ring):
             yield f"polygons[{i}]", fault
     if len(mission.sensors) == 0:
         yield "sensors", "must name at least one sensor; got none"
@@ -107,17 +108,18 @@ def _faults(mission: Mission) -> Iterator[tuple[str, str]]:
         if not (0 <= x <= width and 0 <= y <= height):
             yield label, f"is outside the area of {width:g} x {height:g} m; got ({x:g}, {y:g})"
     for label, point in (("start", mission.start), ("end", mission.end)):
-        for obstacle in containing(mission, point):
+        for obstacle in obstacles_around(mission, point):
             yield label, f"({point[0]:g}, {point[1]:g}) is inside {obstacle}; it must lie in free air"
 
 
-def _polygon_faults(ring: np.ndarray) -> Iterator[str]:
+def _find_polygon_faults(ring: np.ndarray) -> Iterator[str]:
+    """What is wrong with a polygon [V, 2]: too few or repeated vertices, edges that cross, no area."""
     count = len(ring)
     if count < 3:
         yield f"must have at least 3 vertices; got {count}"
         return
     edge = np.roll(ring, -1, axis=0) - ring
-    turn, onward = _cross(edge, np.roll(edge, -1, axis=0)), np.sum(edge * np.roll(edge, -1, axis=0), axis=1)
+    turn, onward = _cross_product(edge, np.roll(edge, -1, axis=0)), np.sum(edge * np.roll(edge, -1, axis=0), axis=1)
     for i in range(count):
         following = (i + 1) % count
         if not np.any(edge[i]):
@@ -126,13 +128,13 @@ def _polygon_faults(ring: np.ndarray) -> Iterator[str]:
             yield f"crosses itself: it turns straight back at vertex {following}"
     for i in range(count):
         for j in range(i + 2, count if i else count - 1):
-            if _meet(ring[i], edge[i], ring[j], edge[j]):
+            if _segments_meet(ring[i], edge[i], ring[j], edge[j]):
                 yield f"crosses itself: the edge from vertex {i} meets the edge from vertex {j}"
     if signed_area(ring) == 0:
         yield "has no area"
 
 
-def containing(mission: Mission, point: np.ndarray) -> Iterator[str]:
+def obstacles_around(mission: Mission, point: np.ndarray) -> Iterator[str]:
     """The obstacles, by name, that have the point in their interior."""
     x, y = point
     for i, (x0, y0, x1, y1) in enumerate(mission.rectangles):
@@ -142,14 +144,14 @@ def containing(mission: Mission, point: np.ndarray) -> Iterator[str]:
         if np.hypot(x - cx, y - cy) < radius:
             yield f"circles[{i}]"
     for i, ring in enumerate(mission.polygons):
-        if _inside(ring, point):
+        if _is_inside(ring, point):
             yield f"polygons[{i}]"
 
 
-def _inside(ring: np.ndarray, point: np.ndarray) -> bool:
+def _is_inside(ring: np.ndarray, point: np.ndarray) -> bool:
     """Strictly inside a simple polygon: a ray to the right crosses an odd number of edges."""
     a, b = ring - point, np.roll(ring, -1, axis=0) - point
-    side = _cross(a, b)
+    side = _cross_product(a, b)
     if np.any((side == 0) & (np.sum(a * b, axis=1) <= 0)):  # on an edge
         return False
     up = b[:, 1] > a[:, 1]
@@ -157,20 +159,23 @@ def _inside(ring: np.ndarray, point: np.ndarray) -> bool:
     return bool(np.sum(crossed) % 2)
 
 
-def _meet(a: np.ndarray, u: np.ndarray, c: np.ndarray, v: np.ndarray) -> bool:
+def _segments_meet(a: np.ndarray, u: np.ndarray, c: np.ndarray, v: np.ndarray) -> bool:
     """Whether the closed segments from a along u and from c along v share a point."""
-    ends = np.sign([_cross(u, c - a), _cross(u, c + v - a), _cross(v, a - c), _cross(v, a + u - c)])
+    ends = np.sign(
+        [_cross_product(u, c - a), _cross_product(u, c + v - a), _cross_product(v, a - c), _cross_product(v, a + u - c)]
+    )
     if np.any(ends):
         return bool(ends[0] * ends[1] <= 0 and ends[2] * ends[3] <= 0)
     reach = np.sort([u @ (c - a), u @ (c + v - a)])  # on one line
     return bool(reach[0] <= u @ u and reach[1] >= 0)
 
 
-def _cross(u: np.ndarray, v: np.ndarray) -> Any:
+def _cross_product(u: np.ndarray, v: np.ndarray) -> Any:
     return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
-def _range(key: str) -> tuple[str, Any]:
+def _allowed_range(key: str) -> tuple[str, Any]:
+    """What a parameter may be, in words and as a test."""
     if key == "alpha":
         return "a number from 0 to 1", lambda v: 0 <= v <= 1
     if key == "H":
@@ -184,6 +189,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def _shown(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

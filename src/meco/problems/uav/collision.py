@@ -52,12 +52,13 @@ class Obstacles:
     """
 
     def __init__(self, rectangles: Any = (), circles: Any = (), polygons: Sequence[Any] = ()) -> None:
+        """Obstacles are sorted by kind, the crowded ones last: _counted_twice() slices them so."""
         boxes = np.array(rectangles, dtype=np.float64).reshape(-1, 4)
         discs = np.array(circles, dtype=np.float64).reshape(-1, 3)
-        rings = closed_rings(polygons)  # [P, V + 1, 2]
+        rings = close_rings(polygons)  # [P, V + 1, 2]
         hulls = np.concat([rings.min(axis=1), rings.max(axis=1)], axis=-1)
         squares = np.concat([discs[:, :2] - discs[:, 2:], discs[:, :2] + discs[:, 2:]], axis=-1)
-        crowded = overlapping(np.concat([boxes, hulls, squares]))
+        crowded = find_overlapping(np.concat([boxes, hulls, squares]))
         kinds = np.split(crowded, np.cumsum([len(boxes), len(rings)]))
         b, r, d = (np.argsort(kind, kind="stable") for kind in kinds)  # the crowded ones last
         self._apart = [int(np.sum(~kind)) for kind in kinds]
@@ -74,10 +75,10 @@ class Obstacles:
         xp = namespace(p)
         segments, fixed = Segments.between(p, q), self._constants.on(p)
         with np.errstate(divide="ignore", invalid="ignore"):
-            boxes, discs = in_boxes(segments, fixed["boxes"]), in_discs(segments, fixed["discs"])
-            shares = share_of(boxes)  # of the rectangles, and of the polygons' bounding boxes
-            polygons = in_polygons(segments, fixed["rings"], shares[self._n_boxes :, :] > 0.0)
-            pieces = xp.concat([shares[: self._n_boxes, :], polygons, share_of(discs)], axis=0)
+            boxes, discs = box_intervals(segments, fixed["boxes"]), disc_intervals(segments, fixed["discs"])
+            shares = covered_share(boxes)  # of the rectangles, and of the polygons' bounding boxes
+            polygons = polygon_shares(segments, fixed["rings"], shares[self._n_boxes :, :] > 0.0)
+            pieces = xp.concat([shares[: self._n_boxes, :], polygons, covered_share(discs)], axis=0)
             share = xp.sum(pieces, axis=0)
             if self._any_crowded:
                 share = share - self._counted_twice(segments, boxes, discs, pieces)
@@ -91,16 +92,16 @@ class Obstacles:
         busy = xp.sum(xp.astype(pieces > 0.0, pieces.dtype), axis=0) > 1.0
         rows = xp.nonzero(busy)[0]  # [M]
         convex = [xp.concat([boxes[side][b : self._n_boxes, :], discs[side][d:, :]], axis=0) for side in (0, 1)]
-        found = clipped(*(xp.take(side, rows, axis=1) for side in convex))
+        found = clip_intervals(*(xp.take(side, rows, axis=1) for side in convex))
         if r < fixed["rings"].shape[2]:
-            rings = in_all_rings(segments.pick(rows), fixed["rings"][..., r:])
+            rings = all_ring_intervals(segments.pick(rows), fixed["rings"][..., r:])
             found = xp.concat([found[0], rings[0]], axis=0), xp.concat([found[1], rings[1]], axis=0)
-        start, end = disjoint(*found)
+        start, end = merge_intervals(*found)
         single = xp.sum(xp.take(pieces, rows, axis=1), axis=0)
-        return spread(single - xp.sum(end - start, axis=0), busy)
+        return scatter_values(single - xp.sum(end - start, axis=0), busy)
 
 
-def in_boxes(segments: Segments, boxes: Array) -> Intervals:
+def box_intervals(segments: Segments, boxes: Array) -> Intervals:
     """Where each segment is inside each box (x0, y0, x1, y1): boxes [4, R, 1] -> [R, S], not cut to [0, 1].
 
     A segment parallel to a side divides by zero: it gets infinite bounds where it lies between the
@@ -114,7 +115,7 @@ def in_boxes(segments: Segments, boxes: Array) -> Intervals:
     return near, xp.minimum(xp.maximum(x0, x1), xp.maximum(y0, y1))
 
 
-def in_discs(segments: Segments, discs: Array) -> Intervals:
+def disc_intervals(segments: Segments, discs: Array) -> Intervals:
     """Where each segment is inside each circle (x, y, radius): discs [3, K, 1] -> [K, S], not cut to [0, 1].
 
     With the centre at distance m from the line, the chord reaches sqrt(r^2 - m^2) to both sides of its foot.
@@ -129,7 +130,7 @@ def in_discs(segments: Segments, discs: Array) -> Intervals:
     return foot - half, foot + half
 
 
-def in_polygons(segments: Segments, rings: Array, hit: Array) -> Array:
+def polygon_shares(segments: Segments, rings: Array, hit: Array) -> Array:
     """The share of each segment inside each polygon: rings [2, V + 1, P], hit [P, S] -> [P, S].
 
     Most segments miss most polygons, so only the pairs whose bounding box is hit are looked at.
@@ -137,19 +138,19 @@ def in_polygons(segments: Segments, rings: Array, hit: Array) -> Array:
     xp, count = namespace(rings), max(hit.shape[1], 1)
     pairs = xp.nonzero(xp.reshape(hit, (-1,)))[0]  # [M]
     polygon = pairs // count
-    start, end = in_rings(segments.pick(pairs - polygon * count), xp.take(rings, polygon, axis=2))
-    return spread(xp.sum(end - start, axis=0), hit)
+    start, end = ring_intervals(segments.pick(pairs - polygon * count), xp.take(rings, polygon, axis=2))
+    return scatter_values(xp.sum(end - start, axis=0), hit)
 
 
-def in_all_rings(segments: Segments, rings: Array) -> Intervals:
+def all_ring_intervals(segments: Segments, rings: Array) -> Intervals:
     """The intervals of each segment inside each polygon: numbers [M], rings [2, V + 1, P] -> [V P, M]."""
     xp = namespace(rings)
-    start, end = in_rings(segments, rings[..., None])
+    start, end = ring_intervals(segments, rings[..., None])
     shape = (start.shape[0] * start.shape[1], start.shape[2])
     return xp.reshape(start, shape), xp.reshape(end, shape)
 
 
-def in_rings(segments: Segments, rings: Array) -> Intervals:
+def ring_intervals(segments: Segments, rings: Array) -> Intervals:
     """The disjoint intervals of segments inside polygons: numbers [M], rings [2, V + 1, ..., M] -> [V, ..., M].
 
     The interior lies to the left of every edge a -> b. A vertex on the line of flight counts as lying
@@ -168,10 +169,10 @@ def in_rings(segments: Segments, rings: Array) -> Intervals:
     entry, exit_ = t_b - b * slope, t_a - a * slope  # exactly t_b, t_a where that vertex lies on the line
     start = xp.where(left[:-1, ...] & ~left[1:, ...], entry, xp.where(along, t_b, 0.0))
     end = xp.where(left[1:, ...] & ~left[:-1, ...], exit_, xp.where(along, t_a, 0.0))
-    return disjoint(bounded(start, 0.0, 1.0), bounded(end, 0.0, 1.0))
+    return merge_intervals(bounded(start, 0.0, 1.0), bounded(end, 0.0, 1.0))
 
 
-def share_of(intervals: Intervals) -> Array:
+def covered_share(intervals: Intervals) -> Array:
     """How much of [0, 1] each interval covers."""
     near, far = intervals
     xp = namespace(near)
@@ -179,14 +180,14 @@ def share_of(intervals: Intervals) -> Array:
     return xp.where(share > 0.0, share, 0.0)
 
 
-def clipped(near: Array, far: Array) -> Intervals:
+def clip_intervals(near: Array, far: Array) -> Intervals:
     """Intervals cut to [0, 1]; empty ones become 0 to 0."""
     xp = namespace(near)
     some = near < far
     return xp.where(some, bounded(near, 0.0, 1.0), 0.0), xp.where(some, bounded(far, 0.0, 1.0), 0.0)
 
 
-def disjoint(start: Array, end: Array) -> Intervals:
+def merge_intervals(start: Array, end: Array) -> Intervals:
     """The union of intervals as disjoint intervals in order: start [n, ...], end [n, ...], in any order.
 
     After the i-th smallest start, i intervals have begun; all of them are over from the i-th smallest
@@ -200,7 +201,7 @@ def disjoint(start: Array, end: Array) -> Intervals:
     return start, xp.maximum(start, xp.minimum(end, following))
 
 
-def spread(values: Array, chosen: Array) -> Array:
+def scatter_values(values: Array, chosen: Array) -> Array:
     """Put values [M] where the M entries of chosen [...] are true, and 0 elsewhere."""
     xp = namespace(values)
     flat = xp.reshape(chosen, (-1,))
@@ -209,14 +210,14 @@ def spread(values: Array, chosen: Array) -> Array:
     return xp.reshape(xp.take(xp.concat([nothing, values]), row, axis=0), chosen.shape)
 
 
-def overlapping(boxes: np.ndarray) -> np.ndarray:
+def find_overlapping(boxes: np.ndarray) -> np.ndarray:
     """Which boxes (x0, y0, x1, y1) share interior with another one: [K, 4] -> bool [K]."""
     low, high = boxes[:, None, :2], boxes[:, None, 2:]
     meets = np.all((low < high.swapaxes(0, 1)) & (low.swapaxes(0, 1) < high), axis=-1)
     return np.sum(meets, axis=-1) > 1  # every box meets itself
 
 
-def closed_rings(polygons: Sequence[Any]) -> np.ndarray:
+def close_rings(polygons: Sequence[Any]) -> np.ndarray:
     """Polygons as rings of equal length, counterclockwise, the first vertex repeated at the end: [P, V + 1, 2]."""
     corners = [np.array(polygon, dtype=np.float64).reshape(-1, 2) for polygon in polygons]
     size = max((len(ring) for ring in corners), default=0) + 1

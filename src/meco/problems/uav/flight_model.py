@@ -55,7 +55,7 @@ def rates(p: Array, sensors: Array, parameters: Parameters) -> Array:
     return xp.clip(parameters.R_c - parameters.xi * distance, 0.0, None)
 
 
-def path(x: Array, start: Array, end: Array) -> Array:
+def route_corners(x: Array, start: Array, end: Array) -> Array:
     """The corners of the route, from the start over the hover points to the end: x [..., 3 I] -> [..., I + 2, 2]."""
     xp = namespace(x)
     leading, stops = x.shape[:-1], x.shape[-1] // 3
@@ -77,12 +77,12 @@ def mission_formula(
     constants = Constants(start=start, end=end, sensors=np.reshape(sensors, (-1, 2)))
 
     def formula(x: Array) -> tuple[Array, Array, Array]:
-        return flight(x, **constants.on(x), obstacles=obstacles, model=model)
+        return evaluate_flight(x, **constants.on(x), obstacles=obstacles, model=model)
 
     return formula
 
 
-def flight(
+def evaluate_flight(
     x: Array, start: Array, end: Array, sensors: Array, obstacles: Any, model: Parameters
 ) -> tuple[Array, Array, Array]:
     """The values of flights x [..., 3 I] over one map, or each over its own where the maps have leading axes.
@@ -90,7 +90,7 @@ def flight(
     obstacles.length(p, q) gives the length of each leg inside them.
     """
     xp = namespace(x)
-    corners = path(x, start, end)
+    corners = route_corners(x, start, end)
     hover = x[..., 2 * (x.shape[-1] // 3) :]  # [..., I]
     p, q = corners[..., :-1, :], corners[..., 1:, :]
     step = q - p

@@ -25,8 +25,8 @@ from meco.problems.uav.flight_model import (
     Parameters,
     constraint_names,
     mission_formula,
-    path,
     rates,
+    route_corners,
     variable_names,
 )
 
@@ -60,33 +60,34 @@ class Mission:
     best_known: float | None = None  # its objective
 
     def __post_init__(self) -> None:
+        """Check every field and keep it as an array; to_json() writes the fields by name."""
         where = f"mission {self.name}"
         if not (isinstance(self.name, str) and self.name):
             raise InvalidInput(f"the name of a mission must be a text; got {self.name!r}")
         if not isinstance(self.description, str):
             raise InvalidInput(f"{where}: description must be a text; got {self.description!r}")
-        self._set(area=tuple(checks.row(self.area, "area", f"{where}: area").tolist()))
+        self._set_fields(area=tuple(checks.read_row(self.area, "area", f"{where}: area").tolist()))
         for key in ("start", "end"):
-            self._set(**{key: checks.row(getattr(self, key), key, f"{where}: {key}")})
+            self._set_fields(**{key: checks.read_row(getattr(self, key), key, f"{where}: {key}")})
         for key in ("sensors", "rectangles", "circles"):
-            self._set(**{key: checks.table(getattr(self, key), key, f"{where}: {key}")})
-        self._set(polygons=checks.polygon_list(self.polygons, f"{where}: polygons"))
-        self._set(parameters=checks.parameters(self.parameters, f"{where}: parameters"))
+            self._set_fields(**{key: checks.read_table(getattr(self, key), key, f"{where}: {key}")})
+        self._set_fields(polygons=checks.read_polygons(self.polygons, f"{where}: polygons"))
+        self._set_fields(parameters=checks.read_parameters(self.parameters, f"{where}: parameters"))
         checks.check_geometry(self)
         self._check_known()
 
-    def _set(self, **values: Any) -> None:
+    def _set_fields(self, **values: Any) -> None:
         for key, value in values.items():
             object.__setattr__(self, key, value)
 
     def _check_known(self) -> None:
         """A known point must be one: inside the bounds, feasible, and as good as it says."""
         if self.best_known is not None:
-            checks.finite(self.best_known, f"mission {self.name}: best_known")
+            checks.read_number(self.best_known, f"mission {self.name}: best_known")
         if self.known_x is None:
             return
-        x = checks.vector(self.known_x, MISSION_DIM, f"mission {self.name}: known_x")
-        self._set(known_x=x)
+        x = checks.read_vector(self.known_x, MISSION_DIM, f"mission {self.name}: known_x")
+        self._set_fields(known_x=x)
         problem = self.problem()
         f, g, h = problem.raw(x)
         if not (np.all(x >= problem.lower) and np.all(x <= problem.upper)):
@@ -136,7 +137,7 @@ class Mission:
 
     def route(self, x: np.ndarray) -> np.ndarray:
         """The corners of the flights x [..., 18], from the start over the hover points to the end: [..., 8, 2]."""
-        return path(x, self.start, self.end)
+        return route_corners(x, self.start, self.end)
 
     def rates(self, points: np.ndarray) -> np.ndarray:
         """The rate from each sensor at points [..., 2], in Mbit/s: [..., J]."""
@@ -159,7 +160,7 @@ class Mission:
         usual = vars(Parameters())
         content = {key: getattr(self, key) for key in FIELDS}
         content["parameters"] = {k: v for k, v in vars(self.parameters).items() if v != usual[k]}
-        written = {key: _written(value) for key, value in content.items()}
+        written = {key: _format_field(value) for key, value in content.items()}
         kept = [f'  "{key}": {text}' for key, text in written.items() if text not in ("[]", "{}", '""', "null")]
         return "{\n" + ",\n".join(kept) + "\n}\n"
 
@@ -204,17 +205,17 @@ def parse_mission(text: str | bytes, where: str, name: str) -> Mission:
     return Mission(**{"name": name, **content})
 
 
-def _written(value: Any) -> str:
+def _format_field(value: Any) -> str:
     """JSON with short rows on one line each."""
     if isinstance(value, (tuple, np.ndarray)):
         value = [row.tolist() if isinstance(row, np.ndarray) else row for row in value]
     if isinstance(value, list) and value and isinstance(value[0], list):
-        return "[\n    " + ",\n    ".join(json.dumps(_plain(row)) for row in value) + "\n  ]"
-    return json.dumps(_plain(value))
+        return "[\n    " + ",\n    ".join(json.dumps(_drop_zero_decimals(row)) for row in value) + "\n  ]"
+    return json.dumps(_drop_zero_decimals(value))
 
 
-def _plain(value: Any) -> Any:
+def _drop_zero_decimals(value: Any) -> Any:
     """Whole numbers without their .0, so that a map reads easily."""
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_drop_zero_decimals(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -43,18 +43,18 @@ def draw_obstacles(
     kinds = rng.permutation(np.repeat(np.arange(3), counts))
     discs: list[Disc] = []
     for i in range(len(kinds)):
-        disc = place(i, len(kinds) - overlaps, size, route, area, discs, rng)
+        disc = place_disc(i, len(kinds) - overlaps, size, route, area, discs, rng)
         if disc is None:
             return None
         discs.append(disc)
-    makers = (rectangle, lambda disc, rng: [*disc.at, disc.radius], polygon)
+    makers = (draw_rectangle, lambda disc, rng: [*disc.at, disc.radius], draw_polygon)
     found: tuple[list, list, list] = ([], [], [])
     for kind, disc in zip(kinds, discs):
         found[kind].append(makers[kind](disc, rng))
     return found
 
 
-def place(
+def place_disc(
     i: int, apart: int, size: tuple[float, float], route: np.ndarray, area: np.ndarray, discs: list[Disc], rng: Draw
 ) -> Disc | None:
     """A bounding circle for obstacle i: on leg i of the route, later anywhere, from `apart` on into another one."""
@@ -80,14 +80,14 @@ def place(
     return None
 
 
-def rectangle(disc: Disc, rng: Draw) -> list[float]:
+def draw_rectangle(disc: Disc, rng: Draw) -> list[float]:
     """The corners of a rectangle in the circle, from a square to a wall."""
     angle = rng.uniform(0.3, 1.27)
     half = disc.radius * np.array([np.cos(angle), np.sin(angle)])
     return [*(disc.at - half), *(disc.at + half)]
 
 
-def polygon(disc: Disc, rng: Draw) -> np.ndarray:
+def draw_polygon(disc: Disc, rng: Draw) -> np.ndarray:
     """One of the outlines, turned and somewhat squeezed."""
     outline = np.reshape(OUTLINES[rng.integers(len(OUTLINES))], (-1, 2)) * [1.0, rng.uniform(0.75, 1.0)]
     turn = rng.uniform(0, 2 * np.pi)

@@ -43,19 +43,19 @@ class DecisionProcess(ABC):
         """For so many environments in lockstep."""
 
     def draw(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:
-        """Problem and seed of the next run; wanted overrules the choice of the problem."""
+        """Problem and seed of the next run, drawn in this order; wanted overrules the problem alone."""
         chosen = self.problems[int(generator.integers(len(self.problems)))]
         seed = int(generator.integers(2**62))
         if wanted is None:
             return chosen, seed
-        problem = wanted if isinstance(wanted, Problem) else self._named(wanted, chosen.dim)
+        problem = wanted if isinstance(wanted, Problem) else self._find_problem(wanted, chosen.dim)
         if problem.dim != chosen.dim:
             raise InvalidInput(
                 f"this environment has problems of {chosen.dim} variables; {problem.name} has {problem.dim}"
             )
         return problem, seed
 
-    def _named(self, name: str, dim: int) -> Problem:
+    def _find_problem(self, name: str, dim: int) -> Problem:
         """A problem of this environment by name, or any other as get_problem knows it."""
         own = next((problem for problem in self.problems if problem.name == name), None)
         return own or get_problem(name, dim if find(name)[0].scalable else None)
@@ -103,6 +103,7 @@ class RelaxationProcess(DecisionProcess):
         reward: str = "full",
         decoder: str = "geometric",
     ) -> None:
+        """A reference objective for each environment: forget() and close() find them by their index."""
         self.problems = [p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in problems]
         self.references = [ReferenceObjective() for _ in range(environments)]
         self._settings: dict[str, Any] = {
@@ -125,6 +126,7 @@ class RelaxationProcess(DecisionProcess):
         self.references[environment] = ReferenceObjective()
 
     def describe(self, episode: Episode) -> str:
+        """The state of the first run, in a line."""
         known = {name: values[0] for name, values in self.info(episode).items()}
         return (
             f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  f {known['f_best']:.6g}  "
@@ -160,6 +162,7 @@ class TrustRegionProcess(DecisionProcess):
         budget: int | None = None,
         discrete: bool = False,
     ) -> None:
+        """The problems must be alike in D and in numbers of constraints."""
         self.problems = [p if isinstance(p, Problem) else get_problem(p, dim) for p in problems]
         if len({(p.dim, p.n_ineq, p.n_eq) for p in self.problems}) > 1:
             raise InvalidInput("problems of one MeCO-TR environment need equal D and equal numbers of constraints")
@@ -176,6 +179,7 @@ class TrustRegionProcess(DecisionProcess):
         return actions.astype(np.float64 if self.choices is None else int)
 
     def describe(self, episode: TrustRegionEpisode) -> str:
+        """The state of the first run, in a line."""
         known = {name: values[0] for name, values in self.info(episode).items()}
         return (
             f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "

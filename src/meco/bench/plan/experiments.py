@@ -1,0 +1,46 @@
+"""Every experiment that `meco reproduce` knows, by name: the paper's, then those beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from meco.bench.plan.contender import cut_name
+from meco.bench.plan.experiment import Experiment
+from meco.bench.plan.further import FURTHER
+from meco.bench.plan.paper import PAPER
+from meco.bench.plan.revise import find_contender, known_labels
+from meco.core.registry import Registry
+from meco.errors import InvalidInput, UnknownName
+from meco.methods import METHODS
+
+# Stored campaigns are matched by these names, and a report shows experiments in this order.
+EXPERIMENTS: Registry[Experiment] = Registry("experiment", {**PAPER, **FURTHER})
+
+
+def find_experiments(name: str) -> list[Experiment]:
+    """The experiment of that name, or every one for "all"."""
+    if name == "all":
+        return list(EXPERIMENTS.values())
+    try:
+        found = EXPERIMENTS[name]
+    except UnknownName:
+        raise UnknownName("experiment", name, [*EXPERIMENTS, "all"]) from None
+    if not isinstance(found, Experiment):
+        raise InvalidInput(f"{name!r:.60} is no experiment; known are {', '.join(EXPERIMENTS)} and all")
+    return [found]
+
+
+def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> list[tuple[Experiment, list[str]]]:
+    """Each experiment with those of the methods that it has; experiments without any are left out."""
+    for text in methods:
+        if any(find_contender(e, text) for e in experiments):
+            continue
+        if cut_name(text)[0] not in METHODS:
+            raise UnknownName(
+                "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in known_labels(e))])
+            )
+        raise InvalidInput(
+            f"none of the experiments has {text!r}; name one of {', '.join(EXPERIMENTS)} to add it there"
+        )
+    chosen = [(e, [text for text in methods if find_contender(e, text)]) for e in experiments]
+    return [(e, own) for e, own in chosen if own]
