@@ -13,7 +13,7 @@ from meco.engines.es.bpmages import (
     BpEpsMagEs,
     centroid,
     difference_steps,
-    gauss_newton,
+    gauss_newton_move,
     reflect_into,
     small_size,
 )
@@ -113,7 +113,7 @@ def test_one_step_keeps_linear_constraints():
 
     x = np.array([1.0, 2.0, -1.0])
     h = np.full(3, 1e-4)
-    moved = x + gauss_newton(values(x[None]), values(x + np.diag(h)), h)
+    moved = x + gauss_newton_move(values(x[None]), values(x + np.diag(h)), h)
     after = values(moved[None])
     assert_allclose([after.g[0, 0, 0], after.h[0, 0, 0]], 0.0, atol=1e-9)
     assert_allclose(moved - x, -np.linalg.pinv(a) @ [4.0, 3.0], atol=1e-8)  # the least such move
