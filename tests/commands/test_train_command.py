@@ -13,7 +13,7 @@ from meco.commands.train import command_for  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
 from meco.learn import Trainer, TrainingConfig  # noqa: E402
 from meco.learn.paper.presets import PRESETS, folds  # noqa: E402
-from meco.learn.training_record import draw_log, read_log, write_trained  # noqa: E402
+from meco.learn.paper.training_record import draw_log, read_log, write_trained  # noqa: E402
 from meco.policies import load_policy  # noqa: E402
 from quick_training import QUICK, quick  # noqa: E402
 

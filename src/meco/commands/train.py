@@ -17,7 +17,7 @@ from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
 from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
 from meco.learn.paper.presets import PRESETS, folds, for_seeds, problems_without, select_policies
-from meco.learn.training_record import write_trained
+from meco.learn.paper.training_record import write_trained
 from meco.policies.store import SUFFIX, load_policy
 
 TASK_OPTIONS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does

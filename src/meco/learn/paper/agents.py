@@ -46,8 +46,8 @@ class RoundPlan(NamedTuple):
         return self.explores.shape[0]
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All tensors that a recording reads."""
-        return (self.explores, self.others, *self.access[:2], *self.learning)
+        """All tensors that a recording reads, in the same order for every plan."""
+        return (self.explores, self.others, self.access.writes, self.access.reads, *self.learning)
 
 
 class Agents:
@@ -74,7 +74,7 @@ class Agents:
         return self.rng.runs
 
     def plan(self, steps: int) -> RoundPlan:
-        """The chance of the coming round, drawn for every policy from its own stream."""
+        """The chance of the coming round, drawn in one block from each policy's own stream; its steps count as made."""
         u = self.rng.uniform(steps, self.episodes, UNIFORMS_PER_ACTION + self.batch)  # [K, T, E, ...]
         seldom, which = np.moveaxis(u[..., :UNIFORMS_PER_ACTION], 0, 1).transpose(3, 0, 1, 2)
         access = self.replay.plan_access(u[..., UNIFORMS_PER_ACTION:])
@@ -163,6 +163,8 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
 
 
 def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSettings:
+    """Settings of each policy as columns [K, 1]."""
+
     def column(values: Iterable[float]) -> Tensor:
         return torch.tensor([[float(value)] for value in values], dtype=torch.float64, device=device)
 

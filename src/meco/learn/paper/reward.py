@@ -36,17 +36,17 @@ def objective_gain(before: StepSummary, after: StepSummary, first: Reference, kn
     xp = namespace(known)
     floor = MIN_RANGE_SHARE * (first.f_worst - first.f_min)
     scale = xp.clip(xp.maximum(first.f_best - known, floor), min=MIN_DENOMINATOR)
-    return _bounded((before.f_best - after.f_best) / scale)
+    return _clip_reward((before.f_best - after.f_best) / scale)
 
 
 def violation_gain(before: StepSummary, after: StepSummary, first: Reference) -> Array:
     """r2 = (nu-bar(t-1) - nu-bar(t)) / nu-bar(0), in [-1, 1] (eq. 7)."""
-    return _bounded((before.nu_bar - after.nu_bar) / first.per.nu_bar)
+    return _clip_reward((before.nu_bar - after.nu_bar) / first.per.nu_bar)
 
 
 def violation_weight(after: StepSummary, first: Reference) -> Array:
     """omega = nu-bar(t) / nu-bar(0), in [0, 1] (eq. 8)."""
-    return _bounded(after.nu_bar / first.per.nu_bar, least=0.0)
+    return _clip_reward(after.nu_bar / first.per.nu_bar, least=0.0)
 
 
 def full(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
@@ -72,10 +72,12 @@ def plain_sum(before: StepSummary, after: StepSummary, first: Reference, known: 
 
 def score_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
-    return _bounded((before.score - after.score) / namespace(known).clip(abs(before.first_score), min=MIN_DENOMINATOR))
+    return _clip_reward(
+        (before.score - after.score) / namespace(known).clip(abs(before.first_score), min=MIN_DENOMINATOR)
+    )
 
 
-def _bounded(r: Array, least: float = -1.0) -> Array:
+def _clip_reward(r: Array, least: float = -1.0) -> Array:
     xp = namespace(r)
     return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: all of a population failed
 

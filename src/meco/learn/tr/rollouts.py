@@ -77,6 +77,7 @@ class RecordingPolicy(Policy):
     metadata: Mapping[str, Any] = field(default_factory=lambda: {"controls": ALTERNATIVES.name})
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        """Each run's base policy before its switch, its fixed controls from there on; counts the decisions."""
         xp, own = namespace(s), s[:, -len(controls.controls) :]
         if self.records_states:
             self.states.append(xp.astype(s, xp.float32))
@@ -113,22 +114,22 @@ def run_searches(
 
 
 def run_rollouts(batch: RolloutBatch) -> RolloutResult:
-    """The runs of a batch."""
+    """What the runs of a batch end with, and their states at the switches."""
     policy = RecordingPolicy(batch.policies, batch.plan, batch.records_states)
     final = run_searches(batch.problems, batch.seeds, policy, batch.device)
     if not batch.records_states:
         return RolloutResult(final, np.zeros((len(batch.problems), 0)))
-    return RolloutResult(final, _states_at(policy.states, batch.plan.switch))
+    return RolloutResult(final, _states_at_switches(policy.states, batch.plan.switch))
 
 
-def _states_at(states: list[Array], switch: np.ndarray) -> np.ndarray:
+def _states_at_switches(states: list[Array], switch: np.ndarray) -> np.ndarray:
     """Features [B, F] of each run at its switch, or at its last decision if that came before."""
     every = np.stack([to_numpy(s) for s in states])
     return every[np.minimum(switch.astype(int), len(every) - 1), np.arange(every.shape[1])]
 
 
 def draw_plan(rng: np.random.Generator, runs: int, decisions: int, has_policy: bool) -> tuple[RolloutPlan, np.ndarray]:
-    """A random plan, and the action that each run keeps [B].
+    """A random plan, and the action that each run keeps [B]; the order of draws is part of a seed's training.
 
     Half keep what is usually best, the engine's own rule or the models alone. The base is the policy, where there is
     one, for seven in ten, else the engine's own rule.

@@ -25,7 +25,7 @@ class BudgetedProblem(NamedTuple):
     @property
     def problem(self) -> Problem:
         """The problem itself."""
-        return _make(self.family, self.seed, self.dim)
+        return _cached_problem(self.family, self.seed, self.dim)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -39,7 +39,7 @@ class BudgetedProblem(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _make(family: str, seed: int, dim: int) -> Problem:
+def _cached_problem(family: str, seed: int, dim: int) -> Problem:
     return make_batch(family, [seed], dim)[0]
 
 
