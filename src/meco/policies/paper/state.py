@@ -65,7 +65,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array) -> Reference:
-        """With the denominators that follow."""
+        """With the denominators that follow from them."""
         per = Denominators(safe_denominator(f_worst - f_best), safe_denominator(f_best), safe_denominator(nu_bar))
         return cls(f_best, f_worst, f_min, nu_bar, per)
 
@@ -73,7 +73,8 @@ class Reference(NamedTuple):
         """This reference, or the one found where there was none."""
         xp = namespace(self.f_best)
         void = xp.isnan(self.f_best)
-        return Reference.of(*(xp.where(void, new, old) for new, old in zip(found[:4], self[:4])))
+        names = ("f_best", "f_worst", "f_min", "nu_bar")
+        return Reference.of(**{name: xp.where(void, getattr(found, name), getattr(self, name)) for name in names})
 
 
 def safe_denominator(d: Array) -> Array:
@@ -208,11 +209,11 @@ def clip_features(s: Array) -> Array:
     return bounded(xp.where(xp.isnan(s), 0.0, s), -FEATURE_BOUND, FEATURE_BOUND)
 
 
-@np.errstate(all="ignore")  # values beyond any range are clip_features
+@np.errstate(all="ignore")  # values beyond any range are clipped
 def features(
     pop: Population, now: PopulationSummary, first: Reference, progress: Progress, action: Array, ok: Array | None
 ) -> Array:
-    """The state vector s [B, 10]; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
+    """The state vector s [B, 10], s1 first; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
     ev = pop.ev
     s3, s1 = decision_centre_and_spread(pop.x, ok)
     s4, s2 = objective_centre_and_spread(ev.f, now, first, ok)
