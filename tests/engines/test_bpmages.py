@@ -15,7 +15,7 @@ from meco.engines.es.bpmages import (
     difference_steps,
     gauss_newton_move,
     reflect_into,
-    small_size,
+    small_pop_size,
 )
 from meco.errors import InvalidInput
 from meco.rules import Population, Progress, order
@@ -128,9 +128,9 @@ def test_the_start_is_the_plain_mean_of_the_parents_that_did_not_fail():
 
 
 def test_small_starts_lie_between_the_first_size_and_half_the_large_one():
-    assert small_size(50, 400, 0.0) == 50
-    assert small_size(50, 400, 1.0) == 200
-    assert small_size(50, 400, 0.5) == int(50 * 4**0.25)
+    assert small_pop_size(50, 400, 0.0) == 50
+    assert small_pop_size(50, 400, 1.0) == 200
+    assert small_pop_size(50, 400, 0.5) == int(50 * 4**0.25)
 
 
 def infeasible_corner(dim):

@@ -38,7 +38,7 @@ def draws_on_device(rng: Any) -> bool:
 
 
 @contextmanager
-def capture(graph: Any, device: Any) -> Iterator[None]:
+def capture_graph(graph: Any, device: Any) -> Iterator[None]:
     """Write what the block does on the device into a CUDA graph; it happens when the graph is replayed.
 
     Unlike torch.cuda.graph it keeps the memory caches: to fill them again takes longer than many iterations.
@@ -69,13 +69,13 @@ class RecordedWork(Generic[T]):
         return self.result
 
 
-def record(work: Callable[[], T], device: Any, generators: Sequence[Any] = ()) -> RecordedWork[T]:
+def record_work(work: Callable[[], T], device: Any, generators: Sequence[Any] = ()) -> RecordedWork[T]:
     """Record a function without doing its work on the device; generators are those that it draws from."""
     torch: Any = load_extra("torch", "train", "computing on a device")
     graph = torch.cuda.CUDAGraph()
     for generator in generators:
         graph.register_generator_state(generator)
-    with capture(graph, device):
+    with capture_graph(graph, device):
         result = work()
     return RecordedWork(graph, result)
 
@@ -147,7 +147,7 @@ class GraphReplay:
     def _record(self) -> RecordedWork[None]:
         """An iteration, which the host counts but the device has not made yet."""
         rng: Any = self._replay.engine.task.rng
-        found = record(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))
+        found = record_work(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))
         self._attach_buffers()
         return found
 

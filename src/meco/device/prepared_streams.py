@@ -62,6 +62,7 @@ class PreparedStreams(Streams):
         self._next = 0
 
     def uniform(self, *shape: int) -> Array:
+        """Uniform numbers [B, *shape]: prepared ones, or drawn now by the first search."""
         return (
             self._take_prepared(False, shape)
             if self._rows
@@ -69,6 +70,7 @@ class PreparedStreams(Streams):
         )
 
     def normal(self, *shape: int) -> Array:
+        """Standard normal numbers [B, *shape]: prepared ones, or drawn now by the first search."""
         return (
             self._take_prepared(True, shape) if self._rows else self._remember_call(True, shape, super().normal(*shape))
         )

@@ -39,7 +39,7 @@ class RuleEngine(Engine):
         """The rank of candidates under the rule's present state."""
         return self.rule.key(ev, self.state)
 
-    def first(self) -> Array:
+    def first_candidates(self) -> Array:
         """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
         return first_population(self.task, self.size)
 

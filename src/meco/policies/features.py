@@ -15,9 +15,9 @@ from meco.policies.paper.state import (
     FEATURE_BOUND,
     PopulationSummary,
     Reference,
-    features,
-    reference,
-    summary,
+    make_reference,
+    state_vector,
+    summarize_population,
     valid_mask,
 )
 from meco.tr.features import TR_FEATURE_NAMES, TR_FEATURE_NEEDS, TrFeatureMemory, tr_features
@@ -74,11 +74,11 @@ class PopulationTen(FeatureSet):
             else self._remember_later(pop, ok, known, memory)
         )
         (action,) = last.values()  # the paper has one control
-        return features(pop, seen.now, seen.first, known["progress"], action, ok), seen
+        return state_vector(pop, seen.now, seen.first, known["progress"], action, ok), seen
 
     def _remember_first(self, pop: Population, delta: float) -> PopulationMemory:
         """What is remembered of the first population."""
-        first = reference(pop.ev, delta)
+        first = make_reference(pop.ev, delta)
         return PopulationMemory(
             first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _has_every_run(first)
         )
@@ -89,9 +89,9 @@ class PopulationTen(FeatureSet):
         """What is remembered once the present population is known too."""
         first, complete = memory.first, memory.complete
         if not complete:  # a run whose candidates had all failed is measured against its first success
-            first = first.fill_void(reference(pop.ev, known["delta"]))
+            first = first.fill_void(make_reference(pop.ev, known["delta"]))
             complete = _has_every_run(first)
-        now = summary(pop.ev, known["eps"], ok)
+        now = summarize_population(pop.ev, known["eps"], ok)
         return PopulationMemory(first, now if ok is None else now.fill_void(memory.now), complete)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, bounded, namespace, to_numpy
 from meco.core.registry import Registry
 from meco.errors import InvalidInput, UnknownName
-from meco.policies.controls import CONTROLS, ControlSet, control_set_of
+from meco.policies.controls import CONTROLS, ControlSet, control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack
 
@@ -52,7 +52,7 @@ class Policy:
     def controls(self) -> str | None:
         """The control set it was made for; None: any."""
         decoder = self.metadata.get("decoder")  # the paper's policies may name it instead
-        return self.metadata.get("controls", None if decoder is None else control_set_of(decoder))
+        return self.metadata.get("controls", None if decoder is None else control_set_name(decoder))
 
     def check(self, controls: ControlSet) -> None:
         """Refuse controls that this policy cannot set."""

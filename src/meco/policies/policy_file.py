@@ -18,7 +18,7 @@ from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_bytes
 from meco.files.safetensors import read_tensors, write_tensors
-from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, control_set_of
+from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
 from meco.policies.paper.steered_rule import DECODERS
@@ -62,7 +62,7 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
     entries = {key: value for key, value in (metadata or {}).items() if key != METADATA_DIGEST}
     written = {**DEFAULT_METADATA, **entries, "digest": digest_weights(numbers)}
-    written.setdefault("controls", control_set_of(written.get("decoder", "geometric")))
+    written.setdefault("controls", control_set_name(written.get("decoder", "geometric")))
     features, controls = FEATURES[written["features"]], CONTROLS[written["controls"]]
     written |= {
         "feature_version": features.version,

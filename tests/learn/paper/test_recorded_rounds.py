@@ -90,7 +90,7 @@ def recordings(monkeypatch):
     """Rounds on the CPU are recorded; the recordings that were made."""
     made = []
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: made.append(Recording()) or made[-1])
-    monkeypatch.setattr(cuda_graphs, "capture", Capture)
+    monkeypatch.setattr(cuda_graphs, "capture_graph", Capture)
     monkeypatch.setattr(recorded_file, "supports_graphs", lambda device: True)
     return made
 

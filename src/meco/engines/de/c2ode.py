@@ -12,7 +12,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress, Rule, best, not_worse
 from meco.engines.de.operators import distinct_indices, draw_numbers, reflect
-from meco.engines.de.shade import binomial
+from meco.engines.de.shade import binomial_crossover
 from meco.engines.rule_engine import RuleEngine
 from meco.rules import FeasibilityFirst, StaticPenalty
 from meco.rules.levels import FallingEpsilon
@@ -73,7 +73,7 @@ class C2oDE(RuleEngine):
     def ask(self) -> Array:
         """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         if self.u is None:
             self.u = C2oDENumbers.take(self.task, self.size)
             renewed = to_numpy(is_stuck(self.population.ev)) & (self.used < self.task.budget)
@@ -132,7 +132,7 @@ def make_trials(population: Population, u: C2oDENumbers) -> Array:
     towards_feasible = reflect(b1 + f2 * (by_violation - b2) + f2 * (b3 - b4))
     anywhere = reflect(x + u.blend[..., None] * (c1 - x) + f3 * (c2 - c3))
     crossed = [
-        binomial(x, mutant, CR[..., k], u.cross[..., k, :], u.forced[..., k])
+        binomial_crossover(x, mutant, CR[..., k], u.cross[..., k, :], u.forced[..., k])
         for k, mutant in enumerate((towards_objective, towards_feasible))
     ]
     side_by_side = xp.stack([*crossed, anywhere], axis=2)

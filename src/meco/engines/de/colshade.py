@@ -12,7 +12,7 @@ from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, gain, not_worse, order
 from meco.engines.de.external_archive import ExternalArchive
 from meco.engines.de.operators import draw_numbers
-from meco.engines.de.shade import binomial, current_to_pbest, pick_guides, pick_others
+from meco.engines.de.shade import binomial_crossover, current_to_pbest, pick_guides, pick_others
 from meco.engines.de.success_history import SuccessHistory
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
@@ -93,7 +93,7 @@ class ColShade(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         x = self.population.x
         self.u = u = ColShadeNumbers.take(self.task, self.size, self.room)
         self.flies = u.move < self.share[:, None]
@@ -105,7 +105,7 @@ class ColShade(RuleEngine):
         walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F[..., None])
         flown = levy_flight(x, guide, self.F, u.flight)
         mutant = namespace(x).where(self.flies[..., None], flown, walked)
-        return binomial(x, back_inside(mutant, x, u.inward), self.CR, u.cross, u.forced)
+        return binomial_crossover(x, move_back_inside(mutant, x, u.inward), self.CR, u.cross, u.forced)
 
     def _sample_settings(self, u: ColShadeNumbers) -> tuple[Array, Array]:
         """F and CR of each individual, from the history of its move; reads flies."""
@@ -184,7 +184,7 @@ def levy_flight(x: Array, guide: Array, F: Array, normal: Array) -> Array:
     return x + F[..., None] * length * (guide - x)
 
 
-def back_inside(mutant: Array, parent: Array, u: Array) -> Array:
+def move_back_inside(mutant: Array, parent: Array, u: Array) -> Array:
     """A component outside the unit cube goes between the bound it crossed and its parent, near the bound."""
     bound = bounded(mutant, 0.0, 1.0)
     share = INWARD_SHARE * u

@@ -7,7 +7,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Rule, best, not_worse
 from meco.engines.de.operators import distinct_indices, draw_numbers
-from meco.engines.de.shade import binomial
+from meco.engines.de.shade import binomial_crossover
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
 from meco.rules import FeasibilityFirst
@@ -46,7 +46,7 @@ class MdeCgo(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         size, dim = self.size, self.task.dim
         others, forced, cross, self.next_u_rule = draw_numbers(self.task.rng, (size, 3), (size,), (size, dim), (2,))
         x = self.population.x
@@ -54,7 +54,7 @@ class MdeCgo(RuleEngine):
         leader = rows(x, best(self.parent_key)[:, None])  # [B, 1, D]
         first, second, third = (rows(x, index) for index in distinct_indices(others))
         inside = bounded(mutate(self.strategy, leader, first, second, third, self.F), 0.0, 1.0)
-        return binomial(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
+        return binomial_crossover(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is not worse than its parent."""

@@ -87,7 +87,7 @@ class Shade(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         self.u = ShadeNumbers.take(self.task, self.size, self.settings.redraw)
         normal = self.task.rng.normal(self.size)
         self.parent_key = self.key(self.population.ev)
@@ -142,7 +142,7 @@ def make_trials(
     guide = rows(x, pick_guides(ranked, u.share, u.guide, guides))
     first, second = pick_others(u.first, u.second, archive.size)
     # a component that does not cross moves by 0 F: the parent's to the last bit, and inside as it was
-    moves = zero_unless(crossing(CR, u.cross, u.forced), F[..., None])
+    moves = zero_unless(crossover_mask(CR, u.cross, u.forced), F[..., None])
     trial = current_to_pbest(x, guide, rows(x, first), rows(pool, second), moves)
     return Trials(midpoint_repair(trial, x) if u.fresh is None else redraw_repair(trial, u.fresh), F, CR, pool)
 
@@ -208,12 +208,12 @@ def redraw_repair(mutant: Array, fresh: Array) -> Array:
     return namespace(mutant).where((mutant < 0.0) | (mutant > 1.0), fresh, mutant)
 
 
-def binomial(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
+def binomial_crossover(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
     """Take each component from the mutant with probability CR, and one of them always."""
-    return choose(crossing(CR, u, u_forced), mutant, parent)
+    return choose(crossover_mask(CR, u, u_forced), mutant, parent)
 
 
-def crossing(CR: Array, u: Array, u_forced: Array) -> Array:
+def crossover_mask(CR: Array, u: Array, u_forced: Array) -> Array:
     """Which components [B, N, D] a trial takes from its mutant: each with probability CR, and one always."""
     dim = u.shape[-1]
     forced = namespace(u).floor(u_forced * dim)[..., None] == positions(dim, u)

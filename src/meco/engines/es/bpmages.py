@@ -97,7 +97,7 @@ class BpEpsMagEs(Engine):
             before = self.used
             if number > 2 and cost_small < cost_large:
                 u = float(self.task.rng.uniform(1)[0, 0])
-                yield from self._search_once(plan._replace(size=small_size(self.size, large, u)))
+                yield from self._search_once(plan._replace(size=small_pop_size(self.size, large, u)))
                 small += 1
                 cost_small += self.used - before
             else:
@@ -220,7 +220,7 @@ def evaluation_of(ev: Evaluation, i: int) -> Evaluation:
     return ev.map(lambda a: a[:, i : i + 1])
 
 
-def small_size(first: int, large: int, u: float) -> int:
+def small_pop_size(first: int, large: int, u: float) -> int:
     """Offspring of a small start: between the first size and half the large one, mostly near the first."""
     return int(first * (large / (2 * first)) ** (u * u))
 

@@ -171,7 +171,7 @@ def adapt_distribution(
     weight = parent_weights(weights, ~rows(failed, parents))
     chosen_z, chosen_d = rows(z, parents), rows(d, parents)
     if given:
-        chosen_z, chosen_d = short_steps(chosen_z, chosen_d)
+        chosen_z, chosen_d = shorten_steps(chosen_z, chosen_d)
     lost, broken = diagnose(now, d, xp.any(weight > 0.0, axis=-1))
     now = move_distribution(now, chosen_z, chosen_d, weight, par)
     wider = xp.clip(now.sigma * step_change(now.path, par), max=MAX_SIGMA)
@@ -193,7 +193,7 @@ def parent_weights(weights: Array, ok: Array) -> Array:
     return kept / xp.where(total > 0.0, total, 1.0)
 
 
-def short_steps(z: Array, d: Array) -> tuple[Array, Array]:
+def shorten_steps(z: Array, d: Array) -> tuple[Array, Array]:
     """Steps with z no longer than sqrt(D) + 2D/(D+2), which a normal draw does not reach but a given point may."""
     xp = namespace(z)
     dim = z.shape[-1]

@@ -21,7 +21,7 @@ EXHAUSTED = {"conditioncov", "noeffectaxis", "noeffectcoord", "tolx", "tolflatfi
 
 
 @cache
-def library() -> ModuleType:
+def load_cma() -> ModuleType:
     """pycma, or an error that says how to get it."""
     return load_library("cma", "CMA-ES")
 
@@ -40,7 +40,7 @@ class CmaEs(Engine):
     def __init__(self, task: Task, pop_size: int | None = None, sigma0: float = 0.3, penalty: float = 1.0) -> None:
         if pop_size is not None and pop_size < 3:
             raise InvalidInput(f"CMA-ES needs a pop_size of at least 3; got {pop_size}")
-        library()
+        load_cma()
         self.task, self.sigma0, self.penalty = task, float(sigma0), float(penalty)
         self.width = max(2, task.dim)  # pycma wants two variables; a lone one gets an idle companion
         self.size = native_size(self.width) if pop_size is None else int(pop_size)
@@ -77,7 +77,7 @@ class CmaEs(Engine):
         if given is not None:
             given = np.pad(np.asarray(given), ((0, 0), (0, self.width - self.task.dim)), constant_values=0.5)
             mean = given[0]
-        self.es = library().CMAEvolutionStrategy(mean, self.sigma0, self._make_options())
+        self.es = load_cma().CMAEvolutionStrategy(mean, self.sigma0, self._make_options())
         if given is not None:
             self.es.inject(list(given[: self.es.popsize]), force=True)
         self.starts += 1
@@ -112,7 +112,7 @@ class AugmentedLagrangian(CmaEs):
     def _start_strategy(self) -> None:
         """With new multipliers; pycma asks for the values of the point in `present`."""
         super()._start_strategy()
-        self.lagrangian = library().ConstrainedFitnessAL(
+        self.lagrangian = load_cma().ConstrainedFitnessAL(
             self._present_objective,
             self._present_constraints,
             dimension=self.width,
@@ -124,7 +124,7 @@ class AugmentedLagrangian(CmaEs):
 
     def _make_silent_lagrangian(self) -> Any:
         """pycma makes a folder for its logs before it can be told not to log."""
-        base: Any = library().constraints_handler.AugmentedLagrangian
+        base: Any = load_cma().constraints_handler.AugmentedLagrangian
 
         class Silent(base):
             def _init_(self) -> None:

@@ -163,6 +163,7 @@ class Isres(Pymoo):
         return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
 
     def _make_algorithm(self, first: np.ndarray) -> Any:
+        """ISRES with its published settings, ranking by the run's own generator."""
         isres = load_library("pymoo.algorithms.soo.nonconvex.isres", self.name).ISRES
         rule = 1 / ISRES_OFFSPRING_PER_PARENT
         algorithm = isres(n_offsprings=self.size, rule=rule, gamma=0.85, alpha=0.2, PF=0.45, sampling=first)

@@ -25,7 +25,7 @@ TRACE_INTERVAL = 50  # evaluations between two rows of the trace
 
 
 @cache
-def library() -> ModuleType:
+def load_scipy() -> ModuleType:
     """SciPy's optimizers, or an error that says how to get them."""
     return load_library("scipy.optimize", "a SciPy method")
 
@@ -125,7 +125,7 @@ class DifferentialEvolution(OwnLoopEngine):
     def __init__(self, task: Task, pop_size: int = 50) -> None:
         if pop_size < 5:
             raise InvalidInput(f"SciPy-DE needs a pop_size of at least 5; got {pop_size}")
-        library()
+        load_scipy()
         self.task, self.size = task, int(pop_size)
         self.random = task.rng.generator(0)
 
@@ -135,7 +135,7 @@ class DifferentialEvolution(OwnLoopEngine):
             np.clip((self._first_points(self.size) - 0.5) + 0.5, 0.0, 1.0) - 0.5
         )  # as the routine rounds them
         callbacks.evaluate(first)  # what it asks first anyway: how many constraints there are must be said before
-        library().differential_evolution(
+        load_scipy().differential_evolution(
             lambda x: self._objective(callbacks, x),
             bounds=[(0.0, 1.0)] * self.task.dim,
             init=first,
@@ -166,7 +166,7 @@ class DifferentialEvolution(OwnLoopEngine):
             over = np.concatenate([ev.g[0] - self.task.ineq_tol, np.abs(ev.h[0]) - self.task.eq_tol], axis=1)
             return np.where(ev.failed[0][:, None], np.inf, over).T
 
-        return library().NonlinearConstraint(constraints, -np.inf, 0.0)
+        return load_scipy().NonlinearConstraint(constraints, -np.inf, 0.0)
 
 
 class Cobyqa(OwnLoopEngine):
@@ -181,7 +181,7 @@ class Cobyqa(OwnLoopEngine):
             starts_from = min(50, max(1, task.budget // 10))
         if starts_from < 1:
             raise InvalidInput(f"COBYQA starts from the best of at least 1 point; got starts_from={starts_from}")
-        library()
+        load_scipy()
         self.task, self.size = task, int(starts_from)
         self.radius, self.final_radius = float(radius), float(final_radius)
         self.random = task.rng.generator(0)
@@ -191,11 +191,11 @@ class Cobyqa(OwnLoopEngine):
         first = self._first_points(self.size)
         start = first[int(best(feasibility_first(callbacks.evaluate(first)))[0])]
         self.ceiling = FailureCeiling()
-        library().minimize(
+        load_scipy().minimize(
             lambda x: float(self._values(callbacks, x)[0]),
             start,
             method="COBYQA",
-            bounds=library().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
+            bounds=load_scipy().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
             constraints=self._make_constraints(callbacks),
             options={
                 "maxfev": 10 * self.task.budget,  # the evaluator ends the search
@@ -216,4 +216,4 @@ class Cobyqa(OwnLoopEngine):
         if p + q == 0:
             return ()
         low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
-        return library().NonlinearConstraint(lambda x: self._values(callbacks, x)[1:], low, np.zeros(p + q))
+        return load_scipy().NonlinearConstraint(lambda x: self._values(callbacks, x)[1:], low, np.zeros(p + q))

@@ -87,7 +87,7 @@ class Agents:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
         return torch.where(explores, others, self.learner.q(s).argmax(-1))
 
-    def values(self, index: Tensor) -> Tensor:
+    def action_values(self, index: Tensor) -> Tensor:
         """The action values [K E] behind indices [K, E], each policy with its own grid."""
         return self._values.gather(1, index).flatten()
 
@@ -153,7 +153,7 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
     one = torch.ones_like(taken[..., :1])
     for t in range(plan.steps):
         index = agents.act(s, plan.explores[t], plan.others[t])
-        state, r, _ = environment.step(agents.values(index))
+        state, r, _ = environment.step(agents.action_values(index))
         s_next = tensor(state, features)
         losses.append(agents.learn(plan, t, s, index, tensor(r), s_next))
         reward += tensor(r)

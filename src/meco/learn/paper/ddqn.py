@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from meco.learn.paper.torch_network import Pass, forward, gradient, init_networks, layers
+from meco.learn.paper.torch_network import Pass, forward, gradient, init_networks, view_layers
 from meco.policies.network import PAPER_SHAPE, NetworkShape
 
 BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8  # AdamW's usual constants
@@ -96,7 +96,7 @@ class Learner:
 
     def _derive_constants(self) -> None:
         """What every step needs and no step changes; to be called again when the networks or settings are replaced."""
-        self._online, self._target = layers(self.online, self.shape), layers(self.target, self.shape)
+        self._online, self._target = view_layers(self.online, self.shape), view_layers(self.target, self.shape)
         self._change = self.settings.lr_last - self.settings.lr_first  # of the learning rate, by the last step
         self._per_step = torch.clamp(self.settings.learning_steps - 1, min=1).reciprocal()  # share of the training
 

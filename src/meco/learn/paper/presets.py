@@ -31,7 +31,7 @@ def problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
     return tuple(p for p in SUITES[suite] if p not in held_out)
 
 
-def folds(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
+def leave_one_out(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     """Leave one out: a policy per problem of the suite, trained on all the others."""
     suite = settings.get("suite", "cec2017")
     return [
@@ -75,11 +75,11 @@ PRESETS: Registry[Preset] = Registry(
     "training preset",
     {
         "10d": lambda seed: _train_on_all(seed, **SHIPPED_SETTINGS),
-        "loo50": lambda seed: folds("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
+        "loo50": lambda seed: leave_one_out("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
         **{f"split-{dim}d": partial(_train_on_split, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
         "ablation": _train_ablation,
         "paper-10d": lambda seed: _train_on_all(seed, "meco-paper-10d"),
-        "paper-loo50": lambda seed: folds("meco-paper-loo50", seed, dim=50),
+        "paper-loo50": lambda seed: leave_one_out("meco-paper-loo50", seed, dim=50),
         **{f"paper-split-{dim}d": partial(_train_on_split, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
     },
 )

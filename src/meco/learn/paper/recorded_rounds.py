@@ -17,7 +17,7 @@ from torch import Tensor
 
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
-from meco.device.cuda_graphs import RecordedWork, record, supports_graphs
+from meco.device.cuda_graphs import RecordedWork, record_work, supports_graphs
 from meco.device.indexed_problems import IndexedProblems
 from meco.device.prepared_streams import PreparedStreams
 from meco.learn.paper.agents import Agents, RoundPlan, play_round
@@ -73,7 +73,7 @@ class RecordedRounds(Rounds):
         for buffer, new in zip(self._buffers.tensors(), plan.tensors()):
             buffer.copy_(new)
         if self._recorded is None:
-            self._recorded = record(partial(self._play_steps, self._buffers), self.agents.device)
+            self._recorded = record_work(partial(self._play_steps, self._buffers), self.agents.device)
         return self._recorded.replay()
 
     def prepare(self, seeds: Sequence[int]) -> None:

@@ -25,7 +25,7 @@ from meco.learn.paper.curriculum import STATE_SCHEMA, Curriculum, EpisodeOutcome
 from meco.learn.paper.ddqn import one_thread
 from meco.learn.paper.recorded_rounds import make_rounds
 from meco.learn.paper.rounds import RoundResult, Rounds
-from meco.learn.paper.torch_network import layers
+from meco.learn.paper.torch_network import view_layers
 from meco.learn.settings import check_device
 from meco.policies.network import Weights
 
@@ -168,7 +168,7 @@ class Trainer:
 
     def _final_weights(self, policy: int) -> Weights:
         stack = torch.from_numpy(self.ended[policy])[None]
-        return Weights(*(part[0].numpy() for part in layers(stack, self.agents.learner.shape)))
+        return Weights(*(part[0].numpy() for part in view_layers(stack, self.agents.learner.shape)))
 
     def _make_status(self, outcomes: list[EpisodeOutcome], elapsed: float, before: int) -> TrainingStatus:
         """How far the training is; `before` episodes were played when this process began."""

@@ -161,8 +161,8 @@ def quantile_rewards(final: Outcomes, problem: np.ndarray, references: dict[int,
 def score_rewards(final: Outcomes, problems: Sequence[BudgetedProblem]) -> np.ndarray:
     """Decrease of f + nu of runs [B], as a share of f + nu at the centre of the box, in [-1, 1].
 
-    The paper's training gain (score_gain in learn/paper/reward.py) with two differences: it is taken of the best point
-    feasibility first, and from the centre of the box on, the first point of every search here.
+    The paper's training gain (score_reward in learn/paper/reward.py) with two differences: it is taken of the best
+    point feasibility first, and from the centre of the box on, the first point of every search here.
     """
     scores = {problem: _centre_score(problem) for problem in set(problems)}
     start = np.array([scores[problem] for problem in problems])
