@@ -10,7 +10,10 @@ from meco.engines.de.operators import ascending_order, positions
 
 @dataclass(frozen=True, eq=False)
 class ExternalArchive:
-    """Up to N points per run, in no order: x [B, N, D], of which the first size [B] are members."""
+    """Up to N points per run, in no order: x [B, N, D], of which the first size [B] are members.
+
+    Saved states name the fields.
+    """
 
     x: Array
     size: Array

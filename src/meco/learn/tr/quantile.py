@@ -25,7 +25,10 @@ BONUS_DECADES = 6.0  # of the gap, from a tie to the full span
 
 
 class Outcomes(NamedTuple):
-    """The best points of runs, feasibility first, at some moments: f, nu and whether feasible, any one shape."""
+    """The best points of runs, feasibility first, at some moments: f, nu and whether feasible, any one shape.
+
+    Stored rollouts hold them under these names.
+    """
 
     f: np.ndarray
     nu: np.ndarray
