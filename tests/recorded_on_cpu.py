@@ -40,7 +40,7 @@ class Recording:
 
 
 class Capture(TorchDispatchMode):
-    """Stands for cuda_graphs.capture."""
+    """Stands for cuda_graphs.capture_graph."""
 
     def __init__(self, graph: Recording, device: object = None) -> None:
         super().__init__()

@@ -19,7 +19,7 @@ from in_process import call, complaint
 
 from meco.errors import MecoError
 from meco.files.safetensors import parse_tensors, write_tensors
-from meco.policies.policy_file import RECORD_DIGEST
+from meco.policies.policy_file import METADATA_DIGEST
 from meco.policies.store import load_policy, policy_path
 from meco.problems.uav.mission import load_mission, parse_mission
 
@@ -156,7 +156,7 @@ def policy(draw, place):
         return ""
     except Exception as error:
         return f"policy, {did}: {type(error).__name__}: {error}"
-    left_out = ("name", RECORD_DIGEST)
+    left_out = ("name", METADATA_DIGEST)
     one, other = ({k: v for k, v in p.metadata.items() if k not in left_out} for p in (original, found))
     same = all(np.array_equal(a, b) for a, b in zip(original.weights, found.weights)) and one == other
     return "" if same else f"policy, {did}: a silent change of the policy"

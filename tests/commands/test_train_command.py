@@ -12,8 +12,8 @@ from meco.cli import main  # noqa: E402
 from meco.commands.train import command_for  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
 from meco.learn import Trainer, TrainingConfig  # noqa: E402
-from meco.learn.paper.presets import PRESETS, folds  # noqa: E402
-from meco.learn.training_record import draw_log, read_log, write_trained  # noqa: E402
+from meco.learn.paper.presets import PRESETS, leave_one_out  # noqa: E402
+from meco.learn.paper.training_record import draw_log, read_log, write_trained  # noqa: E402
 from meco.policies import load_policy  # noqa: E402
 from quick_training import QUICK, quick  # noqa: E402
 
@@ -44,7 +44,7 @@ def test_a_training_log_can_be_drawn(tmp_path):
 
 
 def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
-    small = lambda seed: folds("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
+    small = lambda seed: leave_one_out("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
     monkeypatch.setitem(PRESETS._items, "tiny", small)
     words = ["train", "--preset", "tiny", "--only", "tiny-ring,tiny-corner", "--out", str(tmp_path), "--quiet"]
     monkeypatch.setattr(sys, "argv", ["meco", *words])

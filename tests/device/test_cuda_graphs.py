@@ -57,7 +57,7 @@ def recorded(monkeypatch):
     monkeypatch.setattr(graphs, "draws_on_device", lambda rng: isinstance(rng, DeviceStreams))
     monkeypatch.setattr(torch.backends.cuda, "preferred_linalg_library", lambda name: None)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", graph)
-    monkeypatch.setattr(graphs, "capture", Capture)
+    monkeypatch.setattr(graphs, "capture_graph", Capture)
     return made
 
 
@@ -194,9 +194,9 @@ def test_the_reason_why_a_recording_failed_is_told(monkeypatch):
     for name in ("synchronize", "Stream"):
         monkeypatch.setattr(torch.cuda, name, lambda device: None)
     monkeypatch.setattr(torch.cuda, "stream", lambda stream: nullcontext())
-    with pytest.raises(ZeroDivisionError), graphs.capture(Invalid(), "cuda"):
+    with pytest.raises(ZeroDivisionError), graphs.capture_graph(Invalid(), "cuda"):
         1 / 0
-    with pytest.raises(RuntimeError, match="invalidated"), graphs.capture(Invalid(), "cuda"):
+    with pytest.raises(RuntimeError, match="invalidated"), graphs.capture_graph(Invalid(), "cuda"):
         pass
 
 

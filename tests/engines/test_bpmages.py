@@ -13,9 +13,9 @@ from meco.engines.es.bpmages import (
     BpEpsMagEs,
     centroid,
     difference_steps,
-    gauss_newton,
+    gauss_newton_move,
     reflect_into,
-    small_size,
+    small_pop_size,
 )
 from meco.errors import InvalidInput
 from meco.rules import Population, Progress, order
@@ -113,7 +113,7 @@ def test_one_step_keeps_linear_constraints():
 
     x = np.array([1.0, 2.0, -1.0])
     h = np.full(3, 1e-4)
-    moved = x + gauss_newton(values(x[None]), values(x + np.diag(h)), h)
+    moved = x + gauss_newton_move(values(x[None]), values(x + np.diag(h)), h)
     after = values(moved[None])
     assert_allclose([after.g[0, 0, 0], after.h[0, 0, 0]], 0.0, atol=1e-9)
     assert_allclose(moved - x, -np.linalg.pinv(a) @ [4.0, 3.0], atol=1e-8)  # the least such move
@@ -128,9 +128,9 @@ def test_the_start_is_the_plain_mean_of_the_parents_that_did_not_fail():
 
 
 def test_small_starts_lie_between_the_first_size_and_half_the_large_one():
-    assert small_size(50, 400, 0.0) == 50
-    assert small_size(50, 400, 1.0) == 200
-    assert small_size(50, 400, 0.5) == int(50 * 4**0.25)
+    assert small_pop_size(50, 400, 0.0) == 50
+    assert small_pop_size(50, 400, 1.0) == 200
+    assert small_pop_size(50, 400, 0.5) == int(50 * 4**0.25)
 
 
 def infeasible_corner(dim):

@@ -11,7 +11,7 @@ from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.streams import Streams
-from meco.engines.de.colshade import ColShade, back_inside, levy_flight, mark_best, update_flight_share
+from meco.engines.de.colshade import ColShade, levy_flight, mark_best, move_back_inside, update_flight_share
 from meco.engines.de.success_history import SuccessHistory, positive_cauchy
 from meco.errors import InvalidInput
 from meco.rules import FeasibilityFirst, Key, Population, Progress
@@ -78,7 +78,7 @@ def test_a_flight_goes_towards_the_guide():
 
 def test_outside_components_return_near_the_bound():
     mutant, parent = np.array([[-0.4, 1.3, 0.5]]), np.array([[0.5, 0.5, 0.9]])
-    assert_allclose(back_inside(mutant, parent, np.full((1, 3), 0.5)), [[0.025, 0.975, 0.5]])
+    assert_allclose(move_back_inside(mutant, parent, np.full((1, 3), 0.5)), [[0.025, 0.975, 0.5]])
 
 
 def test_scale_factors_lie_above_the_critical_one():

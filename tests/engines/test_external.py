@@ -182,9 +182,9 @@ def test_the_augmented_lagrangian_finds_a_constrained_optimum_the_penalty_misses
 
 
 def test_nsga3_objectives_are_f_and_every_violation_or_their_sum():
-    assert start(Nsga3, "corner")[0]._shape() == {"n_obj": 4}
-    assert start(Nsga3, "corner", objectives="bi")[0]._shape() == {"n_obj": 2}
-    assert start(Nsga3, "sphere")[0]._shape() == {"n_obj": 2}  # the second one is constant
+    assert start(Nsga3, "corner")[0]._count_outputs() == {"n_obj": 4}
+    assert start(Nsga3, "corner", objectives="bi")[0]._count_outputs() == {"n_obj": 2}
+    assert start(Nsga3, "sphere")[0]._count_outputs() == {"n_obj": 2}  # the second one is constant
     with pytest.raises(UnknownName, match="multi"):
         start(Nsga3, "corner", objectives="many")
 

@@ -22,7 +22,7 @@ from meco.engines.es.maes import (
     native_size,
     parent_weights,
     repair_distribution,
-    short_steps,
+    shorten_steps,
     step_change,
 )
 from meco.errors import InvalidInput
@@ -140,7 +140,7 @@ def test_a_run_that_only_ever_failed_starts_afresh_but_one_that_moved_waits():
 
 def test_given_steps_are_cut_to_a_length_that_chance_allows():
     z = np.array([[[30.0, 40.0], [0.1, 0.0], [0.0, 0.0]]])
-    short, d = short_steps(z, 2.0 * z)
+    short, d = shorten_steps(z, 2.0 * z)
     limit = math.sqrt(2) + 1.0
     assert_allclose(short, [[[0.6 * limit, 0.8 * limit], [0.1, 0.0], [0.0, 0.0]]])
     assert_allclose(d, 2.0 * short)
@@ -158,7 +158,7 @@ def test_formulas_run_on_any_array_library(xp):
     def all_of_it(move):
         cloud, z_, d_ = SearchDistribution(*map(move, parts)), move(z), move(d)
         weight = parent_weights(rates.weights.on(z_)["w"], move(ok))
-        new = move_distribution(cloud, *short_steps(z_, d_), weight, rates)
+        new = move_distribution(cloud, *shorten_steps(z_, d_), weight, rates)
         new = new._replace(sigma=new.sigma * step_change(new.path, rates))
         lost, broken = diagnose(new, d_, move(np.array([False, True])))
         return [*repair_distribution(new, broken, lost, move(fresh), 0.2), fold(d_)]

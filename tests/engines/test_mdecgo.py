@@ -7,14 +7,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco import Evaluator, get_problem, solve
 from meco.core.engine import Task
 from meco.core.streams import Streams
-from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, mutant
-from meco.engines.de.operators import distinct, pieces, reflect
+from meco.engines.de.mdecgo import STRATEGIES, MdeCgo, mutate
+from meco.engines.de.operators import cut_block, distinct_indices, reflect
 from meco.errors import InvalidInput, UnknownName
 from meco.rules import StaticPenalty
 
 
 def test_drawn_partners_differ_from_each_other_and_from_oneself():
-    picked = distinct(np.random.default_rng(0).random((3, 200, 4)))
+    picked = distinct_indices(np.random.default_rng(0).random((3, 200, 4)))
     everyone = np.stack([np.broadcast_to(np.arange(200), (3, 200)), *picked], axis=-1)
     assert everyone.min() == 0
     assert everyone.max() == 199
@@ -22,7 +22,7 @@ def test_drawn_partners_differ_from_each_other_and_from_oneself():
 
 
 def test_drawn_partners_are_uniform():
-    first, second = distinct(np.random.default_rng(1).random((20000, 4, 2)))
+    first, second = distinct_indices(np.random.default_rng(1).random((20000, 4, 2)))
     pairs = np.bincount(first[:, 1] * 4 + second[:, 1], minlength=16).reshape(4, 4)
     allowed = [(a, b) for a in (0, 2, 3) for b in (0, 2, 3) if a != b]
     assert pairs.sum() == sum(pairs[a, b] for a, b in allowed)
@@ -30,12 +30,12 @@ def test_drawn_partners_are_uniform():
 
 
 def test_the_largest_draw_stays_inside_the_population():
-    picked = distinct(np.full((1, 5, 4), np.nextafter(1.0, 0.0)))
+    picked = distinct_indices(np.full((1, 5, 4), np.nextafter(1.0, 0.0)))
     assert max(p.max() for p in picked) == 4
 
 
 def test_a_block_is_cut_in_order():
-    a, b = pieces(np.arange(14.0).reshape(2, 7), (2, 2), (3,))
+    a, b = cut_block(np.arange(14.0).reshape(2, 7), (2, 2), (3,))
     assert_array_equal(a[1], [[7, 8], [9, 10]])
     assert_array_equal(b[0], [4, 5, 6])
 
@@ -46,9 +46,9 @@ def test_reflection_mirrors_once_and_then_stops():
 
 def test_donors_are_those_of_the_textbook():
     leader, a, b, c = (np.full((1, n, 1), v) for n, v in ((1, 1.0), (2, 0.2), (2, 0.6), (2, 0.4)))
-    assert_allclose(mutant("rand1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.3))
-    assert_allclose(mutant("best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.8))
-    assert_allclose(mutant("rand-to-best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.7))
+    assert_allclose(mutate("rand1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.3))
+    assert_allclose(mutate("best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.8))
+    assert_allclose(mutate("rand-to-best1", leader, a, b, c, 0.5), np.full((1, 2, 1), 0.7))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

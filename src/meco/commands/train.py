@@ -16,8 +16,8 @@ from meco.core.signals import noted
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
 from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
-from meco.learn.paper.presets import PRESETS, folds, for_seeds, problems_without, select_policies
-from meco.learn.training_record import write_trained
+from meco.learn.paper.presets import PRESETS, for_seeds, leave_one_out, problems_without, select_policies
+from meco.learn.paper.training_record import write_trained
 from meco.policies.store import SUFFIX, load_policy
 
 TASK_OPTIONS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
@@ -97,7 +97,7 @@ def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfi
     suite, dim = args.suite or "cec2017", 10 if args.dim is None else args.dim
     name = args.name or f"{suite}-{dim}d"
     if args.leave_one_out:
-        return partial(folds, name, suite=suite, dim=dim)
+        return partial(leave_one_out, name, suite=suite, dim=dim)
     problems = problems_without(suite, args.holdout or ())
     task = TaskSettings(suite, dim, problems)
     return lambda seed: [TrainingConfig(name, task, seed=seed)]

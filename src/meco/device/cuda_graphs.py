@@ -38,7 +38,7 @@ def draws_on_device(rng: Any) -> bool:
 
 
 @contextmanager
-def capture(graph: Any, device: Any) -> Iterator[None]:
+def capture_graph(graph: Any, device: Any) -> Iterator[None]:
     """Write what the block does on the device into a CUDA graph; it happens when the graph is replayed.
 
     Unlike torch.cuda.graph it keeps the memory caches: to fill them again takes longer than many iterations.
@@ -69,13 +69,13 @@ class RecordedWork(Generic[T]):
         return self.result
 
 
-def record(work: Callable[[], T], device: Any, generators: Sequence[Any] = ()) -> RecordedWork[T]:
+def record_work(work: Callable[[], T], device: Any, generators: Sequence[Any] = ()) -> RecordedWork[T]:
     """Record a function without doing its work on the device; generators are those that it draws from."""
     torch: Any = load_extra("torch", "train", "computing on a device")
     graph = torch.cuda.CUDAGraph()
     for generator in generators:
         graph.register_generator_state(generator)
-    with capture(graph, device):
+    with capture_graph(graph, device):
         result = work()
     return RecordedWork(graph, result)
 
@@ -147,18 +147,21 @@ class GraphReplay:
     def _record(self) -> RecordedWork[None]:
         """An iteration, which the host counts but the device has not made yet."""
         rng: Any = self._replay.engine.task.rng
-        found = record(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))
+        found = record_work(self._iterate_in_buffers, rng.device, getattr(rng, "generators", ()))
         self._attach_buffers()
         return found
 
     def _iterate_in_buffers(self) -> None:
+        """An iteration that ends by copying what it made into the buffers; what shares their memory is copied first."""
         self._iterate()
         made: list[Any] = []
         self._map_tensors(made.append)
-        taken = {_storage(buffer) for buffer in self.buffers}
-        self._fill_buffers([m if m is b or _storage(m) not in taken else m.clone() for b, m in zip(self.buffers, made)])
+        taken = {_storage_address(buffer) for buffer in self.buffers}
+        self._fill_buffers(
+            [m if m is b or _storage_address(m) not in taken else m.clone() for b, m in zip(self.buffers, made)]
+        )
 
-    def _parts(self) -> Iterator[tuple[object, list[str]]]:
+    def _list_parts(self) -> Iterator[tuple[object, list[str]]]:
         """Objects whose attributes an iteration changes, and the names of those that the next one may read."""
         for part in self._replay.parts():
             left_out = ("task", *getattr(part, "transient", ()))
@@ -169,12 +172,13 @@ class GraphReplay:
             yield best, list(best.remembers)
 
     def _map_tensors(self, change: Change) -> None:
-        """Replace every tensor of the parts by change(tensor), unless that is None."""
-        for part, names in self._parts():
+        """Replace every tensor of the parts by change(tensor), unless that is None; buffers rely on the order."""
+        for part, names in self._list_parts():
             for name in names:
                 vars(part)[name] = self._map_value(vars(part)[name], change)
 
     def _map_value(self, value: Any, change: Change) -> Any:
+        """The value with every tensor in it replaced; itself where none is, unless it keeps derived values."""
         if isinstance(value, self.torch.Tensor):
             new = change(value)
             return value if new is None else new
@@ -196,7 +200,7 @@ def _has_cache(value: Any) -> bool:
     return is_dataclass(value) and bool(vars(value).keys() - value.__dataclass_fields__.keys())
 
 
-def _storage(tensor: Any) -> int:
+def _storage_address(tensor: Any) -> int:
     """The address of the memory that it is a part of."""
     return tensor.untyped_storage().data_ptr()
 

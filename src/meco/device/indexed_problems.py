@@ -67,7 +67,7 @@ class IndexedProblems:
         self.box = self._all_boxes.transform(take)
         ineq, eq = self._all_tolerances
         self._tolerances = take(ineq), take(eq)
-        self._gathered = self.runs * xp.take(self._columns, which, axis=0) + self._rows  # among all values
+        self._value_index = self.runs * xp.take(self._columns, which, axis=0) + self._rows  # among all values
 
     def tolerances(self) -> tuple[Array, Array]:
         """Of the chosen problems."""
@@ -81,9 +81,9 @@ class IndexedProblems:
             for number, problem in enumerate(self.problems):
                 with on_stream(number):
                     f, g, h = problem.formula(x)
-                    values += [f, *_each(g), *_each(h)]
+                    values += [f, *_list_constraints(g), *_list_constraints(h)]
         every = xp.reshape(xp.stack(values), (-1, count))
-        mine = xp.reshape(xp.take(every, xp.reshape(self._gathered, (-1,)), axis=0), (runs, -1, count))
+        mine = xp.reshape(xp.take(every, xp.reshape(self._value_index, (-1,)), axis=0), (runs, -1, count))
         n_ineq, _ = self.counts()
         f, g, h = mine[:, 0, :], mine[:, 1 : 1 + n_ineq, :], mine[:, 1 + n_ineq :, :]
         return f, xp.matrix_transpose(g), xp.matrix_transpose(h)
@@ -111,6 +111,6 @@ def value_columns(counts: Sequence[tuple[int, int]]) -> np.ndarray:
     return table
 
 
-def _each(values: Any) -> list[Array]:
+def _list_constraints(values: Any) -> list[Array]:
     """Constraint values one by one, whether a formula gives a list or [..., n]."""
     return list(values) if isinstance(values, (list, tuple)) else [values[..., k] for k in range(values.shape[-1])]

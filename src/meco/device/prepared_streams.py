@@ -48,7 +48,7 @@ class PreparedStreams(Streams):
         """Begin a search of runs with these seeds: send its numbers to the device."""
         self.seeds = tuple(seeds)
         if self._calls and not self._rows:
-            self._lay_out()
+            self._assign_ranges()
         self._next = 0
         if not self._rows:
             self._generators = [np.random.default_rng(seed) for seed in self.seeds]
@@ -62,22 +62,31 @@ class PreparedStreams(Streams):
         self._next = 0
 
     def uniform(self, *shape: int) -> Array:
-        return self._take(False, shape) if self._rows else self._note(False, shape, super().uniform(*shape))
+        """Uniform numbers [B, *shape]: prepared ones, or drawn now by the first search."""
+        return (
+            self._take_prepared(False, shape)
+            if self._rows
+            else self._remember_call(False, shape, super().uniform(*shape))
+        )
 
     def normal(self, *shape: int) -> Array:
-        return self._take(True, shape) if self._rows else self._note(True, shape, super().normal(*shape))
+        """Standard normal numbers [B, *shape]: prepared ones, or drawn now by the first search."""
+        return (
+            self._take_prepared(True, shape) if self._rows else self._remember_call(True, shape, super().normal(*shape))
+        )
 
-    def _note(self, normal: bool, shape: tuple[int, ...], numbers: Array) -> Array:
+    def _remember_call(self, normal: bool, shape: tuple[int, ...], numbers: Array) -> Array:
         self._calls.append((normal, shape))
         return numbers
 
-    def _take(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
+    def _take_prepared(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
+        """The numbers of the coming call, which must be the one that the first search made."""
         assert self._calls[self._next] == (normal, shape), "a search asked for other numbers than the first one"
         first, count = self._rows[self._next]
         self._next += 1
         return self._numbers[first : first + self.runs * count].view(self.runs, *shape)
 
-    def _lay_out(self) -> None:
+    def _assign_ranges(self) -> None:
         """Give each call its range of numbers, run by run, in host memory that the device can fetch by itself."""
         counts = [math.prod(shape) for _, shape in self._calls]
         starts = accumulate((self.runs * count for count in counts), initial=0)

@@ -14,7 +14,7 @@ import triton.language as tl
 
 
 @triton.jit
-def _kernel(matrix, constant, low, high, most, v, times, size, keep: tl.constexpr, block: tl.constexpr):
+def _iterate_kernel(matrix, constant, low, high, most, v, times, size, keep: tl.constexpr, block: tl.constexpr):
     """v <- k + N (v - 2 e(v)) + keep v, eq. (2) of tr/program.py, as often as asked."""
     run = tl.program_id(0).to(tl.int64)
     row = tl.arange(0, block)
@@ -40,5 +40,5 @@ def iterate_program(map_, v: torch.Tensor, times: int, keep: float) -> torch.Ten
     block = max(16, triton.next_power_of_2(size))
     v = v.clone()
     parts = [part.contiguous() for part in map_]
-    _kernel[(runs,)](*parts, v, times, size, keep, block, num_warps=max(1, min(8, block * block // 1024)))
+    _iterate_kernel[(runs,)](*parts, v, times, size, keep, block, num_warps=max(1, min(8, block * block // 1024)))
     return v

@@ -22,8 +22,10 @@ class RuleEngine(Engine):
     label = ""  # what error messages call the engine
     fewest = 1  # candidates without which it cannot work
     common = ("generation", "population", "state", "u_rule")  # what each of them remembers, and may be more
-    remembers: tuple[str, ...] | None = None  # attributes that the next ask builds on; None: it cannot be saved now
-    transient: tuple[str, ...] = ()  # attributes that every ask makes again, and nothing reads after the tell
+    # attributes that the next ask builds on, which are the names in saved states; None: it cannot be saved now
+    remembers: tuple[str, ...] | None = None
+    # attributes that every ask but the first leaves for its tell, and nothing reads after that
+    transient: tuple[str, ...] = ()
     replayable: bool = False  # whether generations differ in arrays alone, where the rule ignores the progress
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
@@ -37,12 +39,12 @@ class RuleEngine(Engine):
         """The rank of candidates under the rule's present state."""
         return self.rule.key(ev, self.state)
 
-    def first(self) -> Array:
+    def first_candidates(self) -> Array:
         """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
         return first_population(self.task, self.size)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
-        """Take the first population, and let the rule start from it."""
+        """Take the first population, and let the rule start from it; engines with more to start extend this."""
         self.population, self.u_rule = Population(x, ev), self.task.rng.uniform(2)
         self.state = self.rule.start(self.population, self.progress(), self.u_rule)
 

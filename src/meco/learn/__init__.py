@@ -21,7 +21,7 @@ _HOMES = {
     "TaskSettings": "paper.config",
     "TrainingConfig": "paper.config",
     "PRESETS": "paper.presets",
-    "draw_log": "training_record",
+    "draw_log": "paper.training_record",
     "Trainer": "paper.trainer",
     "Trained": "paper.trainer",
     "lockstep_groups": "paper.trainer",
@@ -35,6 +35,7 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    """A name from its module, imported when it is first asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module 'meco.learn' has no attribute {name!r}")
     if _HOMES[name] in _NEED_TORCH:

@@ -9,5 +9,5 @@ ENGINE_PACKAGES = ("meco.tr", "meco.engines.es")  # whose modules belong to it w
 
 
 def engine_digest() -> str:
-    """What the engine does, as a policy's record names it."""
+    """What the engine does, as a policy's metadata names it."""
     return source_digest(ENGINE_MODULES, ENGINE_PACKAGES)

@@ -20,6 +20,7 @@ class Settings:
     choices: ClassVar[Mapping[str, Collection[str]]] = {}
 
     def __post_init__(self) -> None:
+        """Refuse values beyond the choices and below the minimums."""
         for name, known in self.choices.items():
             if getattr(self, name) not in known:
                 raise UnknownName(name, getattr(self, name), known)
@@ -54,7 +55,7 @@ class Settings:
         """With settings given as text, as on a command line: {"memory": "512"}."""
         defaults = self._defaults()
         check_names(texts, defaults)
-        return self.with_settings(**{name: _read(name, defaults[name], text) for name, text in texts.items()})
+        return self.with_settings(**{name: _read_setting(name, defaults[name], text) for name, text in texts.items()})
 
     def as_dict(self) -> dict[str, Any]:
         """All settings by name, for JSON; from_dict() takes it back."""
@@ -104,7 +105,7 @@ def check_device(device: str) -> None:
         raise InvalidInput(f"torch cannot use the device {device!r} here; train on 'cpu' or on one it lists") from error
 
 
-def _read(name: str, default: Any, text: str) -> Any:
+def _read_setting(name: str, default: Any, text: str) -> Any:
     """A value from text, by the type of the setting's default; None stands for an optional integer."""
     if isinstance(default, tuple):
         return tuple(part.strip() for part in text.split(","))

@@ -34,6 +34,7 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    """A name from its module, imported when it is first asked for."""
     if name in _HOMES:
         return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'meco.policies' has no attribute {name!r}")

@@ -40,7 +40,7 @@ class Controller:
     come from outside, as in an Episode.
     """
 
-    remembers = ("last", "memory")
+    remembers = ("last", "memory")  # names in saved states
 
     def __init__(self, engine: Engine, features: FeatureSet, controls: ControlSet, policy: Policy | None = None):
         self.steering = check_fit(engine, features, controls, policy)
@@ -67,7 +67,7 @@ class Controller:
 
     def trace(self) -> dict[str, Array]:
         """The values that the next generation is made under."""
-        return dict(zip(self.controls.traced, self.last.values()))
+        return {traced: self.last[name] for traced, name in zip(self.controls.traced, self.controls.names)}
 
 
 class Controlled(Engine):
@@ -79,7 +79,7 @@ class Controlled(Engine):
     candidates between decisions that are spread over the budget.
     """
 
-    remembers = ("engine", "controller", "told", "next_decision", "draw")
+    remembers = ("engine", "controller", "told", "next_decision", "draw")  # names in saved states
 
     def __init__(
         self,
@@ -128,11 +128,11 @@ class Controlled(Engine):
         if Asynchronous in offers:
             start = offers[Asynchronous].start
             offers[Asynchronous] = Asynchronous(
-                lambda batch, tell, aside: start(batch, tell, partial(self._count_only, aside))
+                lambda batch, tell, aside: start(batch, tell, partial(self._count_without_deciding, aside))
             )
         return tuple(offers.values())
 
-    def _count_only(self, aside: Callable[[int], None], points: int) -> None:
+    def _count_without_deciding(self, aside: Callable[[int], None], points: int) -> None:
         """Note points that the engine was not told of; they are no reason to decide."""
         self.told += points
         aside(points)
@@ -161,10 +161,10 @@ def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy
             f"{name} knows {', '.join(steering.knows) or 'nothing'}"
         )
     known = {c.name: c for c in steering.controls}
-    if not all(_within(c, known.get(c.name)) for c in controls.controls):
+    if not all(_is_within(c, known.get(c.name)) for c in controls.controls):
         raise InvalidInput(
-            f"the controls {controls.name!r} set {_describe(controls.controls)}; "
-            f"{name} offers {_describe(known.values())}"
+            f"the controls {controls.name!r} set {_describe_ranges(controls.controls)}; "
+            f"{name} offers {_describe_ranges(known.values())}"
         )
     if policy is not None:
         for kind, wanted, given in (
@@ -177,9 +177,9 @@ def check_fit(engine: Engine, features: FeatureSet, controls: ControlSet, policy
     return steering
 
 
-def _within(control: Control, offered: Control | None) -> bool:
+def _is_within(control: Control, offered: Control | None) -> bool:
     return offered is not None and offered.low <= control.low and control.high <= offered.high
 
 
-def _describe(controls: Any) -> str:
+def _describe_ranges(controls: Any) -> str:
     return ", ".join(f"{c.name} in [{c.low:g}, {c.high:g}]" for c in controls) or "none"

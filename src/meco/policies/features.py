@@ -15,9 +15,9 @@ from meco.policies.paper.state import (
     FEATURE_BOUND,
     PopulationSummary,
     Reference,
-    features,
-    reference,
-    summary,
+    make_reference,
+    state_vector,
+    summarize_population,
     valid_mask,
 )
 from meco.tr.features import TR_FEATURE_NAMES, TR_FEATURE_NEEDS, TrFeatureMemory, tr_features
@@ -32,7 +32,7 @@ class FeatureSet(ABC):
 
     name: str
     version: int
-    names: tuple[str, ...]  # of the features, in order
+    names: tuple[str, ...]  # of the features, in order: networks are trained for it, so a change needs a new version
     needs: tuple[str, ...]  # of an engine's knowledge()
     bound: float = FEATURE_BOUND  # every feature lies in [-bound, bound]
 
@@ -66,27 +66,37 @@ class PopulationTen(FeatureSet):
     def observe(
         self, known: Mapping[str, Any], last: Mapping[str, Array], memory: Any
     ) -> tuple[Array, PopulationMemory]:
+        """The ten features of the present population, measured against the first."""
         pop, ok = known["population"], valid_mask(known["population"].ev)
-        seen = self._first(pop, known["delta"]) if memory is None else self._later(pop, ok, known, memory)
+        seen = (
+            self._remember_first(pop, known["delta"])
+            if memory is None
+            else self._remember_later(pop, ok, known, memory)
+        )
         (action,) = last.values()  # the paper has one control
-        return features(pop, seen.now, seen.first, known["progress"], action, ok), seen
+        return state_vector(pop, seen.now, seen.first, known["progress"], action, ok), seen
 
-    def _first(self, pop: Population, delta: float) -> PopulationMemory:
-        first = reference(pop.ev, delta)
-        return PopulationMemory(first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _complete(first))
+    def _remember_first(self, pop: Population, delta: float) -> PopulationMemory:
+        """What is remembered of the first population."""
+        first = make_reference(pop.ev, delta)
+        return PopulationMemory(
+            first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _has_every_run(first)
+        )
 
-    def _later(
+    def _remember_later(
         self, pop: Population, ok: Array | None, known: Mapping[str, Any], memory: PopulationMemory
     ) -> PopulationMemory:
+        """What is remembered once the present population is known too."""
         first, complete = memory.first, memory.complete
         if not complete:  # a run whose candidates had all failed is measured against its first success
-            first = first.fill_void(reference(pop.ev, known["delta"]))
-            complete = _complete(first)
-        now = summary(pop.ev, known["eps"], ok)
+            first = first.fill_void(make_reference(pop.ev, known["delta"]))
+            complete = _has_every_run(first)
+        now = summarize_population(pop.ev, known["eps"], ok)
         return PopulationMemory(first, now if ok is None else now.fill_void(memory.now), complete)
 
 
-def _complete(first: Reference) -> bool:
+def _has_every_run(first: Reference) -> bool:
+    """Whether no run is without a candidate that did not fail."""
     xp = namespace(first.f_best)
     return not bool(xp.any(xp.isnan(first.f_best)))
 

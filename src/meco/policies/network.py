@@ -18,7 +18,10 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 class Weights(NamedTuple):
-    """One network, or K stacked ones with a leading axis: w1 [S, H], b1 [H], w2 [H, A], b2 [A]."""
+    """One network, or K stacked ones with a leading axis: w1 [S, H], b1 [H], w2 [H, A], b2 [A].
+
+    pack() and the digests of policy files take the fields in this order.
+    """
 
     w1: Array
     b1: Array
@@ -70,7 +73,7 @@ def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:
 
 
 def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER_SHAPE) -> Weights:
-    """Fresh weights, uniform within 1 / sqrt(fan-in) for every layer: torch's default law."""
+    """Fresh weights in the order of the fields, uniform within 1 / sqrt(fan-in) of each layer: torch's default law."""
 
     def layer(fan_in: int, fan_out: int) -> tuple[np.ndarray, np.ndarray]:
         bound = fan_in**-0.5

@@ -15,7 +15,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, bounded, namespace, to_numpy
 from meco.core.registry import Registry
 from meco.errors import InvalidInput, UnknownName
-from meco.policies.controls import CONTROLS, ControlSet, control_set_of
+from meco.policies.controls import CONTROLS, ControlSet, control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack
 
@@ -52,7 +52,7 @@ class Policy:
     def controls(self) -> str | None:
         """The control set it was made for; None: any."""
         decoder = self.metadata.get("decoder")  # the paper's policies may name it instead
-        return self.metadata.get("controls", None if decoder is None else control_set_of(decoder))
+        return self.metadata.get("controls", None if decoder is None else control_set_name(decoder))
 
     def check(self, controls: ControlSet) -> None:
         """Refuse controls that this policy cannot set."""
@@ -123,6 +123,7 @@ class Choosing(NetworkPolicy):
         return len(controls.grid) + 1
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        """The best combination where its value is above that of the engine's own rule, else what that would set."""
         xp, values, size = namespace(s), self.outputs(s), len(controls.grid)
         own = s[:, -len(controls.controls) :]
         better = xp.max(values[:, :size], axis=-1) > values[:, size]
@@ -179,6 +180,7 @@ class ConstantControls(Policy):
     values: Mapping[str, float]
 
     def check(self, controls: ControlSet) -> None:
+        """Refuse unknown controls, and values outside their range."""
         known = {c.name: c for c in controls.controls}
         for name, value in self.values.items():
             if name not in known:
@@ -200,6 +202,7 @@ class Masked(Policy):
     _seen: Constants = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        """Refuse numbers that no feature has."""
         count = len(FEATURES[self.policy.features or "population-10"].names)
         wrong = [i for i in self.hidden if i not in range(1, count + 1)]
         if wrong:

@@ -1,4 +1,4 @@
-"""One policy in one file: its network, the features and controls it names, the record of its training."""
+"""One policy in one file: its network, the features and controls it names, and its metadata."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_bytes
 from meco.files.safetensors import read_tensors, write_tensors
-from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, control_set_of
+from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
 from meco.policies.paper.steered_rule import DECODERS
 from meco.policies.policy import POLICY_KINDS, NetworkPolicy, network_shape
 
 SUFFIX = ".safetensors"
-RECORD_DIGEST = "record_digest"
-DEFAULT_RECORD = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
+METADATA_DIGEST = "record_digest"  # the entry that notices a change of the others
+DEFAULT_METADATA = {"features": "population-10", "kind": "greedy", "q_output": "linear", "licence": "MIT"}
 
 
 def read_policy(path: Path) -> NetworkPolicy:
@@ -34,8 +34,8 @@ def read_policy(path: Path) -> NetworkPolicy:
 
     Raises DamagedFile for a damaged file, or one that was made for other features or controls.
     """
-    facts = path.stat()
-    found = _read_checked(path, facts.st_size, facts.st_mtime_ns)
+    file = path.stat()
+    found = _read_checked(path, file.st_size, file.st_mtime_ns)
     return replace(found, metadata=dict(found.metadata))
 
 
@@ -47,7 +47,7 @@ def _read_checked(path: Path, size: int, changed: int) -> NetworkPolicy:
     weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
     if metadata["digest"] != digest_weights(weights):
         raise DamagedFile(f"{path} is damaged: its weights are not the ones that were saved")
-    if metadata.pop(RECORD_DIGEST, None) != digest_record(json.loads(texts["policy"])):
+    if metadata.pop(METADATA_DIGEST, None) != digest_metadata(json.loads(texts["policy"])):
         raise DamagedFile(f"{path} was changed or damaged: its record is not the one that was saved")
     return POLICY_KINDS[metadata["kind"]](weights, {"name": path.stem, **metadata})
 
@@ -56,27 +56,27 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     """Write one network and what is known of its training; written atomically.
 
     metadata: features, controls (or the decoder of the paper's control) and kind, the paper's
-    unless given, and the record of the training: suite, dim, seed, commit, command, log_digest.
+    unless given, and of the training: suite, dim, seed, commit, command, log_digest.
     Anything else that JSON can hold is kept.
     """
     numbers = Weights(*(np.asarray(to_numpy(w), dtype=np.float64) for w in weights))
-    entries = {key: value for key, value in (metadata or {}).items() if key != RECORD_DIGEST}
-    record = {**DEFAULT_RECORD, **entries, "digest": digest_weights(numbers)}
-    record.setdefault("controls", control_set_of(record.get("decoder", "geometric")))
-    features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
-    record |= {
+    entries = {key: value for key, value in (metadata or {}).items() if key != METADATA_DIGEST}
+    written = {**DEFAULT_METADATA, **entries, "digest": digest_weights(numbers)}
+    written.setdefault("controls", control_set_name(written.get("decoder", "geometric")))
+    features, controls = FEATURES[written["features"]], CONTROLS[written["controls"]]
+    written |= {
         "feature_version": features.version,
         "clip": features.bound,
         "grid": [list(row) for row in controls.grid],
     }
     if controls.name in DECODER_OF_CONTROLS:
         decoder = DECODER_OF_CONTROLS[controls.name]
-        record = {"delta": DECODERS[decoder].delta, **record, "decoder": decoder}
-    record["library_version"] = meco.__version__
-    record.pop("name", None)  # the file's name is its name
-    record[RECORD_DIGEST] = digest_record(record)
+        written = {"delta": DECODERS[decoder].delta, **written, "decoder": decoder}
+    written["library_version"] = meco.__version__
+    written.pop("name", None)  # the file's name is its name
+    written[METADATA_DIGEST] = digest_metadata(written)
     try:
-        texts = {"format": "meco-policy", "policy": json.dumps(record, allow_nan=False)}
+        texts = {"format": "meco-policy", "policy": json.dumps(written, allow_nan=False)}
         checked = check_metadata(texts, "the record")
         check_weights(numbers._asdict(), "the network", network_shape(checked, hidden_units(numbers._asdict())))
     except (TypeError, ValueError) as error:  # DamagedFile is a ValueError
@@ -85,14 +85,14 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     write_bytes(target, write_tensors(numbers._asdict(), texts))
 
 
-def digest_record(record: Mapping[str, Any]) -> str:
-    """A hash of what a record says: the weights have their digest, and this notices a change of anything else."""
-    entries = {key: value for key, value in record.items() if key not in (RECORD_DIGEST, "digest")}
+def digest_metadata(metadata: Mapping[str, Any]) -> str:
+    """A hash of what metadata says: the weights have their digest, and this notices a change of anything else."""
+    entries = {key: value for key, value in metadata.items() if key not in (METADATA_DIGEST, "digest")}
     return hashlib.sha256(json.dumps(entries, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def digest_weights(weights: Weights) -> str:
-    """sha256 of the numbers of a network."""
+    """sha256 of the numbers of a network, in the order of the fields of Weights."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(w, "<f8").tobytes() for w in weights)).hexdigest()
 
 
@@ -115,40 +115,40 @@ def check_weights(tensors: Mapping[str, np.ndarray], source: str, shape: Network
 
 
 def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
-    """What the file says of itself, if this version of the library can act on it."""
+    """The metadata of a file, if this version of the library can act on it."""
     try:
-        record = json.loads(texts["policy"])
+        metadata = json.loads(texts["policy"])
     except (KeyError, ValueError, RecursionError) as error:
         raise DamagedFile(f"{source} is not a policy of this library: it has no readable record") from error
-    if not isinstance(record, dict):
+    if not isinstance(metadata, dict):
         raise DamagedFile(f"{source} is damaged: its record is no JSON object")
 
     def expect(name: str, right: bool, wanted: str) -> None:
         if not right:
-            raise DamagedFile(f"{source}: {name} must be {wanted}; got {record.get(name)!r}")
+            raise DamagedFile(f"{source}: {name} must be {wanted}; got {metadata.get(name)!r}")
 
     def one_of(name: str, known: Any) -> None:
-        expect(name, isinstance(record.get(name), str) and record[name] in known, f"one of {', '.join(known)}")
+        expect(name, isinstance(metadata.get(name), str) and metadata[name] in known, f"one of {', '.join(known)}")
 
     one_of("features", FEATURES)
     one_of("controls", CONTROLS)
     one_of("kind", POLICY_KINDS)
     one_of("q_output", Q_OUTPUTS)
-    _check_sets(record, source, expect)
-    expect("digest", isinstance(record.get("digest"), str), "a text")
-    return record
+    _check_meaning(metadata, source, expect)
+    expect("digest", isinstance(metadata.get("digest"), str), "a text")
+    return metadata
 
 
-def _check_sets(record: dict[str, Any], source: str, expect: Any) -> None:
+def _check_meaning(metadata: dict[str, Any], source: str, expect: Any) -> None:
     """Features and controls must mean here what they meant when the policy was made."""
-    features, controls = FEATURES[record["features"]], CONTROLS[record["controls"]]
-    version, delta = record.get("feature_version"), record.get("delta")
+    features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
+    version, delta = metadata.get("feature_version"), metadata.get("delta")
     if version != features.version:
         raise DamagedFile(
             f"{source} was made for {features.name!r} features of version {version!r}; "
             f"this library computes version {features.version}"
         )
-    expect("clip", record.get("clip") == features.bound, f"{features.bound}")
-    expect("grid", record.get("grid") == list(map(list, controls.grid)), f"the grid of {controls.name!r}")
+    expect("clip", metadata.get("clip") == features.bound, f"{features.bound}")
+    expect("grid", metadata.get("grid") == list(map(list, controls.grid)), f"the grid of {controls.name!r}")
     if controls.name in DECODER_OF_CONTROLS:
         expect("delta", isinstance(delta, (int, float)) and 0.0 < delta < float("inf"), "a positive number")

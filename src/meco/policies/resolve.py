@@ -33,7 +33,7 @@ def find_policy(
     if isinstance(given, Policy):
         return given
     if isinstance(given, (str, os.PathLike)):
-        return _named(given, seeds, shape, kind)
+        return _find_named(given, seeds, shape, kind)
     if isinstance(given, Mapping):
         return make_constants(given)
     if not isinstance(given, Iterable):
@@ -45,9 +45,10 @@ def find_policy(
     return stack_policies(each)  # type: ignore[arg-type]
 
 
-def _named(
+def _find_named(
     given: str | os.PathLike[str], seeds: Sequence[int], shape: NetworkShape, kind: type[NetworkPolicy]
 ) -> Policy:
+    """ "random", "untrained", or a policy by name or file."""
     if given == "random":
         return RandomPolicy()
     return make_untrained(seeds, shape, kind) if given == "untrained" else load_policy(given)

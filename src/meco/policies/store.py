@@ -26,7 +26,7 @@ REPOSITORY = Path(__file__).parents[3]  # of the repository, where the package r
 POLICIES_VARIABLE = "MECO_POLICIES"  # the environment variable
 LOG_SUFFIX = ".training.jsonl"  # the training log beside a policy
 EXPERIMENT_POLICIES = re.compile("meco-(loo50|split|paper|aa|ca|r1|r2|r1r2)-")  # policies that only experiments use
-RECORD_ENTRIES = ("suite", "dim", "seed", "commit", "command", "log_digest")  # what a training should tell of itself
+TRAINING_ENTRIES = ("suite", "dim", "seed", "commit", "command", "log_digest")  # what a training should tell of itself
 
 
 def policy_folders() -> Iterator[Path]:
@@ -44,10 +44,11 @@ def policy_folders() -> Iterator[Path]:
 
 def policy_names() -> list[str]:
     """Policies at hand by name: meco-10d, and in a checkout meco-loo50-C01, ..."""
-    return sorted({p.stem for folder in policy_folders() for p in folder.glob("*" + SUFFIX)}, key=_natural)
+    return sorted({p.stem for folder in policy_folders() for p in folder.glob("*" + SUFFIX)}, key=_natural_sort_key)
 
 
-def _natural(name: str) -> list[Any]:
+def _natural_sort_key(name: str) -> list[Any]:
+    """Numbers in a name count as numbers: C2 before C10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
@@ -61,12 +62,12 @@ def policy_path(name_or_path: str | os.PathLike[str]) -> Path:
     found = (folder / (text + SUFFIX) for folder in policy_folders())
     path = next((p for p in found if os.path.isfile(p)), None)  # False, not an error, where no file can be called so
     if path is None:
-        raise _missing(text)
+        raise _missing_policy_error(text)
     return path
 
 
-def _missing(name: str) -> Exception:
-    """What to do about a policy that is not at hand."""
+def _missing_policy_error(name: str) -> Exception:
+    """An error that says what to do about a policy that is not at hand."""
     known = policy_names()
     if known and not EXPERIMENT_POLICIES.match(name):
         return UnknownName("policy", name, known)
@@ -86,16 +87,18 @@ def load_policy(name_or_path: str | os.PathLike[str]) -> NetworkPolicy:
 
 
 def verify_policy(name_or_path: str | os.PathLike[str]) -> list[str]:
-    """What is wrong with a policy, nothing if all is well: the file, its record, the log of its training."""
+    """What is wrong with a policy, nothing if all is well: the file, its metadata, the log of its training."""
     path = policy_path(name_or_path)
     try:
-        known = load_policy(path).metadata
+        metadata = load_policy(path).metadata
     except DamagedFile as error:
         return [str(error)]
-    wrong = [f"{path}: its training record lacks {entry}" for entry in RECORD_ENTRIES if known.get(entry) is None]
+    wrong = [f"{path}: its training record lacks {entry}" for entry in TRAINING_ENTRIES if metadata.get(entry) is None]
     log = next(
         (p for folder in (path.parent, *policy_folders()) if (p := folder / (path.stem + LOG_SUFFIX)).is_file()), None
     )
-    if log is not None and hashlib.sha256(read_regular(log, LARGEST_JSON_BYTES)).hexdigest() != known.get("log_digest"):
+    if log is not None and hashlib.sha256(read_regular(log, LARGEST_JSON_BYTES)).hexdigest() != metadata.get(
+        "log_digest"
+    ):
         wrong.append(f"{log} is not the log of the training that made {path.name}")
     return wrong

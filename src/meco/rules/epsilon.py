@@ -67,6 +67,7 @@ class FixedEpsilon(Rule):
     ignores_progress = True
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
+        """The level for the whole run: [B], or [B, C] per constraint."""
         xp = namespace(pop.ev.f)
         ok = ~pop.ev.failed
         if self.level is not None:
@@ -106,12 +107,13 @@ class ScheduledEpsilon(Rule):
     delta: float = DELTA
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Schedule:
-        return self._at(initial_scale(pop.ev, self.delta), progress)
+        return self._schedule_at(initial_scale(pop.ev, self.delta), progress)
 
     def adapt(self, state: Schedule, pop: Population, progress: Progress, u: Array) -> Schedule:
-        return self._at(state.base, progress)
+        return self._schedule_at(state.base, progress)
 
-    def _at(self, base: Array, progress: Progress) -> Schedule:
+    def _schedule_at(self, base: Array, progress: Progress) -> Schedule:
+        """The allowance at this progress, for the initial scale base [B, C]."""
         reached = min(1.0, progress.evaluations / (self.until * progress.budget))
         level = self.first + (self.last - self.first) * reached
         action = namespace(base).full((base.shape[0],), level, dtype=base.dtype, device=base.device)

@@ -106,6 +106,7 @@ class HellwigBeyerEpsilon(Rule):
         return masked_median(average_violation(pop.ev, self.eq_tol), ~pop.ev.failed)
 
     def adapt(self, state: Array, pop: Population, progress: Progress, u: Array) -> Array:
+        """The next level [B], by the share of parents within the present one."""
         if self.horizon == 0:
             return state
         xp = namespace(state)
@@ -154,6 +155,7 @@ class ShrinkingTolerance(Rule):
         return self.adapt(xp.where(widest > self.final, widest, self.final), pop, progress, u)
 
     def adapt(self, state: Array, pop: Population, progress: Progress, u: Array) -> Array:
+        """The next tolerance [B, q]: smaller where some candidate keeps the present one."""
         xp = namespace(state)
         left = self.until * progress.budget - progress.evaluations
         size = pop.ev.f.shape[1]

@@ -63,7 +63,8 @@ class BalancedPenalty(Rule):
         return {"weight": state[:, 0]}
 
 
-def _ratio_of_ranges(ev: Evaluation) -> tuple[Array, Array]:
+def _weight_by_ranges(ev: Evaluation) -> tuple[Array, Array]:
+    """r of "range", and where violations differ enough for it: [B] each."""
     xp = namespace(ev.f)
     ok = ~ev.failed
     some = xp.any(ok, axis=-1)
@@ -77,11 +78,12 @@ def _ratio_of_ranges(ev: Evaluation) -> tuple[Array, Array]:
     return (2.0 - feasible_share) * spread(ev.f) / xp.where(usable, spread_nu, 1.0), usable
 
 
-def _ratio_of_means(ev: Evaluation) -> tuple[Array, Array]:
+def _weight_by_means(ev: Evaluation) -> tuple[Array, Array]:
+    """r of "apm", and where violations are large enough for it: [B] each."""
     xp = namespace(ev.f)
     mean_nu = masked_mean(ev.nu, ~ev.failed)
     usable = mean_nu > MIN_VIOLATION_RANGE
     return masked_mean(xp.abs(ev.f), ~ev.failed) / xp.where(usable, mean_nu, 1.0), usable
 
 
-FORMULAS = {"range": _ratio_of_ranges, "apm": _ratio_of_means}
+FORMULAS = {"range": _weight_by_ranges, "apm": _weight_by_means}

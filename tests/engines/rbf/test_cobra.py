@@ -71,14 +71,14 @@ def test_phase_one_ends_at_a_feasible_point():
 def test_the_margin_halves_after_a_row_of_feasible_points_and_doubles_up_to_its_limit():
     cobra, _ = engine(dim=4)  # patience floor(2 sqrt(4)) = 4
     for _ in range(4):
-        cobra._count(True)
+        cobra._adjust_margin(True)
     assert cobra.margin == FIRST_MARGIN / 2
     for _ in range(3):
-        cobra._count(False)
-    cobra._count(True)  # a feasible point ends the row
+        cobra._adjust_margin(False)
+    cobra._adjust_margin(True)  # a feasible point ends the row
     assert cobra.margin == FIRST_MARGIN / 2
     for _ in range(12):
-        cobra._count(False)
+        cobra._adjust_margin(False)
     assert cobra.margin == LARGEST_MARGIN
 
 

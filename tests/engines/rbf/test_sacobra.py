@@ -45,7 +45,7 @@ def test_a_steep_objective_shortens_the_cycle_and_a_very_steep_one_is_modelled_b
     assert not middle.logarithmic
     high = after_design(steep(1e6), (0, 0))
     assert high.logarithmic
-    assert_allclose(high._targets()[:, 0], plog(high.samples.y[:, 0]))
+    assert_allclose(high._training_targets()[:, 0], plog(high.samples.y[:, 0]))
 
 
 def test_a_cycle_that_was_asked_for_stays():
@@ -68,10 +68,10 @@ def test_the_first_band_is_the_median_violation_and_shrinks():
     violation = np.maximum(y[:, 1], 0.0) + np.abs(y[:, 2])
     assert_allclose(sacobra.band, np.median(violation))
     before = sacobra.band
-    sacobra._count(True)
+    sacobra._adjust_margin(True)
     assert_allclose(sacobra.band, before / 1.5)
     for _ in range(100):
-        sacobra._count(False)
+        sacobra._adjust_margin(False)
     assert sacobra.band == 1e-7
 
 
@@ -94,10 +94,10 @@ def test_without_progress_every_start_is_random():
     sacobra = after_design(steep(1.0), (0, 0))
     best = sacobra.samples.x[sacobra.best]
     sacobra.stalled = 10
-    assert not any(np.array_equal(sacobra._start(), best) for _ in range(20))
+    assert not any(np.array_equal(sacobra._choose_start(), best) for _ in range(20))
     sacobra.stalled = 0
     sacobra.design = -100  # long after the design
-    assert sum(np.array_equal(sacobra._start(), best) for _ in range(100)) > 80
+    assert sum(np.array_equal(sacobra._choose_start(), best) for _ in range(100)) > 80
 
 
 def test_scaled_constraints_are_used_inside_and_true_ones_reported():

@@ -10,7 +10,7 @@ from torch import nn  # noqa: E402
 from meco.learn.paper.agents import Agents, play_round  # noqa: E402
 from meco.learn.paper.config import TrainingConfig  # noqa: E402
 from meco.learn.paper.ddqn import Batch, Learner, StackedSettings, double_q_target, one_thread  # noqa: E402
-from meco.learn.paper.torch_network import forward, init_networks, layers  # noqa: E402
+from meco.learn.paper.torch_network import forward, init_networks, view_layers  # noqa: E402
 from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values  # noqa: E402
 
 SMALL = NetworkShape(features=3, hidden=5, outputs=4)
@@ -39,7 +39,7 @@ def modules(learner):
     """The same networks as torch modules, one per policy."""
     made = []
     for stack in learner.online:
-        w1, b1, w2, b2 = (part[0] for part in layers(stack[None].clone(), learner.shape))
+        w1, b1, w2, b2 = (part[0] for part in view_layers(stack[None].clone(), learner.shape))
         net = nn.Sequential(nn.Linear(*w1.shape), nn.SELU(), nn.Linear(*w2.shape)).double()
         with torch.no_grad():
             for parameter, value in zip(net.parameters(), (w1.T, b1, w2.T, b2)):
@@ -93,8 +93,8 @@ def test_networks_start_as_torch_starts_a_linear_layer():
 def test_the_policy_evaluates_the_network_that_was_trained(output):
     stack = init_networks([1, 2], PAPER_SHAPE)
     s = np.random.default_rng(0).normal(size=(2, 6, 10))
-    trained = forward(layers(stack, PAPER_SHAPE), torch.from_numpy(s), output == "sigmoid").q.numpy()
-    weights = Weights(*(part.numpy() for part in layers(stack, PAPER_SHAPE)))
+    trained = forward(view_layers(stack, PAPER_SHAPE), torch.from_numpy(s), output == "sigmoid").q.numpy()
+    weights = Weights(*(part.numpy() for part in view_layers(stack, PAPER_SHAPE)))
     np.testing.assert_allclose(q_values(weights, s, output), trained, rtol=0, atol=1e-13)
 
 
@@ -104,8 +104,8 @@ def test_the_gradient_is_the_one_autograd_finds(sigmoid):
     learner.target.mul_(0.7)
     loss, slope = learner.loss(batch)
     leaf = learner.online.clone().requires_grad_()
-    net = layers(leaf, SMALL)
-    q_next = forward(layers(learner.target, SMALL), batch.s_next, sigmoid).q
+    net = view_layers(leaf, SMALL)
+    q_next = forward(view_layers(learner.target, SMALL), batch.s_next, sigmoid).q
     with torch.no_grad():
         y = double_q_target(batch.reward, batch.last, forward(net, batch.s_next, sigmoid).q, q_next, 1.0)
     q = forward(net, batch.s, sigmoid).q.gather(-1, batch.action[..., None])[..., 0]
@@ -216,6 +216,6 @@ def test_double_dqn_finds_the_best_policy_of_a_corridor_from_ten_of_ten_seeds():
         s = corridor.reset()
         while not over:
             greedy = agents.learner.q(torch.from_numpy(s)[:, None]).argmax(-1)
-            s, r, done = corridor.step(agents.values(greedy))
+            s, r, done = corridor.step(agents.action_values(greedy))
             earned, over = earned + r, done[0]
     np.testing.assert_allclose(earned, (Corridor.STEPS - Corridor.ROOMS + 1) / Corridor.STEPS)

@@ -77,7 +77,7 @@ def test_seeds_of_the_coming_round_are_told_without_drawing_them():
     trainer = Trainer([quick(), quick("b", seed=2)])
     for curriculum in trainer.curricula:
         for _ in range(9):  # over the end of an epoch
-            assert curriculum.peek_seeds() == curriculum.peek_seeds() == [j.seed for j in curriculum.next_jobs()]
+            assert curriculum.peek_seeds() == curriculum.peek_seeds() == [j.seed for j in curriculum.plan_round()]
 
 
 def several(**changes):
@@ -90,7 +90,7 @@ def recordings(monkeypatch):
     """Rounds on the CPU are recorded; the recordings that were made."""
     made = []
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: made.append(Recording()) or made[-1])
-    monkeypatch.setattr(cuda_graphs, "capture", Capture)
+    monkeypatch.setattr(cuda_graphs, "capture_graph", Capture)
     monkeypatch.setattr(recorded_file, "supports_graphs", lambda device: True)
     return made
 
@@ -146,7 +146,7 @@ def test_formulas_that_cannot_be_repeated_are_not_recorded(recordings, monkeypat
 
 def test_a_training_leaves_compiling_as_its_caller_wants_it(monkeypatch):
     seen = []
-    monkeypatch.setattr(Trainer, "_round", lambda trainer: (seen.append(arrays._Mode.on), 1 / 0))
+    monkeypatch.setattr(Trainer, "_play_round", lambda trainer: (seen.append(arrays._Mode.on), 1 / 0))
     for outer, compiled, device in ((False, False, "cpu"), (True, False, "cpu"), (False, True, "cpu:0")):
         with arrays.fusing(outer), pytest.raises(TrainingFailed):
             Trainer([quick(device=device, compiled=compiled)]).run()

@@ -10,6 +10,7 @@ from meco.learn import (  # noqa: E402
     Episode,
     Trainer,
 )
+from meco.learn.paper.curriculum import STATE_SCHEMA  # noqa: E402
 from meco.learn.paper.mixed import mixed_decoder, mixed_reward  # noqa: E402
 from meco.policies.paper.steered_rule import DECODERS  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
@@ -17,8 +18,8 @@ from quick_training import assert_same, quick  # noqa: E402
 
 def test_every_epoch_plays_each_training_problem_once_in_a_new_order(monkeypatch):
     trainer = Trainer([quick(epochs=6)])
-    played, original = [], trainer.curricula[0].record
-    monkeypatch.setattr(trainer.curricula[0], "record", lambda jobs, o: (played.extend(jobs), original(jobs, o)))
+    played, original = [], trainer.curricula[0].add_outcomes
+    monkeypatch.setattr(trainer.curricula[0], "add_outcomes", lambda jobs, o: (played.extend(jobs), original(jobs, o)))
     trainer.run()
     orders = [tuple(job.problem for job in played[i : i + 3]) for i in range(0, 18, 3)]
     assert all(sorted(order) == ["corner", "ring", "tilted"] for order in orders)
@@ -55,10 +56,15 @@ def test_the_reference_objective_changes_after_an_episode_not_within(monkeypatch
     assert known[2] <= known[1]
 
 
+def test_a_curriculum_saves_all_that_it_holds_but_settings_and_generator():
+    curriculum = Trainer([quick()]).curricula[0]
+    assert vars(curriculum).keys() - {"config", "_generator"} == curriculum.state().keys() == STATE_SCHEMA.keys()
+
+
 def test_random_instances_differ_from_episode_to_episode():
     config = quick("r", suite="cec2017", dim=10, problems=("C01", "C04"), instances="random", epochs=2, budget=150)
     trainer = Trainer([config])
-    instances = [trainer.curricula[0].next_jobs()[0].instance for _ in range(4)]
+    instances = [trainer.curricula[0].plan_round()[0].instance for _ in range(4)]
     assert len(set(instances)) == 4
     assert len(Trainer([config]).run()[0].rows) == 2
 

@@ -127,6 +127,30 @@ def test_a_training_that_is_stopped_goes_on_with_the_rollouts_that_were_made(tmp
         assert_array_equal(here, there)
 
 
+def test_stored_rollouts_are_not_used_once_what_draws_them_has_changed(tmp_path, monkeypatch):
+    search = RolloutTraining(SMALL, tmp_path, report=lambda line: None)
+    stored = search._rollout_identity(None)
+    digest = training_file.source_digest
+    monkeypatch.setattr(
+        training_file,
+        "source_digest",
+        lambda modules, within=(): "another" if "meco.learn.tr.rollouts" in modules else digest(modules, within),
+    )
+    changed = search._rollout_identity(None)
+    assert {name for name in stored if stored[name] != changed[name]} == {"rollouts"}
+    path = tmp_path / "stored.npz"
+    outcome = Outcomes(np.zeros(1), np.zeros(1), np.ones(1, dtype=bool))
+    training_file.write_checkpoint(path, {"states": np.zeros((1, 2)), **outcome._asdict()}, stored)
+    assert training_file._read_stored(path, stored) is not None
+    assert training_file._read_stored(path, changed) is None
+
+
+def test_a_training_that_is_refused_leaves_no_folder(tmp_path):
+    with pytest.raises(InvalidInput, match="some to choose on"):
+        RolloutTraining(replace(SMALL, families=("bowl-linear",)), tmp_path / "none", report=lambda line: None)
+    assert not (tmp_path / "none").exists()
+
+
 @pytest.mark.slow
 def test_rollouts_do_not_depend_on_how_many_are_made_in_lockstep(tmp_path):
     def training(width):

@@ -75,19 +75,19 @@ def slow_features(x, f, c, feasible, ok, f_best, nu_bar, first, spent, action):
 
 
 def fast(first_pop, pop, eps, action, progress):
-    first, ok = st.reference(first_pop.ev, DELTA), st.valid_mask(pop.ev)
-    return st.features(pop, st.summary(pop.ev, eps, ok), first, progress, action, ok)
+    first, ok = st.make_reference(first_pop.ev, DELTA), st.valid_mask(pop.ev)
+    return st.state_vector(pop, st.summarize_population(pop.ev, eps, ok), first, progress, action, ok)
 
 
 def test_features_equal_hand_computed_values():
     """Three candidates, two variables, one constraint; every number below was worked out on paper."""
     start = population([[[0, 0], [1, 1], [0.5, 0.5]]], [[4, 10, 1]], [[[-1], [0.5], [2.5]]])
-    first = st.reference(start.ev, DELTA)
+    first = st.make_reference(start.ev, DELTA)
     assert_allclose([first.f_best[0], first.f_worst[0], first.f_min[0], first.nu_bar[0]], [4, 10, 1, 1])
     later = population([[[0, 0.5], [1, 1], [0.5, 0]]], [[2, 7, 1]], [[[-1], [-0.5], [0.6]]])
-    now = st.summary(later.ev, np.array([[0.5]]), None)
+    now = st.summarize_population(later.ev, np.array([[0.5]]), None)
     assert_allclose([now.f_best[0], now.nu_bar[0]], [2, 0.2])  # the third exceeds 0.5, so f = 2 leads
-    s = st.features(later, now, first, Progress(30, 120, 1), np.array([0.3]), None)
+    s = st.state_vector(later, now, first, Progress(30, 120, 1), np.array([0.3]), None)
     # coordinates (0, .5, 1, 1, .5, 0); relative objectives (0, 5, -1) / 6
     expected = [
         math.sqrt(1 / 6), math.sqrt((16 + 121 + 49) / 9 / 3) / 6, 0.5, 4 / 18, 0.5, 0.25, 0.2, 2 / 3, 0.3,
@@ -149,11 +149,11 @@ def test_rewards_do_not_notice_the_order_of_candidates(name):
     eps, known = np.random.default_rng(0).random((4, 5)), np.array([-40.0, -20.0, 0.0, np.inf])
 
     def reward(move):
-        first = st.reference(start.ev.map(lambda a: a[:, move]), DELTA)
+        first = st.make_reference(start.ev.map(lambda a: a[:, move]), DELTA)
         seen = [p.ev.map(lambda a: a[:, move]) for p in pops]
         scores = [np.nanmin(ev.f + ev.nu, axis=1) for ev in seen]
         moments = [
-            StepSummary(*st.summary(ev, eps, st.valid_mask(ev)), score, np.full(4, 50.0))
+            StepSummary(*st.summarize_population(ev, eps, st.valid_mask(ev)), score, np.full(4, 50.0))
             for ev, score in zip(seen, scores)
         ]
         return REWARDS[name](*moments, first, known)
@@ -193,9 +193,9 @@ def test_features_are_clipped_and_finite_whatever_the_objective():
 
 def test_the_mean_of_least_violations_takes_five_or_all_there_are():
     nu = np.array([[7.0, 1.0, 3.0, 2.0, 6.0, 5.0, 4.0]])
-    assert st.least_violation(nu, None)[0] == 3.0
-    assert st.least_violation(nu[:, :3], None)[0] == pytest.approx(11 / 3)
-    assert st.least_violation(nu, np.array([[1, 1, 0, 0, 0, 0, 0]], dtype=bool))[0] == 4.0
+    assert st.mean_least_violation(nu, None)[0] == 3.0
+    assert st.mean_least_violation(nu[:, :3], None)[0] == pytest.approx(11 / 3)
+    assert st.mean_least_violation(nu, np.array([[1, 1, 0, 0, 0, 0, 0]], dtype=bool))[0] == 4.0
 
 
 def test_masked_and_unmasked_means_agree_to_the_last_bit():

@@ -11,8 +11,8 @@ from meco.core.capabilities import Selection
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress, Rule, best, not_worse
-from meco.engines.de.operators import distinct, numbers, reflect
-from meco.engines.de.shade import binomial
+from meco.engines.de.operators import distinct_indices, draw_numbers, reflect
+from meco.engines.de.shade import binomial_crossover
 from meco.engines.rule_engine import RuleEngine
 from meco.rules import FeasibilityFirst, StaticPenalty
 from meco.rules.levels import FallingEpsilon
@@ -25,7 +25,7 @@ BY_OBJECTIVE = StaticPenalty(weight=0.0)
 
 
 class C2oDENumbers(NamedTuple):
-    """The uniform numbers of one generation."""
+    """The uniform numbers of one generation; take() says in which order they are drawn."""
 
     F: Array  # [B, N, 3] picks F of each trial
     CR: Array  # [B, N, 2] picks CR of the two trials that cross over
@@ -38,8 +38,9 @@ class C2oDENumbers(NamedTuple):
 
     @classmethod
     def take(cls, task: Task, size: int) -> C2oDENumbers:
+        """Draw them in one block; the order is part of a seed's search."""
         n, d = size, task.dim
-        F, CR, two, four, three, blend, forced, cross, fresh, rule = numbers(
+        F, CR, two, four, three, blend, forced, cross, fresh, rule = draw_numbers(
             task.rng, (n, 3), (n, 2), (n, 2), (n, 4), (n, 3), (n,), (n, 2), (n, 2, d), (n, d), (2,)
         )
         return cls(F, CR, (two, four, three), blend, forced, cross, fresh, rule)
@@ -72,7 +73,7 @@ class C2oDE(RuleEngine):
     def ask(self) -> Array:
         """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         if self.u is None:
             self.u = C2oDENumbers.take(self.task, self.size)
             renewed = to_numpy(is_stuck(self.population.ev)) & (self.used < self.task.budget)
@@ -94,6 +95,7 @@ class C2oDE(RuleEngine):
             self._select(x, ev)
 
     def _select(self, x: Array, ev: Evaluation) -> None:
+        """End the generation: the best trial of each individual replaces it unless it is worse."""
         assert self.population is not None
         assert self.u is not None
         trial = preselect(x, ev, self.size)
@@ -124,13 +126,13 @@ def make_trials(population: Population, u: C2oDENumbers) -> Array:
     by_objective = rows(x, best(BY_OBJECTIVE.key(population.ev, None))[:, None])  # [B, 1, D]
     by_violation = rows(x, best(BY_VIOLATION.key(population.ev, None))[:, None])
     F, CR = pick_setting("F", u.F), pick_setting("CR", u.CR)
-    (a1, a2), (b1, b2, b3, b4), (c1, c2, c3) = ([rows(x, i) for i in distinct(o)] for o in u.others)
+    (a1, a2), (b1, b2, b3, b4), (c1, c2, c3) = ([rows(x, i) for i in distinct_indices(o)] for o in u.others)
     f1, f2, f3 = (F[..., k, None] for k in range(TRIALS))
     towards_objective = reflect(x + f1 * (by_objective - x) + f1 * (a1 - a2))
     towards_feasible = reflect(b1 + f2 * (by_violation - b2) + f2 * (b3 - b4))
     anywhere = reflect(x + u.blend[..., None] * (c1 - x) + f3 * (c2 - c3))
     crossed = [
-        binomial(x, mutant, CR[..., k], u.cross[..., k, :], u.forced[..., k])
+        binomial_crossover(x, mutant, CR[..., k], u.cross[..., k, :], u.forced[..., k])
         for k, mutant in enumerate((towards_objective, towards_feasible))
     ]
     side_by_side = xp.stack([*crossed, anywhere], axis=2)

@@ -11,8 +11,8 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, gain, not_worse, order
 from meco.engines.de.external_archive import ExternalArchive
-from meco.engines.de.operators import numbers
-from meco.engines.de.shade import binomial, current_to_pbest, pick_guides, pick_others
+from meco.engines.de.operators import draw_numbers
+from meco.engines.de.shade import binomial_crossover, current_to_pbest, pick_guides, pick_others
 from meco.engines.de.success_history import SuccessHistory
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
@@ -28,7 +28,10 @@ INWARD_SHARE = 0.1  # how far from the bound towards the parent a component is p
 
 
 class ColShadeNumbers(NamedTuple):
-    """The random numbers of one generation; all [B, N] but the last six."""
+    """The random numbers of one generation; all [B, N] but where it says so.
+
+    They are drawn in the order of the fields, which is part of a seed's search.
+    """
 
     move: Array
     slot: Array
@@ -46,9 +49,10 @@ class ColShadeNumbers(NamedTuple):
 
     @classmethod
     def take(cls, task: Task, size: int, room: int) -> ColShadeNumbers:
+        """Draw them: a block of uniform numbers, then one of normal numbers."""
         n, d = size, task.dim
         shapes = [(n,)] * 7 + [(n, d), (n, d), (n + room,), (2,)]
-        return cls(*numbers(task.rng, *shapes), *numbers(task.rng, (n,), (n, d), normal=True))
+        return cls(*draw_numbers(task.rng, *shapes), *draw_numbers(task.rng, (n,), (n, d), normal=True))
 
 
 class ColShade(RuleEngine):
@@ -62,7 +66,17 @@ class ColShade(RuleEngine):
     label = "COLSHADE"
     fewest = 4  # a trial needs itself, a guide and two others
     remembers = (*RuleEngine.common, "histories", "share", "archive")
+    transient = ("u", "flies", "F", "CR", "strict", "pool")
     rule: ShrinkingTolerance
+    histories: tuple[SuccessHistory, SuccessHistory]  # of the walks, of the flights
+    share: Array  # [B], probability of a flight
+    archive: ExternalArchive
+    u: ColShadeNumbers
+    flies: Array  # [B, N], which trials are flights
+    F: Array  # [B, N], of each trial
+    CR: Array
+    strict: Key  # of the parents
+    pool: Array  # [B, N + room, D], parents before the archive
 
     def __init__(
         self, task: Task, rule: ShrinkingTolerance | None = None, pop_size: int = 50, flights: float = 0.5
@@ -79,11 +93,11 @@ class ColShade(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         x = self.population.x
         self.u = u = ColShadeNumbers.take(self.task, self.size, self.room)
         self.flies = u.move < self.share[:, None]
-        self.F, self.CR = self._settings(u)
+        self.F, self.CR = self._sample_settings(u)
         self.strict = self.rule.strict(self.population.ev)
         guide = rows(x, pick_guides(order(self.strict), u.guide, u.guide, GUIDE_SHARE))
         first, second = pick_others(u.first, u.second, self.archive.size)
@@ -91,10 +105,10 @@ class ColShade(RuleEngine):
         walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F[..., None])
         flown = levy_flight(x, guide, self.F, u.flight)
         mutant = namespace(x).where(self.flies[..., None], flown, walked)
-        return binomial(x, back_inside(mutant, x, u.inward), self.CR, u.cross, u.forced)
+        return binomial_crossover(x, move_back_inside(mutant, x, u.inward), self.CR, u.cross, u.forced)
 
-    def _settings(self, u: ColShadeNumbers) -> tuple[Array, Array]:
-        """F and CR of each individual, from the history of its move."""
+    def _sample_settings(self, u: ColShadeNumbers) -> tuple[Array, Array]:
+        """F and CR of each individual, from the history of its move; reads flies."""
         walking, flying = (h.sample(u.slot, u.F, u.CR, crowd=self.size) for h in self.histories)
         xp = namespace(u.slot)
         F, CR = (xp.where(self.flies, f, w) for f, w in zip(flying, walking))
@@ -114,6 +128,7 @@ class ColShade(RuleEngine):
         self.adapt(self.u.rule)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
+        """Take the first population; histories and archive start empty."""
         super().begin(x, ev)
         walks, flights = (SuccessHistory.initial(x, HISTORY_SLOTS) for _ in range(2))
         self.histories = (walks, flights)
@@ -125,20 +140,21 @@ class ColShade(RuleEngine):
         assert self.population is not None
         relaxed = self.key(ev), self.key(self.population.ev)
         strict = self.rule.strict(ev), self.strict
-        by_strict = mark_best(self.strict) | self._only_strictly(relaxed, strict)
+        by_strict = mark_best(self.strict) | self._improves_only_strictly(relaxed, strict)
         xp = namespace(ev.f)
         trial, parent = (
             Key(*(xp.where(by_strict, s, r) for s, r in zip(hard, soft))) for hard, soft in zip(strict, relaxed)
         )
         return trial, parent
 
-    def _only_strictly(self, relaxed: tuple[Key, Key], strict: tuple[Key, Key]) -> Array:
+    def _improves_only_strictly(self, relaxed: tuple[Key, Key], strict: tuple[Key, Key]) -> Array:
         """Not better by the relaxed order, but less violating by the strict one while tolerances are wide."""
         xp = namespace(strict[0].major)
         wide = xp.any(self.state > self.rule.final, axis=-1)[:, None]
         return wide & not_worse(relaxed[1], relaxed[0]) & (strict[0].major < strict[1].major)
 
     def _learn(self, weight: Array, better: Array) -> None:
+        """Teach histories, share and archive: weight [B, N] is what trials gained, better [B, N] marks the winners."""
         assert self.population is not None
         xp = namespace(weight)
         by_walk, by_flight = xp.where(self.flies, 0.0, weight), xp.where(self.flies, weight, 0.0)
@@ -168,7 +184,7 @@ def levy_flight(x: Array, guide: Array, F: Array, normal: Array) -> Array:
     return x + F[..., None] * length * (guide - x)
 
 
-def back_inside(mutant: Array, parent: Array, u: Array) -> Array:
+def move_back_inside(mutant: Array, parent: Array, u: Array) -> Array:
     """A component outside the unit cube goes between the bound it crossed and its parent, near the bound."""
     bound = bounded(mutant, 0.0, 1.0)
     share = INWARD_SHARE * u

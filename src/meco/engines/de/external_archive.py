@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from meco.core.arrays import Array, astype, at_most, namespace, rows, total
-from meco.engines.de.operators import ascending, positions
+from meco.engines.de.operators import ascending_order, positions
 
 
 @dataclass(frozen=True, eq=False)
 class ExternalArchive:
-    """Up to N points per run, in no order: x [B, N, D], of which the first size [B] are members."""
+    """Up to N points per run, in no order: x [B, N, D], of which the first size [B] are members.
+
+    Saved states name the fields.
+    """
 
     x: Array
     size: Array
@@ -25,7 +28,7 @@ class ExternalArchive:
         )
 
     def pool_with(self, population: Array) -> Array:
-        """Population and archive as one pool [B, 2N, D]; rows from N on are the archive's."""
+        """Population and archive as one pool [B, 2N, D]; rows from N on are the archive's, as pick_others() counts."""
         return namespace(population).concat([population, self.x], axis=1)
 
     def with_parents(self, pool: Array, success: Array, u_drop: Array) -> ExternalArchive:
@@ -37,6 +40,6 @@ class ExternalArchive:
         xp = namespace(pool)
         capacity = self.x.shape[1]
         member = xp.concat([success, positions(capacity, self.size)[None, :] < self.size[:, None]], axis=1)
-        ranked = ascending(xp.where(member, u_drop, 2.0))[:, :capacity]
+        ranked = ascending_order(xp.where(member, u_drop, 2.0))[:, :capacity]
         count = total(astype(member, self.size.dtype))
         return ExternalArchive(rows(pool, ranked), at_most(count, capacity))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from meco.core.arrays import Array, bounded, namespace, rows
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
-from meco.core.rule import Rule, best, not_worse
-from meco.engines.de.operators import distinct, numbers
-from meco.engines.de.shade import binomial
+from meco.core.rule import Key, Rule, best, not_worse
+from meco.engines.de.operators import distinct_indices, draw_numbers
+from meco.engines.de.shade import binomial_crossover
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import UnknownName
 from meco.rules import FeasibilityFirst
@@ -25,6 +25,9 @@ class MdeCgo(RuleEngine):
     label = "MDE-CGO"
     fewest = 4  # a trial needs itself and three others
     remembers = RuleEngine.common
+    transient = ("next_u_rule", "parent_key")
+    next_u_rule: Array  # [B, 2], what the rule is told at the end of the generation
+    parent_key: Key
 
     def __init__(
         self,
@@ -43,15 +46,15 @@ class MdeCgo(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         size, dim = self.size, self.task.dim
-        others, forced, cross, self.u_next = numbers(self.task.rng, (size, 3), (size,), (size, dim), (2,))
+        others, forced, cross, self.next_u_rule = draw_numbers(self.task.rng, (size, 3), (size,), (size, dim), (2,))
         x = self.population.x
         self.parent_key = self.key(self.population.ev)
         leader = rows(x, best(self.parent_key)[:, None])  # [B, 1, D]
-        first, second, third = (rows(x, index) for index in distinct(others))
-        inside = bounded(mutant(self.strategy, leader, first, second, third, self.F), 0.0, 1.0)
-        return binomial(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
+        first, second, third = (rows(x, index) for index in distinct_indices(others))
+        inside = bounded(mutate(self.strategy, leader, first, second, third, self.F), 0.0, 1.0)
+        return binomial_crossover(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep each trial that is not worse than its parent."""
@@ -61,10 +64,10 @@ class MdeCgo(RuleEngine):
         won = not_worse(self.key(ev), self.parent_key) & ~ev.failed
         self.population = self.population.replaced(won, x, ev)
         self.generation += 1
-        self.adapt(self.u_next)
+        self.adapt(self.next_u_rule)
 
 
-def mutant(strategy: str, leader: Array, first: Array, second: Array, third: Array, F: float) -> Array:
+def mutate(strategy: str, leader: Array, first: Array, second: Array, third: Array, F: float) -> Array:
     """The donor of each individual: leader [B, 1, D] is the best, the others [B, N, D] are drawn."""
     if strategy == "best1":
         return leader + F * (first - second)

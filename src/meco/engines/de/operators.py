@@ -13,21 +13,21 @@ from meco.core.arrays import Array, astype, bounded, namespace, reshaped
 from meco.core.streams import Streams
 
 
-def numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -> list[Array]:
-    """Uniform or normal numbers [B, *shape] for each shape, drawn as one block per run."""
-    needed = _places(shapes)[-1].stop
-    return pieces(rng.normal(needed) if normal else rng.uniform(needed), *shapes)
+def draw_numbers(rng: Streams, *shapes: tuple[int, ...], normal: bool = False) -> list[Array]:
+    """Uniform or normal numbers [B, *shape] for each shape, drawn as one block per run in this order."""
+    needed = _slices_by_shape(shapes)[-1].stop
+    return cut_block(rng.normal(needed) if normal else rng.uniform(needed), *shapes)
 
 
-def pieces(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
+def cut_block(block: Array, *shapes: tuple[int, ...]) -> list[Array]:
     """Cut a run's numbers [B, n] into arrays [B, *shape] one after the other."""
     runs = block.shape[0]
-    cut = [block[:, place] for place in _places(shapes)]
+    cut = [block[:, place] for place in _slices_by_shape(shapes)]
     return [part if len(shape) == 1 else reshaped(part, (runs, *shape)) for part, shape in zip(cut, shapes)]
 
 
 @lru_cache(maxsize=64)
-def _places(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
+def _slices_by_shape(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
     """Where in a row of numbers those of each shape lie."""
     ends = list(accumulate(math.prod(shape) for shape in shapes))
     return [slice(*ends) for ends in zip([0, *ends], ends)]
@@ -39,7 +39,7 @@ def skip_taken(index: Array, taken: Array) -> Array:
     return index + (beyond if isinstance(beyond, np.ndarray) else astype(beyond, index.dtype))
 
 
-def distinct(u: Array) -> list[Array]:
+def distinct_indices(u: Array) -> list[Array]:
     """k indices for each individual, different from each other and from its own: u [B, N, k] -> k of [B, N].
 
     Each is drawn from the positions that are left, then steps over those already taken.
@@ -74,24 +74,25 @@ def choose(take: Array, a: Array, b: Array) -> Array:
 
 
 def zero_unless(take: Array, a: Array) -> Array:
-    """a, which is finite, where take holds and 0 elsewhere; in NumPy by a product, as in mixed()."""
+    """a, which is finite, where take holds and 0 elsewhere; in NumPy by a product, as in choose()."""
     return a * take if isinstance(take, np.ndarray) else namespace(take).where(take, a, 0.0)
 
 
 def positions(count: int, like: Array) -> Array:
     """0, 1, ..., count - 1, in the type of like."""
     if isinstance(like, np.ndarray):
-        return _positions(count, like.dtype)
+        return _cached_positions(count, like.dtype)
     return namespace(like).arange(count, dtype=like.dtype, device=like.device)
 
 
 @lru_cache(maxsize=64)
-def _positions(count: int, dtype: Any) -> np.ndarray:
+def _cached_positions(count: int, dtype: Any) -> np.ndarray:
+    """The same array for all who ask, which therefore cannot be written to."""
     found = np.arange(count, dtype=dtype)
-    found.flags.writeable = False  # shared by all who ask
+    found.flags.writeable = False
     return found
 
 
-def ascending(x: Array) -> Array:
+def ascending_order(x: Array) -> Array:
     """Indices from the least entry to the largest along the last axis; equal ones in any order."""
     return x.argsort(axis=-1) if isinstance(x, np.ndarray) else namespace(x).argsort(x, axis=-1)

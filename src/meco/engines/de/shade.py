@@ -12,7 +12,7 @@ from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Rule, duel, gain, order
 from meco.engines.de.external_archive import ExternalArchive
-from meco.engines.de.operators import choose, numbers, positions, skip_taken, zero_unless
+from meco.engines.de.operators import choose, draw_numbers, positions, skip_taken, zero_unless
 from meco.engines.de.success_history import SuccessHistory
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
@@ -36,7 +36,10 @@ PRESETS = {
 
 
 class ShadeNumbers(NamedTuple):
-    """The uniform numbers of one generation, cut from one block per run; all [B, N] but the last four."""
+    """The uniform numbers of one generation, cut from one block per run; all [B, N] but the last four.
+
+    They are drawn in the order of the fields, which is part of a seed's search.
+    """
 
     slot: Array
     F: Array
@@ -52,8 +55,9 @@ class ShadeNumbers(NamedTuple):
 
     @classmethod
     def take(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
+        """Draw them; those of redrawn components only where these are redrawn."""
         n, d = size, task.dim
-        seven, *rest = numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
+        seven, *rest = draw_numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
         return cls(*[seven[:, k, :] for k in range(7)], *rest)
 
 
@@ -66,6 +70,9 @@ class Shade(RuleEngine):
     archive: ExternalArchive
     remembers = (*RuleEngine.common, "history", "archive")
     transient = ("u", "parent_key", "trials")
+    u: ShadeNumbers
+    parent_key: Key
+    trials: Trials
     replayable = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
@@ -80,7 +87,7 @@ class Shade(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first()
+            return self.first_candidates()
         self.u = ShadeNumbers.take(self.task, self.size, self.settings.redraw)
         normal = self.task.rng.normal(self.size)
         self.parent_key = self.key(self.population.ev)
@@ -104,6 +111,7 @@ class Shade(RuleEngine):
         self.adapt(self.u.rule)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
+        """Take the first population; history and archive start empty."""
         super().begin(x, ev)
         self.history = SuccessHistory.initial(x, self.settings.memory)
         self.archive = ExternalArchive.empty(x)
@@ -134,7 +142,7 @@ def make_trials(
     guide = rows(x, pick_guides(ranked, u.share, u.guide, guides))
     first, second = pick_others(u.first, u.second, archive.size)
     # a component that does not cross moves by 0 F: the parent's to the last bit, and inside as it was
-    moves = zero_unless(crossing(CR, u.cross, u.forced), F[..., None])
+    moves = zero_unless(crossover_mask(CR, u.cross, u.forced), F[..., None])
     trial = current_to_pbest(x, guide, rows(x, first), rows(pool, second), moves)
     return Trials(midpoint_repair(trial, x) if u.fresh is None else redraw_repair(trial, u.fresh), F, CR, pool)
 
@@ -161,7 +169,7 @@ def pick_guides(ranked: Array, u_share: Array, u_guide: Array, share: float | No
     size = ranked.shape[1]
     p = 2.0 / size + u_share * (0.2 - 2.0 / size) if share is None else xp.full_like(u_share, share)
     among = at_least(xp.ceil(p * size), 2.0)  # no more than N, since no share is above 1
-    return rows(ranked, _index(u_guide * among, ranked))
+    return rows(ranked, _floor_to_index(u_guide * among, ranked))
 
 
 def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array, Array]:
@@ -172,14 +180,14 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     xp = namespace(u_first)
     size = u_first.shape[1]
     own = positions(size, archived)[None, :]
-    first = _index(u_first * (size - 1), archived)
+    first = _floor_to_index(u_first * (size - 1), archived)
     first = skip_taken(first, own)
     low, high = xp.minimum(first, own), xp.maximum(first, own)
-    second = _index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
+    second = _floor_to_index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
     return first, skip_taken(skip_taken(second, low), high)  # the lower taken index first
 
 
-def _index(position: Array, like: Array) -> Array:
+def _floor_to_index(position: Array, like: Array) -> Array:
     return astype(position, like.dtype)  # positions are not negative: this is the floor
 
 
@@ -200,12 +208,12 @@ def redraw_repair(mutant: Array, fresh: Array) -> Array:
     return namespace(mutant).where((mutant < 0.0) | (mutant > 1.0), fresh, mutant)
 
 
-def binomial(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
+def binomial_crossover(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
     """Take each component from the mutant with probability CR, and one of them always."""
-    return choose(crossing(CR, u, u_forced), mutant, parent)
+    return choose(crossover_mask(CR, u, u_forced), mutant, parent)
 
 
-def crossing(CR: Array, u: Array, u_forced: Array) -> Array:
+def crossover_mask(CR: Array, u: Array, u_forced: Array) -> Array:
     """Which components [B, N, D] a trial takes from its mutant: each with probability CR, and one always."""
     dim = u.shape[-1]
     forced = namespace(u).floor(u_forced * dim)[..., None] == positions(dim, u)

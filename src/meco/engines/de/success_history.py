@@ -24,8 +24,8 @@ class SuccessHistory:
     def initial(cls, x: Array, slots: int) -> SuccessHistory:
         """Every slot at 0.5, for the runs of a population x [B, N, D]."""
         xp = namespace(x)
-        half, too = (xp.full((x.shape[0], slots), INITIAL_MEAN, dtype=x.dtype, device=x.device) for _ in range(2))
-        return cls(half, too, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
+        F, CR = (xp.full((x.shape[0], slots), INITIAL_MEAN, dtype=x.dtype, device=x.device) for _ in range(2))
+        return cls(F, CR, xp.zeros(x.shape[0], dtype=xp.int64, device=x.device))
 
     def sample(self, u_slot: Array, u_F: Array, normal: Array, crowd: int | None = None) -> tuple[Array, Array]:
         """F and CR of each individual around one slot, the same for both: [B, N].

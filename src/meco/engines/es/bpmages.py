@@ -36,7 +36,7 @@ Asking = Generator[np.ndarray, Evaluation, Any]  # yields points [1, n, D] of th
 
 
 class StartPlan(NamedTuple):
-    """How one start goes about it."""
+    """Population, order and repair of one start."""
 
     size: int  # offspring
     rule: HellwigBeyerEpsilon
@@ -61,21 +61,21 @@ class BpEpsMagEs(Engine):
         self.used, self.free = 0, False  # evaluations paid for, and whether those asked for now cost nothing
         self.best = (math.inf, math.inf)  # violation and objective, over all starts
         self.eps, self.sigma, self.offspring = np.zeros(1), np.zeros(1), 0
-        self._search = self._starts()
+        self._search = self._search_until_spent()
         self._asked = next(self._search)
 
     def ask(self) -> np.ndarray:
-        """What the search wants to know next."""
+        """The points that the search asks for next, [1, n, D]."""
         return self._asked
 
     def tell(self, x: np.ndarray, ev: Evaluation) -> None:
-        """Let the search go on to its next question."""
+        """Let the search go on to the points that it asks for next."""
         if not self.free:
             self.used = min(self.used + x.shape[1], self.task.budget)
         self._asked = self._search.send(ev)
 
     def capabilities(self) -> tuple[Any, ...]:
-        """Differences that cost nothing are looked at, not evaluated."""
+        """Points of differences may cost nothing; the caller reads `free` between ask and tell."""
         return (FreePoints(lambda: self.free),)
 
     def trace(self) -> dict[str, np.ndarray]:
@@ -83,10 +83,10 @@ class BpEpsMagEs(Engine):
 
     # -- restarts -----------------------------------------------------------------------------------
 
-    def _starts(self) -> Asking:
+    def _search_until_spent(self) -> Asking:
         """The first start, then large ones of doubled size, and small ones while they have cost less."""
         relaxed = StartPlan(self.size, HellwigBeyerEpsilon(eq_tol=self.task.eq_tol), repairs=3)
-        yield from self._start(relaxed)
+        yield from self._search_once(relaxed)
         number = small = cost_small = cost_large = 0
         while True:
             number += 1
@@ -97,19 +97,19 @@ class BpEpsMagEs(Engine):
             before = self.used
             if number > 2 and cost_small < cost_large:
                 u = float(self.task.rng.uniform(1)[0, 0])
-                yield from self._start(plan._replace(size=small_size(self.size, large, u)))
+                yield from self._search_once(plan._replace(size=small_pop_size(self.size, large, u)))
                 small += 1
                 cost_small += self.used - before
             else:
-                yield from self._start(plan._replace(size=large))
+                yield from self._search_once(plan._replace(size=large))
                 cost_large += self.used - before
 
     # -- one start ----------------------------------------------------------------------------------
 
-    def _start(self, plan: StartPlan) -> Asking:
+    def _search_once(self, plan: StartPlan) -> Asking:
         """An MA-ES from a uniform population, until it stops improving."""
         par = StrategyParameters.of(self.task.dim, -(-plan.size // plan.rule.one_in))
-        unit = first_population(self.task, plan.size) if self.population is None else self._uniform(plan.size)
+        unit = first_population(self.task, plan.size) if self.population is None else self._draw_uniform(plan.size)
         self.offspring = plan.size
         ev = yield unit
         x, generation = self.low + unit * self.width, 0
@@ -123,13 +123,13 @@ class BpEpsMagEs(Engine):
             d = z @ np.swapaxes(now.matrix, 1, 2)
             wished = now.mean[:, None, :] + now.sigma[0] * d
             x = reflect_into(wished, self.low, self.high)
-            ev = yield self._unit(x)
+            ev = yield self._to_unit_cube(x)
             if generation % self.task.dim == 0:
-                x, ev = yield from self._repair(x, ev, plan.repairs)
-            z, d = self._actual_steps(now, wished, x, z, d)
+                x, ev = yield from self._repair_some(x, ev, plan.repairs)
+            z, d = self._replace_moved_steps(now, wished, x, z, d)
             ranked = order(plan.rule.key(ev, eps))
-            now = self._adapt(now, z, d, ev, ranked[:, : par.mu], par)
-            found = self._record_generation(self._unit(x), ev, ranked, eps, now)
+            now = self._adapt_distribution(now, z, d, ev, ranked[:, : par.mu], par)
+            found = self._record_generation(self._to_unit_cube(x), ev, ranked, eps, now)
             if found < best:
                 best, improved = found, self.used
             generation += 1
@@ -149,7 +149,7 @@ class BpEpsMagEs(Engine):
         self.best = min(self.best, found)
         return found
 
-    def _actual_steps(
+    def _replace_moved_steps(
         self, now: SearchDistribution, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray
     ) -> Any:
         """Steps that were really taken: reflection and repair moved some points [1, N, D]."""
@@ -160,7 +160,7 @@ class BpEpsMagEs(Engine):
         inverse = np.linalg.pinv(now.matrix[0], rcond=SINGULAR_SHARE)
         return np.where(changed, real @ inverse.T, z), np.where(changed, real, d)
 
-    def _adapt(
+    def _adapt_distribution(
         self,
         now: SearchDistribution,
         z: np.ndarray,
@@ -181,46 +181,46 @@ class BpEpsMagEs(Engine):
 
     # -- gradient repair ----------------------------------------------------------------------------
 
-    def _repair(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
+    def _repair_some(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
         """Gauss-Newton steps towards keeping all constraints, for a random part of the offspring [1, N, D]."""
         for i in np.flatnonzero(self.task.rng.uniform(x.shape[1])[0] < REPAIR_SHARE):
-            point, value = yield from self._repair_one(x[:, i : i + 1], candidate(ev, int(i)), steps)
+            point, value = yield from self._repair_one(x[:, i : i + 1], evaluation_of(ev, int(i)), steps)
             here = (np.arange(x.shape[1]) == i)[None]
             x = np.where(here[..., None], point, x)
-            ev = candidate(value, 0).where(here, ev)
+            ev = evaluation_of(value, 0).where(here, ev)
         return x, ev
 
     def _repair_one(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
-        """The last point is kept, even if it is worse; x is [1, 1, D]."""
+        """x [1, 1, D] and its evaluation after at most so many steps; the last point is kept, even if it is worse."""
         cost = self.task.dim + 1 if self.charged else 1
         for _ in range(steps):
             violated = average_violation(ev, self.task.eq_tol)[0, 0] > 0  # nan of a failed point is not
             if not violated or self.task.budget - self.used < cost:
                 break
-            h = difference_steps(x[0, 0], self.low, self.high)
+            differences = difference_steps(x[0, 0], self.low, self.high)
             self.free = not self.charged
-            around = yield self._unit(x + np.diag(h)[None])
+            around = yield self._to_unit_cube(x + np.diag(differences)[None])
             self.free = False
             if np.any(around.failed):
                 break
-            x = reflect_into(x + gauss_newton(ev, around, h), self.low, self.high)
-            ev = yield self._unit(x)
+            x = reflect_into(x + gauss_newton_move(ev, around, differences), self.low, self.high)
+            ev = yield self._to_unit_cube(x)
         return x, ev
 
-    def _uniform(self, size: int) -> np.ndarray:
+    def _draw_uniform(self, size: int) -> np.ndarray:
         return self.task.rng.uniform(size, self.task.dim)
 
-    def _unit(self, x: np.ndarray) -> np.ndarray:
+    def _to_unit_cube(self, x: np.ndarray) -> np.ndarray:
         """Points of the box in unit-cube coordinates."""
         return np.clip((x - self.low) / np.where(self.width > 0, self.width, 1.0), 0.0, 1.0)
 
 
-def candidate(ev: Evaluation, i: int) -> Evaluation:
+def evaluation_of(ev: Evaluation, i: int) -> Evaluation:
     """The evaluation [1, 1] of one candidate."""
     return ev.map(lambda a: a[:, i : i + 1])
 
 
-def small_size(first: int, large: int, u: float) -> int:
+def small_pop_size(first: int, large: int, u: float) -> int:
     """Offspring of a small start: between the first size and half the large one, mostly near the first."""
     return int(first * (large / (2 * first)) ** (u * u))
 
@@ -246,17 +246,17 @@ def difference_steps(x: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nda
     return np.where(x + size <= high, size, -size)
 
 
-def gauss_newton(here: Evaluation, around: Evaluation, h: np.ndarray) -> np.ndarray:
+def gauss_newton_move(here: Evaluation, around: Evaluation, steps: np.ndarray) -> np.ndarray:
     """-J^+ (max(g, 0), h): the least move that removes the violation of the linearised constraints: [D].
 
-    around [1, D] holds the values with each variable moved by its step h [D].
+    around [1, D] holds the values with each variable moved by its own step; steps [D].
     """
     base = np.concatenate([here.g, here.h], axis=-1)[0]  # [1, C]
     near = np.concatenate([around.g, around.h], axis=-1)[0]  # [D, C]
-    slope = (near - base) / np.where(h == 0, 1.0, h)[:, None]
+    slope = (near - base) / np.where(steps == 0, 1.0, steps)[:, None]
     target = np.concatenate([np.maximum(here.g, 0.0), here.h], axis=-1)[0, 0]
     try:
         move = -np.linalg.pinv(slope.T, rcond=SINGULAR_SHARE) @ target
     except np.linalg.LinAlgError:
-        return np.zeros_like(h)
-    return move if np.all(np.isfinite(move)) else np.zeros_like(h)
+        return np.zeros_like(steps)
+    return move if np.all(np.isfinite(move)) else np.zeros_like(steps)

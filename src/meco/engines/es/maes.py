@@ -34,6 +34,7 @@ class StrategyParameters(NamedTuple):
 
     @classmethod
     def of(cls, dim: int, mu: int) -> StrategyParameters:
+        """The published formulas."""
         raw = math.log(mu + 0.5) - np.log(np.arange(1, mu + 1))
         weights = raw / raw.sum()
         mu_eff = 1.0 / float(np.sum(weights**2))
@@ -77,6 +78,8 @@ class MaEs(RuleEngine):
     fewest = 2  # offspring: one to learn from and one to leave
     remembers = (*RuleEngine.common, "distribution", "z", "d")
     replayable = True
+    z: Array  # [B, N, D], steps of the last offspring, from which the next ask learns
+    d: Array  # [B, N, D], the same in the matrix's coordinates
 
     def __init__(self, task: Task, rule: Rule, pop_size: int | None = None, sigma: float = 0.2) -> None:
         super().__init__(task, rule, native_size(task.dim) if pop_size is None else pop_size)
@@ -91,9 +94,11 @@ class MaEs(RuleEngine):
         rng, size, dim = self.task.rng, self.size, self.task.dim
         u_fresh, normal = rng.uniform(dim), rng.normal(size, dim)
         now = self.distribution
-        self.distribution = now = self._first(u_fresh) if now is None else self._next(now, u_fresh)
+        self.distribution = now = (
+            self._first_distribution(u_fresh) if now is None else self._adapt_to_population(now, u_fresh)
+        )
         self.z = self._with_given_steps(normal) if self.generation == 0 else normal
-        x, self.d = offspring(now, self.z)
+        x, self.d = make_offspring(now, self.z)
         return with_given(x, self.task.x0) if self.generation == 0 else x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -113,28 +118,29 @@ class MaEs(RuleEngine):
         """Given points are learned from in the second generation, unlike in any other."""
         return None if self.generation == 1 and self.task.x0 is not None else super()._graph_key()
 
-    def _next(self, now: SearchDistribution, u_fresh: Array) -> SearchDistribution:
+    def _adapt_to_population(self, now: SearchDistribution, u_fresh: Array) -> SearchDistribution:
         """Towards the better half of the offspring; runs that can learn nothing more start at u_fresh [B, D]."""
         assert self.population is not None
         ev, par = self.population.ev, self.parameters
-        ev.nu  # noqa: B018 - made and kept here, where nobody has yet: a compiled formula keeps nothing
+        ev.nu  # noqa: B018 - made and kept here if it was not before: a compiled formula keeps nothing
         given = self.generation == 1 and self.task.x0 is not None
         weights, parents = par.weights.on(ev.f)["w"], order(self.key(ev))[:, : par.mu]
         return adapt_distribution(now, self.z, self.d, parents, ev.failed, weights, par, u_fresh, self.sigma, given)
 
-    def _first(self, like: Array) -> SearchDistribution:
+    def _first_distribution(self, like: Array) -> SearchDistribution:
         """Round, at the centre or at the first given point, for the runs of like [B, D]."""
         xp = namespace(like)
         start = 0.5 if self.task.x0 is None else asarray_like(self.task.x0[0], like)
         return SearchDistribution.isotropic(xp.zeros_like(like) + start, self.sigma)
 
     def _with_given_steps(self, z: Array) -> Array:
-        """Steps that lead from the mean to the given points, in the first places."""
+        """z with steps that lead from the mean to the given points in the first places."""
         if self.task.x0 is None:
             return z
         return with_given(z, (self.task.x0 - self.task.x0[0]) / self.sigma)
 
     def trace(self) -> dict[str, Array]:
+        """What the rule traces, and sigma."""
         assert self.distribution is not None
         return {**super().trace(), "sigma": self.distribution.sigma}
 
@@ -145,7 +151,7 @@ def native_size(dim: int) -> int:
 
 
 @fused
-def offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
+def make_offspring(now: SearchDistribution, z: Array) -> tuple[Array, Array]:
     """Points in the unit cube and the steps to them in the matrix's coordinates: z [B, N, D] -> x, d."""
     xp = namespace(z)
     d = xp.matmul(z, xp.matrix_transpose(now.matrix))
@@ -165,7 +171,7 @@ def adapt_distribution(
     weight = parent_weights(weights, ~rows(failed, parents))
     chosen_z, chosen_d = rows(z, parents), rows(d, parents)
     if given:
-        chosen_z, chosen_d = short_steps(chosen_z, chosen_d)
+        chosen_z, chosen_d = shorten_steps(chosen_z, chosen_d)
     lost, broken = diagnose(now, d, xp.any(weight > 0.0, axis=-1))
     now = move_distribution(now, chosen_z, chosen_d, weight, par)
     wider = xp.clip(now.sigma * step_change(now.path, par), max=MAX_SIGMA)
@@ -187,7 +193,7 @@ def parent_weights(weights: Array, ok: Array) -> Array:
     return kept / xp.where(total > 0.0, total, 1.0)
 
 
-def short_steps(z: Array, d: Array) -> tuple[Array, Array]:
+def shorten_steps(z: Array, d: Array) -> tuple[Array, Array]:
     """Steps with z no longer than sqrt(D) + 2D/(D+2), which a normal draw does not reach but a given point may."""
     xp = namespace(z)
     dim = z.shape[-1]

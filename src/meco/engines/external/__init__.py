@@ -1,4 +1,4 @@
-"""Other people's optimizers behind the same door.
+"""Other people's optimizers as engines.
 
 Each wrapper maps the unit cube to what its library wants. Evaluations are counted by the
 evaluator alone, and the answer is the best point evaluated, whatever the library returns.
@@ -20,6 +20,8 @@ from meco.core.evaluation import Evaluation
 from meco.errors import load_extra
 
 MAX_MAGNITUDE = 1e100  # its square is still finite
+FLAG_COLUMNS = 2  # the last columns of a packed evaluation: failed, feasible
+FAILED_COLUMN = -2
 
 
 @cache
@@ -38,14 +40,14 @@ def contain_warnings() -> Iterator[None]:
 
 
 def pack(ev: Evaluation) -> np.ndarray:
-    """Evaluations [1, n] as one row of numbers per candidate: f, g, h, failed, feasible."""
+    """Evaluations [1, n] as one row of numbers per candidate: f, g, h, failed, feasible [n, 1 + p + q + 2]."""
     flags = np.stack([ev.failed[0], ev.feasible[0]], axis=1).astype(np.float64)
     return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0], flags], axis=1)
 
 
 def unpack(told: np.ndarray, n_ineq: int) -> Evaluation:
-    """Back from rows of numbers [n, 1 + p + q + 2]."""
-    f, g, h, flags = np.split(told[None], [1, 1 + n_ineq, told.shape[1] - 2], axis=-1)
+    """The evaluations [1, n] that pack() wrote as rows."""
+    f, g, h, flags = np.split(told[None], [1, 1 + n_ineq, told.shape[1] - FLAG_COLUMNS], axis=-1)
     return Evaluation(f[..., 0], g, h, flags[..., 0] > 0, flags[..., 1] > 0)
 
 
@@ -55,9 +57,15 @@ class FailureCeiling:
     def __init__(self) -> None:
         self.top: np.ndarray | None = None  # [k], largest magnitude so far
 
+    @property
+    def stand_in(self) -> np.ndarray:
+        """What takes the place of failed values, [k]; known from the first cover() on."""
+        assert self.top is not None
+        return 2.0 * self.top + 1.0
+
     def cover(self, values: np.ndarray, failed: np.ndarray) -> np.ndarray:
-        """values [n, k] with 2 top + 1 in the rows that failed [n]; what is too large to square is cut."""
+        """values [n, k] with stand_in in the rows that failed [n]; what is too large to square is cut."""
         values = np.clip(values, -MAX_MAGNITUDE, MAX_MAGNITUDE)
         seen = np.max(np.abs(values[~failed]), axis=0, initial=0.0)
         self.top = seen if self.top is None else np.maximum(self.top, seen)
-        return np.where(failed[:, None], 2.0 * self.top + 1.0, values)
+        return np.where(failed[:, None], self.stand_in, values)

@@ -35,15 +35,16 @@ def reference_directions(n_obj: int, count: int) -> np.ndarray:
         first = np.linspace(0.0, 1.0, count)
         return np.stack([first, 1.0 - first], axis=1)
     path = cache_folder() / f"directions-{n_obj}-{count}.npy"
-    found = _read(path, (count, n_obj))
+    found = _read_directions(path, (count, n_obj))
     if found is None:
         find = load_library("pymoo.util.ref_dirs", "NSGA-III").get_reference_directions
         found = find("energy", n_obj, count, seed=1)
-        _write(path, found)
+        _keep_directions(path, found)
     return found
 
 
-def _read(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
+def _read_directions(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
+    """The directions in a file of the cache; None where there are none of this shape."""
     try:
         found = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -51,7 +52,7 @@ def _read(path: Path, shape: tuple[int, int]) -> np.ndarray | None:
     return found if found.shape == shape and np.all(np.isfinite(found)) else None
 
 
-def _write(path: Path, found: np.ndarray) -> None:
+def _keep_directions(path: Path, found: np.ndarray) -> None:
     """Keep a copy; a folder that cannot be written only costs the time to compute it again."""
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

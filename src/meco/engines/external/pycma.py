@@ -21,7 +21,7 @@ EXHAUSTED = {"conditioncov", "noeffectaxis", "noeffectcoord", "tolx", "tolflatfi
 
 
 @cache
-def library() -> ModuleType:
+def load_cma() -> ModuleType:
     """pycma, or an error that says how to get it."""
     return load_library("cma", "CMA-ES")
 
@@ -33,23 +33,27 @@ class CmaEs(Engine):
     numerical stop conditions are obeyed: they restart the search at a uniform random point.
     """
 
+    es: Any  # pycma's strategy; None where the next ask starts a new one
+    asked: Any  # offspring as pycma's list: ask() leaves it for tell()
+    ceiling: FailureCeiling  # of the present start
+
     def __init__(self, task: Task, pop_size: int | None = None, sigma0: float = 0.3, penalty: float = 1.0) -> None:
         if pop_size is not None and pop_size < 3:
             raise InvalidInput(f"CMA-ES needs a pop_size of at least 3; got {pop_size}")
-        library()
+        load_cma()
         self.task, self.sigma0, self.penalty = task, float(sigma0), float(penalty)
         self.width = max(2, task.dim)  # pycma wants two variables; a lone one gets an idle companion
         self.size = native_size(self.width) if pop_size is None else int(pop_size)
         self.own_size = pop_size is None  # pycma then derives other settings from its own formula
         self.random = task.rng.generator(0)
-        self.es: Any = None
+        self.es = None
         self.starts = 0
 
     def ask(self) -> Array:
         """Offspring of the present distribution: [1, n, D]."""
         with contain_warnings():
             if self.es is None:
-                self._start()
+                self._start_strategy()
             self.asked = self.es.ask()
         return np.clip(np.stack(self.asked)[None, :, : self.task.dim], 0.0, 1.0)
 
@@ -58,59 +62,69 @@ class CmaEs(Engine):
         self.population = Population(x, ev)
         self.generation += 1
         with contain_warnings():
-            self.es.tell(self.asked, self._fitness(ev))
-            self._adapt()
+            self.es.tell(self.asked, self._rate_offspring(ev))
+            self._adapt_multipliers()
             if EXHAUSTED & set(self.es.stop()):
                 self.es = None
 
     def trace(self) -> dict[str, Array]:
         return {} if self.es is None else {"sigma": np.array([self.es.sigma])}
 
-    def _start(self) -> None:
+    def _start_strategy(self) -> None:
+        """A new strategy, the first time at the centre or the first given point, later at a random one."""
         given = self.task.x0 if self.starts == 0 else None
         mean = np.full(self.width, 0.5) if self.starts == 0 else self.random.random(self.width)
         if given is not None:
             given = np.pad(np.asarray(given), ((0, 0), (0, self.width - self.task.dim)), constant_values=0.5)
             mean = given[0]
-        self.es = library().CMAEvolutionStrategy(mean, self.sigma0, self._options())
+        self.es = load_cma().CMAEvolutionStrategy(mean, self.sigma0, self._make_options())
         if given is not None:
             self.es.inject(list(given[: self.es.popsize]), force=True)
         self.starts += 1
         self.ceiling = FailureCeiling()
 
-    def _options(self) -> dict[str, Any]:
+    def _make_options(self) -> dict[str, Any]:
         """The library's defaults but for the box, early stops, files and randomness."""
         options = {
             "bounds": [0, 1], "tolfun": 1e-20, "tolfunhist": 0, "tolstagnation": 0, "verbose": -9,
-            "signals_filename": None, "seed": np.nan, "randn": self._normal,
+            "signals_filename": None, "seed": np.nan, "randn": self._draw_normal,
         }  # fmt: skip
         return options if self.own_size else options | {"popsize": self.size}
 
-    def _normal(self, *shape: int) -> np.ndarray:
+    def _draw_normal(self, *shape: int) -> np.ndarray:
         return self.random.standard_normal(shape)
 
-    def _fitness(self, ev: Evaluation) -> list[float]:
+    def _rate_offspring(self, ev: Evaluation) -> list[float]:
         """f + penalty * nu of each offspring, failed ones above all others."""
         value = ev.f[0] + self.penalty * ev.nu[0]
         return self.ceiling.cover(value[:, None], ev.failed[0])[:, 0].tolist()
 
-    def _adapt(self) -> None:
-        """What changes between generations besides the distribution."""
+    def _adapt_multipliers(self) -> None:
+        """Nothing here: a penalty has no multipliers. Called after every generation."""
 
 
 class AugmentedLagrangian(CmaEs):
     """CMA-ES on pycma's adaptive augmented Lagrangian; an equality counts as two inequalities."""
 
-    def _start(self) -> None:
-        super()._start()
-        self.lagrangian = library().ConstrainedFitnessAL(
-            self._objective, self._constraints, dimension=self.width, which="best", logging=0, archives=False
-        )
-        self.lagrangian._al = self._silent_lagrangian()
+    lagrangian: Any  # pycma's; it knows the multipliers
+    present: tuple[float, np.ndarray]  # f and constraint values of the point that pycma asks about
 
-    def _silent_lagrangian(self) -> Any:
+    def _start_strategy(self) -> None:
+        """With new multipliers; pycma asks for the values of the point in `present`."""
+        super()._start_strategy()
+        self.lagrangian = load_cma().ConstrainedFitnessAL(
+            self._present_objective,
+            self._present_constraints,
+            dimension=self.width,
+            which="best",
+            logging=0,
+            archives=False,
+        )
+        self.lagrangian._al = self._make_silent_lagrangian()
+
+    def _make_silent_lagrangian(self) -> Any:
         """pycma makes a folder for its logs before it can be told not to log."""
-        base: Any = library().constraints_handler.AugmentedLagrangian
+        base: Any = load_cma().constraints_handler.AugmentedLagrangian
 
         class Silent(base):
             def _init_(self) -> None:
@@ -119,10 +133,10 @@ class AugmentedLagrangian(CmaEs):
 
         return Silent(self.width)
 
-    def _fitness(self, ev: Evaluation) -> list[float]:
+    def _rate_offspring(self, ev: Evaluation) -> list[float]:
         """The Lagrangian of each offspring under the multipliers in force."""
         if not self.task.n_ineq + self.task.n_eq:
-            return super()._fitness(ev)
+            return super()._rate_offspring(ev)
         limits = np.clip(np.concatenate([ev.g[0], ev.h[0], -ev.h[0]], axis=-1), -1e50, 1e50)  # [n, p + 2 q]
         values = np.full(len(self.asked), np.nan)
         for i in np.flatnonzero(~ev.failed[0]):
@@ -130,12 +144,12 @@ class AugmentedLagrangian(CmaEs):
             values[i] = self.lagrangian(self.asked[i])
         return self.ceiling.cover(values[:, None], ev.failed[0])[:, 0].tolist()
 
-    def _objective(self, x: Any) -> float:
+    def _present_objective(self, x: Any) -> float:
         return self.present[0]
 
-    def _constraints(self, x: Any) -> np.ndarray:
+    def _present_constraints(self, x: Any) -> np.ndarray:
         return self.present[1]
 
-    def _adapt(self) -> None:
+    def _adapt_multipliers(self) -> None:
         if self.task.n_ineq + self.task.n_eq:
             self.lagrangian.update(self.es)

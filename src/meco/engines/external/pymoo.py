@@ -12,33 +12,42 @@ from meco.core.capabilities import Remarks
 from meco.core.engine import Engine, Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population
-from meco.engines.external import FailureCeiling, contain_warnings, load_library, pack, unpack
+from meco.engines.external import FAILED_COLUMN, FailureCeiling, contain_warnings, load_library, pack, unpack
 from meco.engines.external.directions import reference_directions
 from meco.errors import InvalidInput, UnknownName
 
+ISRES_OFFSPRING_PER_PARENT = 7  # a seventh of the offspring become parents
+ISRES_MIN_PARENTS = 2
+
 
 class Pymoo(Engine):
-    """A pymoo algorithm told of evaluations instead of making them."""
+    """A pymoo algorithm told of evaluations instead of making them.
 
-    name = ""
+    Members of pymoo's population carry their evaluation, packed, in the attribute "told".
+    """
+
+    name = ""  # what error messages call the engine
+    algorithm: Any  # pymoo's; None until the first tell, when the number of constraints is known
+    problem: Any  # pymoo's, which says what the algorithm is told of
+    asked: Any  # offspring as pymoo's population: ask() leaves it for tell()
 
     def __init__(self, task: Task, pop_size: int) -> None:
         self.task, self.size = task, int(pop_size)
         self.random = task.rng.generator(0)
-        self.algorithm: Any = None
+        self.algorithm = None
         self.ceiling = FailureCeiling()
 
     @abstractmethod
-    def _build(self, first: np.ndarray) -> Any:
+    def _make_algorithm(self, first: np.ndarray) -> Any:
         """The algorithm with its first candidates [n, D]."""
 
     @abstractmethod
-    def _shape(self) -> dict[str, int]:
-        """Numbers of objectives and constraints that pymoo is told of."""
+    def _count_outputs(self) -> dict[str, int]:
+        """Numbers of objectives and constraints, by the names of pymoo's Problem; _stack_values gives these columns."""
 
     @abstractmethod
-    def _values(self, ev: Evaluation) -> np.ndarray:
-        """Objectives, then inequalities, then equalities: [n, k]."""
+    def _stack_values(self, ev: Evaluation) -> np.ndarray:
+        """Objectives, then inequalities, then equalities: [n, k]; tell() cuts them apart in this order."""
 
     def ask(self) -> Array:
         """Offspring, the first time uniform points: [1, n, D]."""
@@ -47,18 +56,18 @@ class Pymoo(Engine):
         with contain_warnings():
             self.asked = self.algorithm.ask()
         if self.asked is None or len(self.asked) == 0:  # every offspring was a duplicate
-            self._start(self.random.random((self.size, self.task.dim)))
+            self._start_algorithm(self.random.random((self.size, self.task.dim)))
             self.asked = self.algorithm.ask()
         return np.clip(self.asked.get("X").astype(np.float64), 0.0, 1.0)[None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Let the algorithm select; what survives becomes the population."""
         if self.generation == 0:
-            self._start(x[0])
+            self._start_algorithm(x[0])
             with contain_warnings():
                 self.asked = self.algorithm.ask()
-        values = self.ceiling.cover(self._values(ev), ev.failed[0])
-        self._lower_failed()
+        values = self.ceiling.cover(self._stack_values(ev), ev.failed[0])
+        self._raise_failed()
         static = load_library("pymoo.problems.static", self.name).StaticProblem
         n_obj, n_ieq = self.problem.n_obj, self.problem.n_ieq_constr
         parts = dict(zip("FGH", np.split(values, [n_obj, n_obj + n_ieq], axis=1)))
@@ -71,22 +80,22 @@ class Pymoo(Engine):
         told = unpack(np.stack(survivors.get("told")), self.task.n_ineq)
         self.population = Population(survivors.get("X").astype(np.float64)[None], told)
 
-    def _start(self, first: np.ndarray) -> None:
+    def _start_algorithm(self, first: np.ndarray) -> None:
+        """A new algorithm from these candidates [n, D]; its seed is the run's next number."""
         problem = load_library("pymoo.core.problem", self.name).Problem
         never = load_library("pymoo.core.termination", self.name).NoTermination
-        self.problem = problem(n_var=self.task.dim, xl=0.0, xu=1.0, **self._shape())
+        self.problem = problem(n_var=self.task.dim, xl=0.0, xu=1.0, **self._count_outputs())
         seed = int(self.random.integers(2**31))
         with contain_warnings():
-            self.algorithm = self._build(first)
+            self.algorithm = self._make_algorithm(first)
             self.algorithm.setup(self.problem, termination=never(), seed=seed, verbose=False)
 
-    def _lower_failed(self) -> None:
-        """Members that failed stay above all values seen since."""
-        assert self.ceiling.top is not None
+    def _raise_failed(self) -> None:
+        """Raise the objectives of members that failed above all values seen since."""
         n_obj = self.problem.n_obj
         for member in self.algorithm.pop:
-            if member.get("told")[-2]:
-                member.F = 2.0 * self.ceiling.top[:n_obj] + 1.0
+            if member.get("told")[FAILED_COLUMN]:
+                member.F = self.ceiling.stand_in[:n_obj]
 
 
 class Nsga3(Pymoo):
@@ -122,16 +131,18 @@ class Nsga3(Pymoo):
     def _remarks(self) -> list[str]:
         return [f"{sum(self.task.counts())} violations were summed to one objective"] if self.crowded else []
 
-    def _shape(self) -> dict[str, int]:
+    def _count_outputs(self) -> dict[str, int]:
         return {"n_obj": 1 + sum(self.task.counts()) if self.separate else 2}
 
-    def _values(self, ev: Evaluation) -> np.ndarray:
+    def _stack_values(self, ev: Evaluation) -> np.ndarray:
         violations = ev.c[0] if self.separate else ev.nu[0][:, None]
         return np.concatenate([ev.f[0][:, None], violations], axis=1)
 
-    def _build(self, first: np.ndarray) -> Any:
+    def _make_algorithm(self, first: np.ndarray) -> Any:
         nsga3 = load_library("pymoo.algorithms.moo.nsga3", self.name).NSGA3
-        return nsga3(reference_directions(self._shape()["n_obj"], self.size), pop_size=self.size, sampling=first)
+        return nsga3(
+            reference_directions(self._count_outputs()["n_obj"], self.size), pop_size=self.size, sampling=first
+        )
 
 
 class Isres(Pymoo):
@@ -140,19 +151,22 @@ class Isres(Pymoo):
     name = "ISRES"
 
     def __init__(self, task: Task, pop_size: int = 50) -> None:
-        if pop_size < 14:
-            raise InvalidInput(f"ISRES needs a pop_size of at least 14, two parents' offspring; got {pop_size}")
+        least = ISRES_MIN_PARENTS * ISRES_OFFSPRING_PER_PARENT
+        if pop_size < least:
+            raise InvalidInput(f"ISRES needs a pop_size of at least {least}, two parents' offspring; got {pop_size}")
         super().__init__(task, pop_size)
 
-    def _shape(self) -> dict[str, int]:
+    def _count_outputs(self) -> dict[str, int]:
         return {"n_obj": 1, "n_ieq_constr": self.task.n_ineq, "n_eq_constr": self.task.n_eq}
 
-    def _values(self, ev: Evaluation) -> np.ndarray:
+    def _stack_values(self, ev: Evaluation) -> np.ndarray:
         return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1)
 
-    def _build(self, first: np.ndarray) -> Any:
+    def _make_algorithm(self, first: np.ndarray) -> Any:
+        """ISRES with its published settings, ranking by the run's own generator."""
         isres = load_library("pymoo.algorithms.soo.nonconvex.isres", self.name).ISRES
-        algorithm = isres(n_offsprings=self.size, rule=1 / 7, gamma=0.85, alpha=0.2, PF=0.45, sampling=first)
+        rule = 1 / ISRES_OFFSPRING_PER_PARENT
+        algorithm = isres(n_offsprings=self.size, rule=rule, gamma=0.85, alpha=0.2, PF=0.45, sampling=first)
         algorithm.survival = SeededSurvival(algorithm.survival, self.random)
         return algorithm
 
@@ -164,4 +178,5 @@ class SeededSurvival:
         self.survival, self.random = survival, random
 
     def do(self, *args: Any, **kwargs: Any) -> Any:
+        """What pymoo calls: the survivors."""
         return self.survival.do(*args, **{**kwargs, "random_state": self.random})

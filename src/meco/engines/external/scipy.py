@@ -18,14 +18,14 @@ from meco.core.evaluator import BudgetSpent, Evaluator
 from meco.core.loop import note_if_cut
 from meco.core.results import feasibility_first
 from meco.core.rule import best
-from meco.engines.external import FailureCeiling, load_library, pack, unpack
+from meco.engines.external import FLAG_COLUMNS, FailureCeiling, load_library, pack, unpack
 from meco.errors import InvalidInput
 
 TRACE_INTERVAL = 50  # evaluations between two rows of the trace
 
 
 @cache
-def library() -> ModuleType:
+def load_scipy() -> ModuleType:
     """SciPy's optimizers, or an error that says how to get them."""
     return load_library("scipy.optimize", "a SciPy method")
 
@@ -43,41 +43,44 @@ class EvaluatorCallbacks:
 
     def __init__(self, evaluator: Evaluator, stop: Callable[[], Any] | None) -> None:
         self.evaluator, self.stop = evaluator, stop
-        self.known: dict[bytes, np.ndarray] = {}
-        self.noted = 0
+        self.known: dict[bytes, np.ndarray] = {}  # packed evaluations by the bytes of their point
+        self.traced = 0  # evaluations up to the last row of the trace
 
     def evaluate(self, x: np.ndarray) -> Evaluation:
         """Evaluation of unit-cube points [n, D]: remembered, or made if the budget allows."""
         keys = [row.tobytes() for row in np.ascontiguousarray(x)]
         new = [i for i, key in enumerate(keys) if key not in self.known]
         if new:
-            self._check()
+            self._trace_and_check_stop()
             ev = self.evaluator.evaluate(np.clip(x[new], 0.0, 1.0)[None])
             self.known.update(zip((keys[i] for i in new), pack(ev)))
         n_ineq, n_eq = self.evaluator.source.counts()
-        told = np.array([self.known[key] for key in keys]).reshape(len(keys), 3 + n_ineq + n_eq)
+        width = 1 + n_ineq + n_eq + FLAG_COLUMNS
+        told = np.array([self.known[key] for key in keys]).reshape(len(keys), width)
         return unpack(told, n_ineq)
 
-    def _check(self) -> None:
+    def _trace_and_check_stop(self) -> None:
+        """Every TRACE_INTERVAL evaluations add a row to the trace, and raise StopRequested if stop() says so."""
         spent = int(self.evaluator.nfev[0])
-        if spent - self.noted >= TRACE_INTERVAL:
-            self.note()
+        if spent - self.traced >= TRACE_INTERVAL:
+            self.add_trace_row()
             if self.stop is not None and self.stop():
                 raise StopRequested
 
-    def note(self) -> None:
+    def add_trace_row(self) -> None:
         """A row of the trace for what was evaluated since the last one."""
-        if int(self.evaluator.nfev[0]) > self.noted:
-            self.noted = int(self.evaluator.nfev[0])
+        if int(self.evaluator.nfev[0]) > self.traced:
+            self.traced = int(self.evaluator.nfev[0])
             self.evaluator.history.note(self.evaluator.nfev, None)
 
 
 class OwnLoopEngine(Engine):
     """A library routine that calls the problem itself; started again when it ends early."""
 
-    name = ""
+    name = ""  # what error messages call the engine
     size: int  # points that a start looks at before anything else
     random: np.random.Generator
+    starts: int  # of the routine so far
 
     def ask(self) -> Array:
         raise InvalidInput(
@@ -88,9 +91,9 @@ class OwnLoopEngine(Engine):
         self.ask()
 
     def capabilities(self) -> tuple[Any, ...]:
-        return (OwnLoop(self._run),)
+        return (OwnLoop(self._run_to_end),)
 
-    def _run(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
+    def _run_to_end(self, evaluator: Evaluator, stop: Callable[[], Any] | None = None) -> None:
         """Search, and search again from elsewhere, until the budget is spent or stop() says so."""
         note_if_cut(evaluator, self.size)
         callbacks = EvaluatorCallbacks(evaluator, stop)
@@ -101,13 +104,13 @@ class OwnLoopEngine(Engine):
                 self.starts += 1
         except (BudgetSpent, StopRequested):
             pass
-        callbacks.note()
+        callbacks.add_trace_row()
 
     @abstractmethod
     def _search(self, callbacks: EvaluatorCallbacks) -> None:
         """One start of the library routine."""
 
-    def _first(self, size: int) -> np.ndarray:
+    def _first_points(self, size: int) -> np.ndarray:
         """Uniform points [n, D]; the first time, points to try first take the first places."""
         if self.starts == 0:
             return first_population(self.task, size)[0]
@@ -122,18 +125,21 @@ class DifferentialEvolution(OwnLoopEngine):
     def __init__(self, task: Task, pop_size: int = 50) -> None:
         if pop_size < 5:
             raise InvalidInput(f"SciPy-DE needs a pop_size of at least 5; got {pop_size}")
-        library()
+        load_scipy()
         self.task, self.size = task, int(pop_size)
         self.random = task.rng.generator(0)
 
     def _search(self, callbacks: EvaluatorCallbacks) -> None:
-        first = 0.5 + (np.clip((self._first(self.size) - 0.5) + 0.5, 0.0, 1.0) - 0.5)  # as the routine rounds them
+        """SciPy's routine from uniform points, without its own stops."""
+        first = 0.5 + (
+            np.clip((self._first_points(self.size) - 0.5) + 0.5, 0.0, 1.0) - 0.5
+        )  # as the routine rounds them
         callbacks.evaluate(first)  # what it asks first anyway: how many constraints there are must be said before
-        library().differential_evolution(
+        load_scipy().differential_evolution(
             lambda x: self._objective(callbacks, x),
             bounds=[(0.0, 1.0)] * self.task.dim,
             init=first,
-            constraints=self._limits(callbacks),
+            constraints=self._make_constraints(callbacks),
             rng=self.random,
             maxiter=self.task.budget,  # the evaluator ends the search
             tol=0.0,
@@ -147,7 +153,8 @@ class DifferentialEvolution(OwnLoopEngine):
         ev = callbacks.evaluate(x.T)
         return np.where(ev.failed[0], np.inf, ev.f[0])
 
-    def _limits(self, callbacks: EvaluatorCallbacks) -> Any:
+    def _make_constraints(self, callbacks: EvaluatorCallbacks) -> Any:
+        """Tolerated inequalities and |h| <= eq_tol as one vectorized constraint; () where there are none."""
         n_con = self.task.n_ineq + self.task.n_eq
         if n_con == 0:
             return ()
@@ -159,7 +166,7 @@ class DifferentialEvolution(OwnLoopEngine):
             over = np.concatenate([ev.g[0] - self.task.ineq_tol, np.abs(ev.h[0]) - self.task.eq_tol], axis=1)
             return np.where(ev.failed[0][:, None], np.inf, over).T
 
-        return library().NonlinearConstraint(constraints, -np.inf, 0.0)
+        return load_scipy().NonlinearConstraint(constraints, -np.inf, 0.0)
 
 
 class Cobyqa(OwnLoopEngine):
@@ -174,21 +181,22 @@ class Cobyqa(OwnLoopEngine):
             starts_from = min(50, max(1, task.budget // 10))
         if starts_from < 1:
             raise InvalidInput(f"COBYQA starts from the best of at least 1 point; got starts_from={starts_from}")
-        library()
+        load_scipy()
         self.task, self.size = task, int(starts_from)
         self.radius, self.final_radius = float(radius), float(final_radius)
         self.random = task.rng.generator(0)
 
     def _search(self, callbacks: EvaluatorCallbacks) -> None:
-        first = self._first(self.size)
+        """COBYQA from the best of some uniform points, until its radius is small."""
+        first = self._first_points(self.size)
         start = first[int(best(feasibility_first(callbacks.evaluate(first)))[0])]
         self.ceiling = FailureCeiling()
-        library().minimize(
+        load_scipy().minimize(
             lambda x: float(self._values(callbacks, x)[0]),
             start,
             method="COBYQA",
-            bounds=library().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
-            constraints=self._limits(callbacks),
+            bounds=load_scipy().Bounds(np.zeros(self.task.dim), np.ones(self.task.dim)),
+            constraints=self._make_constraints(callbacks),
             options={
                 "maxfev": 10 * self.task.budget,  # the evaluator ends the search
                 "maxiter": 100 * self.task.budget,
@@ -202,9 +210,10 @@ class Cobyqa(OwnLoopEngine):
         ev = callbacks.evaluate(x[None])
         return self.ceiling.cover(np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1), ev.failed[0])[0]
 
-    def _limits(self, callbacks: EvaluatorCallbacks) -> Any:
+    def _make_constraints(self, callbacks: EvaluatorCallbacks) -> Any:
+        """g <= 0 and h = 0 as one constraint; () where there are none."""
         p, q = self.task.n_ineq, self.task.n_eq
         if p + q == 0:
             return ()
         low = np.concatenate([np.full(p, -np.inf), np.zeros(q)])
-        return library().NonlinearConstraint(lambda x: self._values(callbacks, x)[1:], low, np.zeros(p + q))
+        return load_scipy().NonlinearConstraint(lambda x: self._values(callbacks, x)[1:], low, np.zeros(p + q))

@@ -31,6 +31,11 @@ class Cobra(Engine):
     phase_one first looks for a feasible point without regard to f.
     """
 
+    samples: Samples
+    training: Training
+    worst: np.ndarray  # [n], largest excess of each sample
+    rank: np.ndarray  # [n], samples from best to worst
+
     def __init__(
         self,
         task: Task,
@@ -50,13 +55,13 @@ class Cobra(Engine):
         self.best = 0
 
     @property
-    def last(self) -> bool:
+    def is_last(self) -> bool:
         """Whether one evaluation is left, which then only exploits."""
         return len(self.samples) >= self.task.budget - 1
 
     def ask(self) -> Array:
         """The initial design [1, 2D+1, D], then one point at a time [1, 1, D], unit cube."""
-        x = self._design() if self.generation == 0 else self._propose()[None]
+        x = self._draw_design() if self.generation == 0 else self._propose()[None]
         return (0.5 * (x + 1.0))[None]
 
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -69,14 +74,14 @@ class Cobra(Engine):
             )
         self.samples.add(2.0 * x[0] - 1.0, y, ev.failed[0])
         if self.generation == 0:
-            self._begin()
+            self._learn_from_design()
         self.generation += 1
-        over = self._over()
+        over = self._measure_excess()
         self.worst = np.max(over, axis=1, initial=0.0)
-        self.rank = order(self._key(over))
+        self.rank = order(self._rank_key(over))
         self.best = int(self.rank[0])
         if self.generation > 1:
-            self._count(bool(self.worst[-1] <= 0.0))
+            self._adjust_margin(bool(self.worst[-1] <= 0.0))
 
     def capabilities(self) -> tuple[Any, ...]:
         return (Remarks(self._remarks),)
@@ -84,10 +89,10 @@ class Cobra(Engine):
     def _remarks(self) -> list[str]:
         return [f"surrogates were trained on at most {self.training.cap} points"] if self.training.capped else []
 
-    def _begin(self) -> None:
+    def _learn_from_design(self) -> None:
         """What is decided once, from the initial design."""
 
-    def _design(self) -> np.ndarray:
+    def _draw_design(self) -> np.ndarray:
         """Latin hypercube of 2 D + 1 points; points to try first take the first places."""
         dim, count = self.task.dim, self.size
         cells = self.random.permuted(np.tile(np.arange(count), (dim, 1)), axis=1).T
@@ -97,23 +102,23 @@ class Cobra(Engine):
             x[: len(given)] = 2.0 * given - 1.0
         return x
 
-    def _over(self) -> np.ndarray:
+    def _measure_excess(self) -> np.ndarray:
         """How far each sample is beyond the tolerance of each constraint: [n, p + q], 0 within."""
         p = 1 + self.task.n_ineq
         g, h = self.samples.y[:, 1:p], np.abs(self.samples.y[:, p:])
         return np.maximum(np.concatenate([g - self.task.ineq_tol, h - self.task.eq_tol], axis=1), 0.0)
 
-    def _key(self, over: np.ndarray) -> Key:
-        """Feasible points by f, the others by their worst violation; in phase I by how many limits they break."""
+    def _rank_key(self, over: np.ndarray) -> Key:
+        """Feasible points by f, the others by their worst violation; in phase I by broken limits; reads worst."""
         searching = self.phase_one and not np.any(self.worst <= 0.0)
         first, second = (np.sum(over > 0, axis=1), self.worst) if searching else (self.worst, self.samples.y[:, 0])
         return Key(first, second).last_where(self.samples.failed)
 
-    def _targets(self) -> np.ndarray:
+    def _training_targets(self) -> np.ndarray:
         """What the surrogates are trained on: [n, 1 + p + q]."""
         return self.samples.y
 
-    def _count(self, feasible: bool) -> None:
+    def _adjust_margin(self, feasible: bool) -> None:
         """Halve the margin after a row of feasible points, double it after a row of infeasible ones."""
         self.feasible_row = self.feasible_row + 1 if feasible else 0
         self.infeasible_row = 0 if feasible else self.infeasible_row + 1
@@ -124,48 +129,51 @@ class Cobra(Engine):
 
     def _propose(self) -> np.ndarray:
         """The next point in [-1, 1]^D: where the surrogates point to, or at random while there are none."""
-        surrogate = self._surrogate()
+        surrogate = self._update_surrogate()
         if surrogate is None:
             return self.random.uniform(-1.0, 1.0, self.task.dim)
-        rho = 0.0 if self.last else CUBE_SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
-        found = self._solve(surrogate, rho, 0.0 if self.last else self.margin)
+        rho = 0.0 if self.is_last else CUBE_SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
+        found = self._solve_subproblem(surrogate, rho, 0.0 if self.is_last else self.margin)
         if self.samples.nearest(found) < DUPLICATE_DISTANCE:  # evaluated already: step aside
             found = np.clip(found + LARGEST_MARGIN * self.random.standard_normal(found.size), -1.0, 1.0)
         return found
 
-    def _surrogate(self) -> Surrogate | None:
+    def _update_surrogate(self) -> Surrogate | None:
         """Interpolants of the samples; None while too few of them succeeded to span the space."""
         if np.sum(~self.samples.failed) < self.task.dim + 2:
             return None
         try:
-            return self.training.update(self.samples, self._targets(), self.rank, self.best)
+            return self.training.update(self.samples, self._training_targets(), self.rank, self.best)
         except np.linalg.LinAlgError:
             return None
 
-    def _solve(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
-        return self._subproblem(surrogate, rho, margin).solve(self._apart(self._start(), rho), self.max_iter)
+    def _solve_subproblem(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
+        return self._make_subproblem(surrogate, rho, margin).solve(
+            self._move_apart(self._choose_start(), rho), self.max_iter
+        )
 
-    def _subproblem(
+    def _make_subproblem(
         self, surrogate: Surrogate, rho: float, margin: float, band: float | None = None
     ) -> SurrogateProblem:
+        """What the surrogates are asked, with a half-width of equalities of its own where one is given."""
         return SurrogateProblem(
             surrogate,
             self.task.n_ineq,
             margin**2,
-            self._band(margin) if band is None else np.full(self.task.n_eq, band),
+            self._equality_band(margin) if band is None else np.full(self.task.n_eq, band),
             rho,
             self.samples.x[self.samples.failed],
             only_limits=self.phase_one and bool(self.worst[self.best] > 0.0),
         )
 
-    def _band(self, margin: float) -> np.ndarray:
+    def _equality_band(self, margin: float) -> np.ndarray:
         """Half-width left to each equality: the margin takes at most half of the tolerance."""
         return np.full(self.task.n_eq, max(self.task.eq_tol - margin**2, 0.5 * self.task.eq_tol))
 
-    def _start(self) -> np.ndarray:
+    def _choose_start(self) -> np.ndarray:
         return self.samples.x[self.best]
 
-    def _apart(self, start: np.ndarray, rho: float) -> np.ndarray:
+    def _move_apart(self, start: np.ndarray, rho: float) -> np.ndarray:
         """The start, moved to the required distance: at a centre the distance has no gradient."""
         if rho == 0.0:
             return start

@@ -36,6 +36,9 @@ class Sacobra(Cobra):
     shrinks at each iteration. refine moves a proposal onto the modelled equalities.
     """
 
+    design: int  # points of the initial design
+    scale: np.ndarray  # [p + q]
+
     def __init__(self, task: Task, refine: bool = True, **options: Any) -> None:
         super().__init__(task, **options)
         self.refine = refine
@@ -43,7 +46,7 @@ class Sacobra(Cobra):
         self.band = 0.0
         self.stalled = 0
 
-    def _begin(self) -> None:
+    def _learn_from_design(self) -> None:
         """The cycle, the logarithm, the scale of constraints and the first band, from the initial design."""
         self.design = len(self.samples)
         self.scale = np.ones(self.samples.y.shape[1] - 1)
@@ -63,36 +66,38 @@ class Sacobra(Cobra):
         c = y[:, 1:] / self.scale
         return np.maximum(np.concatenate([c[:, :p], np.abs(c[:, p:]) - band], axis=1), 0.0)
 
-    def _over(self) -> np.ndarray:
+    def _measure_excess(self) -> np.ndarray:
         return self._violations(self.samples.y, self.band)
 
-    def _targets(self) -> np.ndarray:
+    def _training_targets(self) -> np.ndarray:
         f = self.samples.y[:, :1]
         return np.concatenate([plog(f) if self.logarithmic else f, self.samples.y[:, 1:] / self.scale], axis=1)
 
-    def _count(self, feasible: bool) -> None:
-        super()._count(feasible)
+    def _adjust_margin(self, feasible: bool) -> None:
+        """Count iterations without progress too, and shrink the band."""
+        super()._adjust_margin(feasible)
         self.stalled = 0 if self.best == len(self.samples) - 1 else self.stalled + 1
         self.band = max(self.band / BAND_SHRINKAGE, MIN_BAND)
 
-    def _band(self, margin: float) -> np.ndarray:
+    def _equality_band(self, margin: float) -> np.ndarray:
         return np.full(self.task.n_eq, self.band)
 
-    def _start(self) -> np.ndarray:
+    def _choose_start(self) -> np.ndarray:
         """The best point, or now and then a random one."""
         chance = random_start_probability(len(self.samples), self.design)
-        if not self.last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
+        if not self.is_last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
             return self.random.uniform(-1.0, 1.0, self.task.dim)
         return self.samples.x[self.best]
 
-    def _solve(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
-        found = super()._solve(surrogate, rho, margin)
+    def _solve_subproblem(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
+        """COBRA's solution, moved onto the modelled equalities while the best point breaks its constraints."""
+        found = super()._solve_subproblem(surrogate, rho, margin)
         if not (self.refine and self.task.n_eq):
             return found
         best = self.samples.y[self.best : self.best + 1]
         if np.max(self._violations(best, 0.0)) <= MIN_BAND:
             return found
-        return self._subproblem(surrogate, 0.0, 0.0, band=0.0).restore(found)
+        return self._make_subproblem(surrogate, 0.0, 0.0, band=0.0).restore(found)
 
 
 def constraint_scale(spread: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class Training:
         self.seen = len(samples)
         if self.cap is not None and self.rbf.size + len(new) > self.cap:
             self.capped = True
-            chosen = self._choose(samples, good, order, best)
+            chosen = self._choose_training_points(samples, good, order, best)
             self.rbf.fit(samples.x[chosen], targets[chosen])
         elif self.rbf.size == 0:
             self.rbf.fit(samples.x[new], targets[new])
@@ -61,7 +61,7 @@ class Training:
                 self.rbf.add(samples.x[i], targets[i])
         return self.rbf.surrogate()
 
-    def _choose(self, samples: Samples, good: np.ndarray, order: np.ndarray, best: int) -> np.ndarray:
+    def _choose_training_points(self, samples: Samples, good: np.ndarray, order: np.ndarray, best: int) -> np.ndarray:
         """The best, the newest and the points around the best, fewer than the cap by a reserve for new ones."""
         assert self.cap is not None
         room = self.cap - max(1, self.cap // RENEWAL_PART)

@@ -32,7 +32,7 @@ class Surrogate(NamedTuple):
 
     def value(self, x: np.ndarray) -> np.ndarray:
         """All outputs at one point: x [D] -> [m]."""
-        return self.weight @ _distances(self.x, x) ** 3 + self.slope @ x + self.level
+        return self.weight @ _distances_to(self.x, x) ** 3 + self.slope @ x + self.level
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All outputs [m], their gradients [m, D] and the squared distances to the centres [n] at one point.
@@ -55,7 +55,7 @@ class Simplex:
         corners = corners @ basis.T
         self.corners = corners * SIMPLEX_WIDTH * np.sqrt(dim) / np.linalg.norm(corners[0])
         self.inverse = np.linalg.inv(np.hstack([np.ones((dim + 1, 1)), self.corners]))  # [D+1, D+1]
-        self.kernel = _cubes(self.corners, self.corners)
+        self.kernel = _cubed_distances(self.corners, self.corners)
 
     def coordinates(self, x: np.ndarray) -> np.ndarray:
         """Barycentric coordinates: x [n, D] -> [n, D+1], rows sum to 1."""
@@ -82,9 +82,9 @@ class CubicRBF:
         self.size = 0
         self.normal[:], self.moment[:] = 0.0, 0.0
         near = self.simplex.coordinates(x)
-        far = _cubes(x, self.simplex.corners)
+        far = _cubed_distances(x, self.simplex.corners)
         cross = far @ near.T
-        kernel = _cubes(x, x) - cross - cross.T + near @ self.simplex.kernel @ near.T
+        kernel = _cubed_distances(x, x) - cross - cross.T + near @ self.simplex.kernel @ near.T
         try:
             factor = np.linalg.cholesky(kernel)
         except np.linalg.LinAlgError:
@@ -109,12 +109,12 @@ class CubicRBF:
         """Take in one point x [D] with outputs y [m]; False when it cannot be told from the others."""
         n = self.size
         near = self.simplex.coordinates(x)
-        far = _distances(self.simplex.corners, x) ** 3
+        far = _distances_to(self.simplex.corners, x) ** 3
         apart = self.simplex.kernel @ near
         own = near @ (apart - 2.0 * far)
-        row = _distances(self.x[:n], x) ** 3 - self.far[:n] @ near + self.near[:n] @ (apart - far)
+        row = _distances_to(self.x[:n], x) ** 3 - self.far[:n] @ near + self.near[:n] @ (apart - far)
         if n:
-            row = self._forward(row)
+            row = self._solve_forward(row)
         pivot = own - row @ row
         if not pivot > SINGULAR_PIVOT * own:
             return False
@@ -136,22 +136,22 @@ class CubicRBF:
         n = self.size
         trend = np.linalg.solve(self.normal, self.moment)  # [D+1, m]
         rest = (self.data[:n] - self.tail[:n] @ trend).T
-        weight = np.stack([self._backward(row) for row in rest])
+        weight = np.stack([self._solve_backward(row) for row in rest])
         corner = trend - (weight @ self.far[:n]).T  # values of the tail at the corners
         plane = self.simplex.inverse @ corner
         x = self.x[:n]
         return Surrogate(x, weight, plane[1:].T, plane[0], np.einsum("ij,ij->i", x, x))
 
-    def _forward(self, row: np.ndarray) -> np.ndarray:
+    def _solve_forward(self, row: np.ndarray) -> np.ndarray:
         """L^-1 row; rows of L are columns of its packed upper transpose."""
-        return _blas().dtpsv(self.size, self.factor, row, lower=0, trans=1)
+        return _load_blas().dtpsv(self.size, self.factor, row, lower=0, trans=1)
 
-    def _backward(self, column: np.ndarray) -> np.ndarray:
+    def _solve_backward(self, column: np.ndarray) -> np.ndarray:
         """L^-T column."""
-        return _blas().dtpsv(self.size, self.factor, column, lower=0, trans=0)
+        return _load_blas().dtpsv(self.size, self.factor, column, lower=0, trans=0)
 
     def _reserve(self, count: int) -> None:
-        """Room for that many points."""
+        """Make room for that many points: arrays grow, size does not."""
         if count <= len(self.x):
             return
         room = max(256, 2 * len(self.x), count)
@@ -162,17 +162,17 @@ class CubicRBF:
 
 
 @cache
-def _blas() -> ModuleType:
+def _load_blas() -> ModuleType:
     return load_library("scipy.linalg.blas", "a surrogate method")
 
 
-def _distances(points: np.ndarray, x: np.ndarray) -> np.ndarray:
+def _distances_to(points: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Distances between points [n, D] and x [D]."""
     apart = points - x
     return np.sqrt(np.einsum("ij,ij->i", apart, apart))
 
 
-def _cubes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _cubed_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Cubed distances between points a [n, D] and b [k, D]: [n, k]."""
     square = np.einsum("ij,ij->i", a, a)[:, None] + np.einsum("ij,ij->i", b, b) - 2.0 * (a @ b.T)
     square = np.maximum(square, 0.0)

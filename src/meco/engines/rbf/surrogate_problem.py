@@ -38,21 +38,21 @@ class SurrogateProblem:
         breaks them is first moved to where they are kept, if there is such a place nearby.
         """
         view = CachedProblem(self, start)
-        if not self.only_limits and view.excess(start) > HOPELESS:
+        if not self.only_limits and view.largest_excess(start) > HOPELESS:
             start = self.restore(start)
-            if view.excess(start) > HOPELESS:
+            if view.largest_excess(start) > HOPELESS:
                 return start
         limits = {"type": "ineq", "fun": view.limits, "jac": view.limit_slopes}
         given = limits if view.limits(start).size else ()
-        found = _minimize(view, start, "SLSQP", {"maxiter": max_iter, "ftol": ACCURACY}, constraints=given)
-        if self.only_limits or view.excess(found) <= 10.0 * ACCURACY:
+        found = _minimize_in_cube(view, start, "SLSQP", {"maxiter": max_iter, "ftol": ACCURACY}, constraints=given)
+        if self.only_limits or view.largest_excess(found) <= 10.0 * ACCURACY:
             return found
         return self.restore(found)
 
     def restore(self, start: np.ndarray, max_iter: int = 100) -> np.ndarray:
         """The point nearest by where the limits are kept best, in the sense of least squares."""
         view = CachedProblem(self, start, only_limits=True)
-        return _minimize(view, start, "L-BFGS-B", {"maxiter": max_iter})
+        return _minimize_in_cube(view, start, "L-BFGS-B", {"maxiter": max_iter})
 
 
 class CachedProblem:
@@ -63,12 +63,12 @@ class CachedProblem:
 
     def __init__(self, sub: SurrogateProblem, start: np.ndarray, only_limits: bool = False) -> None:
         self.sub, self.only_limits = sub, only_limits or sub.only_limits
-        slope = self._rows(start)[1]
+        slope = self._evaluate_rows(start)[1]
         length = np.sqrt(np.sum(slope * slope, axis=1))
         self.scale = np.where(length > 1e-100, length, 1.0)
-        self.at = np.full_like(start, np.nan)
+        self.at = np.full_like(start, np.nan)  # the last point asked for; value, slope, keep and keep_slope are its own
 
-    def _rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _evaluate_rows(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """f and the values that must not be positive, [1 + p + 2 q], with gradients, and squared distances."""
         sub = self.sub
         value, slope, square = sub.surrogate.evaluate(x)
@@ -77,21 +77,21 @@ class CachedProblem:
         value = np.concatenate([value[:1], value[1:p] + sub.margin, h - sub.band, -h - sub.band])
         return value, np.concatenate([slope, -slope[p:]]), square
 
-    def _evaluate(self, x: np.ndarray) -> None:
+    def _evaluate_once(self, x: np.ndarray) -> None:
         """Everything at x, unless x is the last point asked for."""
         if np.array_equal(x, self.at):
             return
         self.at = x.copy()
-        value, slope, square = self._rows(x)
+        value, slope, square = self._evaluate_rows(x)
         self.value, self.slope = value / self.scale, slope / self.scale[:, None]
         keep = np.empty(0) if self.only_limits else -self.value[1:]
         keep_slope = np.empty((0, x.size)) if self.only_limits else -self.slope[1:]
         if self.sub.rho > 0:
-            spare, away = self._clearance(x, square)
+            spare, away = self._measure_clearance(x, square)
             keep, keep_slope = np.append(keep, spare), np.vstack([keep_slope, away])
         self.keep, self.keep_slope = keep, keep_slope
 
-    def _clearance(self, x: np.ndarray, square: np.ndarray) -> tuple[float, np.ndarray]:
+    def _measure_clearance(self, x: np.ndarray, square: np.ndarray) -> tuple[float, np.ndarray]:
         """Distance to the nearest points beyond rho, in units of rho, with its gradient.
 
         A soft minimum over the nearest points: smooth where two are equally near, and
@@ -112,7 +112,7 @@ class CachedProblem:
 
     def objective(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """What is minimised, with its gradient."""
-        self._evaluate(x)
+        self._evaluate_once(x)
         if self.only_limits:
             over = np.maximum(self.value[1:], 0.0)
             return float(over @ over), 2.0 * (over @ self.slope[1:])
@@ -120,21 +120,24 @@ class CachedProblem:
 
     def limits(self, x: np.ndarray) -> np.ndarray:
         """What must not be negative: limits to spare, then the distance to spare."""
-        self._evaluate(x)
+        self._evaluate_once(x)
         return self.keep
 
     def limit_slopes(self, x: np.ndarray) -> np.ndarray:
         """Gradients of limits()."""
-        self._evaluate(x)
+        self._evaluate_once(x)
         return self.keep_slope
 
-    def excess(self, x: np.ndarray) -> float:
+    def largest_excess(self, x: np.ndarray) -> float:
         """The largest violation of a surrogate limit, in units of the first gradients."""
-        self._evaluate(x)
+        self._evaluate_once(x)
         return float(np.max(self.value[1:], initial=0.0))
 
 
-def _minimize(view: CachedProblem, start: np.ndarray, method: str, options: dict[str, Any], **more: Any) -> np.ndarray:
+def _minimize_in_cube(
+    view: CachedProblem, start: np.ndarray, method: str, options: dict[str, Any], **more: Any
+) -> np.ndarray:
+    """SciPy's answer from a start [D] in [-1, 1]^D; the start's value in variables where it has none."""
     optimize = load_library("scipy.optimize", "a surrogate method")
     box = optimize.Bounds(-np.ones(start.size), np.ones(start.size))
     with contain_warnings():

@@ -46,8 +46,8 @@ class RoundPlan(NamedTuple):
         return self.explores.shape[0]
 
     def tensors(self) -> tuple[Tensor, ...]:
-        """All tensors that a recording reads."""
-        return (self.explores, self.others, *self.access[:2], *self.learning)
+        """All tensors that a recording reads, in the same order for every plan."""
+        return (self.explores, self.others, self.access.writes, self.access.reads, *self.learning)
 
 
 class Agents:
@@ -74,7 +74,7 @@ class Agents:
         return self.rng.runs
 
     def plan(self, steps: int) -> RoundPlan:
-        """The chance of the coming round, drawn for every policy from its own stream."""
+        """The chance of the coming round, drawn in one block from each policy's own stream; its steps count as made."""
         u = self.rng.uniform(steps, self.episodes, UNIFORMS_PER_ACTION + self.batch)  # [K, T, E, ...]
         seldom, which = np.moveaxis(u[..., :UNIFORMS_PER_ACTION], 0, 1).transpose(3, 0, 1, 2)
         access = self.replay.plan_access(u[..., UNIFORMS_PER_ACTION:])
@@ -87,7 +87,7 @@ class Agents:
         """Action indices [K, E] in states s [K, E, S]: the greedy ones, but for a share that explores."""
         return torch.where(explores, others, self.learner.q(s).argmax(-1))
 
-    def values(self, index: Tensor) -> Tensor:
+    def action_values(self, index: Tensor) -> Tensor:
         """The action values [K E] behind indices [K, E], each policy with its own grid."""
         return self._values.gather(1, index).flatten()
 
@@ -153,7 +153,7 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
     one = torch.ones_like(taken[..., :1])
     for t in range(plan.steps):
         index = agents.act(s, plan.explores[t], plan.others[t])
-        state, r, _ = environment.step(agents.values(index))
+        state, r, _ = environment.step(agents.action_values(index))
         s_next = tensor(state, features)
         losses.append(agents.learn(plan, t, s, index, tensor(r), s_next))
         reward += tensor(r)
@@ -163,6 +163,8 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
 
 
 def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSettings:
+    """Settings of each policy as columns [K, 1]."""
+
     def column(values: Iterable[float]) -> Tensor:
         return torch.tensor([[float(value)] for value in values], dtype=torch.float64, device=device)
 

@@ -28,6 +28,7 @@ class TaskSettings(Settings):
     minimums: ClassVar = {"dim": 1}
 
     def __post_init__(self) -> None:
+        """Refuse unknown problems and problems named twice; none named is all of the suite."""
         super().__post_init__()
         known = SUITES[self.suite]
         for name in self.problems:
@@ -95,6 +96,7 @@ class TrainingConfig(Settings):
     minimums: ClassVar = {"epochs": 1, "parallel_episodes": 1, "seed": 0}
 
     def __post_init__(self) -> None:
+        """Refuse settings that do not go together."""
         super().__post_init__()
         if self.compiled and self.device == "cpu":
             raise InvalidInput("formulas are compiled for a torch device; got device='cpu'")

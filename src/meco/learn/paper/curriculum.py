@@ -20,7 +20,10 @@ class EpisodePlan(NamedTuple):
 
 
 class EpisodeOutcome(NamedTuple):
-    """What one episode gave: return, mean loss while it ran, how often each action, f~* and f + nu it reached."""
+    """What one episode gave: return, mean loss while it ran, how often each action, f~* and f + nu it reached.
+
+    Checkpoints hold the fields in this order.
+    """
 
     reward: float
     loss: float
@@ -29,11 +32,16 @@ class EpisodeOutcome(NamedTuple):
     score: float
 
 
+# what the JSON of a curriculum's state() must look like
+STATE_SCHEMA = {"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}
+
+
 class Curriculum:
     """Episodes of one policy, one per training problem in every epoch, each epoch in its own random order.
 
     rows is the training log: per epoch the mean return of its episodes, the mean loss, how
-    often each action was taken, and the f + nu that each problem's episode reached.
+    often each action was taken, and the f + nu that each problem's episode reached. All
+    attributes but the settings and the generator are in state(), under their names.
     """
 
     def __init__(self, config: TrainingConfig, generator: np.random.Generator) -> None:
@@ -41,72 +49,73 @@ class Curriculum:
         self.references = ReferenceObjective()  # f~* of each training problem
         self.rows: list[dict[str, Any]] = []
         self.played = 0  # episodes
-        self._queue: list[str] = []  # problems of this epoch still to come
-        self._epoch: list[tuple[str, EpisodeOutcome]] = []
+        self.queue: list[str] = []  # problems of this epoch still to come
+        self.epoch: list[tuple[str, EpisodeOutcome]] = []  # problems of this epoch that were played
 
     @property
     def finished(self) -> bool:
         """Whether every episode has been played."""
         return self.played == self.config.episodes
 
-    def next_jobs(self) -> list[EpisodePlan]:
+    def plan_round(self) -> list[EpisodePlan]:
         """The episodes of the next round: one, or as many as run side by side."""
-        return [self._next_job() for _ in range(self.config.parallel_episodes)]
+        return [self._plan_episode() for _ in range(self.config.parallel_episodes)]
 
     def peek_seeds(self) -> list[int]:
         """The seeds of the round after this one, without a change of state."""
-        state, queue = self._generator.bit_generator.state, list(self._queue)
-        seeds = [job.seed for job in self.next_jobs()]
-        self._generator.bit_generator.state, self._queue = state, queue
+        state, queue = self._generator.bit_generator.state, list(self.queue)
+        seeds = [job.seed for job in self.plan_round()]
+        self._generator.bit_generator.state, self.queue = state, queue
         return seeds
 
-    def _next_job(self) -> EpisodePlan:
-        if not self._queue:
+    def _plan_episode(self) -> EpisodePlan:
+        """The next episode; the order of draws is part of a seed's training."""
+        if not self.queue:
             names = self.config.task.problems
-            self._queue = [names[i] for i in self._generator.permutation(len(names))]
-        problem, kind = self._queue.pop(0), self.config.task.instances
+            self.queue = [names[i] for i in self._generator.permutation(len(names))]
+        problem, kind = self.queue.pop(0), self.config.task.instances
         instance = int(self._generator.integers(2**31)) if kind == "random" else kind
         return EpisodePlan(problem, instance, int(self._generator.integers(2**62)))
 
-    def record(self, jobs: Sequence[EpisodePlan], outcomes: Sequence[EpisodeOutcome]) -> None:
+    def add_outcomes(self, jobs: Sequence[EpisodePlan], outcomes: Sequence[EpisodeOutcome]) -> None:
         """Take note of episodes that ended; f~* of their problems may fall."""
         self.references.update([j.problem for j in jobs], np.array([o.best_objective for o in outcomes]))
         for job, outcome in zip(jobs, outcomes, strict=True):
-            self._epoch.append((job.problem, outcome))
+            self.epoch.append((job.problem, outcome))
             self.played += 1
             if self.played % len(self.config.task.problems) == 0:
-                self.rows.append(_row(len(self.rows) + 1, self._epoch))
-                self._epoch = []
+                self.rows.append(_log_row(len(self.rows) + 1, self.epoch))
+                self.epoch = []
 
     def state(self) -> dict[str, Any]:
-        """Everything a later process needs to go on, for JSON; the generator is kept by its owner."""
+        """Everything a later process needs to go on, for JSON (STATE_SCHEMA); the generator is kept by its owner."""
         return {
             "references": dict(self.references.least),
             "rows": list(self.rows),  # each is written once
             "played": self.played,
-            "queue": list(self._queue),
-            "epoch": [[name, list(outcome)] for name, outcome in self._epoch],
+            "queue": list(self.queue),
+            "epoch": [[name, list(outcome)] for name, outcome in self.epoch],
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state()."""
         self.references.least = dict(state["references"])
-        self.rows, self.played, self._queue = state["rows"], state["played"], state["queue"]
-        self._epoch = [(name, EpisodeOutcome(*outcome)) for name, outcome in state["epoch"]]
+        self.rows, self.played, self.queue = state["rows"], state["played"], state["queue"]
+        self.epoch = [(name, EpisodeOutcome(*outcome)) for name, outcome in state["epoch"]]
 
 
-def _row(epoch: int, played: Sequence[tuple[str, EpisodeOutcome]]) -> dict[str, Any]:
+def _log_row(epoch: int, played: Sequence[tuple[str, EpisodeOutcome]]) -> dict[str, Any]:
     """The log's line for one epoch; numbers short enough to read, exact enough to tell two trainings apart."""
     outcomes = [outcome for _, outcome in played]
     counts = np.sum([outcome.actions for outcome in outcomes], axis=0, dtype=int)
     return {
         "epoch": epoch,
-        "reward": _short(np.mean([o.reward for o in outcomes]), 10),
-        "loss": _short(np.mean([o.loss for o in outcomes]), 10),
+        "reward": _round_digits(np.mean([o.reward for o in outcomes]), 10),
+        "loss": _round_digits(np.mean([o.loss for o in outcomes]), 10),
         "actions": counts.tolist(),
-        "score": {name: _short(outcome.score, 5) for name, outcome in sorted(played)},
+        "score": {name: _round_digits(outcome.score, 5) for name, outcome in sorted(played)},
     }
 
 
-def _short(value: Any, digits: int) -> float | None:
+def _round_digits(value: Any, digits: int) -> float | None:
     return float(f"{value:.{digits}g}") if np.isfinite(value) else None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from meco.learn.paper.torch_network import Pass, forward, gradient, init_networks, layers
+from meco.learn.paper.torch_network import Pass, forward, gradient, init_networks, view_layers
 from meco.policies.network import PAPER_SHAPE, NetworkShape
 
 BETA1, BETA2, ADAM_EPS = 0.9, 0.999, 1e-8  # AdamW's usual constants
@@ -76,7 +76,7 @@ class LearningSteps(NamedTuple):
 class Learner:
     """K online networks with their target networks and AdamW moments, [K, P] each."""
 
-    TENSORS = ("online", "target", "first", "second")
+    TENSORS = ("online", "target", "first", "second")  # attributes, and their names in checkpoints
 
     def __init__(
         self,
@@ -92,11 +92,11 @@ class Learner:
         self.target = self.online.clone()
         self.first, self.second = torch.zeros_like(self.online), torch.zeros_like(self.online)
         self.steps = 0
-        self._prepare()
+        self._derive_constants()
 
-    def _prepare(self) -> None:
-        """What every step needs and no step changes."""
-        self._online, self._target = layers(self.online, self.shape), layers(self.target, self.shape)
+    def _derive_constants(self) -> None:
+        """What every step needs and no step changes; to be called again when the networks or settings are replaced."""
+        self._online, self._target = view_layers(self.online, self.shape), view_layers(self.target, self.shape)
         self._change = self.settings.lr_last - self.settings.lr_first  # of the learning rate, by the last step
         self._per_step = torch.clamp(self.settings.learning_steps - 1, min=1).reciprocal()  # share of the training
 
@@ -107,14 +107,14 @@ class Learner:
     def next_steps(self, count: int) -> LearningSteps:
         """The next steps, which count as made; the rate falls linearly from first to last over the training."""
         before, numbers = range(self.steps, self.steps + count), range(self.steps + 1, self.steps + count + 1)
-        rate = self.settings.lr_first + self._change * (self._tensor(before)[:, None, None] * self._per_step)
-        first = self._tensor([1.0 - BETA1**n for n in numbers])
-        second = self._tensor([(1.0 - BETA2**n) ** 0.5 for n in numbers])
+        rate = self.settings.lr_first + self._change * (self._make_tensor(before)[:, None, None] * self._per_step)
+        first = self._make_tensor([1.0 - BETA1**n for n in numbers])
+        second = self._make_tensor([(1.0 - BETA2**n) ** 0.5 for n in numbers])
         copied = torch.tensor([n % self.copy_every == 0 for n in numbers], device=self.online.device)
         self.steps += count
         return LearningSteps(rate, first, second, copied)
 
-    def _tensor(self, values: Sequence[float]) -> Tensor:
+    def _make_tensor(self, values: Sequence[float]) -> Tensor:
         return torch.tensor(values, dtype=self.online.dtype, device=self.online.device)
 
     def learn(self, batch: Batch, step: LearningSteps | None = None) -> Tensor:
@@ -150,7 +150,7 @@ class Learner:
         for name in self.TENSORS:
             setattr(self, name, getattr(self, name)[policies].clone())
         self.settings = StackedSettings(*(v[policies] for v in self.settings))
-        self._prepare()
+        self._derive_constants()
 
     def restore(self, saved: dict[str, Tensor], steps: int) -> None:
         """Go on from saved tensors."""

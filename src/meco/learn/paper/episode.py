@@ -19,7 +19,7 @@ from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput
 from meco.learn.paper.reward import ReferenceObjective, Reward, StepSummary, reward_function
 from meco.policies.controller import Controller
-from meco.policies.controls import relaxation
+from meco.policies.controls import relaxation_controls
 from meco.policies.features import FEATURES, PopulationMemory
 from meco.policies.paper.state import PopulationSummary, Reference
 from meco.policies.paper.steered_rule import Decoder, GeometricDecoder, SteeredEpsilon
@@ -69,7 +69,7 @@ class Episode:
         self.rule = SteeredEpsilon(GeometricDecoder() if decoder is None else decoder)
         self.reward = reward_function(reward) if isinstance(reward, str) else reward
         self.references = ReferenceObjective() if references is None else references
-        self._build = engine
+        self._make_engine = engine
         self._options = options if pop_size is None else {"pop_size": pop_size, **options}
         self._xp, self._device, self._traced = xp, device, record
         self._over = True  # until the first reset
@@ -79,14 +79,14 @@ class Episode:
         self._over = True  # unless the first populations can be evaluated
         self.seeds = self.seeds if seeds is None else list(seeds)
         rng, self._evaluator = self._make_evaluator()
-        self.engine = self._build(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
+        self.engine = self._make_engine(Task.of(self._evaluator, rng), rule=self.rule, **self._options)
         self._loop = Loop(self.engine, self._evaluator, traced=False)
-        controls = relaxation(self.rule.decoder.name, self.rule.decoder)
+        controls = relaxation_controls(self.rule.decoder.name, self.rule.decoder)
         self._controller = Controller(self.engine, FEATURES["population-10"], controls)
         self.keys = list(self._evaluator.source.names)
-        self._advance()
+        self._step_and_observe()
         self.best_objective, self._first_score = self.now.f_best, self.score
-        self._known = self._like_population(self._references())
+        self._known = self._as_population_array(self._known_references())
         self._over = self._evaluator.left == 0
         if self._over:
             raise InvalidInput(
@@ -103,12 +103,12 @@ class Episode:
         """One generation: features s [B, 10], reward r [B] and whether the budget is spent, done [B]."""
         if self._over:
             raise InvalidInput("no episode is running, or its last step failed: call reset() first")
-        before, wanted = self._summary(), self._check_actions(actions)
+        before, wanted = self._summarize_step(), self._check_actions(actions)
         self._over = True  # unless this step comes to its end: after a failed one the runs no longer agree
         self._controller.steer({self.rule.decoder.control.name: wanted})
-        self._record()
-        self._advance()
-        after = self._summary()
+        self._add_trace_row()
+        self._step_and_observe()
+        after = self._summarize_step()
         xp = namespace(after.f_best)
         with np.errstate(all="ignore"):  # rewards are clipped
             r = self.reward(before, after, self.first, self._known)
@@ -116,7 +116,7 @@ class Episode:
         self.best_objective = xp.where(kept, self.best_objective, after.f_best)
         self._over = self._evaluator.left == 0
         if self._over:
-            self._finish()
+            self._end_episode()
         return self.s, r, xp.full(r.shape, self._over, dtype=xp.bool, device=r.device)
 
     @property
@@ -175,29 +175,31 @@ class Episode:
         """What the runs found so far, one record each."""
         return list(self._evaluator.results(method, self.seeds))
 
-    def _summary(self) -> StepSummary:
-        return StepSummary(*self.now, score=self.score, first_score=self._first_score)
+    def _summarize_step(self) -> StepSummary:
+        return StepSummary(self.now.f_best, self.now.nu_bar, score=self.score, first_score=self._first_score)
 
-    def _advance(self) -> None:
+    def _step_and_observe(self) -> None:
         self._loop.step()
         self.s = self._controller.observe()  # features of the present population, [B, 10]
 
-    def _record(self) -> None:
+    def _add_trace_row(self) -> None:
         if self._traced:
             traced = {**self._controller.trace(), **self.engine.trace()}
             self._evaluator.history.note(self._evaluator.nfev, self.engine.population, traced)
 
-    def _finish(self) -> None:
-        self._record()
+    def _end_episode(self) -> None:
+        """Trace the last population; f~* of the problems may fall."""
+        self._add_trace_row()
         if isinstance(self.references, ReferenceObjective):
             self.references.update(self.keys, to_numpy(self.best_objective))
 
-    def _references(self) -> Array:
+    def _known_references(self) -> Array:
+        """f~* of each run's problem, [B]."""
         if isinstance(self.references, ReferenceObjective):
             return self.references.of(self.keys)
         return self.references
 
-    def _like_population(self, values: Any) -> Array:
+    def _as_population_array(self, values: Any) -> Array:
         """Numbers [B] from the caller, beside the population."""
         like = self.population.ev.f
         if not isinstance(values, type(like)):
@@ -205,7 +207,8 @@ class Episode:
         return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
 
     def _check_actions(self, actions: Any) -> Array:
-        values = self._like_population(actions)
+        """Action values [B] as an array of the population's kind; a wrong shape or value is refused."""
+        values = self._as_population_array(actions)
         runs, (low, *_, high) = len(self.seeds), self.rule.decoder.grid.tolist()
         if tuple(values.shape) != (runs,):
             raise InvalidInput(f"{runs} runs need actions of shape ({runs},); got {tuple(values.shape)}")

@@ -18,19 +18,19 @@ T = TypeVar("T")
 
 def mixed_reward(names: Sequence[str]) -> Reward:
     """One reward whose run b is rewarded by names[b]."""
-    kinds = _members(names, REWARDS)
+    kinds = _runs_by_kind(names, REWARDS)
     if len(kinds) == 1:
         return kinds[0][0]
 
     def reward(before, after, first, known):
-        return _by_run([(kind(before, after, first, known), runs) for kind, runs in kinds])
+        return _join_by_run([(kind(before, after, first, known), runs) for kind, runs in kinds])
 
     return reward
 
 
 def mixed_decoder(names: Sequence[str]) -> Decoder:
     """One decoder whose run b decodes by names[b]."""
-    kinds = _members(names, DECODERS)
+    kinds = _runs_by_kind(names, DECODERS)
     return kinds[0][0] if len(kinds) == 1 else MixedDecoder(kinds=tuple(kinds))
 
 
@@ -52,19 +52,19 @@ class MixedDecoder(Decoder):
         return Control("epsilon", float(self.grid[0]), float(self.grid[-1]), 0.0)
 
     def first(self, base: Array) -> Array:
-        return _by_run([(kind.first(base), runs) for kind, runs in self.kinds])
+        return _join_by_run([(kind.first(base), runs) for kind, runs in self.kinds])
 
     def next(self, eps: Array, action: Array, base: Array) -> Array:
-        return _by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])
+        return _join_by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])
 
 
-def _members(names: Sequence[str], known: Mapping[str, T]) -> list[tuple[T, Constants]]:
+def _runs_by_kind(names: Sequence[str], known: Mapping[str, T]) -> list[tuple[T, Constants]]:
     """Each kind named, with the mask [B] of its runs."""
     given = np.array(names)
     return [(known[name], Constants(runs=given == name)) for name in dict.fromkeys(names)]
 
 
-def _by_run(parts: Sequence[tuple[Array, Constants]]) -> Array:
+def _join_by_run(parts: Sequence[tuple[Array, Constants]]) -> Array:
     """The rows of each value where its mask [B] holds."""
     value = parts[0][0]
     xp = namespace(value)

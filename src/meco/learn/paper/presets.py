@@ -31,11 +31,11 @@ def problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
     return tuple(p for p in SUITES[suite] if p not in held_out)
 
 
-def folds(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
+def leave_one_out(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     """Leave one out: a policy per problem of the suite, trained on all the others."""
     suite = settings.get("suite", "cec2017")
     return [
-        _make(
+        _make_config(
             f"{prefix}-{left_out}",
             SEEDS_PER_FOLDS * seed + number,
             problems=problems_without(suite, [left_out]),
@@ -45,25 +45,26 @@ def folds(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     ]
 
 
-def _make(name: str, seed: int, **settings: Any) -> TrainingConfig:
+def _make_config(name: str, seed: int, **settings: Any) -> TrainingConfig:
     return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
 
 
-def _everything(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
+def _train_on_all(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
-    return [_make(name, seed, dim=10, **settings)]
+    return [_make_config(name, seed, dim=10, **settings)]
 
 
-def _split(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
+def _train_on_split(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
+    """The fixed split: all problems but those held out."""
     problems = problems_without("cec2017", HELD_OUT)
-    return [_make(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
+    return [_make_config(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
 
 
-def _ablation(seed: int) -> list[TrainingConfig]:
+def _train_ablation(seed: int) -> list[TrainingConfig]:
     """The decodings AA and CA at 10, 50, 100 variables; the rewards r1, r2, r1 + r2 at 10, 30, 50, 100."""
-    decodings = [_split(seed, dim, kind, decoder=kind) for kind in ("aa", "ca") for dim in (10, 50, 100)]
+    decodings = [_train_on_split(seed, dim, kind, decoder=kind) for kind in ("aa", "ca") for dim in (10, 50, 100)]
     rewards = [
-        _split(seed, dim, name, reward=kind)
+        _train_on_split(seed, dim, name, reward=kind)
         for name, kind in (("r1", "r1"), ("r2", "r2"), ("r1r2", "r1+r2"))
         for dim in (10, 30, 50, 100)
     ]
@@ -73,13 +74,13 @@ def _ablation(seed: int) -> list[TrainingConfig]:
 PRESETS: Registry[Preset] = Registry(
     "training preset",
     {
-        "10d": lambda seed: _everything(seed, **SHIPPED_SETTINGS),
-        "loo50": lambda seed: folds("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
-        **{f"split-{dim}d": partial(_split, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
-        "ablation": _ablation,
-        "paper-10d": lambda seed: _everything(seed, "meco-paper-10d"),
-        "paper-loo50": lambda seed: folds("meco-paper-loo50", seed, dim=50),
-        **{f"paper-split-{dim}d": partial(_split, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
+        "10d": lambda seed: _train_on_all(seed, **SHIPPED_SETTINGS),
+        "loo50": lambda seed: leave_one_out("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
+        **{f"split-{dim}d": partial(_train_on_split, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
+        "ablation": _train_ablation,
+        "paper-10d": lambda seed: _train_on_all(seed, "meco-paper-10d"),
+        "paper-loo50": lambda seed: leave_one_out("meco-paper-loo50", seed, dim=50),
+        **{f"paper-split-{dim}d": partial(_train_on_split, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
     },
 )
 

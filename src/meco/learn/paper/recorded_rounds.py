@@ -17,7 +17,7 @@ from torch import Tensor
 
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
-from meco.device.cuda_graphs import RecordedWork, record, supports_graphs
+from meco.device.cuda_graphs import RecordedWork, record_work, supports_graphs
 from meco.device.indexed_problems import IndexedProblems
 from meco.device.prepared_streams import PreparedStreams
 from meco.learn.paper.agents import Agents, RoundPlan, play_round
@@ -50,36 +50,37 @@ class RecordedRounds(Rounds):
     def __init__(self, configs: Sequence[TrainingConfig], agents: Agents) -> None:
         super().__init__(configs, agents)
         runs, xp, device = len(agents) * agents.episodes, self.options["xp"], agents.device
-        suite = self.suite()
-        self._problems = IndexedProblems([*suite.values()], runs, xp, device)
-        self._numbers = {key: number for number, key in enumerate(suite)}
+        fixed_problems = self.fixed_problems()
+        self._problems = IndexedProblems([*fixed_problems.values()], runs, xp, device)
+        self._problem_numbers = {key: number for number, key in enumerate(fixed_problems)}
         self._rng = PreparedStreams(runs, xp, device)
         self._which = torch.zeros(runs, dtype=torch.int64, device=device)
-        self._known = torch.zeros(runs, dtype=torch.float64, device=device)
+        self._references = torch.zeros(runs, dtype=torch.float64, device=device)
         self._buffers: RoundPlan | None = None  # the plan that a recording reads
         self._recorded: RecordedWork[RoundResult] | None = None
 
     def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
+        """The first rounds step by step, the others by replaying a recording, which fills the same result again."""
         self._rng.begin([job.seed for job in jobs])
-        self._which.copy_(torch.tensor([self._numbers[job.problem, str(job.instance)] for job in jobs]))
-        self._known.copy_(torch.from_numpy(references))
+        self._which.copy_(torch.tensor([self._problem_numbers[job.problem, str(job.instance)] for job in jobs]))
+        self._references.copy_(torch.from_numpy(references))
         if self._buffers is None:
             # the first round that learns at every step is not recorded: it sets up what is made once
             self._buffers = None if plan.access.idle else plan
-            return self._play(plan)
+            return self._play_steps(plan)
         if not supports_graphs(self.agents.device):
-            return self._play(plan)
+            return self._play_steps(plan)
         for buffer, new in zip(self._buffers.tensors(), plan.tensors()):
             buffer.copy_(new)
         if self._recorded is None:
-            self._recorded = record(partial(self._play, self._buffers), self.agents.device)
+            self._recorded = record_work(partial(self._play_steps, self._buffers), self.agents.device)
         return self._recorded.replay()
 
     def prepare(self, seeds: Sequence[int]) -> None:
         self._rng.prepare(seeds)
 
-    def _play(self, plan: RoundPlan) -> RoundResult:
-        episode = IndexedEpisode(self._problems, self._rng, self._which, references=self._known, **self.options)
+    def _play_steps(self, plan: RoundPlan) -> RoundResult:
+        episode = IndexedEpisode(self._problems, self._rng, self._which, references=self._references, **self.options)
         statistics = play_round(episode, self.agents, plan)
         return RoundResult(statistics, episode.best_objective, episode.score)
 
@@ -90,5 +91,5 @@ def make_rounds(configs: Sequence[TrainingConfig], agents: Agents) -> Rounds:
     if not supports_graphs(agents.device) or any(c.task.instances == "random" for c in configs):
         return plain
     # for problems that may fail the host has to wait
-    fit = all(p.finite and p.recordable for p in plain.suite().values())
+    fit = all(p.finite and p.recordable for p in plain.fixed_problems().values())
     return RecordedRounds(configs, agents) if fit else plain

@@ -35,7 +35,10 @@ class MemoryAccess(NamedTuple):
 
 
 class ReplayMemory:
-    """The last `capacity` transitions of each policy, one row each: s, s', action, reward, last."""
+    """The last `capacity` transitions of each policy, one row each: s, s', action, reward, last.
+
+    Checkpoints hold the rows as they are.
+    """
 
     def __init__(self, policies: int, capacity: int, features: int, device: str = "cpu") -> None:
         self.capacity, self.features = capacity, features

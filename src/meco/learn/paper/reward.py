@@ -36,53 +36,55 @@ def objective_gain(before: StepSummary, after: StepSummary, first: Reference, kn
     xp = namespace(known)
     floor = MIN_RANGE_SHARE * (first.f_worst - first.f_min)
     scale = xp.clip(xp.maximum(first.f_best - known, floor), min=MIN_DENOMINATOR)
-    return _bounded((before.f_best - after.f_best) / scale)
+    return _clip_reward((before.f_best - after.f_best) / scale)
 
 
 def violation_gain(before: StepSummary, after: StepSummary, first: Reference) -> Array:
     """r2 = (nu-bar(t-1) - nu-bar(t)) / nu-bar(0), in [-1, 1] (eq. 7)."""
-    return _bounded((before.nu_bar - after.nu_bar) / first.per.nu_bar)
+    return _clip_reward((before.nu_bar - after.nu_bar) / first.per.nu_bar)
 
 
 def violation_weight(after: StepSummary, first: Reference) -> Array:
     """omega = nu-bar(t) / nu-bar(0), in [0, 1] (eq. 8)."""
-    return _bounded(after.nu_bar / first.per.nu_bar, least=0.0)
+    return _clip_reward(after.nu_bar / first.per.nu_bar, least=0.0)
 
 
-def full(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def full_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """((1 - omega) r1 + r2) / 2 (eq. 8)."""
     weight = 1.0 - violation_weight(after, first)
     return 0.5 * (weight * objective_gain(before, after, first, known) + violation_gain(before, after, first))
 
 
-def only_objective(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def objective_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """r1 alone (ablation)."""
     return objective_gain(before, after, first, known)
 
 
-def only_violation(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def violation_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """r2 alone (ablation)."""
     return violation_gain(before, after, first)
 
 
-def plain_sum(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def sum_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """r1 + r2 without the weight (ablation)."""
     return objective_gain(before, after, first, known) + violation_gain(before, after, first)
 
 
-def score_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def score_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
     """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
-    return _bounded((before.score - after.score) / namespace(known).clip(abs(before.first_score), min=MIN_DENOMINATOR))
+    return _clip_reward(
+        (before.score - after.score) / namespace(known).clip(abs(before.first_score), min=MIN_DENOMINATOR)
+    )
 
 
-def _bounded(r: Array, least: float = -1.0) -> Array:
+def _clip_reward(r: Array, least: float = -1.0) -> Array:
     xp = namespace(r)
     return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: all of a population failed
 
 
 REWARDS: Registry[Reward] = Registry(
     "reward",
-    {"full": full, "r1": only_objective, "r2": only_violation, "r1+r2": plain_sum, "score": score_gain},
+    {"full": full_reward, "r1": objective_reward, "r2": violation_reward, "r1+r2": sum_reward, "score": score_reward},
 )
 
 
@@ -91,7 +93,7 @@ def reward_function(name: str) -> Reward:
 
     >>> from meco.learn.paper.reward import reward_function
     >>> reward_function("r2").__name__
-    'only_violation'
+    'violation_reward'
     """
     return REWARDS[name]
 

@@ -52,7 +52,7 @@ class Rounds(ABC):
     def prepare(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
         """Draw what the next round's episodes will ask for, if they are known to have these seeds."""
 
-    def suite(self) -> dict[tuple[str, str], Problem]:
+    def fixed_problems(self) -> dict[tuple[str, str], Problem]:
         """Every problem of policies whose problems never change, by name and instance."""
         tasks = [c.task for c in self.configs]
         keys = dict.fromkeys((name, task.instances) for task in tasks for name in task.problems)
@@ -73,6 +73,7 @@ class PlainRounds(Rounds):
     """One step after the other, on any device."""
 
     def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
+        """A new batch of episodes, played to its end."""
         problems, seeds = [self.problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)
         return RoundResult(play_round(episode, self.agents, plan), episode.best_objective, episode.score)

@@ -16,7 +16,7 @@ from torch import Tensor
 from meco.policies.network import SELU_ALPHA, SELU_SCALE, NetworkShape, Weights
 
 
-def layers(stack: Tensor, shape: NetworkShape) -> Weights:
+def view_layers(stack: Tensor, shape: NetworkShape) -> Weights:
     """Where the weights lie in a stack [K, P]: views w1 [K, S, H], b1 [K, H], w2 [K, H, A], b2 [K, A]."""
     k, (s, h, a) = stack.shape[0], shape
     w1, b1, w2, b2 = stack.split([s * h, h, h * a, a], dim=1)
@@ -29,6 +29,7 @@ def init_networks(seeds: Iterable[int], shape: NetworkShape) -> Tensor:
 
 
 def _init_network(seed: int, shape: NetworkShape) -> Tensor:
+    """One row [P], drawn in the order of the fields of Weights."""
     generator = torch.Generator().manual_seed(seed)
 
     def linear(inputs: int, outputs: int) -> tuple[Tensor, Tensor]:

@@ -21,11 +21,11 @@ from meco.files.schema import check
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint
 from meco.learn.paper.agents import Agents
 from meco.learn.paper.config import TrainingConfig
-from meco.learn.paper.curriculum import Curriculum, EpisodeOutcome, EpisodePlan
+from meco.learn.paper.curriculum import STATE_SCHEMA, Curriculum, EpisodeOutcome, EpisodePlan
 from meco.learn.paper.ddqn import one_thread
 from meco.learn.paper.recorded_rounds import make_rounds
 from meco.learn.paper.rounds import RoundResult, Rounds
-from meco.learn.paper.torch_network import layers
+from meco.learn.paper.torch_network import view_layers
 from meco.learn.settings import check_device
 from meco.policies.network import Weights
 
@@ -38,7 +38,7 @@ SHARED_SETTINGS = (
 # what the JSON of a checkpoint must look like
 CHECKPOINT_SCHEMA = {
     "configs": [dict],
-    "curricula": [{"references": {str: float}, "rows": [dict], "played": int, "queue": [str], "epoch": [[object]]}],
+    "curricula": [STATE_SCHEMA],
     "agents": {"learned": int, "written": int, "streams": str},
 }
 
@@ -108,23 +108,23 @@ class Trainer:
         compiling = fusing() if self.configs[0].compiled else nullcontext()
         with one_thread(), torch.no_grad(), compiling:
             while self._active:
-                outcomes = self._safe_round()
-                self._retire()
+                outcomes = self._play_or_save()
+                self._retire_finished()
                 stopped, now = stop(), time.monotonic()
                 if self.checkpoint and (stopped or now - saved >= self.save_every):
                     self.save()
                     saved = now
                 if self.report:
-                    self.report(self._status(outcomes, now - began, before))
+                    self.report(self._make_status(outcomes, now - began, before))
                 if stopped and self._active:
                     return []
-        return [Trained(c, self._weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
+        return [Trained(c, self._final_weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
 
-    def _safe_round(self) -> list[EpisodeOutcome]:
+    def _play_or_save(self) -> list[EpisodeOutcome]:
         """A round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
         before = self._snapshot() if self.checkpoint else None
         try:
-            return self._round()
+            return self._play_round()
         except (MissingData, MissingExtra):  # nothing was played
             raise
         except Exception as error:
@@ -138,22 +138,22 @@ class Trainer:
                 f"on {names}: {type(error).__name__}: {error}; {kept}"
             ) from error
 
-    def _round(self) -> list[EpisodeOutcome]:
+    def _play_round(self) -> list[EpisodeOutcome]:
         """The next episodes of every policy that is not done."""
         curricula = [self.curricula[k] for k in self._active]
-        jobs = self._jobs = [curriculum.next_jobs() for curriculum in curricula]
+        jobs = self._jobs = [curriculum.plan_round() for curriculum in curricula]
         each = [job for several in jobs for job in several]
         known = [c.references.of([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
         if self._rounds is None:
             self._rounds = make_rounds([self.configs[k] for k in self._active], self.agents)
         result = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
         self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.peek_seeds()])
-        outcomes = _outcomes(result)
+        outcomes = _list_outcomes(result)
         for curriculum, played, found in zip(curricula, jobs, outcomes):
-            curriculum.record(played, found)
+            curriculum.add_outcomes(played, found)
         return [outcome for found in outcomes for outcome in found]
 
-    def _retire(self) -> None:
+    def _retire_finished(self) -> None:
         """Take policies that have played all their episodes out of the batch."""
         going = [row for row, k in enumerate(self._active) if not self.curricula[k].finished]
         if len(going) == len(self._active):
@@ -166,11 +166,12 @@ class Trainer:
         if going:
             self.agents.keep(going)
 
-    def _weights(self, policy: int) -> Weights:
+    def _final_weights(self, policy: int) -> Weights:
         stack = torch.from_numpy(self.ended[policy])[None]
-        return Weights(*(part[0].numpy() for part in layers(stack, self.agents.learner.shape)))
+        return Weights(*(part[0].numpy() for part in view_layers(stack, self.agents.learner.shape)))
 
-    def _status(self, outcomes: list[EpisodeOutcome], elapsed: float, before: int) -> TrainingStatus:
+    def _make_status(self, outcomes: list[EpisodeOutcome], elapsed: float, before: int) -> TrainingStatus:
+        """How far the training is; `before` episodes were played when this process began."""
         total = sum(c.episodes for c in self.configs)
         pace = elapsed / (self.played - before)
         return TrainingStatus(self.played, total, elapsed, pace * (total - self.played), outcomes)
@@ -206,6 +207,7 @@ class Trainer:
             raise DamagedFile(f"{self.checkpoint} does not hold this training ({error}); train again") from error
 
     def _restore(self, arrays: dict[str, np.ndarray], state: dict[str, Any]) -> None:
+        """Go on from what _snapshot() gave."""
         for curriculum, saved in zip(self.curricula, state["curricula"], strict=True):
             curriculum.restore(saved)
         self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
@@ -216,7 +218,7 @@ class Trainer:
             self.agents.restore(arrays, state["agents"])
 
 
-def _outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
+def _list_outcomes(result: RoundResult) -> list[list[EpisodeOutcome]]:
     """One record per policy and episode."""
     reward, loss, actions = (to_numpy(part).tolist() for part in result.statistics)
     shape = result.statistics.reward.shape

@@ -76,8 +76,8 @@ class TrustRegionEpisode:
         self._loop = Loop(self.engine, self._evaluator, traced=False)
         self._controller = Controller(self.engine, self.features, self.controls)
         self.keys = list(self._evaluator.source.names)
-        ev = self._iterate()
-        self._reference_points = self._first_points(ev) if self.references is None else self.references
+        ev = self._iterate_and_trace()
+        self._reference_points = self._repeat_first_points(ev) if self.references is None else self.references
         self.quantile = np.zeros(rng.runs)
         self._over = self._evaluator.left == 0
         if self._over:
@@ -99,20 +99,21 @@ class TrustRegionEpisode:
         self._controller.steer(values)
         next_decision = self.interval * ((self.budget - self._evaluator.left) // self.interval + 1)
         while self._evaluator.left and self.budget - self._evaluator.left < next_decision:
-            self._iterate()
+            self._iterate_and_trace()
         self._over = self._evaluator.left == 0
         before, self.quantile = self.quantile, self._current_quantile()
         self.s = self._controller.observe()
         return self.s, self.quantile - before, np.full(len(self.seeds), self._over)
 
-    def _iterate(self) -> Evaluation:
+    def _iterate_and_trace(self) -> Evaluation:
+        """One iteration of the engine, with a row of the trace."""
         evaluator = self._evaluator
         with np.errstate(all="ignore"):
             ev = self._loop.complete(self._loop.ask())
         evaluator.history.note(evaluator.nfev, None, {**self._controller.trace(), **self.engine.trace()})
         return ev
 
-    def _first_points(self, ev: Evaluation) -> Outcomes:
+    def _repeat_first_points(self, ev: Evaluation) -> Outcomes:
         """The first points as references, the same at every tenth: [B, 10, n]."""
         parts = (to_numpy(part) for part in (ev.f, ev.nu, ev.feasible))
         return Outcomes(*(np.repeat(part[:, None, :], TENTHS, axis=1) for part in parts))

@@ -76,7 +76,7 @@ def compare_policies(
         rows = [(i, k, s) for i in group for k in range(len(names)) for s in range(seeds)]
         for first in range(0, len(rows), width):
             part = rows[first : first + width]
-            plan = _plan([k for _, k, _ in part], len(followed))
+            plan = _plan_of_kinds([k for _, k, _ in part], len(followed))
             numbers = [COMPARISON_SEED + i * seeds + s for i, _, s in part]
             chosen = [problems[i] for i, _, _ in part]
             batches.append(RolloutBatch(chosen, numbers, followed, plan, device, records_states=False))
@@ -86,18 +86,21 @@ def compare_policies(
         i, k, s = np.array(part).T
         found[:, i, k, s] = result.final
     outcomes = Outcomes(found[0], found[1], found[2] > 0)
-    return PolicyComparison(names, list(problems), outcomes, _quantiles(outcomes))
+    return PolicyComparison(names, list(problems), outcomes, _mean_quantiles(outcomes))
 
 
-def _plan(kinds: Sequence[int], policies: int) -> RolloutPlan:
-    """Constants and the own rule from the first decision on, or a policy to the end, for runs [B] by number."""
+def _plan_of_kinds(kinds: Sequence[int], policies: int) -> RolloutPlan:
+    """Constants and the own rule from the first decision on, or a policy to the end, for runs [B].
+
+    A kind is a place among the names of compare_policies(): constants, the own rule, then the policies.
+    """
     controls = [*CONSTANT_CONTROLS, *[(np.nan, np.nan)] * (1 + policies)]
     theta, share = np.array(controls)[np.array(kinds)].T
     base = np.maximum(np.array(kinds) - len(CONSTANT_NAMES) - 1.0, -1.0)
     return RolloutPlan(theta, share, np.where(base < 0, 0.0, NO_SWITCH), base)
 
 
-def _quantiles(outcomes: Outcomes) -> np.ndarray:
+def _mean_quantiles(outcomes: Outcomes) -> np.ndarray:
     """Means over seeds of outcomes [N, K, S] among those of the constants and the own rule: [N, K]."""
     count, kinds, seeds = outcomes.f.shape
     references = Outcomes(*(part[:, : len(CONSTANT_NAMES) + 1].reshape(count, -1) for part in outcomes))

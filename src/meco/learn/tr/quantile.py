@@ -20,12 +20,15 @@ import numpy as np
 
 TENTHS = 10
 TIE_TOLERANCE = 1e-6  # of the references' span
-MAX_BONUS = 0.5  # for a result better than every reference
+MAX_BONUS = 0.5  # so that quantiles end at 1.5; for a result better than every reference
 BONUS_DECADES = 6.0  # of the gap, from a tie to the full span
 
 
 class Outcomes(NamedTuple):
-    """The best points of runs, feasibility first, at some moments: f, nu and whether feasible, any one shape."""
+    """The best points of runs, feasibility first, at some moments: f, nu and whether feasible, any one shape.
+
+    Stored rollouts hold them under these names.
+    """
 
     f: np.ndarray
     nu: np.ndarray
@@ -45,7 +48,7 @@ def rank_key(outcomes: Outcomes) -> RankKey:
     return RankKey(np.where(np.isnan(value), np.inf, value), outcomes.feasible)
 
 
-def span(value: np.ndarray) -> np.ndarray:
+def finite_span(value: np.ndarray) -> np.ndarray:
     """Largest less least finite value along the last axis; where they are equal, their magnitude; 0 without any."""
     finite = np.isfinite(value)
     most = np.max(np.where(finite, value, -np.inf), axis=-1)
@@ -54,17 +57,17 @@ def span(value: np.ndarray) -> np.ndarray:
     return np.subtract(most, least, out=size, where=most > least)
 
 
-def spans(references: RankKey) -> tuple[np.ndarray, np.ndarray]:
+def spans_by_class(references: RankKey) -> tuple[np.ndarray, np.ndarray]:
     """Spans of the feasible and of the infeasible references: values [..., R] -> [...] each."""
     value, feasible = references
-    return span(np.where(feasible, value, np.nan)), span(np.where(feasible, np.nan, value))
+    return finite_span(np.where(feasible, value, np.nan)), finite_span(np.where(feasible, np.nan, value))
 
 
-def compare(run: RankKey, references: RankKey) -> tuple[np.ndarray, np.ndarray]:
+def compare_with_references(run: RankKey, references: RankKey) -> tuple[np.ndarray, np.ndarray]:
     """Which references [..., R] are worse than a run [...], and which tie with it."""
     value, feasible = run.value[..., None], run.feasible[..., None]
     same_class = feasible == references.feasible
-    width = np.where(run.feasible, *spans(references))[..., None]
+    width = np.where(run.feasible, *spans_by_class(references))[..., None]
     with np.errstate(invalid="ignore"):
         lead = np.where(np.isinf(value) & np.isinf(references.value), 0.0, references.value - value)
     tied = same_class & (np.abs(lead) <= TIE_TOLERANCE * width)
@@ -76,7 +79,7 @@ def lead_bonus(run: RankKey, references: RankKey) -> np.ndarray:
     """What a lead over every reference adds to the quantile 1: [...] in [0, 0.5]."""
     same_class = references.feasible == run.feasible[..., None]
     best = np.min(np.where(same_class, references.value, np.inf), axis=-1)
-    width = np.where(run.feasible, *spans(references))
+    width = np.where(run.feasible, *spans_by_class(references))
     with np.errstate(all="ignore"):
         gap = (best - run.value) / width
         bonus = MAX_BONUS * np.clip(1.0 + np.log10(gap) / BONUS_DECADES, 0.0, 1.0)
@@ -87,6 +90,6 @@ def lead_bonus(run: RankKey, references: RankKey) -> np.ndarray:
 def quantile(run: Outcomes, references: Outcomes) -> np.ndarray:
     """Quantiles of runs [...] among references [..., R]: 0 worse than all, 1 better than all, up to 1.5 beyond."""
     mine, theirs = rank_key(run), rank_key(references)
-    worse, tied = compare(mine, theirs)
+    worse, tied = compare_with_references(mine, theirs)
     q = np.mean(worse + 0.5 * tied, axis=-1)
     return np.where(np.all(worse, axis=-1), 1.0 + lead_bonus(mine, theirs), q)

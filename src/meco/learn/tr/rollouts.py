@@ -77,6 +77,7 @@ class RecordingPolicy(Policy):
     metadata: Mapping[str, Any] = field(default_factory=lambda: {"controls": ALTERNATIVES.name})
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        """Each run's base policy before its switch, its fixed controls from there on; counts the decisions."""
         xp, own = namespace(s), s[:, -len(controls.controls) :]
         if self.records_states:
             self.states.append(xp.astype(s, xp.float32))
@@ -113,22 +114,22 @@ def run_searches(
 
 
 def run_rollouts(batch: RolloutBatch) -> RolloutResult:
-    """The runs of a batch."""
+    """What the runs of a batch end with, and their states at the switches."""
     policy = RecordingPolicy(batch.policies, batch.plan, batch.records_states)
     final = run_searches(batch.problems, batch.seeds, policy, batch.device)
     if not batch.records_states:
         return RolloutResult(final, np.zeros((len(batch.problems), 0)))
-    return RolloutResult(final, _states_at(policy.states, batch.plan.switch))
+    return RolloutResult(final, _states_at_switches(policy.states, batch.plan.switch))
 
 
-def _states_at(states: list[Array], switch: np.ndarray) -> np.ndarray:
+def _states_at_switches(states: list[Array], switch: np.ndarray) -> np.ndarray:
     """Features [B, F] of each run at its switch, or at its last decision if that came before."""
     every = np.stack([to_numpy(s) for s in states])
     return every[np.minimum(switch.astype(int), len(every) - 1), np.arange(every.shape[1])]
 
 
 def draw_plan(rng: np.random.Generator, runs: int, decisions: int, has_policy: bool) -> tuple[RolloutPlan, np.ndarray]:
-    """A random plan, and the action that each run keeps [B].
+    """A random plan, and the action that each run keeps [B]; the order of draws is part of a seed's training.
 
     Half keep what is usually best, the engine's own rule or the models alone. The base is the policy, where there is
     one, for seven in ten, else the engine's own rule.
@@ -160,8 +161,8 @@ def quantile_rewards(final: Outcomes, problem: np.ndarray, references: dict[int,
 def score_rewards(final: Outcomes, problems: Sequence[BudgetedProblem]) -> np.ndarray:
     """Decrease of f + nu of runs [B], as a share of f + nu at the centre of the box, in [-1, 1].
 
-    The paper's training gain (score_gain in learn/paper/reward.py) with two differences: it is taken of the best point
-    feasibility first, and from the centre of the box on, the first point of every search here.
+    The paper's training gain (score_reward in learn/paper/reward.py) with two differences: it is taken of the best
+    point feasibility first, and from the centre of the box on, the first point of every search here.
     """
     scores = {problem: _centre_score(problem) for problem in set(problems)}
     start = np.array([scores[problem] for problem in problems])

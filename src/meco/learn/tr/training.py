@@ -21,6 +21,7 @@ from meco.files.source_digest import source_digest
 from meco.learn.checkpoint import read_checkpoint, write_checkpoint
 from meco.learn.engine_digest import engine_digest
 from meco.learn.settings import Settings
+from meco.learn.source_commit import source_commit
 from meco.learn.tr.policy_comparison import OWN_RULE_NAME, PolicyComparison, compare_policies
 from meco.learn.tr.quantile import Outcomes
 from meco.learn.tr.regression import FitSettings, RolloutSamples, fit_network
@@ -35,7 +36,6 @@ from meco.learn.tr.rollouts import (
     score_rewards,
 )
 from meco.learn.tr.training_problems import BudgetedProblem, group_by_shape, list_problems, read_layout
-from meco.learn.training_record import commit
 from meco.policies.features import FEATURES
 from meco.policies.network import Weights, pack, q_values
 from meco.policies.policy import Choosing
@@ -43,6 +43,8 @@ from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.problems.generated import GENERATED
 from meco.tr.steered import DECISIONS, SEARCH_FEATURES
 
+# modules that draw problems, plans and actions again when a training goes on
+ROLLOUT_MODULES = ("meco.learn.tr.training", "meco.learn.tr.rollouts", "meco.learn.tr.training_problems")
 CPU_LOCKSTEP = 48  # runs of a batch on a CPU: with more, a process shares too little of the work
 ROLLOUT_REWARDS = ("quantile", "score")
 VALUE_MARGINS = (0.0, 0.05, 0.1)  # added to the value of the action that is best on average: candidates of the choice
@@ -66,7 +68,7 @@ class RolloutConfig(Settings):
     families: tuple[str, ...] = ()  # to train and to choose on; all of the two sets unless given
     layout: str = "2:50,5:50,10:50,20:50,5:20,10:20,10:100,5:200"  # D and evaluations per variable
     problems: int = 6  # of each train family, at each size of the layout
-    judges: int = 4  # problems of each choose family, at each size of the layout
+    judges: int = 4  # problems to choose on, of each choose family, at each size of the layout
     judge_seeds: int = 2  # runs on each of these
     width: int = 4096  # runs in lockstep, at most
     seed: int = 1
@@ -79,6 +81,7 @@ class RolloutConfig(Settings):
     )
 
     def __post_init__(self) -> None:
+        """Refuse what cannot be trained with."""
         super().__post_init__()
         for family in self.families:
             if family not in GENERATED:
@@ -106,26 +109,27 @@ class ShapeRollouts(NamedTuple):
 
 
 class FittedNetwork(NamedTuple):
-    """A network, and what is known of its fit."""
+    """A network, and how well it fits."""
 
     name: str
     weights: Weights
-    facts: dict[str, Any]
+    quality: dict[str, Any]  # as fit_network gives it, and the log of the training keeps it
 
 
 class RolloutTraining:
     """A training that can be stopped after any batch of rollouts and goes on to the same policy."""
 
     def __init__(self, config: RolloutConfig, folder: Path, report: Report = print) -> None:
+        """List the problems to train and to choose on, and make the folder, unless the settings are refused."""
         self.config, self.folder, self.report = config, Path(folder), report
-        self.folder.mkdir(parents=True, exist_ok=True)
         self.problems = list_problems("train", config.sizes, config.problems, config.families)
-        self.choice_problems = list_problems("choose", config.sizes, config.judges, config.families)
-        if not self.problems or not self.choice_problems:
+        self.choose_problems = list_problems("choose", config.sizes, config.judges, config.families)
+        if not self.problems or not self.choose_problems:
             raise InvalidInput("families must name some to train on and some to choose on; see meco list generated")
         if len(self.problems) < 2:
             raise InvalidInput("a training needs at least two problems, one to learn from and one to stop by; got 1")
-        self.samples: list[RolloutSamples] = []
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.samples: list[RolloutSamples] = []  # of each shape, round after round
         self.networks: list[FittedNetwork] = []
         self.references: dict[int, Any] = {}  # outcomes of the first round, by problem
 
@@ -140,12 +144,12 @@ class RolloutTraining:
     def run_round(self, number: int, call: Map = map, stop: Callable[[], bool] = lambda: False) -> bool:
         """Run the rollouts of a round, but for those that the folder holds already; whether it came to the end."""
         rng = np.random.default_rng([self.config.seed, number])
-        groups = [self._draw(group, rng) for group in group_by_shape(self.problems)]
+        groups = [self._draw_rollouts(group, rng) for group in group_by_shape(self.problems)]
         base = self.networks[-1].weights if self.networks else None
-        facts = self._facts(base)
+        identity = self._rollout_identity(base)
         paths = [self.folder / f"{self.config.name}.round{number}.{k}.npz" for k in range(len(groups))]
-        stored = [_read_result(path, facts) for path in paths]
-        batches = [[] if found else self._batches(group, base) for group, found in zip(groups, stored)]
+        stored = [_read_stored(path, identity) for path in paths]
+        batches = [[] if found else self._make_batches(group, base) for group, found in zip(groups, stored)]
         results = iter(call(run_rollouts, [batch for several in batches for batch in several]))
         began = time.monotonic()
         for k, (group, found) in enumerate(zip(groups, stored)):
@@ -153,18 +157,22 @@ class RolloutTraining:
                 return False
             final, states = found or _join_results([next(results) for _ in batches[k]])
             if not found:
-                write_checkpoint(paths[k], {"states": states, **final._asdict()}, facts)
-            rewards = self._rewards(final, group.problem)
+                write_checkpoint(paths[k], {"states": states, **final._asdict()}, identity)
+            rewards = self._compute_rewards(final, group.problem)
             self.samples.append(RolloutSamples(states, group.action, rewards, group.problem))
             if (k + 1) % 10 == 0:
                 self.report(f"round {number + 1}: {k + 1} of {len(groups)} shapes, {time.monotonic() - began:.0f} s")
         return True
 
-    def _facts(self, base: Weights | None) -> dict[str, Any]:
-        """What stored rollouts must agree in: settings, engine, problems and base policy."""
-        followed = None if base is None else hashlib.sha256(pack(base).tobytes()).hexdigest()
-        problems = source_digest(["meco.problems.generated"], ["meco.problems"])
-        return {"config": self.config.as_dict(), "engine": engine_digest(), "problems": problems, "followed": followed}
+    def _rollout_identity(self, base: Weights | None) -> dict[str, Any]:
+        """What stored rollouts must agree in, and files keep under these names: only then are they used again."""
+        return {
+            "config": self.config.as_dict(),
+            "engine": engine_digest(),
+            "problems": source_digest(["meco.problems.generated"], ["meco.problems"]),
+            "rollouts": source_digest(ROLLOUT_MODULES),
+            "followed": None if base is None else hashlib.sha256(pack(base).tobytes()).hexdigest(),
+        }
 
     def fit(self, number: int) -> None:
         """Fit a network to all samples so far, the next base policy; after the last round, one for each choice."""
@@ -175,24 +183,24 @@ class RolloutTraining:
             settings = FitSettings(c.hidden, c.steps, seed=c.seed, device=c.device, hidden_features=hidden)
             network = FittedNetwork(f"round {number + 1}, {kind}", *fit_network(samples, ALTERNATIVES, settings))
             self.networks.append(network)
-            error, without = network.facts["error"], network.facts["without"]
+            error, without = network.quality["error"], network.quality["without"]
             self.report(f"{network.name}: error {error:.4f}, {without:.4f} without a network")
 
-    def _rewards(self, final: Outcomes, problem: np.ndarray) -> np.ndarray:
+    def _compute_rewards(self, final: Outcomes, problem: np.ndarray) -> np.ndarray:
         """Rewards [B] of runs on these problems [B]."""
         if self.config.reward == "score":
             return score_rewards(final, [self.problems[i] for i in problem])
         return quantile_rewards(final, problem, self.references)
 
-    def _draw(self, group: list[int], rng: np.random.Generator) -> ShapeRollouts:
-        """Rollouts on problems of one shape."""
+    def _draw_rollouts(self, group: list[int], rng: np.random.Generator) -> ShapeRollouts:
+        """Rollouts on problems of one shape; the order of draws is part of a seed's training."""
         first = self.problems[group[0]]
         problem = np.repeat(np.array(group), max(self.config.least, self.config.runs // len(group)))
         decisions = int(first.budget / max(native_size(first.dim), first.budget / DECISIONS))
         plan, action = draw_plan(rng, len(problem), decisions, has_policy=bool(self.networks))
         return ShapeRollouts(problem, plan, action, rng.integers(2**40, size=len(problem)).tolist())
 
-    def _batches(self, group: ShapeRollouts, base: Weights | None) -> list[RolloutBatch]:
+    def _make_batches(self, group: ShapeRollouts, base: Weights | None) -> list[RolloutBatch]:
         """The rollouts in batches that are not too wide."""
         policies, size = [Choosing(base)] if base else [], self.config.lockstep
         return [
@@ -203,10 +211,10 @@ class RolloutTraining:
             for k in range(0, len(group.problem), size)
         ]  # fmt: skip
 
-    def compare(self, call: Map = map) -> PolicyComparison:
+    def compare_candidates(self, call: Map = map) -> PolicyComparison:
         """The candidates beside constants, the engine's own rule and random controls, on the choose families."""
         c = self.config
-        return compare_policies(self.candidates(), self.choice_problems, c.judge_seeds, call, c.device, c.lockstep)
+        return compare_policies(self.candidates(), self.choose_problems, c.judge_seeds, call, c.device, c.lockstep)
 
     def candidates(self) -> dict[str, Choosing]:
         """Policies to choose among, by name: the last networks, each with margins for the action best on average."""
@@ -225,12 +233,12 @@ def best_on_average(weights: Weights, samples: Sequence[RolloutSamples]) -> int:
     return int(np.argmax(np.mean([q_values(weights, part.s).mean(axis=0) for part in samples], axis=0)))
 
 
-def _read_result(path: Path, facts: dict[str, Any]) -> RolloutResult | None:
-    """Stored rollouts, if there are any with the same facts."""
+def _read_stored(path: Path, identity: dict[str, Any]) -> RolloutResult | None:
+    """Stored rollouts, if there are any of the same identity."""
     if not path.is_file():
         return None
     arrays, state = read_checkpoint(path)
-    if not facts.items() <= state.items():
+    if not identity.items() <= state.items():
         return None
     return RolloutResult(Outcomes(*(arrays[name] for name in Outcomes._fields)), arrays["states"])
 
@@ -250,7 +258,7 @@ def train_by_rollouts(
         report(f"{len(training.problems)} problems to train on")
         if not training.run(call, stop) or stop():
             return False
-        comparison = training.compare(call)
+        comparison = training.compare_candidates(call)
     write_chosen_policy(training, comparison, command)
     return True
 
@@ -264,26 +272,26 @@ def write_chosen_policy(training: RolloutTraining, comparison: PolicyComparison,
         report(line)
     lines = [
         {"training": config.as_dict(), "engine": engine_digest()},
-        *({"network": network.name} | network.facts for network in training.networks),
+        *({"network": network.name} | network.quality for network in training.networks),
     ]
     lines.append({"choice": name, "choose": dict(zip(comparison.names, comparison.scores.round(6).tolist()))})
     text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
-    facts = policy_record(training, comparison, name, command, text)
-    save_policy(folder / (config.name + SUFFIX), candidates[name].weights, facts)
+    metadata = policy_metadata(training, comparison, name, command, text)
+    save_policy(folder / (config.name + SUFFIX), candidates[name].weights, metadata)
     report(f"{config.name}{SUFFIX}: {name}, {comparison.score(name):.4f} on the choose families")
 
 
-def policy_record(
+def policy_metadata(
     training: RolloutTraining, comparison: PolicyComparison, name: str, command: str | None, log: bytes
 ) -> dict[str, Any]:
-    """What the policy file says of its training."""
+    """What the policy file says of the policy and its training; save_policy adds what follows from it."""
     return {
         "features": SEARCH_FEATURES,
         "controls": ALTERNATIVES.name,
         "kind": "choosing",
         "decisions": DECISIONS,
-        "families": {"train": _families(training.problems), "choose": _families(comparison.problems)},
+        "families": {"train": _family_names(training.problems), "choose": _family_names(comparison.problems)},
         "engine": engine_digest(),
         "seed": training.config.seed,
         "training": training.config.as_dict(),
@@ -292,11 +300,11 @@ def policy_record(
             "candidate": name, "choose": comparison.score(name), "own_rule": comparison.score(OWN_RULE_NAME),
         },
         "command": command,
-        "commit": commit(),
+        "commit": source_commit(),
         "log_digest": hashlib.sha256(log).hexdigest(),
         "versions": {"python": platform.python_version(), "numpy": np.__version__},
     }  # fmt: skip
 
 
-def _families(problems: Iterable[BudgetedProblem]) -> list[str]:
+def _family_names(problems: Iterable[BudgetedProblem]) -> list[str]:
     return sorted({p.family for p in problems})

@@ -25,7 +25,7 @@ class BudgetedProblem(NamedTuple):
     @property
     def problem(self) -> Problem:
         """The problem itself."""
-        return _make(self.family, self.seed, self.dim)
+        return _cached_problem(self.family, self.seed, self.dim)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -39,7 +39,7 @@ class BudgetedProblem(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def _make(family: str, seed: int, dim: int) -> Problem:
+def _cached_problem(family: str, seed: int, dim: int) -> Problem:
     return make_batch(family, [seed], dim)[0]
 
 
@@ -56,7 +56,8 @@ def list_problems(
 ) -> list[BudgetedProblem]:
     """So many problems of every family of a set, or of some families, at every size of a layout.
 
-    A mission has its own D, and as many problems as the other families.
+    A mission has its own D, and as many problems as the other families. Rollouts know a problem by its place in this
+    list, so the order is part of a training.
     """
     found = []
     for family in (f for f in GENERATED.values() if f.set == family_set and (not families or f.name in families)):
@@ -68,7 +69,10 @@ def list_problems(
 
 
 def group_by_shape(problems: Iterable[BudgetedProblem]) -> list[list[int]]:
-    """Indices of the problems that can be searched in lockstep, the costliest group first."""
+    """Indices of the problems that can be searched in lockstep, the costliest group first.
+
+    A training draws group by group and numbers its files so: the order is part of it.
+    """
     groups: dict[Any, list[int]] = {}
     each = list(problems)
     for index, problem in enumerate(each):

@@ -65,7 +65,7 @@ class Reference(NamedTuple):
 
     @classmethod
     def of(cls, f_best: Array, f_worst: Array, f_min: Array, nu_bar: Array) -> Reference:
-        """With the denominators that follow."""
+        """With the denominators that follow from them."""
         per = Denominators(safe_denominator(f_worst - f_best), safe_denominator(f_best), safe_denominator(nu_bar))
         return cls(f_best, f_worst, f_min, nu_bar, per)
 
@@ -73,7 +73,8 @@ class Reference(NamedTuple):
         """This reference, or the one found where there was none."""
         xp = namespace(self.f_best)
         void = xp.isnan(self.f_best)
-        return Reference.of(*(xp.where(void, new, old) for new, old in zip(found[:4], self[:4])))
+        names = ("f_best", "f_worst", "f_min", "nu_bar")
+        return Reference.of(**{name: xp.where(void, getattr(found, name), getattr(self, name)) for name in names})
 
 
 def safe_denominator(d: Array) -> Array:
@@ -87,14 +88,14 @@ def valid_mask(ev: Evaluation) -> Array | None:
     return None if ev.intact or not maybe_any(ev.failed) else ~ev.failed
 
 
-def average(values: Array, ok: Array | None) -> Array:
+def average_valid(values: Array, ok: Array | None) -> Array:
     """Mean of the entries that count along the last axis; the same bits whether ok is None or true throughout."""
     if ok is None:
         return total(values) / values.shape[-1]
     return masked_mean(values, ok)
 
 
-def count(flags: Array) -> Array:
+def count_flags(flags: Array) -> Array:
     """How many flags are set in each run: [B, ...] -> [B]."""
     if isinstance(flags, np.ndarray):
         return np.array([np.count_nonzero(run) for run in flags], dtype=np.float64)
@@ -104,10 +105,10 @@ def count(flags: Array) -> Array:
 
 def centre_and_spread(values: Array, ok: Array | None) -> tuple[Array, Array]:
     """Mean and population standard deviation (ddof 0) of the entries that count: [B, n] -> [B] each."""
-    xp, n, mean = namespace(values), values.shape[-1], average(values, ok)
+    xp, n, mean = namespace(values), values.shape[-1], average_valid(values, ok)
     apart = values - mean[:, None]
     if ok is not None:
-        apart, n = xp.where(ok, apart, 0.0), xp.clip(count(ok), min=1.0)
+        apart, n = xp.where(ok, apart, 0.0), xp.clip(count_flags(ok), min=1.0)
     return mean, xp.sqrt(xp.vecdot(apart, apart) / n)
 
 
@@ -120,28 +121,28 @@ def best_objective(f: Array, c: Array, eps: Array, ok: Array | None) -> Array:
     return rows(f, best(key)[:, None])[:, 0]
 
 
-def least_violation(nu: Array, ok: Array | None) -> Array:
+def mean_least_violation(nu: Array, ok: Array | None) -> Array:
     """nu-bar: mean of the five least violations (paper, after eq. 8); nan if all failed. [B]."""
     xp = namespace(nu)
     if ok is None:
-        return average(xp.sort(nu, axis=-1)[:, :NU_BAR_COUNT], None)
+        return average_valid(xp.sort(nu, axis=-1)[:, :NU_BAR_COUNT], None)
     least = xp.sort(xp.where(ok, nu, xp.inf), axis=-1)[:, :NU_BAR_COUNT]
     there = least < xp.inf
-    return xp.where(there[:, 0], average(least, there), xp.nan)
+    return xp.where(there[:, 0], average_valid(least, there), xp.nan)
 
 
 @np.errstate(all="ignore")
-def summary(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
+def summarize_population(ev: Evaluation, eps: Array, ok: Array | None) -> PopulationSummary:
     """f_best when eps [B, C] is allowed, and nu-bar."""
-    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), least_violation(ev.nu, ok))
+    return PopulationSummary(best_objective(ev.f, ev.c, eps, ok), mean_least_violation(ev.nu, ok))
 
 
 @np.errstate(all="ignore")
-def reference(ev: Evaluation, delta: float) -> Reference:
+def make_reference(ev: Evaluation, delta: float) -> Reference:
     """What later populations are measured against; f_best with delta allowed everywhere."""
     xp = namespace(ev.f)
     ok = ~ev.failed
-    first = summary(ev, xp.full_like(ev.c[:, 0, :], delta), valid_mask(ev))
+    first = summarize_population(ev, xp.full_like(ev.c[:, 0, :], delta), valid_mask(ev))
     nothing = xp.isnan(first.f_best)
     f_worst = xp.where(nothing, xp.nan, masked_max(ev.f, ok))
     f_min = xp.where(nothing, xp.nan, masked_min(ev.f, ok))
@@ -184,7 +185,7 @@ def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
     """s8 = N_feas / N_pop; a failed candidate is not feasible."""
     if ok is None:
         return ev.feasible_share
-    return count(ev.feasible) / at_least(count(ok), 1.0)
+    return count_flags(ev.feasible) / at_least(count_flags(ok), 1.0)
 
 
 @fused
@@ -195,10 +196,10 @@ def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     candidate is nan, and nan is larger than nothing.
     """
     size = f.shape[-1]
-    pairs = count((f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :]))
+    pairs = count_flags((f[:, :, None] > f[:, None, :]) & (nu[:, :, None] > nu[:, None, :]))
     if ok is None:
         return pairs * (2.0 / max(size * (size - 1), 1))
-    n = count(ok)
+    n = count_flags(ok)
     return pairs * (2.0 / at_least(n * (n - 1.0), 1.0))
 
 
@@ -208,11 +209,11 @@ def clip_features(s: Array) -> Array:
     return bounded(xp.where(xp.isnan(s), 0.0, s), -FEATURE_BOUND, FEATURE_BOUND)
 
 
-@np.errstate(all="ignore")  # values beyond any range are clip_features
-def features(
+@np.errstate(all="ignore")  # values beyond any range are clipped
+def state_vector(
     pop: Population, now: PopulationSummary, first: Reference, progress: Progress, action: Array, ok: Array | None
 ) -> Array:
-    """The state vector s [B, 10]; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
+    """The state vector s [B, 10], s1 first; action [B] is the one that led here (s9 = a_{t-1}, 0 at first)."""
     ev = pop.ev
     s3, s1 = decision_centre_and_spread(pop.x, ok)
     s4, s2 = objective_centre_and_spread(ev.f, now, first, ok)

@@ -1,13 +1,12 @@
-"""What remains of a training: the policy file, the training log beside it, and its picture."""
+"""What remains of one of the paper's trainings: the policy file, the training log beside it, and its picture."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import platform
-import subprocess
 from collections.abc import Mapping, Sequence
-from importlib import metadata
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from meco.errors import DamagedFile
 from meco.figures.training_figure import training_figure
 from meco.files.atomic import write_bytes
 from meco.learn.paper.config import TrainingConfig
+from meco.learn.source_commit import source_commit
 from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def write_trained(
     folder: Path | str, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
 ) -> Path:
-    """Write the log and the policy with what is known of its training; the path of the policy.
+    """Write the log and the policy with its metadata; the path of the policy.
 
     losses are those of the candidates it was chosen among, by seed.
     """
@@ -35,17 +35,21 @@ def write_trained(
     folder.mkdir(parents=True, exist_ok=True)
     text = log_text(config, trained.rows).encode()
     write_bytes(folder / (config.name + LOG_SUFFIX), text)
-    known = {
+    metadata = {
         **{name: settings[name] for name in ("suite", "dim", "seed", "decoder", "q_output", "problems")},
         "command": command,
-        "commit": commit(),
+        "commit": source_commit(),
         "log_digest": hashlib.sha256(text).hexdigest(),
         "training": settings,
         **({"chosen_among": dict(losses)} if losses else {}),
-        "versions": {"python": platform.python_version(), "numpy": np.__version__, "torch": _version("torch")},
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "torch": _installed_version("torch"),
+        },
     }
     path = folder / (config.name + SUFFIX)
-    save_policy(path, trained.weights, known)
+    save_policy(path, trained.weights, metadata)
     return path
 
 
@@ -82,23 +86,8 @@ def relative_scores(rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
     return np.nanmedian(logs - logs[0], axis=1)
 
 
-def commit() -> str | None:
-    """The commit of this source tree, "+" if it was changed since; None where git does not know this file."""
-
-    def git(*words: str) -> str:
-        done = subprocess.run(["git", *words], cwd=here.parent, capture_output=True, text=True, timeout=10, check=True)
-        return done.stdout.strip()
-
-    here = Path(__file__).resolve()
+def _installed_version(package: str) -> str | None:
     try:
-        git("ls-files", "--error-unmatch", here.name)
-        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno", "--", "..") else "")
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
+        return version(package)
+    except PackageNotFoundError:
         return None
