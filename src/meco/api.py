@@ -13,7 +13,7 @@ from meco.errors import InvalidInput
 from meco.methods import DEFAULT, METHODS, methods_that_offer
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import Result
-from meco.run.calling.answers import Call
+from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, Serial, Stopping
 from meco.run.folder.run_folder import RunFolder, read_inputs
 from meco.run.request import Request, make_request, tolerances_of

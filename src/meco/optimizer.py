@@ -32,8 +32,8 @@ from meco.run.folder.search_state import (
 from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
+from meco.run.make_result import make_result
 from meco.run.request import Request, make_request, tolerances_of, variables_of
-from meco.run.result import make_result
 from meco.run.scipy_compat import explain_keywords
 from meco.run.search import make_search
 from meco.variables import HasEnds, Variables
@@ -308,7 +308,7 @@ class Optimizer:
         log.declare(*self.log.counts)
         for n in log.plan(count):
             log.take(self._entry_of(told, n))
-        log.check_layout()
+        log.check_constraints()
         try:
             search = self._make(log, state.record, state.generation)
         except DoesNotFit:
@@ -368,7 +368,7 @@ class GenerationSearch:
         """Hand a complete generation to the engine."""
         self.loop.complete(self._unit)
         self.nit += 1
-        self.log.check_layout()
+        self.log.check_constraints()
         self._save()
 
     def _save(self) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from meco import Method, Tolerances, Workers, minimize
 from meco.core.evaluation import Evaluation, Evaluations
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.run.calling.answers import Fault
 from meco.run.log.evaluation_log import Entry, Known
@@ -60,7 +60,7 @@ def told(look, fun=fails_now_and_then, budget=300, **options):
         {"method": "SHADE", "fun": changes_its_mind},
         {"method": "TR", "workers": Workers(asynchronous=True), "budget": 60},
     ],
-    ids=["SHADE", "tolerances", "retries", "another layout", "asynchronous"],
+    ids=["SHADE", "tolerances", "retries", "other constraints", "asynchronous"],
 )
 @pytest.mark.filterwarnings("ignore:evaluation .* counts as failed")
 def test_a_result_on_the_way_is_the_same_whenever_it_is_looked_at(options):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meco.core.evaluation import Evaluations
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.errors import DamagedFile
 from meco.files.regular_files import read_regular

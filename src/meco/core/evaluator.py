@@ -11,8 +11,8 @@ from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
 from meco.core.evaluation import Evaluation, absent, concat
 from meco.core.history import History
+from meco.core.lockstep_results import LockstepResults
 from meco.core.problem import Problem
-from meco.core.results import RunResults
 from meco.core.source import Source, Values
 from meco.errors import InvalidInput
 
@@ -175,14 +175,14 @@ class Evaluator:
         self.nfev = self.nfev + points
         self._most = self._most + points if self._even else int(self.nfev.max())
 
-    def results(self, method: str, seeds: Sequence[int]) -> RunResults:
+    def results(self, method: str, seeds: Sequence[int]) -> LockstepResults:
         """One record per run, in NumPy."""
         history = self.history
         if history.empty:
             history.note(self.nfev, None)
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
         bests, trace = history.bests(self.box.to_box), history.collect_trace()
-        return RunResults(
+        return LockstepResults(
             method, list(seeds), self.source.names, *bests, self.nfev, failed, self.budget, tuple(history.notes), trace
         )
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from meco.core.arrays import Array, GrowingRows, known_all, namespace, to_numpy
 from meco.core.evaluation import Evaluation
-from meco.core.results import Incumbent, IncumbentPoint, feasibility_first, objective_plus_violation
+from meco.core.incumbent import Incumbent, IncumbentPoint
+from meco.core.metrics import feasibility_first, objective_plus_violation
 from meco.core.rule import Population
 
 STACKED_TOGETHER = 512  # generations that are noted before their rows are stacked, which takes less memory

@@ -134,7 +134,7 @@ class AsyncSearch:
         self.renumber({*self.log.entries, *self.log.waiting})
         taken = {unit.tobytes() for unit, _ in self.early_answers}
         self.proposals.drop_waiting(taken)
-        self.log.fix_layout()
+        self.log.fix_constraints()
 
     def renumber(self, taken: set[int]) -> None:
         """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
@@ -155,8 +155,8 @@ class AsyncSearch:
         enough = min(self.request.dim + 2, self.first_count) if len(self.early_answers) < 2 * self.first_count else 1
         if good < enough:
             return
-        self.log.fix_layout()
-        if self.log.layout is not None:
+        self.log.fix_constraints()
+        if self.log.constraints is not None:
             unit = np.stack([point for point, _ in self.early_answers])[None]
             self.loop.tell(unit, self._evaluated(unit, [number for _, number in self.early_answers]))
             self.early_answers = []

@@ -18,7 +18,7 @@ from meco.run.calling.caller import MAX_RETRIES, CallJob, StopRun
 from meco.run.folder.resume import pack_session, read_saved_search
 from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import Entry, LayoutChanged
+from meco.run.log.evaluation_log import ConstraintsChanged, Entry
 from meco.run.log.evaluation_table import newest_numbers
 from meco.run.session import Session
 
@@ -53,7 +53,7 @@ class AsyncSession(Session):
 
     def _restore(self, told: list[Entry], state: SearchState) -> AsyncSearch | None:
         """The search that was saved after these answers, where it really was."""
-        with suppress(LayoutChanged, DoesNotFit, MecoError):
+        with suppress(ConstraintsChanged, DoesNotFit, MecoError):
             log = self.log.fork(told)
             if _digest(log.entries, [entry.number for entry in told]) == state.answers:
                 return AsyncSearch(self.request, log, record=state.record, nit=state.generation)
@@ -65,7 +65,7 @@ class AsyncSession(Session):
         try:
             with closing(self._stream()) as numbers:
                 for number in numbers:
-                    self.log.check_layout()
+                    self.log.check_constraints()
                     self.points.take_answer(number)
                     self.nit = self.points.nit
                     fresh = (
@@ -77,7 +77,7 @@ class AsyncSession(Session):
                     self._write_progress()
                     if self._stops():
                         return
-        except LayoutChanged:
+        except ConstraintsChanged:
             self.restarted = True
             self.points = AsyncSearch(self.request, self.log, self.log.good_points())
             self.points.reuse_numbers()
@@ -117,7 +117,7 @@ class AsyncSession(Session):
             self.stopping.end(stop.reason, stop.detail)
             raise
         finally:
-            self.log.fix_layout()
+            self.log.fix_constraints()
 
     def _first_call(self) -> tuple[int, int, np.ndarray] | None:
         """Number, attempt and point of the next call."""
@@ -127,7 +127,7 @@ class AsyncSession(Session):
     def state(self) -> bytes | None:
         """Where the search is, for the folder; nothing before its models have begun."""
         folder = self.folder
-        if folder is None or self.restarted or not self.log.layout_checked or not self.points.proposals.begun:
+        if folder is None or self.restarted or not self.log.constraints_checked or not self.points.proposals.begun:
             return None
         return pack_session(self, len(folder.order), _digest(self.log.entries, folder.order))
 

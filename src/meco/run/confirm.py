@@ -15,13 +15,14 @@ import numpy as np
 
 from meco.checks import whole_number
 from meco.core.evaluation import Best, Evaluation, Evaluations
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import best as best_index
 from meco.errors import InvalidInput
 from meco.result import Result
-from meco.run.calling.answers import Answer, Call, Fault
+from meco.run.calling.answers import Answer, Fault
+from meco.run.calling.call import Call
 from meco.run.constraints import read_constraints
-from meco.run.result import constraint_values
+from meco.run.make_result import constraint_values
 
 CALLS_PER_POINT = 4  # that is called again, on average at least
 

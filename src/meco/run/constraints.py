@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput
-from meco.run.calling.answers import as_vector, label_names
+from meco.run.calling.answers import as_vector
+from meco.run.calling.call import label_names
 from meco.variables import Variables
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from meco.core.problem import Problem
 from meco.errors import InvalidInput
 from meco.options import EQ_TOL, INEQ_TOL
-from meco.run.calling.answers import Answer, Call, Fault
+from meco.run.calling.answers import Answer, Fault
+from meco.run.calling.call import Call
 from meco.variables import Variables
 
 FIRST_ANSWER_TRIES = 20  # points at which a first answer is looked for

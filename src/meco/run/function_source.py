@@ -51,7 +51,7 @@ class Constraints:
 
     def counts(self) -> tuple[int, int]:
         """Numbers of inequalities and equalities, known from the first answers on."""
-        assert self._log.layout is not None or self._log.planned, "asked for counts before the first evaluation"
+        assert self._log.constraints is not None or self._log.planned, "asked for counts before the first evaluation"
         return self._log.counts
 
     def tolerances(self) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ class FunctionSource:
         """What the function says of points [1, n, D], in the width of its constraints."""
         with np.errstate(all="ignore"):
             f, g, h = self._call(x[0])
-        if self._log.layout is None and self._scout(len(f)):
+        if self._log.constraints is None and self._scout(len(f)):
             g, h = (np.full((len(f), n), np.nan) for n in self._log.counts)
         return f[None], g[None], h[None]
 
@@ -104,13 +104,13 @@ class FunctionSource:
         An engine can only be told once it is known how many constraints there are.
         """
         log = self._log
-        while log.layout is None and log.planned < self._budget:
+        while log.constraints is None and log.planned < self._budget:
             unit = self._scouting.random((min(size, self._budget - log.planned), self.box.dim))
             x = self.box.to_box(self._inside(unit)[None])
             with np.errstate(all="ignore"):
                 f, g, h = self._call(x[0])
             self._scouted.append((x, (f[None], g[None], h[None])))
-        return log.layout is not None
+        return log.constraints is not None
 
     def take_beside(self) -> Beside | None:
         """Points that were scouted and calls that were made again, since the last time."""

@@ -87,10 +87,10 @@ def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, n
 
 def _names_of_answers(log: EvaluationLog) -> list[str]:
     """The names that came with the answers, "" where none did."""
-    layout, (p, q) = log.layout, log.counts
-    if layout is None:
+    agreed, (p, q) = log.constraints, log.counts
+    if agreed is None:
         return [""] * (p + q)
-    return [*(layout.g_names or ("",) * p), *(layout.h_names or ("",) * q)]
+    return [*(agreed.g_names or ("",) * p), *(agreed.h_names or ("",) * q)]
 
 
 def _kept_constraints(request: Request, log: EvaluationLog) -> np.ndarray:

@@ -10,7 +10,7 @@ from meco.core.capabilities import LinearRows, offered
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.core.streams import Streams
 from meco.methods import build_engine

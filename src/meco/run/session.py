@@ -15,9 +15,9 @@ from meco.core.signals import interrupting, noted
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import EvaluationLog, Events, LayoutChanged
+from meco.run.log.evaluation_log import ConstraintsChanged, EvaluationLog, Events
+from meco.run.make_result import make_result
 from meco.run.request import Request
-from meco.run.result import make_result
 from meco.run.search import make_search
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Session:
         """Iterate; where the constraints turn out to be others, begin again with what is known by then."""
         try:
             self.loop.run(self._after_generation)
-        except LayoutChanged:
+        except ConstraintsChanged:
             self.restarted = True
             self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
             self.evaluator.count(self.log.planned)
@@ -213,7 +213,7 @@ class Session:
         from meco.run.folder.resume import pack_session
 
         log = self.log
-        if self.restarted or not log.layout_checked or len(log) != log.planned:
+        if self.restarted or not log.constraints_checked or len(log) != log.planned:
             return None
         return pack_session(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from meco.errors import InvalidInput
 from meco.options import Workers
-from meco.run.calling.answers import Answer, Call, Fault, failed_answer
+from meco.run.calling.answers import Answer, Fault, failed_answer
+from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, CallJob, Found, Serial, Stopping, StopRun
 from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
 
-GRACE_SECONDS = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
+GRACE_SECONDS = 30.0  # seconds beyond timeout after which futures of which nothing is heard are given up
 
 
 def choose_backend(workers: Workers, call: Call, most: int | None = None) -> Backend:
@@ -82,7 +83,7 @@ class Executor:
     """A concurrent.futures executor, or anything with submit() whose futures call back when done.
 
     The executor stays the caller's: it is not shut down, and what runs when the run stops
-    is left to finish. With eval_timeout at least one future must end within it: where none
+    is left to finish. With timeout at least one future must end within it: where none
     does, those still open are lost, and cost one evaluation each. most is how many futures there are at once.
     """
 

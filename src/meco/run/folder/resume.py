@@ -21,7 +21,7 @@ from meco.run.folder.search_state import (
     unpack_state,
 )
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import EvaluationLog, LayoutChanged
+from meco.run.log.evaluation_log import ConstraintsChanged, EvaluationLog
 
 if TYPE_CHECKING:
     from meco.run.session import Session
@@ -39,11 +39,16 @@ def resume_search(session: Session, content: bytes) -> tuple[EvaluationLog, Call
         return None
     try:
         log = session.log.fork(session.log.past[number] for number in range(state.covered))
-        if not log.layout_checked or AnswerDigest().of(log.entries, state.covered) != state.answers:
+        if not log.constraints_checked or AnswerDigest().of(log.entries, state.covered) != state.answers:
             return None
         caller = session.make_caller(log, state.batch)
         loop = restore_search(session.request, log, state.record, caller)
-    except (KeyError, LayoutChanged, DoesNotFit, MecoError):  # an answer is missing, or it is the state of another run
+    except (
+        KeyError,
+        ConstraintsChanged,
+        DoesNotFit,
+        MecoError,
+    ):  # an answer is missing, or it is the state of another run
         return None
     return None if caller.would_stop() else (log, caller, loop, state.generation)
 

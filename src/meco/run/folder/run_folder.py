@@ -31,7 +31,7 @@ from meco.run.folder.reader import folder_fingerprint, read_facts, write_facts
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.log.log_file import FORMAT, LogFile, read_log, write_log
-from meco.run.result import versions
+from meco.run.make_result import versions
 
 DURATION_ROW = struct.Struct("<Qdd")
 FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")

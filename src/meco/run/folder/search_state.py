@@ -22,8 +22,8 @@ from meco.files.safetensors import LARGEST_TENSORS_BYTES, parse_tensors, write_t
 from meco.methods import METHODS
 from meco.run.function_source import Calls, ValueLookup
 from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.make_result import versions
 from meco.run.request import Request
-from meco.run.result import versions
 from meco.run.search import make_search
 
 TRACE = "trace."

@@ -12,7 +12,7 @@ import numpy as np
 
 from meco.core.arrays import GrowingRows
 from meco.core.evaluation import Best, Evaluation, Evaluations
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 
 COLUMNS_LOCK = Lock()  # held while columns are made, or answers begin to wait for them

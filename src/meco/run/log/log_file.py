@@ -1,4 +1,4 @@
-"""The log of a run: an append-only file of records, each of which says its own layout and has its own checksum.
+"""The log of a run: an append-only file of records, each of which says its own constraints and has its own checksum.
 
 Ours and not a database's: any record can be lost or damaged without harm to the others, a record is on its
 way in 3 microseconds, and the same run gives the same bytes however it was interrupted. SQLite repairs its

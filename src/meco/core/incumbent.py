@@ -1,31 +1,15 @@
-"""What a run found, under both metrics: the only home of metrics, and of the best so far under each."""
+"""The best candidate so far of each run in lockstep, under a metric (metrics.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, fused, known_all, namespace, rows, to_numpy, zeros_like
+from meco.core.arrays import Array, fused, known_all, namespace, rows, to_numpy
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, not_worse
-from meco.result import PaperMetrics, Point, Result, RunFacts
-
-
-def feasibility_first(ev: Evaluation) -> Key:
-    """Feasible before infeasible, feasible by f, infeasible by nu: the answer users get."""
-    # any feasible point ranks before any violation, also when nu > 0 within the tolerance
-    key = Key(namespace(ev.f).where(ev.feasible, -1.0, ev.nu), ev.f)
-    return key if ev.intact else key.last_where(ev.failed)
-
-
-def objective_plus_violation(ev: Evaluation) -> Key:
-    """f + nu, the number of the paper's CEC2017 tables."""
-    sum_ = ev.f + ev.nu
-    key = Key(zeros_like(sum_), sum_)
-    return key if ev.intact else key.last_where(ev.failed)
 
 
 class IncumbentPoint(NamedTuple):
@@ -98,54 +82,3 @@ def _better(won: Array, found: IncumbentPoint, held: IncumbentPoint) -> Incumben
     key = Key(*(xp.where(won, a, b) for a, b in zip(found.key, held.key)))
     numbers = (xp.where(won, a, b) for a, b in zip(found[2:], held[2:]))
     return IncumbentPoint(key, xp.where(won[..., None], found.x, held.x), *numbers)
-
-
-@dataclass(frozen=True, eq=False)
-class RunResults(Sequence[Result]):
-    """The records of runs in lockstep, each made when it is looked at: thousands of runs cost nothing before."""
-
-    method: str
-    seeds: Sequence[int]
-    problems: Sequence[str]
-    found: IncumbentPoint
-    score: IncumbentPoint
-    snapshot: IncumbentPoint
-    final: IncumbentPoint
-    nfev: np.ndarray
-    nfail: np.ndarray
-    budget: int
-    notes: tuple[str, ...]
-    trace: Mapping[str, np.ndarray]  # [generations, B, ...] each
-
-    def __len__(self) -> int:
-        return len(self.seeds)
-
-    def __getitem__(self, run: Any) -> Any:
-        if isinstance(run, slice):
-            return [self[b] for b in range(*run.indices(len(self)))]
-        b = range(len(self))[run]
-        found, score, snapshot, final = self.found, self.score, self.snapshot, self.final
-        facts = RunFacts(
-            method=self.method,
-            seed=int(self.seeds[b]),
-            problem=self.problems[b],
-            nfail=int(self.nfail[b]),
-            budget=self.budget,
-            notes=self.notes,
-        )
-        return Result(
-            x=found.x[b, 0],
-            fun=float(found.f[b, 0]),
-            success=bool(found.feasible[b, 0]),
-            nu=float(found.nu[b, 0]),
-            score=float(score.key.minor[b, 0]),
-            nfev=int(self.nfev[b]),
-            nit=len(self.trace["nfev"]) if "nfev" in self.trace else 0,
-            trace={k: v[:, b] for k, v in self.trace.items()},
-            run=facts,
-            paper=PaperMetrics(score.x[b, 0], _point(snapshot, b), _point(final, b), float(final.key.minor[b, 0])),
-        )
-
-
-def _point(held: IncumbentPoint, b: int) -> Point:
-    return Point(held.x[b, 0], float(held.f[b, 0]), float(held.nu[b, 0]), bool(held.feasible[b, 0]))

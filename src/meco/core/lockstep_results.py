@@ -1,0 +1,63 @@
+"""The results of runs in lockstep, from the incumbents that the history of the search kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meco.core.incumbent import IncumbentPoint
+from meco.result import PaperMetrics, Point, Result, RunFacts
+
+
+@dataclass(frozen=True, eq=False)
+class LockstepResults(Sequence[Result]):
+    """The records of runs in lockstep, each made when it is looked at: thousands of runs cost nothing before."""
+
+    method: str
+    seeds: Sequence[int]
+    problems: Sequence[str]
+    found: IncumbentPoint
+    score: IncumbentPoint
+    snapshot: IncumbentPoint
+    final: IncumbentPoint
+    nfev: np.ndarray
+    nfail: np.ndarray
+    budget: int
+    notes: tuple[str, ...]
+    trace: Mapping[str, np.ndarray]  # [generations, B, ...] each
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __getitem__(self, run: Any) -> Any:
+        if isinstance(run, slice):
+            return [self[b] for b in range(*run.indices(len(self)))]
+        b = range(len(self))[run]
+        found, score, snapshot, final = self.found, self.score, self.snapshot, self.final
+        facts = RunFacts(
+            method=self.method,
+            seed=int(self.seeds[b]),
+            problem=self.problems[b],
+            nfail=int(self.nfail[b]),
+            budget=self.budget,
+            notes=self.notes,
+        )
+        return Result(
+            x=found.x[b, 0],
+            fun=float(found.f[b, 0]),
+            success=bool(found.feasible[b, 0]),
+            nu=float(found.nu[b, 0]),
+            score=float(score.key.minor[b, 0]),
+            nfev=int(self.nfev[b]),
+            nit=len(self.trace["nfev"]) if "nfev" in self.trace else 0,
+            trace={k: v[:, b] for k, v in self.trace.items()},
+            run=facts,
+            paper=PaperMetrics(score.x[b, 0], _point(snapshot, b), _point(final, b), float(final.key.minor[b, 0])),
+        )
+
+
+def _point(held: IncumbentPoint, b: int) -> Point:
+    return Point(held.x[b, 0], float(held.f[b, 0]), float(held.nu[b, 0]), bool(held.feasible[b, 0]))
