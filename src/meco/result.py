@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from meco.core.evaluation import Evaluations
+    from meco.evaluations import Evaluations
     from meco.figures.figure import Figure
     from meco.variables import Variables
 

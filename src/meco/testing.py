@@ -26,6 +26,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.api import minimize
+from meco.batch_solve import solve
 from meco.core.batching import ProblemBatch
 from meco.core.capabilities import SavedState, offered
 from meco.core.engine import Engine, Task
@@ -35,7 +36,7 @@ from meco.core.memory import capture, flatten, restore
 from meco.core.problem import Problem
 from meco.core.streams import Streams
 from meco.errors import MecoError
-from meco.methods import METHODS, build_engine, solve
+from meco.methods import METHODS, build_engine
 from meco.options import Method, Tolerances, Workers
 from meco.result import PaperMetrics, Result
 

@@ -234,7 +234,7 @@ class Restless(MaEs):
 
 def test_only_a_method_whose_record_says_so_is_replayed(monkeypatch):
     asked = []
-    monkeypatch.setattr("meco.methods.recorder", lambda rng: asked.append(rng))
+    monkeypatch.setattr("meco.batch_solve.recorder", lambda rng: asked.append(rng))
     record = as_method(partial(Restless, rule=StaticPenalty()))
     for method, replayed in ((record, False), (replace(record, offers=(Replay,)), True)):
         meco.solve(method, "sphere", budget=20, seeds=[1])

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from meco.batch_solve import solve
 from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
 from meco.core.evaluator import Evaluator
@@ -20,7 +21,7 @@ from meco.core.problem import Problem
 from meco.core.progress_line import ProgressLine, clock
 from meco.core.signals import noted, terminated_like_interrupted
 from meco.errors import InvalidInput
-from meco.methods import DEFAULT, solve
+from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result
 from meco.run.confirm import confirm

@@ -1,4 +1,4 @@
-"""What is known of constraints before anything is evaluated: linear rows, and which must never be violated."""
+"""KnownLimits: what an engine is told of constraints beforehand, in the unit cube. run/hard_constraints.py makes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The loop: ask, evaluate, tell. Nobody else calls an engine's tell."""
+"""The loop: ask, evaluate, tell. Every search of minimize(), solve() and Optimizer goes through it.
+
+One engine inside another is told by the outer one (Controlled, policies/controller.py), never by the loop.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from meco.run.folder.resume import pack_session, read_saved_search
 from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry
-from meco.run.log.evaluation_table import newest_numbers
+from meco.run.log.evaluations_builder import newest_numbers
 from meco.run.session import Session
 
 RESUMED_NOTE = (

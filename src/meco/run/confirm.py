@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.checks import whole_number
-from meco.core.evaluation import Best, Evaluation, Evaluations
+from meco.core.evaluation import Evaluation
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best as best_index
 from meco.errors import InvalidInput
+from meco.evaluations import BestPoint, Evaluations
 from meco.result import Result
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
@@ -132,7 +133,7 @@ def confirm(
     if found is None:
         return replace(result, nfev=result.nfev + made, evaluations=every)
     spread, *others = found.spread
-    best_point = Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True)
+    best_point = BestPoint(found.x.copy(), found.f, found.g, found.h, found.feasible, True)
     constraints = constraint_values(list(result.constraints), best_point, *run.tolerances)
     violations = [each.violation for each in constraints.values()]
     said = f"{result.message} Confirmed by {found.calls} calls: f = {found.f:.10g}, standard deviation {spread:.3g}."

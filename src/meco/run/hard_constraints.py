@@ -1,4 +1,4 @@
-"""Constraints of which something is known beforehand: linear rows, and those that must never be violated."""
+"""From a user's linear constraints and keep_feasible, checked, to the KnownLimits that an engine is told."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def with_limits(request: Request, constraints: tuple[LimitedValues, ...]) -> Req
 
 
 def _check_start(row: Row, x: np.ndarray, number: int) -> None:
+    """Refuse a starting point, the number-th of x0, that is outside of a hard row."""
     value, terms = row.slope @ x + row.offset, np.abs(row.slope) @ np.abs(x) + abs(row.offset)
     over = abs(value) if row.equal else value
     if row.hard and over > ROUNDING_SHARE * terms:
@@ -63,7 +64,7 @@ def careful(request: Request) -> bool:
     return request.keep is True or not known or not set(named) <= set(rows)
 
 
-def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, np.ndarray]) -> KnownLimits:
+def make_known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, np.ndarray]) -> KnownLimits:
     """The rows in the unit cube, whose corner and width are unit; places and names come from the log."""
     corner, width = unit
     slope = np.array([row.slope for row in request.rows]).reshape(-1, corner.size)

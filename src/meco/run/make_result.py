@@ -11,8 +11,8 @@ import numpy as np
 
 import meco
 from meco.core.capabilities import Multipliers, Policed, offered
-from meco.core.evaluation import Best, Evaluations
 from meco.core.loop import Loop
+from meco.evaluations import BestPoint, Evaluations
 from meco.result import ConstraintValue, Result, RunFacts, excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
@@ -86,7 +86,7 @@ def _policy(loop: Loop | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _multipliers(loop: Loop | None, found: Best) -> np.ndarray | None:
+def _multipliers(loop: Loop | None, found: BestPoint) -> np.ndarray | None:
     """Lagrange multipliers [C] at the best point, where the engine knows any."""
     multipliers = None if loop is None else offered(loop.engine, Multipliers)
     if loop is None or multipliers is None or not loop.engine.generation or not found.usable:
@@ -103,15 +103,15 @@ def _score(loop: Loop | None) -> float:
     return float("nan") if held is None else float(held.key.minor[0, 0])
 
 
-def _best(request: Request, every: Evaluations) -> Best:
+def _best(request: Request, every: Evaluations) -> BestPoint:
     if every.best is None:
         x = (request.lower + request.upper) / 2 if request.x0 is None else request.x0[0].copy()
         x = x if request.integer is None else np.where(request.integer, np.floor(x), x)
-        return Best(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
+        return BestPoint(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
     return every.best._replace(x=every.best.x.copy())
 
 
-def constraint_values(names: Sequence[str], found: Best, *allowed: Any) -> dict[str, ConstraintValue]:
+def constraint_values(names: Sequence[str], found: BestPoint, *allowed: Any) -> dict[str, ConstraintValue]:
     """Value, violation and tolerance of each constraint, inequalities first."""
     g, h = found.g, found.h
     rows = zip(

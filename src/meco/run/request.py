@@ -14,9 +14,10 @@ import numpy as np
 from meco.checks import whole_number
 from meco.core.capabilities import Batching
 from meco.errors import InvalidInput
+from meco.evaluations import Evaluations
 from meco.methods import METHODS
 from meco.options import Method, Tolerances, Workers
-from meco.run.log.evaluation_log import EvaluationLog, Evaluations, Known
+from meco.run.log.evaluation_log import EvaluationLog, Known
 from meco.run.scipy_compat import read_seed
 from meco.run.tolerances import check_names, resolve_all, strictest
 from meco.variables import Variable, Variables

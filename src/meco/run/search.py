@@ -58,6 +58,6 @@ def _with_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
     """The task with what is known of its constraints beforehand, where something is."""
     if not (request.rows or request.keep or request.hard):
         return task
-    from meco.run.hard_constraints import known_limits
+    from meco.run.hard_constraints import make_known_limits
 
-    return replace(task, limits=known_limits(request, log, (request.lower, request.upper - request.lower)))
+    return replace(task, limits=make_known_limits(request, log, (request.lower, request.upper - request.lower)))

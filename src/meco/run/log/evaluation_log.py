@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.evaluation import Evaluation, Evaluations
+from meco.core.evaluation import Evaluation
 from meco.errors import InvalidInput
+from meco.evaluations import Evaluations
 from meco.run.calling.answers import NO_VALUES, Answer, Fault
 from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
-from meco.run.log.evaluation_table import EvaluationTable, stack_rows
+from meco.run.log.evaluations_builder import EvaluationsBuilder, stack_rows
 
 
 class Entry(NamedTuple):
@@ -102,7 +103,7 @@ class EvaluationLog:
         self.planned = 0
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
-        self._table: EvaluationTable | None = None
+        self._builder: EvaluationsBuilder | None = None
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -211,7 +212,7 @@ class EvaluationLog:
         """Enter every well-formed answer once more, with these constraints agreed on."""
         answers = {n: entry for n, entry in self.entries.items() if entry.good}
         answers |= self._vote.take_mismatched()
-        self.constraints, self._table = agreed, None
+        self.constraints, self._builder = agreed, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
             self._enter(*self._match(entry, ""), new=True)
@@ -281,14 +282,14 @@ class EvaluationLog:
         self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
     ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
-        table, form = self._table, (self.counts, by_arrival)
+        builder, form = self._builder, (self.counts, by_arrival)
         if (
-            table is None
-            or (table.counts, table.by_arrival) != form
-            or not _equal_tolerances(table.tolerances, (ineq_tol, eq_tol))
+            builder is None
+            or (builder.counts, builder.by_arrival) != form
+            or not _equal_tolerances(builder.tolerances, (ineq_tol, eq_tol))
         ):
-            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
-        return table.update(self.entries)
+            builder = self._builder = EvaluationsBuilder(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
+        return builder.update(self.entries)
 
 
 def enter_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
