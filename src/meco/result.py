@@ -136,7 +136,7 @@ class Result:
     def __repr__(self) -> str:
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
-        return "\n".join(f"{name:>{width}}: {_text(value, width + 2)}" for name, value in rows if str(value))
+        return "\n".join(f"{name:>{width}}: {_format_value(value, width + 2)}" for name, value in rows if str(value))
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
@@ -197,7 +197,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _text(value: Any, indent: int) -> str:
+def _format_value(value: Any, indent: int) -> str:
     if isinstance(value, Mapping):
         rows = [f"{name}: {found.value:.6g}{excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows) or "none"

@@ -57,15 +57,16 @@ class Box:
 
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
-        x = _linear(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
+        x = _interpolate(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
         x = x if self.scale is None else self.scale.to_box(unit, x)
         if self.integer is not None:
             xp = namespace(unit)
             rounded = xp.minimum(xp.maximum(round_half_away(x), self._least), self._most)  # type: ignore[attr-defined]
             x = xp.where(self.integer, rounded, x)
-        return self._with_pinned(unit, x) if self.pinned else x
+        return self._restore_pinned(unit, x) if self.pinned else x
 
-    def _with_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
+    def _restore_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Points x [1, n, D] in which those of pinned unit coordinates are exactly the points that were given."""
         found = [(i, self.pinned[key]) for i, key in enumerate(keys(unit)) if key in self.pinned]
         if found:
             x = x.copy()
@@ -88,7 +89,7 @@ class Box:
 
 
 @fused
-def _linear(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
+def _interpolate(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
     return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only
 
 

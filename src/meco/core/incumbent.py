@@ -13,7 +13,7 @@ from meco.core.rule import Key, best, not_worse
 
 
 class IncumbentPoint(NamedTuple):
-    """One candidate per run: key and numbers [B, 1], x [B, 1, D]."""
+    """One candidate per run: key and numbers [B, 1], x [B, 1, D]. Saved searches hold these names (memory.py)."""
 
     key: Key
     x: Array
@@ -35,10 +35,10 @@ class Incumbent:
         """Take the best of these candidates where it beats what is held."""
         ev.nu  # noqa: B018 - made and kept here, since a compiled formula keeps nothing
         if self.point is not None:
-            self.point = _best_of(self.metric, self.point, x, ev)
+            self.point = _keep_better(self.metric, self.point, x, ev)
             return
         key = self.metric(ev)
-        self.point = _gather(key, x, ev, best(key))
+        self.point = _take_candidates(key, x, ev, best(key))
 
     def host(self) -> IncumbentPoint:
         """What is held, in NumPy."""
@@ -48,37 +48,41 @@ class Incumbent:
     @staticmethod
     def to_host(held: IncumbentPoint) -> IncumbentPoint:
         """The same candidates in NumPy."""
-        return IncumbentPoint(Key(*(to_numpy(v) for v in held.key)), *(to_numpy(v) for v in held[1:]))
+        major, minor = to_numpy(held.key.major), to_numpy(held.key.minor)
+        x, f, nu, feasible = (to_numpy(v) for v in (held.x, held.f, held.nu, held.feasible))
+        return IncumbentPoint(Key(major, minor), x, f, nu, feasible)
 
 
 @fused
-def _best_of(metric: Callable[[Evaluation], Key], held: IncumbentPoint, x: Array, ev: Evaluation) -> IncumbentPoint:
+def _keep_better(metric: Callable[[Evaluation], Key], held: IncumbentPoint, x: Array, ev: Evaluation) -> IncumbentPoint:
     """The best of these candidates, or what is held where that is not worse."""
     key = metric(ev)
     i = best(key)
     if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers
-        return held if not_worse(_number(held.key), _number(key, i.item())) else _gather(key, x, ev, i)
-    found = _gather(key, x, ev, i)
+        return held if not_worse(_plain_key(held.key), _plain_key(key, i.item())) else _take_candidates(key, x, ev, i)
+    found = _take_candidates(key, x, ev, i)
     lost = not_worse(held.key, found.key)
-    return held if known_all(lost) else _better(~lost, found, held)
+    return held if known_all(lost) else _merge_points(~lost, found, held)
 
 
-def _number(key: Key, at: int = 0) -> Key:
+def _plain_key(key: Key, at: int = 0) -> Key:
     return Key(key.major.item(at), key.minor.item(at))
 
 
-def _gather(key: Key, x: Array, ev: Evaluation, i: Array) -> IncumbentPoint:
+def _take_candidates(key: Key, x: Array, ev: Evaluation, i: Array) -> IncumbentPoint:
     """Candidate i [B] of each run."""
     if isinstance(i, np.ndarray) and i.size == 1:
         one = slice(at := i.item(), at + 1)
-        major, minor, *rest = [a[:, one].copy() for a in (*key, x, ev.f, ev.nu, ev.feasible)]
+        taken = [a[:, one].copy() for a in (key.major, key.minor, x, ev.f, ev.nu, ev.feasible)]
     else:
-        major, minor, *rest = [rows(a, i[:, None]) for a in (*key, x, ev.f, ev.nu, ev.feasible)]
-    return IncumbentPoint(Key(major, minor), *rest)
+        taken = [rows(a, i[:, None]) for a in (key.major, key.minor, x, ev.f, ev.nu, ev.feasible)]
+    major, minor, x, f, nu, feasible = taken
+    return IncumbentPoint(Key(major, minor), x, f, nu, feasible)
 
 
-def _better(won: Array, found: IncumbentPoint, held: IncumbentPoint) -> IncumbentPoint:
+def _merge_points(won: Array, found: IncumbentPoint, held: IncumbentPoint) -> IncumbentPoint:
+    """The found points where they won [B, 1], the held ones elsewhere."""
     xp = namespace(found.f)
-    key = Key(*(xp.where(won, a, b) for a, b in zip(found.key, held.key)))
-    numbers = (xp.where(won, a, b) for a, b in zip(found[2:], held[2:]))
-    return IncumbentPoint(key, xp.where(won[..., None], found.x, held.x), *numbers)
+    key = Key(xp.where(won, found.key.major, held.key.major), xp.where(won, found.key.minor, held.key.minor))
+    f, nu, feasible = (xp.where(won, getattr(found, name), getattr(held, name)) for name in ("f", "nu", "feasible"))
+    return IncumbentPoint(key, xp.where(won[..., None], found.x, held.x), f, nu, feasible)

@@ -33,6 +33,7 @@ class LockstepResults(Sequence[Result]):
         return len(self.seeds)
 
     def __getitem__(self, run: Any) -> Any:
+        """The result of a run, or those of a slice."""
         if isinstance(run, slice):
             return [self[b] for b in range(*run.indices(len(self)))]
         b = range(len(self))[run]
@@ -55,9 +56,11 @@ class LockstepResults(Sequence[Result]):
             nit=len(self.trace["nfev"]) if "nfev" in self.trace else 0,
             trace={k: v[:, b] for k, v in self.trace.items()},
             run=facts,
-            paper=PaperMetrics(score.x[b, 0], _point(snapshot, b), _point(final, b), float(final.key.minor[b, 0])),
+            paper=PaperMetrics(
+                score.x[b, 0], _point_of_run(snapshot, b), _point_of_run(final, b), float(final.key.minor[b, 0])
+            ),
         )
 
 
-def _point(held: IncumbentPoint, b: int) -> Point:
+def _point_of_run(held: IncumbentPoint, b: int) -> Point:
     return Point(held.x[b, 0], float(held.f[b, 0]), float(held.nu[b, 0]), bool(held.feasible[b, 0]))

@@ -38,7 +38,7 @@ def noted(
             with suppress(OSError):
                 os.write(2, f"{say}\n".encode())
 
-    with _handled(signals, note):
+    with _install_handler(signals, note):
         yield lambda: bool(heard)
 
 
@@ -55,7 +55,7 @@ def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise error(number)
 
-    with _handled(STOPPING, stop):
+    with _install_handler(STOPPING, stop):
         yield
 
 
@@ -68,7 +68,7 @@ def terminated_like_interrupted() -> Iterator[None]:
     """
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     heard = STOPPING if usual else (signal.SIGTERM,)
-    with _handled(heard, _interrupt):
+    with _install_handler(heard, _interrupt):
         yield
     if time.monotonic() - _heard_at <= WAY_OUT and threading.current_thread() is threading.main_thread():
         for number in heard:
@@ -88,7 +88,7 @@ def interrupting() -> tuple[int, ...]:
 
 
 @contextmanager
-def _handled(signals: Sequence[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
+def _install_handler(signals: Sequence[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
     """A handler while the block lasts; only the main thread can hear, elsewhere nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -40,14 +40,14 @@ class Streams:
         block = np.empty((self.runs, *shape))
         for row, generator in zip(block, self._generators):
             generator.random(out=row)
-        return self._give(block)
+        return self._to_device(block)
 
     def normal(self, *shape: int) -> Array:
         """Standard normal numbers: [B, *shape]."""
         block = np.empty((self.runs, *shape))
         for row, generator in zip(block, self._generators):
             generator.standard_normal(out=row)
-        return self._give(block)
+        return self._to_device(block)
 
     def generator(self, run: int) -> np.random.Generator:
         """The generator of one run, for engines that draw as they go."""
@@ -87,13 +87,14 @@ class Streams:
 
     @positions.setter
     def positions(self, numbers: np.ndarray) -> None:
+        """Go back to earlier positions [B, 6]."""
         for generator, (high, low, inc_high, inc_low, some, rest) in zip(self._generators, numbers.tolist()):
             generator.bit_generator.state = {
                 "bit_generator": "PCG64", "state": {"state": (high << 64) + low, "inc": (inc_high << 64) + inc_low},
                 "has_uint32": some, "uinteger": rest,
             }  # fmt: skip
 
-    def _give(self, block: np.ndarray) -> Array:
+    def _to_device(self, block: np.ndarray) -> Array:
         if self.xp is np:
             return block
         return self.xp.asarray(block, dtype=self.xp.float64, device=self.device)

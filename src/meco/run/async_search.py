@@ -48,7 +48,7 @@ class AsyncSearch:
         nit: int = 0,
     ) -> None:
         self.request, self.log = request, log
-        call = ValueLookup(self._values)
+        call = ValueLookup(self._look_up_values)
         self.loop = (
             make_search(request, log, call, known) if record is None else restore_search(request, log, record, call)
         )
@@ -62,7 +62,7 @@ class AsyncSearch:
         ] = []  # answered before the engine has begun; None: known
         self.free_numbers: deque[int] = deque()  # numbers that were planned once, and can be given again
         self.nit = nit
-        self._numbers: list[int] = []
+        self._numbers: list[int] = []  # answers that the next evaluation looks up, set by _evaluate_answers()
 
     @property
     def engine(self) -> Engine:
@@ -74,7 +74,7 @@ class AsyncSearch:
         """What evaluates its candidates."""
         return self.loop.evaluator
 
-    def _values(self, x: np.ndarray) -> Values:
+    def _look_up_values(self, x: np.ndarray) -> Values:
         return self.log.values(self._numbers)
 
     @property
@@ -97,7 +97,7 @@ class AsyncSearch:
                 number = self._next_number()
                 self.tickets[number] = ticket
                 return number, self.evaluator.box.to_box(ticket.x[None, None, :])[0, 0]
-            self._learn(ticket, None)
+            self._learn_from(ticket, None)
         return None
 
     def _next_number(self) -> int:
@@ -112,7 +112,7 @@ class AsyncSearch:
 
     def take_answer(self, number: int) -> None:
         """Learn from the answer of that number, which the log has."""
-        self._learn(self.tickets.pop(number), number)
+        self._learn_from(self.tickets.pop(number), number)
 
     def renumber_retry(self, number: int) -> int:
         """Another number for one more call of that number's point."""
@@ -129,8 +129,8 @@ class AsyncSearch:
                 continue
             x = self.evaluator.box.pin(entry.x[None])[0]
             while self._is_known(x):  # it was learnt from before the point was called
-                self._learn(self.proposals.ticket(x), None)
-            self._learn(self.proposals.ticket(x), entry.number)
+                self._learn_from(self.proposals.ticket(x), None)
+            self._learn_from(self.proposals.ticket(x), entry.number)
         self.renumber({*self.log.entries, *self.log.waiting})
         taken = {unit.tobytes() for unit, _ in self.early_answers}
         self.proposals.drop_waiting(taken)
@@ -158,9 +158,9 @@ class AsyncSearch:
         self.log.fix_constraints()
         if self.log.constraints is not None:
             unit = np.stack([point for point, _ in self.early_answers])[None]
-            self.loop.tell(unit, self._evaluated(unit, [number for _, number in self.early_answers]))
+            self.loop.tell(unit, self._evaluate_answers(unit, [number for _, number in self.early_answers]))
             self.early_answers = []
-            self._note()
+            self._note_iteration()
 
     def _is_good(self, number: int | None) -> bool:
         """Whether an answer is usable; that of a known point is."""
@@ -169,20 +169,21 @@ class AsyncSearch:
         entry = self.log.entries[number] if number in self.log.entries else self.log.waiting[number][0]
         return entry.good
 
-    def _learn(self, ticket: Any, number: int | None) -> None:
+    def _learn_from(self, ticket: Any, number: int | None) -> None:
+        """Tell the engine of an answer, the log's by number or a known one (None); before it began, keep it."""
         self.proposals.withdraw(ticket)
         if not self.proposals.begun:
             self.early_answers.append((ticket.x, number))
             return
         unit = ticket.x[None, None, :]
-        self.proposals.answer(ticket, unit, self._evaluated(unit, [number]))
-        self._note()
+        self.proposals.answer(ticket, unit, self._evaluate_answers(unit, [number]))
+        self._note_iteration()
 
-    def _evaluated(self, unit: np.ndarray, numbers: list[int | None]) -> Evaluation:
+    def _evaluate_answers(self, unit: np.ndarray, numbers: list[int | None]) -> Evaluation:
         """Answers [1, n] of points: the log's by number, or what was known beforehand."""
         self._numbers = [number for number in numbers if number is not None]
         return self.evaluator.evaluate(unit)
 
-    def _note(self) -> None:
+    def _note_iteration(self) -> None:
         self.loop.note()
         self.nit += 1

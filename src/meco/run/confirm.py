@@ -51,6 +51,7 @@ def mean_values(every: Evaluations) -> Means:
     index = index.reshape(-1)
 
     def both(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and spread of the calls of each point."""
         wide = values[good].reshape(len(good), -1)
         total = np.zeros((len(x), wide.shape[1]))
         np.add.at(total, index, wide)
@@ -128,7 +129,7 @@ def confirm(
     made = 0
     while made < calls and (x := next_point(every, run.tolerances, calls)) is not None:
         (answer,), _ = call(result.nfev + made, x[None])
-        every, made = every.with_answer(x, *_values(answer, result, every), *run.tolerances), made + 1
+        every, made = every.with_answer(x, *_values_in_order(answer, result, every), *run.tolerances), made + 1
     found = most_called(every, run.tolerances)
     if found is None:
         return replace(result, nfev=result.nfev + made, evaluations=every)
@@ -157,7 +158,7 @@ def confirm(
     )
 
 
-def _values(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:
+def _values_in_order(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:
     """f, g and h of an answer in the order of the run's constraints; nan of a call that failed."""
     p, q = every.g.shape[1], every.h.shape[1]
     if answer.fault is not Fault.NONE:
@@ -168,10 +169,10 @@ def _values(answer: Answer, result: Result, every: Evaluations) -> tuple[float, 
             "confirm() the function and the constraints of the run"
         )
     names = tuple(result.constraints)
-    return answer.f, _in_order(answer.g, answer.g_names, names[:p]), _in_order(answer.h, answer.h_names, names[p:])
+    return answer.f, _reorder(answer.g, answer.g_names, names[:p]), _reorder(answer.h, answer.h_names, names[p:])
 
 
-def _in_order(values: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+def _reorder(values: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
     """Values in the wanted order, where they have the wanted names."""
     if set(names) != set(wanted):
         return values

@@ -102,7 +102,7 @@ class Request:
 
     def facts(self) -> dict[str, Any]:
         """The same in JSON, to the last bit."""
-        known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest(self.known)}
+        known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest_points(self.known)}
         kept = list(self.keep) if isinstance(self.keep, tuple) else self.keep
         return {
             "variables": [
@@ -113,7 +113,7 @@ class Request:
             "budget": self.budget,
             "method": self.method,
             "seed": self.seed,
-            "options": {key: _described(value) for key, value in self.options.items()},
+            "options": {key: _describe_option(value) for key, value in self.options.items()},
             "x0": None if self.x0 is None else self.x0.tolist(),
             "evaluated": known,
             "tolerances": {
@@ -177,7 +177,7 @@ def make_request(
         None if x0 is None else read_points(variables.as_array(x0), lower, upper, integer, "x0"),
         known,
         allowed,
-        notes=_warnings(name, dim, budget + (0 if known is None else len(known.f))),
+        notes=_find_warnings(name, dim, budget + (0 if known is None else len(known.f))),
     )
 
 
@@ -192,7 +192,7 @@ def _check_names(allowed: Tolerances, known: Known | None) -> None:
         check_names(getattr(allowed, keyword), allowed.names, keyword)
 
 
-def _warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
+def _find_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
     """What is known to go badly: models of D variables need some points before they foresee anything."""
     record = METHODS[method]
     if record.least_budget is None or points >= record.least_budget(dim):
@@ -254,7 +254,7 @@ def read_known(evaluated: Any, variables: Variables) -> Known:
         )
     x = read_points(variables.as_array(parts[0]), variables.lower, variables.upper, None, "evaluated points")
     try:
-        f, g, h = (_column(part, len(x)) for part in parts[1:])
+        f, g, h = (_read_columns(part, len(x)) for part in parts[1:])
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"evaluated: {error}") from error
     if f.shape[1] != 1:
@@ -262,7 +262,8 @@ def read_known(evaluated: Any, variables: Variables) -> Known:
     return Known(x, f[:, 0], g, h)
 
 
-def _column(values: Any, count: int) -> np.ndarray:
+def _read_columns(values: Any, count: int) -> np.ndarray:
+    """Values [count, n] of so many points; a single point may come without its leading axis."""
     if values is None:
         return np.zeros((count, 0))
     found = np.array(values, dtype=np.float64)
@@ -275,11 +276,12 @@ def _column(values: Any, count: int) -> np.ndarray:
     return found
 
 
-def _digest(known: Known) -> str:
+def _digest_points(known: Known) -> str:
+    """A digest of known points: run folders are matched by it."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in known)).hexdigest()
 
 
-def _described(value: Any) -> Any:
+def _describe_option(value: Any) -> Any:
     """An option as JSON; a policy object by what it says of itself."""
     if isinstance(value, (str, int, float, bool)):
         return value

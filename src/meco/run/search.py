@@ -45,7 +45,7 @@ def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known |
         integer=box.integer,
         tolerances=constraints.tolerances,
     )
-    engine = build_engine(request.method, _with_limits(task, request, log), **request.options)
+    engine = build_engine(request.method, _add_known_limits(task, request, log), **request.options)
     rows = offered(engine, LinearRows)
     source = FunctionSource(request, log, call, box, (lambda unit: unit) if rows is None else rows.inside)
     evaluator = Evaluator(source, task.budget, known)
@@ -54,7 +54,7 @@ def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known |
     return Loop(engine, evaluator)
 
 
-def _with_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
+def _add_known_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
     """The task with what is known of its constraints beforehand, where something is."""
     if not (request.rows or request.keep or request.hard):
         return task

@@ -25,7 +25,7 @@ class PointArchive:
         self.n_ineq = ev.g.shape[-1]
         self.capacity, self.count = capacity, x.shape[1]
         self.on_host = isinstance(x, np.ndarray)
-        self._arrays = list(_columns(x, ev, restart_index))
+        self._arrays = list(_point_columns(x, ev, restart_index))
         self._next = namespace(x).full(
             (1, 1), self.count, dtype=restart_index.dtype, device=x.device
         )  # next row to fill
@@ -40,10 +40,10 @@ class PointArchive:
 
     def add(self, x: Array, ev: Evaluation, restart_index: Array, centre: Array) -> None:
         """Remember points x [B, k, D] of restarts [B or B, k]; the centre [B, D] decides which ones they replace."""
-        new, count = _columns(x, ev, restart_index), x.shape[1]
+        new, count = _point_columns(x, ev, restart_index), x.shape[1]
         self.reserve(count)
         if not self.has_room(count):
-            self._put(new, self._farthest(centre, count))  # rows that are not filled yet are infinitely far away
+            self._put(new, self._farthest_rows(centre, count))  # rows that are not filled yet are infinitely far away
         elif self.on_host:
             for kept, part in zip(self._arrays, new):
                 kept[:, self.count : self.count + count, ...] = part
@@ -60,7 +60,7 @@ class PointArchive:
         """Whether count more points replace none."""
         return self.count + count <= self.capacity
 
-    def _farthest(self, centre: Array, count: int) -> Array:
+    def _farthest_rows(self, centre: Array, count: int) -> Array:
         """Rows [B, k] of the points farthest from the centre."""
         xp, apart = namespace(centre), self._arrays[0] - centre[:, None, :]
         return xp.argsort(xp.sum(apart * apart, axis=-1), axis=-1)[:, -count:]
@@ -76,24 +76,24 @@ class PointArchive:
     @property
     def x(self) -> Array:
         """The points, [B, n, D]."""
-        return self._filled(0)
+        return self._rows_in_use(0)
 
     @property
     def y(self) -> Array:
         """f, g and h of each point: [B, n, 1 + p + q], 0 where it failed."""
-        return self._filled(1)
+        return self._rows_in_use(1)
 
     @property
     def failed(self) -> Array:
         """Which of them failed, [B, n]."""
-        return self._filled(2)
+        return self._rows_in_use(2)
 
     @property
     def restart_index(self) -> Array:
         """The restart that each belongs to, [B, n]."""
-        return self._filled(3)
+        return self._rows_in_use(3)
 
-    def _filled(self, part: int) -> Array:
+    def _rows_in_use(self, part: int) -> Array:
         kept = self._arrays[part]
         return kept[:, : self.count, ...] if self.on_host else kept
 
@@ -114,7 +114,7 @@ def values_of(ev: Evaluation) -> Array:
     return y if ev.intact else xp.where(ev.failed[..., None], 0.0, y)
 
 
-def _columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
+def _point_columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
     each = restart_index[:, None] if restart_index.ndim == 1 else restart_index
     return x, values_of(ev), ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
 

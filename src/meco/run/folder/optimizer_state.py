@@ -55,7 +55,7 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
         raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
     count, dim = len(number) if number.ndim == 1 else -1, len(inputs["variables"])
     shapes = [(count, dim), (count,), (count, inputs["n_ineq"]), (count, inputs["n_eq"])]
-    fits = [v.shape for v in values] == shapes and _rising(number) and _rising(waiting)
+    fits = [v.shape for v in values] == shapes and _are_rising(number) and _are_rising(waiting)
     if not fits or sorted(order.tolist()) != number.tolist() or outstanding.x.shape != (len(waiting), dim):
         raise DamagedFile("this is not the state of an Optimizer: its columns do not fit together")
     every = [*number.tolist(), *waiting.tolist()]
@@ -65,7 +65,7 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
     return inputs, ToldPoints(number, x, f, g, h, order), outstanding, known
 
 
-def _rising(numbers: np.ndarray) -> bool:
+def _are_rising(numbers: np.ndarray) -> bool:
     """Whether these are whole numbers from 0 on, each above the one before."""
     return (
         numbers.ndim == 1 and numbers.dtype.kind in "iu" and bool((np.diff(numbers) > 0).all() and (numbers >= 0).all())

@@ -56,7 +56,7 @@ def resume_search(session: Session, content: bytes) -> tuple[EvaluationLog, Call
 def read_saved_search(session: Session, content: bytes) -> SearchState | None:
     """The saved state, where it is one of this very run."""
     state = unpack_state(content)
-    return state if state is not None and state.fingerprint == _fingerprint(session) else None
+    return state if state is not None and state.fingerprint == _session_fingerprint(session) else None
 
 
 def pack_session(session: Session, covered: int, answers: str, batch: int = 0) -> bytes | None:
@@ -67,10 +67,10 @@ def pack_session(session: Session, covered: int, answers: str, batch: int = 0) -
     record = None if memory is None else make_record(memory, session.evaluator, session.nit)
     if record is None:
         return None
-    content = SearchState(record, covered, session.nit, batch, _fingerprint(session), answers).pack()
+    content = SearchState(record, covered, session.nit, batch, _session_fingerprint(session), answers).pack()
     return content if len(content) <= LARGEST_TENSORS_BYTES else None
 
 
-def _fingerprint(session: Session) -> str:
+def _session_fingerprint(session: Session) -> str:
     assert session.folder is not None
     return fingerprint(session.folder.facts["inputs"])
