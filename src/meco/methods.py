@@ -27,7 +27,7 @@ from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.files.modules import names_a_file
-from meco.method_record import RESCALINGS, MethodRecord, as_method, by_dimension, fifty
+from meco.method_record import RESCALINGS, MethodRecord, as_method, fixed_size, size_by_dimension
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
 
@@ -40,7 +40,7 @@ MODEL_ENGINE = (
 _shade = partial(
     MethodRecord,
     family="SHADE",
-    population=fifty,
+    population=fixed_size,
     options=SHADE_OPTIONS,
     scale_sensitive_to=("each",),
     offers=(*RULE_ENGINE, Replay),
@@ -48,8 +48,8 @@ _shade = partial(
 _learned = partial(
     _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
 )
-_de = partial(MethodRecord, family="DE", population=fifty, offers=RULE_ENGINE)
-_es = partial(MethodRecord, family="ES", population=fifty, scale_sensitive_to=("each",))
+_de = partial(MethodRecord, family="DE", population=fixed_size, offers=RULE_ENGINE)
+_es = partial(MethodRecord, family="ES", population=fixed_size, scale_sensitive_to=("each",))
 _pycma = partial(
     _es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), scale_sensitive_to=tuple(RESCALINGS)
 )
@@ -93,7 +93,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "MA-ES": _es(
             later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty",
-            population=by_dimension, options=("rule", "pop_size", "sigma"), scale_sensitive_to=tuple(RESCALINGS),
+            population=size_by_dimension, options=("rule", "pop_size", "sigma"), scale_sensitive_to=tuple(RESCALINGS),
             offers=(*RULE_ENGINE, Replay),
         ),
         "BP-epsMAg-ES": _es(
@@ -107,7 +107,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "CMA-ES-native": _pycma(
             later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty",
-            population=by_dimension, cost_seconds=0.65,
+            population=size_by_dimension, cost_seconds=0.65,
         ),
         "COBRA": _model(
             later("engines.rbf.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
@@ -119,7 +119,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "NSGA-III": MethodRecord(
             later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
-            lockstep=False, population=fifty, options=("pop_size", "objectives"), extra="peers", cost_seconds=0.35,
+            lockstep=False, population=fixed_size, options=("pop_size", "objectives"), extra="peers", cost_seconds=0.35,
             offers=(Remarks,),
         ),
         "COLSHADE": _de(
@@ -128,7 +128,7 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "CMA-ES-AL": _pycma(
             later("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
-            population=by_dimension, cost_seconds=1.0, scale_sensitive_to=("all", "each"),
+            population=size_by_dimension, cost_seconds=1.0, scale_sensitive_to=("all", "each"),
         ),
         "SciPy-DE": _de(
             later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",

@@ -31,7 +31,7 @@ from meco.run.folder.search_state import (
 )
 from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
-from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
+from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.make_result import make_result
 from meco.run.request import Request, make_request, tolerances_of, variables_of
 from meco.run.scipy_compat import explain_keywords
@@ -165,7 +165,7 @@ class Optimizer:
         """Learn from points [n, D] that were proposed elsewhere, once there are models; for methods that can."""
         cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
         if cooperation is not None and self.nit:
-            known = Known(x, f, g, h)
+            known = PriorEvaluations(x, f, g, h)
             cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.allowed(self.log)))
 
     def diversify(self, u: float) -> None:

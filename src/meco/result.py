@@ -174,7 +174,7 @@ class Result:
         return {key: plain(value) for key, value in {**found, **facts}.items()}
 
 
-def excess(found: ConstraintValue) -> str:
+def describe_excess(found: ConstraintValue) -> str:
     """How far a constraint is over, and whether that is tolerated; nothing where it is not over."""
     if found.violation <= 0:
         return ""
@@ -199,6 +199,6 @@ def plain(value: Any) -> Any:
 
 def _format_value(value: Any, indent: int) -> str:
     if isinstance(value, Mapping):
-        rows = [f"{name}: {found.value:.6g}{excess(found)}" for name, found in value.items()]
+        rows = [f"{name}: {found.value:.6g}{describe_excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows) or "none"
     return str(value)

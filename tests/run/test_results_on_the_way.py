@@ -17,7 +17,7 @@ from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.evaluations import Evaluations
 from meco.run.calling.answers import Fault
-from meco.run.log.evaluation_log import Entry, Known
+from meco.run.log.evaluation_log import Entry, PriorEvaluations
 from meco.run.log.evaluations_builder import EvaluationsBuilder
 from small_runs import run
 
@@ -102,7 +102,7 @@ def drawn(draw, number, attempt=0):
 def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(seed):
     draw, tolerances = np.random.default_rng(seed), (0.5, 0.06)
     some = draw.integers(-3, 4, (3, 1)) / 2.0
-    known = None if seed % 2 else Known(draw.random((3, 2)), some[:, 0], some + 0.5, 0.0 * some)
+    known = None if seed % 2 else PriorEvaluations(draw.random((3, 2)), some[:, 0], some + 0.5, 0.0 * some)
     table, entries = EvaluationsBuilder(2, (1, 1), known, *tolerances), {}
     for number in draw.permutation(30) if seed % 3 == 0 else range(30):  # with gaps, or without
         entries[int(number)] = drawn(draw, int(number))

@@ -19,7 +19,7 @@ from meco.commands.sources import Benchmark, FileFunction, Program, find_problem
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.core.progress_line import ProgressLine, clock
-from meco.core.signals import noted, terminated_like_interrupted
+from meco.core.signals import note_signals, treat_sigterm_as_interrupt
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with terminated_like_interrupted():
+    with treat_sigterm_as_interrupt():
         return _solve(args)
 
 
@@ -236,7 +236,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     options = {key: getattr(args, key) for key in ("policy", "pop_size", "batch") if getattr(args, key) is not None}
     budget = 50 * problem.dim if args.budget is None else args.budget
     seeds = range(first, first + args.runs)
-    with noted() as stop:
+    with note_signals() as stop:
         watch = Watch(stop, args.quiet)
         results = solve(args.method, problem, budget, seeds, watch=watch, **options)
         watch.close()

@@ -67,7 +67,7 @@ class Box:
 
     def _restore_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Points x [1, n, D] in which those of pinned unit coordinates are exactly the points that were given."""
-        found = [(i, self.pinned[key]) for i, key in enumerate(keys(unit)) if key in self.pinned]
+        found = [(i, self.pinned[key]) for i, key in enumerate(candidate_keys(unit)) if key in self.pinned]
         if found:
             x = x.copy()
             for i, point in found:
@@ -93,6 +93,6 @@ def _interpolate(unit: Array, lower: Array, width: Array, upper: Array) -> Array
     return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only
 
 
-def keys(unit: np.ndarray) -> list[bytes]:
+def candidate_keys(unit: np.ndarray) -> list[bytes]:
     """What identifies each candidate [1, n, D] of a single run."""
     return [row.tobytes() for row in np.ascontiguousarray(unit[0] + 0.0)]

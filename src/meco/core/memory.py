@@ -43,7 +43,7 @@ def flatten(value: Any, name: str = "") -> Record:
     """Something captured as arrays by name; where there is nothing, there is no name."""
     if value is None:
         return {}
-    parts = contents(value)
+    parts = container_parts(value)
     if parts is not None:
         found: Record = {}
         for part, inner in parts.items():
@@ -71,10 +71,10 @@ def _restore_part(like: Any, left: Record, name: str) -> Any:
         return like
     if like is None:
         return None
-    parts = contents(like)
+    parts = container_parts(like)
     if parts is None:
         return _take_value(like, left, name)
-    return with_contents(
+    return replace_parts(
         like, {part: _restore_part(inner, left, _join_names(name, part)) for part, inner in parts.items()}
     )
 
@@ -93,7 +93,7 @@ def _take_value(like: Any, left: Record, name: str) -> Any:
     return namespace(like).asarray(value, dtype=like.dtype, device=like.device)
 
 
-def contents(value: Any) -> dict[str, Any] | None:
+def container_parts(value: Any) -> dict[str, Any] | None:
     """What a container holds, by name; None of an array or a number."""
     if isinstance(value, dict):
         return value
@@ -106,7 +106,7 @@ def contents(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def with_contents(like: Any, parts: dict[str, Any]) -> Any:
+def replace_parts(like: Any, parts: dict[str, Any]) -> Any:
     """Another container of the same kind that holds these parts, and nothing that was derived from the old ones."""
     if isinstance(like, dict):
         return parts

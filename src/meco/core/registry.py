@@ -88,7 +88,7 @@ class Registry(Mapping[str, T], Generic[T]):
         for name, known in (*self._items.items(), *self._guests.items()):
             if known == item:
                 return name
-        base = label(given)
+        base = name_of_object(given)
         taken = {*self._items, *self._guests}
         name = next(n for n in (base, *(f"{base}-{k}" for k in range(2, len(taken) + 3))) if n not in taken)
         self._guests[name] = item
@@ -150,7 +150,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return f"<{len(self)} {self.kind}s: {', '.join(self)}>"
 
 
-def label(given: Any) -> str:
+def name_of_object(given: Any) -> str:
     """What an object is called where it has no name in a table."""
     while not hasattr(given, "__name__"):
         if isinstance(given, Later):
@@ -162,7 +162,7 @@ def label(given: Any) -> str:
     return str(given.__name__)
 
 
-def short(name: str) -> str:
+def short_name(name: str) -> str:
     """The name as a table shows it: without the folder and the version of a file."""
     if not names_a_file(name):
         return name

@@ -17,7 +17,7 @@ _heard_at = float("-inf")  # when a signal was last noted
 
 
 @contextmanager
-def noted(
+def note_signals(
     signals: Sequence[int] = STOPPING, say: str = "", waiting: Callable[[], bool] = lambda: True
 ) -> Iterator[Callable[[], bool]]:
     """The first signal is only noted, for work that looks at the note between two steps; a later one interrupts.
@@ -43,7 +43,7 @@ def noted(
 
 
 @contextmanager
-def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
+def raise_on_signals(error: Callable[[int], BaseException]) -> Iterator[None]:
     """Ctrl-C and SIGTERM both raise an error made of the signal's number, once.
 
     A terminal and most job schedulers send the signal to every process of the group, and
@@ -60,7 +60,7 @@ def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
 
 
 @contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
+def treat_sigterm_as_interrupt() -> Iterator[None]:
     """SIGTERM does what Ctrl-C does, also where Ctrl-C is ignored, as in the background.
 
     Where a signal has already ended the work, the result is on its way out, and later signals leave it alone:
@@ -80,7 +80,7 @@ def _interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
 
-def interrupting() -> tuple[int, ...]:
+def interrupt_signals() -> tuple[int, ...]:
     """Signals that would raise KeyboardInterrupt here and now: what an application handles itself is left to it."""
     if threading.current_thread() is not threading.main_thread():
         return ()

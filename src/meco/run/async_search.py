@@ -17,7 +17,7 @@ from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
 from meco.run.folder.search_state import restore_search
 from meco.run.function_source import ValueLookup, Values
-from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
+from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.request import Request
 from meco.run.search import make_search
 
@@ -43,7 +43,7 @@ class AsyncSearch:
         self,
         request: Request,
         log: EvaluationLog,
-        known: Known | None = None,
+        known: PriorEvaluations | None = None,
         record: Record | None = None,
         nit: int = 0,
     ) -> None:

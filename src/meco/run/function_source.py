@@ -17,7 +17,7 @@ SCOUT_STREAM = 0x5C  # sets the stream of points that look for a first answer ap
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
 
-class Calls(Protocol):
+class PointCaller(Protocol):
     """Turns points [n, D] into values, and counts calls that were made again."""
 
     retried: int
@@ -43,7 +43,7 @@ def make_box(request: Request) -> Box:
     return Box(request.lower[None, None], request.upper[None, None], integer, request.scale())
 
 
-class Constraints:
+class AnsweredConstraints:
     """What the answers so far tell of the constraints."""
 
     def __init__(self, request: Request, log: EvaluationLog) -> None:
@@ -70,19 +70,19 @@ class FunctionSource:
         self,
         request: Request,
         log: EvaluationLog,
-        call: Calls,
+        call: PointCaller,
         box: Box,
         inside: Callable[[np.ndarray], np.ndarray] = lambda unit: unit,
     ) -> None:
         self.box, self.strictest = box, [request.strictest]
-        constraints = Constraints(request, log)
+        constraints = AnsweredConstraints(request, log)
         self.counts, self.tolerances = constraints.counts, constraints.tolerances
         self._request, self._log, self._call, self._inside = request, log, call, inside
         self._budget = request.budget
         self._scouting = np.random.default_rng([request.seed, SCOUT_STREAM])
         self._scouted: list[tuple[np.ndarray, Values]] = []
 
-    def with_call(self, call: Calls) -> FunctionSource:
+    def with_call(self, call: PointCaller) -> FunctionSource:
         """The same source, with another function behind it."""
         return FunctionSource(self._request, self._log, call, self.box, self._inside)
 

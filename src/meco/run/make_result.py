@@ -13,7 +13,7 @@ import meco
 from meco.core.capabilities import Multipliers, Policed, offered
 from meco.core.loop import Loop
 from meco.evaluations import BestPoint, Evaluations
-from meco.result import ConstraintValue, Result, RunFacts, excess
+from meco.result import ConstraintValue, Result, RunFacts, describe_excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
@@ -167,5 +167,5 @@ def _describe_point(result: Result, n_ineq: int) -> list[str]:
     over = [(name, each) for name, each in list(result.constraints.items())[:n_ineq] if each.violation > 0]
     if over:
         worst, most = max(over, key=lambda pair: pair[1].violation)
-        said.append(f"No point has every inequality at 0 or below: {worst} is{excess(most)}.")
+        said.append(f"No point has every inequality at 0 or below: {worst} is{describe_excess(most)}.")
     return said

@@ -17,7 +17,7 @@ from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.methods import METHODS
 from meco.options import Method, Tolerances, Workers
-from meco.run.log.evaluation_log import EvaluationLog, Known
+from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.scipy_compat import read_seed
 from meco.run.tolerances import check_names, resolve_all, strictest
 from meco.variables import Variable, Variables
@@ -39,7 +39,7 @@ class Request:
     seed: int
     options: dict[str, Any] = field(default_factory=dict)  # for the engine: pop_size, policy, batch
     x0: np.ndarray | None = None  # [n, D]
-    known: Known | None = None
+    known: PriorEvaluations | None = None
     tolerances: Tolerances = field(default_factory=Tolerances)
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
     hard: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
@@ -181,7 +181,7 @@ def make_request(
     )
 
 
-def _check_names(allowed: Tolerances, known: Known | None) -> None:
+def _check_names(allowed: Tolerances, known: PriorEvaluations | None) -> None:
     """Refuse names that contradict the known values, or the tolerances."""
     if known is not None and allowed.names and len(allowed.names) != known.g.shape[1] + known.h.shape[1]:
         raise InvalidInput(
@@ -225,7 +225,7 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.n
     return found + 0.0  # no negative zeros
 
 
-def read_known(evaluated: Any, variables: Variables) -> Known:
+def read_known(evaluated: Any, variables: Variables) -> PriorEvaluations:
     """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder."""
     if isinstance(evaluated, (str, os.PathLike)):
         from meco.run.folder.reader import load_run
@@ -259,7 +259,7 @@ def read_known(evaluated: Any, variables: Variables) -> Known:
         raise InvalidInput(f"evaluated: {error}") from error
     if f.shape[1] != 1:
         raise InvalidInput(f"evaluated: {len(x)} points need {len(x)} values of f; got shape {f.shape}")
-    return Known(x, f[:, 0], g, h)
+    return PriorEvaluations(x, f[:, 0], g, h)
 
 
 def _read_columns(values: Any, count: int) -> np.ndarray:
@@ -276,7 +276,7 @@ def _read_columns(values: Any, count: int) -> np.ndarray:
     return found
 
 
-def _digest_points(known: Known) -> str:
+def _digest_points(known: PriorEvaluations) -> str:
     """A digest of known points: run folders are matched by it."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in known)).hexdigest()
 

@@ -14,18 +14,18 @@ from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.core.streams import Streams
 from meco.methods import build_engine
-from meco.run.function_source import Calls, Constraints, FunctionSource, make_box
+from meco.run.function_source import AnsweredConstraints, FunctionSource, PointCaller, make_box
 from meco.run.known_points import KnownPoints
-from meco.run.log.evaluation_log import EvaluationLog, Known
+from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.request import Request
 
 
-def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known | None = None) -> Loop:
+def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: PriorEvaluations | None = None) -> Loop:
     """The same request gives the same search.
 
     Points to try first, in the unit cube: x0, then known points from best to worst; more are known like these.
     """
-    box, known, constraints = make_box(request), KnownPoints(), Constraints(request, log)
+    box, known, constraints = make_box(request), KnownPoints(), AnsweredConstraints(request, log)
     first = [] if request.x0 is None else list(box.pin(request.x0))
     for points in (k for k in (request.known, more) if k is not None):
         unit, ev = known.add(points, box), points.evaluation(*request.allowed(log))

@@ -11,7 +11,7 @@ import numpy as np
 from meco.core.capabilities import Convergence, offered
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
-from meco.core.signals import interrupting, noted
+from meco.core.signals import interrupt_signals, note_signals
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.log.answer_digest import AnswerDigest
@@ -170,7 +170,7 @@ class Session:
     def _listen_to_signals(self) -> Iterator[None]:
         """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
-        with noted(interrupting(), say, waiting=lambda: self.stopping.reason is None) as heard:
+        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as heard:
             self.stopping.listen(heard)
             yield
 

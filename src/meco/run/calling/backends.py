@@ -16,7 +16,7 @@ from meco.errors import InvalidInput
 from meco.options import Workers
 from meco.run.calling.answers import Answer, Fault, failed_answer
 from meco.run.calling.call import Call
-from meco.run.calling.caller import Backend, CallJob, Found, Serial, Stopping, StopRun
+from meco.run.calling.caller import Backend, CallJob, JobAnswers, Serial, Stopping, StopRun
 from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
 
 GRACE_SECONDS = 30.0  # seconds beyond timeout after which futures of which nothing is heard are given up
@@ -57,7 +57,7 @@ class Mapped:
     def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
         self.mapper, self.call = mapper, call
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
         """Answers of all jobs, which go to the map together."""
         stopping.check()
         open_jobs = dict(enumerate(jobs))
@@ -77,7 +77,7 @@ class Mapped:
         pass
 
 
-def _apply_call(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> Found:
+def _apply_call(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> JobAnswers:
     return numbered[0], *call(*numbered[1])
 
 
@@ -97,7 +97,7 @@ class Executor:
         self.executor, self.call, self.most = executor, call, most
         self.patience = None if timeout is None else timeout + GRACE_SECONDS
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
         """Answers as futures end; at most `most` points are out at once."""
         done: SimpleQueue[int] = SimpleQueue()
         futures: dict[int, Any] = {}

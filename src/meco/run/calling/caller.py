@@ -138,7 +138,7 @@ class CallJob(NamedTuple):
     points: np.ndarray  # [m, D]
 
 
-Found = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
+JobAnswers = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
 
 
 class Backend(Protocol):
@@ -150,7 +150,7 @@ class Backend(Protocol):
     chunks: int
     streams: bool
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]: ...
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]: ...
 
     def close(self) -> None: ...
 
@@ -163,7 +163,7 @@ class Serial:
     def __init__(self, call: Call) -> None:
         self.call = call
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
         for index, job in enumerate(jobs):
             stopping.check()
             yield index, *self.call(job.number, job.points)

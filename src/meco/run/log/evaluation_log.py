@@ -47,8 +47,8 @@ class Entry(NamedTuple):
         return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
 
 
-class Known(NamedTuple):
-    """Points whose values were known beforehand, as columns."""
+class PriorEvaluations(NamedTuple):
+    """Points whose values were known beforehand, as columns; an Optimizer's state holds these names."""
 
     x: np.ndarray  # [n, D]
     f: np.ndarray  # [n]
@@ -260,10 +260,10 @@ class EvaluationLog:
         )
         return f, g, h
 
-    def good_points(self) -> Known:
+    def good_points(self) -> PriorEvaluations:
         """Every answer that another search can be told."""
         good = [n for n, entry in self.entries.items() if entry.good]
-        return Known(np.array([self.entries[n].x for n in good]), *self.values(good))
+        return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
 
     def names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
         """A name for each constraint, inequalities first."""
@@ -279,7 +279,7 @@ class EvaluationLog:
         )
 
     def columns(
-        self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
+        self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
     ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
         builder, form = self._builder, (self.counts, by_arrival)
