@@ -318,7 +318,10 @@ class Optimizer:
 
 
 class GenerationSearch:
-    """A search whose candidates are asked for one by one, and told when the last of a generation is answered."""
+    """A search whose candidates are asked for one by one, and told when the last of a generation is answered.
+
+    Optimizer uses this and AsyncSearch alike: propose, take_answer, done, nit, loop and saved.
+    """
 
     def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
         self.request, self.log, self.nit = request, log, nit

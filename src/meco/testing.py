@@ -90,6 +90,7 @@ class Recorded:
         return f, *self.constraints(x)
 
     def constraints(self, x: np.ndarray) -> tuple[list[Any], list[Any]]:
+        """g and h of the kind that was asked for."""
         total, first = np.sum(x, axis=-1), x[..., 0]
         if self.kind == "none":
             return [], []

@@ -35,6 +35,7 @@ class AsyncSearch:
     """Points are numbered when proposed, and learnt from when answered.
 
     It begins (with what is known), or goes on from the record of a search that was told what the log holds.
+    Optimizer uses this and GenerationSearch alike: propose, take_answer, done, nit, loop and saved.
     """
 
     saved = (None, 0, 0)  # of an Optimizer: it is told again all that it was told

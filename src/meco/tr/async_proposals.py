@@ -48,7 +48,8 @@ class Ticket:
 class AsyncProposals:
     """Asks an engine of this family one point at a time; batch is how many are out.
 
-    tell is the loop's. aside is told of points that the engine is not told of, but remembers.
+    tell is the loop's. aside is told of points that the engine is not told of, but remembers. It reads and sets the
+    engine's `asked`, and puts back state.region and state.r2 after proposals that are not to count.
     """
 
     def __init__(

@@ -127,7 +127,12 @@ class TrustRegion(Engine):
             Cooperation(self._learn_foreign_points, self._diversify),
             Asynchronous(self._start_async),
             Replay(
-                self, self._graph_key, self._count_iteration, self.batch, self._overwritten_parts, self._reserve_rows
+                engine=self,
+                graph_key=self._graph_key,
+                advance_counters=self._count_iteration,
+                batch_size=self.batch,
+                parts=self._overwritten_parts,
+                preallocate=self._reserve_rows,
             ),
         )
 
@@ -213,7 +218,17 @@ class TrustRegion(Engine):
         else:
             normal, distance = zeros_like(centre), zeros_like(region.delta) + xp.inf
         models = region.models.rescaled(region.delta)
-        return Subproblem(models, local.value, local.span, low, high, normal, distance, archive.n_ineq, local.critical)
+        return Subproblem(
+            models=models,
+            value=local.value,
+            span=local.span,
+            low=low,
+            high=high,
+            normal=normal,
+            distance=distance,
+            n_ineq=archive.n_ineq,
+            critical=local.critical,
+        )
 
     @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:

@@ -65,15 +65,18 @@ class FeasibilityGuard:
         return next((t for t in tried if self.polytope.excess(t) <= 0.0), anchor)
 
     def pull_back(self, x: np.ndarray, archive: PointArchive, region: Region, local: LocalFit) -> np.ndarray:
-        """Points [1, k, D] of an iteration where the rows and the region's models let them be."""
+        """Points [1, k, D] of an iteration where the rows and the region's models let them be.
+
+        Where models are needed it draws one block of numbers, after the proposers: part of a seed's search.
+        """
         safest = self._find_safest(archive, region)
         anchor = archive.x[0][safest] if self.polytope.excess(archive.x[0][safest]) <= 0.0 else self.anchor
         points = np.stack([self._project_to_rows(row, anchor) for row in x[0]])
-        never = np.flatnonzero(self.limits.hard_constraints())
-        if self.limits.needs_models and never.size:
+        hard = np.flatnonzero(self.limits.hard_constraints())
+        if self.limits.needs_models and hard.size:
             u = self.task.rng.uniform(RANDOM_TRIES, self.task.dim)[0]
             reach = MAX_REACH_RADII * min(region.delta[0], local.farthest[0])
-            prediction = _SafePrediction(region, local.value[0], reach, never, archive.y[0][safest][1 + never])
+            prediction = _SafePrediction(region, local.value[0], reach, hard, archive.y[0][safest][1 + hard])
             points = np.stack([self._find_safe(row, anchor, u, prediction) for row in points])
         return points[None]
 
@@ -103,18 +106,18 @@ def make_guard(task: Task, lattice: Lattice | None) -> FeasibilityGuard | None:
 
 
 class _SafePrediction(NamedTuple):
-    """Models around the centre, its value [1 + C], how far they reach, and the constraints `never` [n]."""
+    """Models around the centre, its value [1 + C], how far they reach, and the indices `hard` [n] of constraints."""
 
     region: Region
     value: np.ndarray
     reach: float
-    never: np.ndarray
+    hard: np.ndarray
     now: np.ndarray  # [n] their values at the anchor
 
     def worst(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
         """What the worst of the constraints may come to at points x [n, D]; inf where x is the anchor itself."""
         step = (x - self.region.centre[0])[None]
-        predicted = (self.value + self.region.models.changes(step)[0])[:, 1:][:, self.never]
+        predicted = (self.value + self.region.models.changes(step)[0])[:, 1:][:, self.hard]
         change = predicted - self.now
         worst = np.max(predicted + SAFETY_SHARE * np.abs(change) - np.maximum(self.now, 0.0), axis=-1)
         return np.where(np.any(x != anchor, axis=-1), worst, np.inf)

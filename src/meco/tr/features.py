@@ -33,7 +33,7 @@ TR_FEATURE_NEEDS = (  # of an engine's knowledge
 
 
 class TrFeatureMemory(NamedTuple):
-    """What the next observation is compared with."""
+    """What the next observation is compared with. Saved searches hold it, `lately` by position (core/memory.py)."""
 
     counts: Any
     f: Array
@@ -72,7 +72,7 @@ def counts_since(counts: Any, before: Any) -> tuple[Array, ...]:
 
 
 def tr_features(known: Mapping[str, Any], memory: TrFeatureMemory | None) -> tuple[Array, TrFeatureMemory]:
-    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember."""
+    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember; trained policies rely on the order."""
     xp, counts, span = namespace(known["f"]), known["counts"], known["f_range"]
     *shares, tried, won, born, fruitful = counts_since(counts, None if memory is None else memory.counts)
     lately = (tried, won, born, fruitful)
@@ -82,8 +82,9 @@ def tr_features(known: Mapping[str, Any], memory: TrFeatureMemory | None) -> tup
         lately = tuple(IMPROVEMENT_DECAY * old + new for old, new in zip(memory.lately, lately))
         fell = share_of_range(memory.f - known["f"], span)
         eased = memory.violation - known["violation"]
-    models, strategy = lately[1] / (lately[0] + 1.0), lately[3] / (lately[2] + 1.0)
-    balance = (lately[3] - lately[1]) / (lately[1] + lately[3] + 1.0)
+    tried, won, born, fruitful = lately
+    models, strategy = won / (tried + 1.0), fruitful / (born + 1.0)
+    balance = (fruitful - won) / (won + fruitful + 1.0)
     dim = known["dim"]
     columns = [
         count_nines(known["r2_f"]), count_nines(known["r2_c"]),

@@ -35,7 +35,8 @@ class Entry(NamedTuple):
     @classmethod
     def of(cls, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
         """The entry of an answer to one call."""
-        return cls(number, batch, attempt, answer.fault, x, *answer[:5])
+        values = answer.f, answer.g, answer.h
+        return cls(number, batch, attempt, answer.fault, x, *values, answer.g_names, answer.h_names)
 
     @property
     def good(self) -> bool:

@@ -42,8 +42,11 @@ class ModelPoints:
         self.task, self.lattice, self.radius = task, lattice, radius
 
     def propose(self, state: TrState, given: Iteration) -> tuple[Array, Array]:
-        """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again."""
-        local, sub, step, foreseen, batch = given
+        """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again.
+
+        It draws one block of numbers, whatever it needs of them: the order of draws is part of a seed's search.
+        """
+        local, sub, step, foreseen, batch = given.local, given.sub, given.step, given.foreseen, given.batch
         xp, u = namespace(step.s), self.task.rng.uniform(max(GEOMETRY_TRIES, batch) + 1, self.task.dim)
         x, stuck = self._point_of_step(state, step.s), local.blind
         if self.lattice is not None:
