@@ -22,7 +22,7 @@ Size = Callable[[int, int], int]  # (dim, budget) -> how many
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """How to build a search, and everything that is known of it beforehand."""
+    """How to build a search, and everything that is known of it beforehand; its name is its key in METHODS."""
 
     build: Callable[..., Engine]  # (task, **options) -> engine
     about: str

@@ -1,4 +1,7 @@
-"""METHODS: each name is an engine with a rule, and one record of everything that is known of it."""
+"""METHODS: each name is an engine with a rule, and one record of everything that is known of it.
+
+Run folders and stored campaigns are matched by these names.
+"""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class Optimizer:
         cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
         if cooperation is not None and self.nit:
             known = PriorEvaluations(x, f, g, h)
-            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.allowed(self.log)))
+            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.resolve_tolerances(self.log)))
 
     def diversify(self, u: float) -> None:
         """Differ, by u in [0, 1), from other searches that know the same points; for methods that can."""

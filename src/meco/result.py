@@ -166,7 +166,7 @@ class Result:
         return as_frame(self)
 
     def summary(self) -> dict[str, Any]:
-        """The result without its evaluations and trace, ready for JSON."""
+        """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}

@@ -108,7 +108,7 @@ class Engine(ABC):
         """Learn from the evaluated candidates."""
 
     def trace(self) -> dict[str, Array]:
-        """What to record beside the incumbents this generation."""
+        """What to record beside the incumbents this generation; figures and stored traces know it by these names."""
         return {}
 
     def capabilities(self) -> tuple[Any, ...]:

@@ -84,5 +84,10 @@ def _merge_points(won: Array, found: IncumbentPoint, held: IncumbentPoint) -> In
     """The found points where they won [B, 1], the held ones elsewhere."""
     xp = namespace(found.f)
     key = Key(xp.where(won, found.key.major, held.key.major), xp.where(won, found.key.minor, held.key.minor))
-    f, nu, feasible = (xp.where(won, getattr(found, name), getattr(held, name)) for name in ("f", "nu", "feasible"))
-    return IncumbentPoint(key, xp.where(won[..., None], found.x, held.x), f, nu, feasible)
+    return IncumbentPoint(
+        key=key,
+        x=xp.where(won[..., None], found.x, held.x),
+        f=xp.where(won, found.f, held.f),
+        nu=xp.where(won, found.nu, held.nu),
+        feasible=xp.where(won, found.feasible, held.feasible),
+    )

@@ -11,6 +11,11 @@ import numpy as np
 from meco.core.arrays import Array
 from meco.errors import InvalidInput, load_extra
 
+# Streams of one seed beside the run's own, [seed, number]: all different, and never changed, or seeds search otherwise.
+CONTROLLER_STREAM = 0xC0  # a controller's random numbers
+UNTRAINED_STREAM = 0x75  # the weights of a policy that was never trained
+SCOUT_STREAM = 0x5C  # points that look for a first answer
+
 
 class Streams:
     """Independent NumPy generators, one for each seed; draws come stacked as [B, ...].
@@ -61,7 +66,7 @@ class Streams:
         return part
 
     def spawn(self, purpose: int) -> Streams:
-        """Other streams of the same runs, for a purpose whose draws must not move these."""
+        """Other streams of the same runs, for a purpose (a constant above) whose draws must not move these."""
         other = Streams(self.seeds, self.xp, self.device)
         other._generators = [np.random.default_rng([seed, purpose]) for seed in self.seeds]
         return other

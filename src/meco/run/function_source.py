@@ -9,10 +9,9 @@ import numpy as np
 
 from meco.core.box import Box
 from meco.core.source import Beside
+from meco.core.streams import SCOUT_STREAM
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
-
-SCOUT_STREAM = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
@@ -56,7 +55,7 @@ class AnsweredConstraints:
 
     def tolerances(self) -> tuple[np.ndarray, np.ndarray]:
         """As the user gave them: [1, 1, 1], or [1, 1, p] and [1, 1, q] by the constraints that there are."""
-        ineq, eq = self._request.allowed(self._log)
+        ineq, eq = self._request.resolve_tolerances(self._log)
         return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
 
 

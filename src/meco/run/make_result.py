@@ -36,7 +36,7 @@ def make_result(
     by_arrival: bool = False,
 ) -> Result:
     """The result of everything the log holds."""
-    allowed = request.allowed(log)
+    allowed = request.resolve_tolerances(log)
     every = log.columns(request.dim, request.known, *allowed, by_arrival=by_arrival)
     found = _choose_point(request, every)
     names = distinct_names(log.names(request.names))

@@ -83,7 +83,7 @@ class Request:
         kept = self.tolerances.keep_feasible
         return kept if isinstance(kept, bool) else tuple(kept)
 
-    def allowed(self, log: EvaluationLog) -> tuple[Any, Any]:
+    def resolve_tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
         return resolve_all(self.tolerances.ineq, self.tolerances.eq, log.names(self.names), log.counts[0])
 
@@ -101,7 +101,7 @@ class Request:
         return LogScale(self.logarithmic, self.lower, self.upper)
 
     def facts(self) -> dict[str, Any]:
-        """The same in JSON, to the last bit."""
+        """The same in JSON, to the last bit: the inputs in run.json, by which a resumed run is recognised."""
         known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest_points(self.known)}
         kept = list(self.keep) if isinstance(self.keep, tuple) else self.keep
         return {

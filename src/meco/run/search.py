@@ -28,7 +28,7 @@ def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: P
     box, known, constraints = make_box(request), KnownPoints(), AnsweredConstraints(request, log)
     first = [] if request.x0 is None else list(box.pin(request.x0))
     for points in (k for k in (request.known, more) if k is not None):
-        unit, ev = known.add(points, box), points.evaluation(*request.allowed(log))
+        unit, ev = known.add(points, box), points.evaluation(*request.resolve_tolerances(log))
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in first}.values())
     ineq_tol, eq_tol = request.strictest

@@ -93,7 +93,7 @@ class Session:
             self.stopping,
             self.request.budget,
             self.on_error,
-            lambda: self.request.allowed(log),
+            lambda: self.request.resolve_tolerances(log),
             self.vectorized,
             self._events,
             calls_begun=0 if self.folder is None else len(self.folder.past),
@@ -189,7 +189,7 @@ class Session:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
-        ev = self.request.known.evaluation(*self.request.allowed(self.log))
+        ev = self.request.known.evaluation(*self.request.resolve_tolerances(self.log))
         return any(self.stopping.check_answer(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
     def _after_generation(self) -> bool:

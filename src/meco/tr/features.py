@@ -72,7 +72,7 @@ def counts_since(counts: Any, before: Any) -> tuple[Array, ...]:
 
 
 def tr_features(known: Mapping[str, Any], memory: TrFeatureMemory | None) -> tuple[Array, TrFeatureMemory]:
-    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember; trained policies rely on the order."""
+    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember; policies rely on that order."""
     xp, counts, span = namespace(known["f"]), known["counts"], known["f_range"]
     *shares, tried, won, born, fruitful = counts_since(counts, None if memory is None else memory.counts)
     lately = (tried, won, born, fruitful)

@@ -63,7 +63,7 @@ def unpack_state(content: bytes) -> SearchState | None:
 
 
 def fingerprint(inputs: Mapping[str, Any]) -> str:
-    """A digest of all that a search depends on beside its answers."""
+    """A digest of all that a search depends on beside its answers: a saved state of another one is not used."""
     text = json.dumps([inputs, versions()], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
