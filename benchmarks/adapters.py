@@ -110,7 +110,8 @@ def pymoo_run(problem: Any, name: str, build: Callable[[], Any], seed: int) -> t
 
 def pymoo_lockstep(problem: Any) -> list[tuple[float, float]]:
     """The five runs of MeCO() side by side: meco.solve on a problem of pymoo is the same search, run for run."""
-    from meco.methods import DEFAULT, solve
+    from meco.batch_solve import solve
+    from meco.methods import DEFAULT
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

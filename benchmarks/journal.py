@@ -19,7 +19,7 @@ import numpy as np
 
 import meco
 from meco.run.calling.answers import Fault
-from meco.run.folder.run_folder import SELDOM, RunFolder
+from meco.run.folder.run_folder import STATE_COST_FACTOR, RunFolder
 from meco.run.log.evaluation_log import Entry
 from meco.run.log.log_file import LogFile
 
@@ -90,7 +90,9 @@ def main() -> None:
             record, flush = (min(column) for column in zip(*rounds))
             print(f"log alone, fsync {fsync!s:5}: {record:6.2f} us per evaluation, {flush:8.1f} us per generation")
         cost = states_alone(folder)
-        print(f"state file: {cost:8.1f} us, written when {SELDOM} times as long has passed: {100 / SELDOM:.0f} %")
+        print(
+            f"state file: {cost:8.1f} us, written when {STATE_COST_FACTOR} times as long has passed: {100 / STATE_COST_FACTOR:.0f} %"
+        )
         time_run(None)
         pairs = [(time_run(None), time_run(folder / f"run{i}")) for i in range(ROUNDS)]
         without, with_log = (min(column) for column in zip(*pairs))

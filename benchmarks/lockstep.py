@@ -18,9 +18,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import meco
+from meco.batch_solve import run_batch
 from meco.core.arrays import fusing
 from meco.core.streams import DeviceStreams
-from meco.methods import run_batch
 
 
 def rate(action, runs: int) -> float:

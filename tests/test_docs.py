@@ -68,7 +68,7 @@ def test_every_command_of_the_pages_is_understood(monkeypatch, capsys):
     found = list(commands())
     assert len(found) > 25
     for name in {words[0] for _, words in found}:
-        monkeypatch.setattr(cli._module(name), "run", lambda args: 0)
+        monkeypatch.setattr(cli._import_command(name), "run", lambda args: 0)
     for page, words in found:
         try:
             assert cli.main(words) == 0

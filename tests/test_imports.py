@@ -10,7 +10,7 @@ import meco
 ROOT = Path(meco.__file__).parent
 # What a part of the package may import, besides itself and what everything may: rooms from the bottom to the top.
 ANYWHERE = {"", "errors", "checks", "files"}
-RECORDS = {"variables", "options", "result"}  # what a run is told, and what it gives back
+RECORDS = {"variables", "options", "result", "evaluations"}  # what a run is told, and what it gives back
 MAY_IMPORT = {
     "errors": set(),
     "files": set(),
@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "result": set(),
     "core": {"result"},
 }
+MAY_IMPORT["evaluations"] = {"core"}
 MAY_IMPORT["figures"] = {"core", "result"}
 MAY_IMPORT["device"] = {"core"}
 MAY_IMPORT["rules"] = {"core"}
@@ -29,10 +30,11 @@ MAY_IMPORT["tr"] = {"core", "device", "engines"}
 MAY_IMPORT["policies"] = {"core", "rules", "engines", "tr"}
 MAY_IMPORT["tr.steered"] = MAY_IMPORT["policies"] | {"policies"}  # the default method: tr with a policy
 MAY_IMPORT["method_record"] = {"core"}
-MAY_IMPORT["methods"] = {"core", "device", "rules", "problems", "engines", "method_record", "result"}
+MAY_IMPORT["methods"] = {"core", "rules", "engines", "method_record"}
+MAY_IMPORT["batch_solve"] = {"core", "device", "problems", "method_record", "methods", "result"}
 MAY_IMPORT["run"] = {"core", "methods", *RECORDS}
 MAY_IMPORT["api"] = MAY_IMPORT["optimizer"] = {"core", "method_record", "methods", "run", *RECORDS}
-MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api"}
+MAY_IMPORT["testing"] = MAY_IMPORT["api"] | {"api", "batch_solve"}
 MAY_IMPORT["learn"] = {
     "core",
     "device",
@@ -42,10 +44,21 @@ MAY_IMPORT["learn"] = {
     "tr.steered",
     "policies",
     "methods",
+    "batch_solve",
     "figures",
     "result",
 }
-MAY_IMPORT["bench"] = {"core", "figures", "problems", "policies", "tr.steered", "methods", "run", *RECORDS}
+MAY_IMPORT["bench"] = {
+    "core",
+    "figures",
+    "problems",
+    "policies",
+    "tr.steered",
+    "methods",
+    "batch_solve",
+    "run",
+    *RECORDS,
+}
 MAY_IMPORT["adapters"] = MAY_IMPORT["learn"] | {"learn", "run", "api", "optimizer", *RECORDS}
 MAY_IMPORT["gym"] = {"adapters"}
 MAY_IMPORT["commands"] = MAY_IMPORT["adapters"] | {"adapters", "bench"}
@@ -56,7 +69,7 @@ SHOWING = {("result", target) for target in ("figures.run_figure", "bench.report
 
 CHECKING = ("TYPE_CHECKING", "_typing.TYPE_CHECKING")
 LIGHT = {"numpy"}  # what may be imported at the top of a module that the door opens
-DOOR = ("", "api", "optimizer", "methods", "options", "result", "cli")
+DOOR = ("", "api", "optimizer", "batch_solve", "methods", "options", "result", "cli")
 
 
 def name_of(file):

@@ -63,7 +63,7 @@ def test_a_search_does_not_notice_units_it_does_not_define(method):
 
 def test_ranks_do_not_change_under_an_affine_change_of_f():
     from meco.core.evaluation import Evaluation
-    from meco.core.results import feasibility_first
+    from meco.core.metrics import feasibility_first
     from meco.core.rule import order
 
     rng = np.random.default_rng(1)

@@ -11,6 +11,7 @@ from importlib import import_module as _import_module
 if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time __getattr__ loads each from its home
     from meco.adapters.scipy import scipy_method as scipy_method
     from meco.api import minimize as minimize
+    from meco.batch_solve import solve as solve
     from meco.bench.report.run_page import write_report as write_report
     from meco.core.evaluation import Evaluation as Evaluation
     from meco.core.evaluator import Evaluator as Evaluator
@@ -18,7 +19,6 @@ if _typing.TYPE_CHECKING:  # what an editor and a type checker see; at run time 
     from meco.core.problem import problem as problem
     from meco.method_record import MethodRecord as MethodRecord
     from meco.methods import METHODS as METHODS
-    from meco.methods import solve as solve
     from meco.optimizer import Optimizer as Optimizer
     from meco.options import Checkpoint as Checkpoint
     from meco.options import Method as Method
@@ -41,7 +41,7 @@ __version__ = "0.3.0.dev0"
 _HOMES = {
     "minimize": "api",
     "Optimizer": "optimizer",
-    "solve": "methods",
+    "solve": "batch_solve",
     "Result": "result",
     "Variable": "variables",
     "Variables": "variables",

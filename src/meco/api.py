@@ -13,7 +13,7 @@ from meco.method_record import MethodRecord
 from meco.methods import DEFAULT, METHODS, methods_that_offer
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import Result
-from meco.run.calling.answers import Call
+from meco.run.calling.call import Call
 from meco.run.calling.caller import Backend, Serial, Stopping
 from meco.run.folder.run_folder import RunFolder, read_inputs
 from meco.run.request import Request, make_request, options_of, tolerances_of
@@ -88,22 +88,26 @@ def minimize(
     pool, stop_at, saved = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
     asked: dict[str, Any] = {"budget": budget, "seed": seed, "method": method, "tolerances": tolerances}
     if saved is not None and saved.resume:
-        pool, on_error = _as_recorded(saved, asked, pool, on_error)
+        pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
     request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
     for note in request.notes:
         warn_user(note)
-    request, call = _with_constraints(request, fun, constraints, pool)
+    request, call = _add_constraints(request, fun, constraints, pool)
     if stop_at.converged and Convergence not in METHODS[request.method].offers:
         raise InvalidInput(
             f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
         )
     stopping = Stopping(stop_at, callback)
-    with closing(_backend(pool, call, request)) as backend, ExitStack() as files:
+    with closing(_make_backend(pool, call, request)) as backend, ExitStack() as files:
         folder = None
         if saved is not None:
-            inputs = request.facts() | {"fun": _name(fun), "on_error": on_error, "asynchronous": pool.asynchronous}
+            inputs = request.facts() | {
+                "fun": _function_name(fun),
+                "on_error": on_error,
+                "asynchronous": pool.asynchronous,
+            }
             folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
-        session = (_async_session(request, backend) if pool.asynchronous else Session)(
+        session = (_check_async_session(request, backend) if pool.asynchronous else Session)(
             request,
             backend,
             stopping,
@@ -122,7 +126,7 @@ def _refuse_reserved(**reserved: Any) -> None:
             raise InvalidInput(f"{name}= is not built yet; leave it out")
 
 
-def _as_recorded(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any) -> tuple[Workers, Any]:
+def _fill_from_folder(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any) -> tuple[Workers, Any]:
     """Fill in what a resumed run recorded, wherever the caller left the default."""
     before = read_inputs(saved.folder)
     if not before:
@@ -141,7 +145,7 @@ def _as_recorded(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_err
     return pool, before.get("on_error") if on_error is None else on_error
 
 
-def _with_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> tuple[Request, Call]:
+def _add_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> tuple[Request, Call]:
     """The request with what its separate constraints say, and the call of function and constraints."""
     separate: tuple[Any, ...] = ()
     if given is not None and not (isinstance(given, (list, tuple)) and not given):
@@ -149,14 +153,14 @@ def _with_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> 
 
         separate = read_constraints(given, request.variables)
     if separate or request.keep:
-        from meco.run.hard_constraints import with_limits
+        from meco.run.hard_constraints import read_hard_constraints
 
-        request = with_limits(request, separate)
+        request = read_hard_constraints(request, separate)
     named = request.variables if request.variables.names else None
     return request, Call(fun, separate, pool.vectorized, named)
 
 
-def _backend(pool: Workers, call: Call, request: Request) -> Backend:
+def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:
     """Where the function is called: here, or wherever the workers are."""
     if pool.n == 1 and pool.timeout is None and not getattr(call.fun, "isolated", False):
         return Serial(call)
@@ -165,7 +169,7 @@ def _backend(pool: Workers, call: Call, request: Request) -> Backend:
     return choose_backend(pool, call, request.options.get("batch"))
 
 
-def _async_session(request: Request, backend: Backend) -> type[Session]:
+def _check_async_session(request: Request, backend: Backend) -> type[Session]:
     """The session of asynchronous runs, where the workers can be given one point at a time."""
     from meco.run.async_search import refuse_generations
     from meco.run.async_session import AsyncSession
@@ -176,8 +180,8 @@ def _async_session(request: Request, backend: Backend) -> type[Session]:
     return AsyncSession
 
 
-def _name(fun: Any) -> str:
-    """What a function calls itself, to recognise it in a checkpoint."""
+def _function_name(fun: Any) -> str:
+    """What a function calls itself: run folders keep it, and a resumed run must have the same."""
     while hasattr(fun, "func"):  # functools.partial
         fun = fun.func
     return getattr(fun, "__qualname__", None) or type(fun).__qualname__

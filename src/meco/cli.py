@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with suppress(AttributeError, ValueError):  # names of files and messages may not be UTF-8
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        with _warnings_in_a_line():
-            code = _run(list(sys.argv[1:] if argv is None else argv))
+        with _show_warnings_as_lines():
+            code = _run_command(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -70,13 +70,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("MECO_TRACEBACK"):
             raise
-        code, said = _explained(error)
+        code, said = _explain_error(error)
         print("meco: " + visible(" ".join(said.split())), file=sys.stderr)
         return code
 
 
 @contextmanager
-def _warnings_in_a_line() -> Iterator[None]:
+def _show_warnings_as_lines() -> Iterator[None]:
     """What Python warns of, as the other lines are, without the place in the source."""
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, *_, **__: f"meco: {message}\n"
@@ -86,7 +86,8 @@ def _warnings_in_a_line() -> Iterator[None]:
         warnings.formatwarning = before
 
 
-def _run(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
+    """Parse the arguments and run the command they name; its module alone is imported. The exit code."""
     parser = Parser(
         prog="meco",
         description="Minimise something expensive under constraints.",
@@ -99,12 +100,12 @@ def _run(arguments: list[str]) -> int:
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:
-            _module(name).configure(command)
+            _import_command(name).configure(command)
     args = parser.parse_args(arguments)
-    return _module(args.command).run(args) or 0
+    return _import_command(args.command).run(args) or 0
 
 
-def _explained(error: Exception) -> tuple[int, str]:
+def _explain_error(error: Exception) -> tuple[int, str]:
     """Exit code and line of an error."""
     if isinstance(error, MecoError):
         return 2, str(error)
@@ -116,7 +117,7 @@ def _explained(error: Exception) -> tuple[int, str]:
     return 70, f"{type(error).__name__}: {error} (a defect of meco: MECO_TRACEBACK=1 shows where; please report it)"
 
 
-def _module(name: str):
+def _import_command(name: str):
     return importlib.import_module(f"meco.commands.{name.replace('-', '_')}")
 
 

@@ -29,7 +29,7 @@ class UnknownName(MecoError, KeyError):
 
     def __init__(self, kind: str, name: object, known: Iterable[str]) -> None:
         self.kind, self.name = kind, name
-        super().__init__(f"no {kind} named {name!r}; {_hint(str(name), list(known))}")
+        super().__init__(f"no {kind} named {name!r}; {_suggest_names(str(name), list(known))}")
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0])
@@ -71,7 +71,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return best if best is not None and likeness(best)[0] >= 0.5 else None
 
 
-def _hint(name: str, known: list[str]) -> str:
+def _suggest_names(name: str, known: list[str]) -> str:
+    """What to say of the known names: the nearest one, or the first dozen."""
     near = nearest(name, known)
     if near is not None:
         return f"did you mean {near!r}?"

@@ -22,7 +22,7 @@ Size = Callable[[int, int], int]  # (dim, budget) -> how many
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """How to build a search, and everything that is known of it beforehand."""
+    """How to build a search, and everything that is known of it beforehand; its name is its key in METHODS."""
 
     build: Callable[..., Engine]  # (task, **options) -> engine
     about: str
@@ -65,11 +65,11 @@ def as_method(given: Any) -> MethodRecord:
     return MethodRecord(given, about, lockstep=False, cost_seconds=1.0)  # one run at a time is right for any engine
 
 
-def fifty(dim: int, budget: int) -> int:
+def fixed_size(dim: int, budget: int) -> int:
     """The paper's population (section 4.1), for every method that has a fixed one."""
     return 50
 
 
-def by_dimension(dim: int, budget: int) -> int:
+def size_by_dimension(dim: int, budget: int) -> int:
     """The offspring of an evolution strategy, 4 + floor(3 ln D)."""
     return 4 + int(3 * math.log(dim))

@@ -30,9 +30,9 @@ from meco.run.folder.search_state import (
 )
 from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
-from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
+from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
+from meco.run.make_result import make_result
 from meco.run.request import Request, make_request, options_of, tolerances_of, variables_of
-from meco.run.result import make_result
 from meco.run.scipy_compat import explain_keywords
 from meco.run.search import make_search
 from meco.variables import HasEnds, Variables
@@ -95,9 +95,9 @@ class Optimizer:
         if self.asynchronous:
             refuse_generations(self.request.method)
         self._outstanding: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
-        self._search: AsyncSearch | GenerationSearch = self._make(self.log)
+        self._search: AsyncSearch | GenerationSearch = self._make_search(self.log)
 
-    def _make(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
+    def _make_search(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
         kind: Any = AsyncSearch if self.asynchronous else GenerationSearch
         return kind(self.request, log, record=record, nit=nit)
 
@@ -149,14 +149,14 @@ class Optimizer:
         if points.shape[1:] != (self.request.dim,):
             raise InvalidInput(f"x must have {self.request.dim} variables; got shape {np.shape(x)}")
         p, q = self.log.counts
-        f, g, h = _rows(f, count, 1, "f"), _rows(g, count, p, "g"), _rows(h, count, q, "h")
+        f, g, h = _read_rows(f, count, 1, "f"), _read_rows(g, count, p, "g"), _read_rows(h, count, q, "h")
         lost = np.zeros(count, dtype=bool) if failed is None else np.atleast_1d(np.array(failed, dtype=bool))
         if lost.shape != (count,):
             raise InvalidInput(f"failed must have one value for each of the {count} points; got shape {lost.shape}")
-        numbers = self._numbers_of(points)
+        numbers = self._find_numbers(points)
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
-            self.log.take(*self._entry(number, self._outstanding.pop(number), values, bool(lost[k])))
+            self.log.take(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
         for number in numbers:
             self._search.take_answer(number)
 
@@ -164,8 +164,8 @@ class Optimizer:
         """Learn from points [n, D] that were proposed elsewhere, once there are models; for methods that can."""
         cooperation, evaluator = offered(self._search.loop.engine, Cooperation), self._search.loop.evaluator
         if cooperation is not None and self.nit:
-            known = Known(x, f, g, h)
-            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.allowed(self.log)))
+            known = PriorEvaluations(x, f, g, h)
+            cooperation.learn(evaluator.box.pin(x)[None], known.evaluation(*self.request.resolve_tolerances(self.log)))
 
     def diversify(self, u: float) -> None:
         """Differ, by u in [0, 1), from other searches that know the same points; for methods that can."""
@@ -173,12 +173,12 @@ class Optimizer:
         if cooperation is not None and self.nit:
             cooperation.diversify(np.array([u]))
 
-    def _entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
+    def _make_entry(self, number: int, x: np.ndarray, values: tuple[Any, Any, Any], lost: bool) -> tuple[Entry, str]:
         """What was told of a point as the log keeps it, and the reason where it failed."""
         answer = failed_answer(Fault.RAISED, "told as failed") if lost else check_finite(Answer(*values))
         return Entry.of(number, self.nit, 0, x, answer), answer.reason
 
-    def _numbers_of(self, points: np.ndarray) -> list[int]:
+    def _find_numbers(self, points: np.ndarray) -> list[int]:
         """Under which numbers these points were given out; all of them are found before any is entered."""
         waiting: dict[bytes, list[int]] = {}
         for number in sorted(self._outstanding):
@@ -266,7 +266,7 @@ class Optimizer:
         """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
         search: Any = self._search
         index = {n: k for k, n in enumerate(told.number.tolist())}
-        search.replay([self._entry_of(told, index[n]) for n in told.order.tolist()])
+        search.replay([self._recorded_entry(told, index[n]) for n in told.order.tolist()])
         search.renumber({*told.number.tolist(), *outstanding.number.tolist()})
         for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
             self._outstanding[n] = x
@@ -274,7 +274,7 @@ class Optimizer:
 
     def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: Any) -> None:
         """Go on from where the search was saved, and tell it again what came later."""
-        at = self._restore(told, saved)
+        at = self._restore_search(told, saved)
         while at < len(told.number):
             self.ask()
             until = at + int(np.sum(told.number[at:] < self.log.planned))
@@ -295,11 +295,11 @@ class Optimizer:
                 raise DamagedFile(f"it says that {numbers} were given out, which this search does not propose")
             self._outstanding[found[0]] = found[1]
 
-    def _entry_of(self, told: ToldPoints, k: int) -> Entry:
+    def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
         values = (float(told.f[k]), told.g[k], told.h[k])
-        return self._entry(int(told.number[k]), told.x[k], values, not np.isfinite(told.f[k]))[0]
+        return self._make_entry(int(told.number[k]), told.x[k], values, not np.isfinite(told.f[k]))[0]
 
-    def _restore(self, told: ToldPoints, saved: Any) -> int:
+    def _restore_search(self, told: ToldPoints, saved: Any) -> int:
         """Bring back a search that was saved after some of these answers: how many, 0 where it must be told all."""
         state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
         if state is None or state.fingerprint != fingerprint(self.request.facts()):
@@ -309,10 +309,10 @@ class Optimizer:
             return 0
         log.declare(*self.log.counts)
         for n in log.plan(count):
-            log.take(self._entry_of(told, n))
-        log.check_layout()
+            log.take(self._recorded_entry(told, n))
+        log.check_constraints()
         try:
-            search = self._make(log, state.record, state.generation)
+            search = self._make_search(log, state.record, state.generation)
         except DoesNotFit:
             return 0
         self.log, self._search, self._outstanding = log, search, {}
@@ -320,24 +320,27 @@ class Optimizer:
 
 
 class GenerationSearch:
-    """A search whose candidates are asked for one by one, and told when the last of a generation is answered."""
+    """A search whose candidates are asked for one by one, and told when the last of a generation is answered.
+
+    Optimizer uses this and AsyncSearch alike: propose, take_answer, done, nit, loop and saved.
+    """
 
     def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
         self.request, self.log, self.nit = request, log, nit
         self._numbers: list[int] = []
         call = ValueLookup(lambda x: log.values(self._numbers))
         self.loop = make_search(request, log, call) if record is None else restore_search(request, log, record, call)
-        self.saved: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was told last, see _save()
+        self.saved: tuple[Any, int, int] = (None, 0, 0)  # what the search knew when it was told last, see _save_state()
         if record is not None:
-            self._save()
-        self._next()
+            self._save_state()
+        self._next_generation()
 
     @property
     def done(self) -> bool:
         """Whether the budget is spent and everything has been told."""
         return self.loop.evaluator.left <= 0
 
-    def _next(self) -> None:
+    def _next_generation(self) -> None:
         """Candidates of the next generation; one that holds known points only passes by itself."""
         evaluator, known = self.loop.evaluator, cast(KnownPoints, self.loop.evaluator.known)
         self._points, self._numbers, self._out = np.zeros((0, self.request.dim)), [], 0
@@ -347,7 +350,7 @@ class GenerationSearch:
             self._points = evaluator.box.to_box(self._unit)[0][called]
             self._numbers = list(self.log.plan(len(self._points)))
             if not self._numbers:
-                self._complete()
+                self._tell_generation()
 
     def propose(self) -> tuple[int, np.ndarray] | None:
         """Number and point [D] of the next candidate; None where all of this generation are out."""
@@ -363,17 +366,17 @@ class GenerationSearch:
     def take_answer(self, number: int) -> None:
         """Go on when the last answer of a generation has come."""
         if self._numbers and all(n in self.log.entries for n in self._numbers):
-            self._complete()
-            self._next()
+            self._tell_generation()
+            self._next_generation()
 
-    def _complete(self) -> None:
+    def _tell_generation(self) -> None:
         """Hand a complete generation to the engine."""
         self.loop.complete(self._unit)
         self.nit += 1
-        self.log.check_layout()
-        self._save()
+        self.log.check_constraints()
+        self._save_state()
 
-    def _save(self) -> None:
+    def _save_state(self) -> None:
         """Hold on to what the search knows, after how many answers and generations."""
         saved = capture_search(self.loop) if can_be_saved(self.request) else None
         self.saved = saved, len(self.log), self.nit
@@ -387,7 +390,7 @@ def _copy_numbers(values: Any, name: str) -> np.ndarray:
         raise InvalidInput(f"{name} must be numbers; got {values!r:.60}") from error
 
 
-def _rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
+def _read_rows(values: Any, count: int, width: int, name: str) -> np.ndarray:
     """Values [count, width]; one point may come without its leading axis, one constraint without its last."""
     if values is None:
         if width:

@@ -42,9 +42,9 @@ class Tolerances:
     names: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ineq", _tolerance(self.ineq, "ineq"))
-        object.__setattr__(self, "eq", _tolerance(self.eq, "eq"))
-        object.__setattr__(self, "keep_feasible", _kept(self.keep_feasible))
+        object.__setattr__(self, "ineq", _read_tolerance(self.ineq, "ineq"))
+        object.__setattr__(self, "eq", _read_tolerance(self.eq, "eq"))
+        object.__setattr__(self, "keep_feasible", _read_kept(self.keep_feasible))
         object.__setattr__(self, "names", read_names(self.names))
 
     @classmethod
@@ -55,17 +55,18 @@ class Tolerances:
         return given if isinstance(given, Tolerances) else cls(ineq=given, eq=given)
 
 
-def _tolerance(given: Any, keyword: str) -> Tolerance:
+def _read_tolerance(given: Any, keyword: str) -> Tolerance:
     """One of the three forms, every number in it checked."""
     if isinstance(given, Mapping):
-        return {str(name): _off(value, f"{keyword}[{name!r}]") for name, value in given.items()}
+        return {str(name): _check_tolerance(value, f"{keyword}[{name!r}]") for name, value in given.items()}
     listed = given.ndim == 1 if isinstance(given, np.ndarray) else isinstance(given, Sequence)
     if listed and not isinstance(given, (str, bytes)):
-        return [_off(value, f"{keyword}[{i}]") for i, value in enumerate(given)]
-    return _off(given, keyword)
+        return [_check_tolerance(value, f"{keyword}[{i}]") for i, value in enumerate(given)]
+    return _check_tolerance(given, keyword)
 
 
-def _off(value: Any, what: str) -> float:
+def _check_tolerance(value: Any, what: str) -> float:
+    """A finite number, 0 or more; what names it in the error."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -78,7 +79,8 @@ def _off(value: Any, what: str) -> float:
     return number
 
 
-def _kept(given: Any) -> bool | tuple[str, ...]:
+def _read_kept(given: Any) -> bool | tuple[str, ...]:
+    """True for every inequality, False for none, or names."""
     if given is None or isinstance(given, (bool, np.bool_)):
         return bool(given)
     if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(n, str) for n in given):

@@ -13,7 +13,7 @@ from meco.errors import InvalidInput
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from meco.core.evaluation import Evaluations
+    from meco.evaluations import Evaluations
     from meco.figures.figure import Figure
     from meco.variables import Variables
 
@@ -150,7 +150,7 @@ class Result(Mapping[str, Any]):
     def __repr__(self) -> str:
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
-        texts = [(name, _text(value, width + 2)) for name, value in rows]
+        texts = [(name, _format_value(value, width + 2)) for name, value in rows]
         return "\n".join(f"{name:>{width}}: {text}" for name, text in texts if text not in ("", "nan"))
 
     def plot(self, path: str | Path | None = None) -> Figure:
@@ -187,7 +187,7 @@ class Result(Mapping[str, Any]):
         return as_frame(self)
 
     def summary(self) -> dict[str, Any]:
-        """The result without its evaluations and trace, ready for JSON."""
+        """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
@@ -195,7 +195,7 @@ class Result(Mapping[str, Any]):
         return {key: plain(value) for key, value in {**found, **facts}.items()}
 
 
-def excess(found: ConstraintValue) -> str:
+def describe_excess(found: ConstraintValue) -> str:
     """How far a constraint is over, and whether that is tolerated; nothing where it is not over."""
     if found.violation <= 0:
         return ""
@@ -218,8 +218,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _text(value: Any, indent: int) -> str:
+def _format_value(value: Any, indent: int) -> str:
     if isinstance(value, Mapping):
-        rows = [f"{name}: {found.value:.6g}{excess(found)}" for name, found in value.items()]
+        rows = [f"{name}: {found.value:.6g}{describe_excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows)
     return str(value)

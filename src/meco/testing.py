@@ -26,6 +26,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.api import minimize
+from meco.batch_solve import solve
 from meco.core.batching import ProblemBatch
 from meco.core.capabilities import SavedState, offered
 from meco.core.engine import Engine, Task
@@ -35,7 +36,7 @@ from meco.core.memory import capture, flatten, restore
 from meco.core.problem import Problem
 from meco.core.streams import Streams
 from meco.errors import MecoError
-from meco.methods import METHODS, build_engine, solve
+from meco.methods import METHODS, build_engine
 from meco.options import Method, Tolerances, Workers
 from meco.result import PaperMetrics, Result
 
@@ -81,6 +82,7 @@ class Recorded:
         self.problem = Problem(f"recorded {kind}", low, high, *KINDS[kind], self.formula)
 
     def formula(self, x: np.ndarray) -> tuple[Any, Any, Any]:
+        """f, g and h, with nan in the holes; every point is remembered."""
         self.points.append(np.array(x).reshape(-1, x.shape[-1]))
         f = np.sum((x - 0.3) ** 2, axis=-1)
         if self.holes:
@@ -88,6 +90,7 @@ class Recorded:
         return f, *self.constraints(x)
 
     def constraints(self, x: np.ndarray) -> tuple[list[Any], list[Any]]:
+        """g and h of the kind that was asked for."""
         total, first = np.sum(x, axis=-1), x[..., 0]
         if self.kind == "none":
             return [], []
@@ -246,12 +249,14 @@ def is_what_its_record_says(subject: Subject) -> None:
 def offers_what_its_record_says(subject: Subject) -> None:
     """Its engine has the capabilities that the record names, and no others."""
     engine = subject.loop(Recorded().problem).engine
-    made, named = ({kind.__name__ for kind in kinds} for kinds in (_kinds(engine), METHODS[subject.method].offers))
+    made, named = (
+        {kind.__name__ for kind in kinds} for kinds in (_offered_kinds(engine), METHODS[subject.method].offers)
+    )
     assert made >= named, f"the record names {', '.join(sorted(named - made))}, which the engine does not offer"
     assert made <= named, f"the engine offers {', '.join(sorted(made - named))}, which the record does not name"
 
 
-def _kinds(engine: Engine) -> list[type]:
+def _offered_kinds(engine: Engine) -> list[type]:
     return [type(each) for each in engine.capabilities()]
 
 
@@ -264,16 +269,16 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
     for generations in SAVED_AFTER:
         through, again = Recorded(), Recorded()
         loop, made = subject.loop(through.problem, budget), 0
-        while not loop.evaluator.over and (made < generations or _memory(loop) is None):
+        while not loop.evaluator.over and (made < generations or _capture_search(loop) is None):
             loop.step()
             made += 1
         if loop.evaluator.over:
             break
-        record, until, saved = flatten(capture(_memory(loop))), len(through.asked), saved + 1
+        record, until, saved = flatten(capture(_capture_search(loop))), len(through.asked), saved + 1
         loop.run()
-        other = subject.loop(replace(again.problem, formula=_zeros), budget)
+        other = subject.loop(replace(again.problem, formula=_zero_values), budget)
         other.step()
-        restore(_memory(other), record)
+        restore(_capture_search(other), record)
         other = Loop(other.engine, other.evaluator.on_source(ProblemBatch(again.problem)))
         other.run()
         assert_array_equal(again.asked, through.asked[until:], f"saved after {made} generations")
@@ -281,7 +286,7 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
     assert saved, f"{budget} evaluations end before it can be saved"
 
 
-def _memory(loop: Loop) -> dict[str, Any] | None:
+def _capture_search(loop: Loop) -> dict[str, Any] | None:
     """Everything that the next generation builds on; None while the engine cannot be saved."""
     saved = offered(loop.engine, SavedState)
     if saved is None:
@@ -289,7 +294,7 @@ def _memory(loop: Loop) -> dict[str, Any] | None:
     return {"engine": saved.part, "evaluator": loop.evaluator, "streams": loop.engine.task.rng}
 
 
-def _zeros(x: np.ndarray) -> tuple[Any, Any, Any]:
+def _zero_values(x: np.ndarray) -> tuple[Any, Any, Any]:
     """Values of "mixed" that say nothing."""
     zero = np.zeros(x.shape[:-1])
     return zero, [zero, zero], [zero]
@@ -355,7 +360,9 @@ class MethodContract:
         return Subject(self.method, self.options, self.budget, self.wide_budget)
 
 
-def _promise(check: Callable[[Subject], None]) -> Callable[[MethodContract], None]:
+def _make_test(check: Callable[[Subject], None]) -> Callable[[MethodContract], None]:
+    """A test method of MethodContract for one promise."""
+
     def test(self: MethodContract) -> None:
         check(self.subject())
 
@@ -364,4 +371,4 @@ def _promise(check: Callable[[Subject], None]) -> Callable[[MethodContract], Non
 
 
 for _name, _check in CHECKS.items():
-    setattr(MethodContract, f"test_it_{_name}", _promise(_check))
+    setattr(MethodContract, f"test_it_{_name}", _make_test(_check))

@@ -97,11 +97,11 @@ class Variables:
         if isinstance(bounds, Variables):
             return bounds
         if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
-            bounds = _pairs(bounds.lb, bounds.ub)
+            bounds = _pair_ends(bounds.lb, bounds.ub)
         if isinstance(bounds, Mapping):
             if not bounds:
                 raise InvalidInput("bounds names no variable; give {name: (low, high), ...}")
-            return cls(tuple(_variable(given, repr(name)) for name, given in bounds.items()), tuple(bounds))
+            return cls(tuple(_read_variable(given, repr(name)) for name, given in bounds.items()), tuple(bounds))
         if isinstance(bounds, (str, bytes, Set)) or not isinstance(bounds, Iterable):
             kind = " (a set has no order)" if isinstance(bounds, Set) else ""
             raise InvalidInput(f"bounds must be one (low, high) pair per variable{kind}; got {bounds!r:.60}")
@@ -109,7 +109,7 @@ class Variables:
             given = list(bounds)
         except TypeError as error:  # an array without an axis
             raise InvalidInput(f"bounds must be one (low, high) pair per variable; got {bounds!r:.60}") from error
-        shape = _shape(given)
+        shape = _shape_of_numbers(given)
         if not given or (shape is not None and (len(shape) != 2 or shape[1] != 2)):
             hint = ""
             if shape is not None and len(shape) == 2 and shape[0] == 2:
@@ -119,7 +119,7 @@ class Variables:
             raise InvalidInput(
                 f"bounds must be one (low, high) pair per variable, shape (D, 2); got shape {shape or (0,)}{hint}"
             )
-        return cls(tuple(_variable(each, i) for i, each in enumerate(given)))
+        return cls(tuple(_read_variable(each, i) for i, each in enumerate(given)))
 
     @classmethod
     def of(cls, lower: Any, upper: Any, integer: Any = False, log: Any = False) -> Variables:
@@ -167,12 +167,12 @@ class Variables:
         Anything else is given back as it is.
         """
         if isinstance(x, Mapping):
-            return np.stack(np.broadcast_arrays(*self._columns(x)), axis=-1)
+            return np.stack(np.broadcast_arrays(*self._values_by_name(x)), axis=-1)
         if isinstance(x, Sequence) and x and all(isinstance(point, Mapping) for point in x):
             return np.array([self.as_array(point) for point in x])
         return x
 
-    def _columns(self, x: Mapping[Any, Any]) -> list[np.ndarray]:
+    def _values_by_name(self, x: Mapping[Any, Any]) -> list[np.ndarray]:
         """The values of each variable in a point by name, in their order."""
         if not self.names:
             raise InvalidInput("a point by name needs variables with names: give bounds as a dict {name: (low, high)}")
@@ -188,7 +188,7 @@ class Variables:
             raise InvalidInput(f"a point by name must be numbers; got {dict(x)!r:.60}") from error
 
 
-def _pairs(low: Any, high: Any) -> np.ndarray:
+def _pair_ends(low: Any, high: Any) -> np.ndarray:
     """Ends of ranges, as an object with lb and ub holds them, as pairs [D, 2]."""
     try:
         ends = np.broadcast_arrays(np.atleast_1d(low).astype(np.float64), np.atleast_1d(high).astype(np.float64))
@@ -199,7 +199,7 @@ def _pairs(low: Any, high: Any) -> np.ndarray:
     return np.stack(ends, axis=-1)
 
 
-def _shape(given: Sequence[Any]) -> tuple[int, ...] | None:
+def _shape_of_numbers(given: Sequence[Any]) -> tuple[int, ...] | None:
     """The shape of bounds that are numbers alone; None where there are Variables or texts among them."""
     if any(isinstance(each, (str, bytes)) for each in given):
         return None
@@ -209,7 +209,7 @@ def _shape(given: Sequence[Any]) -> tuple[int, ...] | None:
         return None
 
 
-def _variable(given: Any, which: int | str) -> Variable:
+def _read_variable(given: Any, which: int | str) -> Variable:
     """A variable as (low, high), (low, high, unit) or itself; errors say which it is."""
     if isinstance(given, Variable):
         return given

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from meco.batch_solve import solve
 from meco.bench.plan import printed
 from meco.bench.plan.comparison import folder_name, make_comparison
 from meco.bench.plan.contender import Contender
@@ -23,7 +24,7 @@ from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.groups import make_groups, run_group
 from meco.bench.run.result_store import ResultStore, read_results
 from meco.cli import main
-from meco.methods import METHODS, solve
+from meco.methods import METHODS
 from meco.problems.suite import get_problem
 
 

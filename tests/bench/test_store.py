@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from meco.batch_solve import solve
 from meco.bench.plan.contender import Contender
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.experiment import TestCase as Case
@@ -24,7 +25,6 @@ from meco.bench.run.run_record import RunRecord, read_actions, read_design, samp
 from meco.core.evaluation import Evaluation
 from meco.core.problem import Problem
 from meco.errors import DamagedFile, InvalidInput
-from meco.methods import solve
 from meco.problems.suite import get_problem
 
 CASE = Case("C01", 10, "paper", 500)

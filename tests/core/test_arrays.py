@@ -52,7 +52,7 @@ def test_a_run_on_torch_does_not_notice_its_neighbours(method):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["SHADE", "MA-ES", "MeCO"])
 def test_every_marked_formula_compiles_and_the_search_stays(method, monkeypatch):
-    monkeypatch.setattr(arrays, "_compiled", lambda f: torch.compile(f, fullgraph=True, backend="eager"))
+    monkeypatch.setattr(arrays, "_compile", lambda f: torch.compile(f, fullgraph=True, backend="eager"))
     problems = [meco.get_problem(name, 10) for name in MIXED]
     plain = meco.solve(method, problems, budget=210, seeds=range(len(MIXED)), xp=torch_xp)
     with fusing(), warnings.catch_warnings():

@@ -8,7 +8,7 @@ from recording_problem import recording
 import meco
 from meco.core.evaluation import Evaluation
 from meco.core.history import History
-from meco.core.results import feasibility_first, objective_plus_violation
+from meco.core.metrics import feasibility_first, objective_plus_violation
 from meco.core.rule import Population, order
 
 

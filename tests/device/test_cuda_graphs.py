@@ -234,7 +234,7 @@ class Restless(MaEs):
 
 def test_only_a_method_whose_record_says_so_is_replayed(monkeypatch):
     asked = []
-    monkeypatch.setattr("meco.methods.recorder", lambda rng: asked.append(rng))
+    monkeypatch.setattr("meco.batch_solve.recorder", lambda rng: asked.append(rng))
     record = as_method(partial(Restless, rule=StaticPenalty()))
     for method, replayed in ((record, False), (replace(record, offers=(Replay,)), True)):
         meco.solve(method, "sphere", budget=20, seeds=[1])
@@ -318,7 +318,7 @@ def noted(formula):
     meco.core.arrays.namespace(torch.empty(0))
     return torch.compile(formula, fullgraph=True, backend=lambda graph, inputs: compiled.append(formula) or graph)
 
-meco.core.arrays._compiled = noted
+meco.core.arrays._compile = noted
 rng = DeviceStreams(1, 2, "cpu")
 evaluator = Evaluator.on([meco.get_problem(name, 5) for name in ("C01", "C06")], 1000, 2, rng.xp, "cpu")
 engine = {name}(Task.of(evaluator, rng), rule={rule}())

@@ -23,10 +23,10 @@ def target(x):
 
 def test_linear_constraints_are_the_models_of_the_search(monkeypatch):
     gradients = []
-    subproblem = TrustRegion._subproblem
+    subproblem = TrustRegion._make_subproblem
     monkeypatch.setattr(
         TrustRegion,
-        "_subproblem",
+        "_make_subproblem",
         lambda self, local: (gradients.append(self.region.models), subproblem(self, local))[1],
     )
     result = meco.minimize(target, [(0, 5)] * 2, meco.LinearConstraint(TRIANGLE, ub=SIDES), budget=40, seed=1)

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from meco import Method, Tolerances, Workers, minimize
-from meco.core.evaluation import Evaluation, Evaluations
-from meco.core.results import feasibility_first
+from meco.core.evaluation import Evaluation
+from meco.core.metrics import feasibility_first
 from meco.core.rule import best
+from meco.evaluations import Evaluations
 from meco.run.calling.answers import Fault
-from meco.run.log.evaluation_log import Entry, Known
-from meco.run.log.evaluation_table import EvaluationTable
+from meco.run.log.evaluation_log import Entry, PriorEvaluations
+from meco.run.log.evaluations_builder import EvaluationsBuilder
 from small_runs import run
 
 COLUMNS = [field.name for field in fields(Evaluations)]
@@ -60,7 +61,7 @@ def told(look, fun=fails_now_and_then, budget=300, **options):
         {"method": "SHADE", "fun": changes_its_mind},
         {"method": "TR", "workers": Workers(asynchronous=True), "budget": 60},
     ],
-    ids=["SHADE", "tolerances", "retries", "another layout", "asynchronous"],
+    ids=["SHADE", "tolerances", "retries", "other constraints", "asynchronous"],
 )
 @pytest.mark.filterwarnings("ignore:evaluation .* counts as failed")
 def test_a_result_on_the_way_is_the_same_whenever_it_is_looked_at(options):
@@ -101,8 +102,8 @@ def drawn(draw, number, attempt=0):
 def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(seed):
     draw, tolerances = np.random.default_rng(seed), (0.5, 0.06)
     some = draw.integers(-3, 4, (3, 1)) / 2.0
-    known = None if seed % 2 else Known(draw.random((3, 2)), some[:, 0], some + 0.5, 0.0 * some)
-    table, entries = EvaluationTable(2, (1, 1), known, *tolerances), {}
+    known = None if seed % 2 else PriorEvaluations(draw.random((3, 2)), some[:, 0], some + 0.5, 0.0 * some)
+    table, entries = EvaluationsBuilder(2, (1, 1), known, *tolerances), {}
     for number in draw.permutation(30) if seed % 3 == 0 else range(30):  # with gaps, or without
         entries[int(number)] = drawn(draw, int(number))
         if draw.random() < 0.3:

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from meco.batch_solve import solve
 from meco.errors import InvalidInput
-from meco.methods import solve
 from meco.problems.uav.flight_model import MISSION_NAMES
 from meco.problems.uav.layouts import LAYOUTS, sensor_group
 from meco.problems.uav.mission import Mission, load_mission

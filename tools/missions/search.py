@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from meco.batch_solve import solve
 from meco.core.problem import Problem
 from meco.errors import load_extra
-from meco.methods import solve
 from meco.problems.uav.flight_model import HOVER_POINTS, rates
 from meco.problems.uav.mission import Mission
 from tools.missions.polish import ENOUGH, PLACES, polish_flight

@@ -12,7 +12,7 @@ from meco.adapters.optuna_trials import NumericParameter, as_point, constraints_
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
-from meco.run.log.evaluation_log import Known
+from meco.run.log.evaluation_log import PriorEvaluations
 from meco.variables import Variables
 
 load_extra("optuna", "optuna", "meco.adapters.optuna")
@@ -30,7 +30,7 @@ class StudySearch:
         self.optimizer, self.told = optimizer, told
         self.own: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
 
-    def tell(self, number: int, known: Known) -> None:
+    def tell(self, number: int, known: PriorEvaluations) -> None:
         """Tell the value of an own point, or let the search learn from one that another proposed."""
         search, x = self.optimizer, self.own.pop(number, None)
         if x is not None:
@@ -119,7 +119,7 @@ class MecoSampler(BaseSampler):
         trial: FrozenTrial,
         axes: dict[str, NumericParameter],
         constraints: tuple[str, ...],
-        ended: dict[int, Known],
+        ended: dict[int, PriorEvaluations],
     ) -> tuple[StudySearch, np.ndarray]:
         """A point of a new search that knows the finished trials; beside others it begins elsewhere."""
         box = np.array([(axis.low, axis.high) for axis in axes.values()], dtype=np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from optuna.distributions import IntDistribution
 from optuna.trial import FrozenTrial, TrialState
 
-from meco.run.log.evaluation_log import Known
+from meco.run.log.evaluation_log import PriorEvaluations
 
 
 class NumericParameter(NamedTuple):
@@ -48,11 +48,13 @@ def constraints_of(trial: FrozenTrial) -> dict[str, float]:
     return {str(i): c for i, c in enumerate(listed)} if named is None else named
 
 
-def as_point(trial: FrozenTrial, axes: dict[str, NumericParameter], constraints: tuple[str, ...], sign: float) -> Known:
+def as_point(
+    trial: FrozenTrial, axes: dict[str, NumericParameter], constraints: tuple[str, ...], sign: float
+) -> PriorEvaluations:
     """A finished trial as one point; nan where it failed or was pruned, and for what is missing or out of range."""
     x = [axis.from_value(trial.params[name]) if name in trial.params else math.nan for name, axis in axes.items()]
     x = [v if axis.low <= v <= axis.high else math.nan for v, axis in zip(x, axes.values())]
     found = constraints_of(trial)
     f = sign * trial.value if trial.state == TrialState.COMPLETE and trial.value is not None else math.nan
     g = [found.get(name, math.nan) for name in constraints]
-    return Known(np.array([x]), np.array([f]), np.array([g]).reshape(1, -1), np.zeros((1, 0)))
+    return PriorEvaluations(np.array([x]), np.array([f]), np.array([g]).reshape(1, -1), np.zeros((1, 0)))

@@ -10,7 +10,7 @@ from meco.errors import InvalidInput
 from meco.figures.figure import check_kind
 from meco.files.regular_files import read_regular
 from meco.files.schema import LARGEST_JSON_BYTES, parse_json
-from meco.result import ConstraintValue, Result, excess
+from meco.result import ConstraintValue, Result, describe_excess
 
 MOST_VARIABLES = 1_000_000
 
@@ -96,6 +96,6 @@ def describe_point(
     lines = [f"  {name:<{wide}}  {value:.10g}" for name, value in zip(names, x)]
     lines += ["", f"  {'f':<{wide}}  {fun:.10g}"]
     for name, found in constraints.items():
-        over = excess(found)
+        over = describe_excess(found)
         lines.append(f"  {name:<{wide}}  {found.value:.6g}{over and '  ' + over}")
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from pathlib import Path
 from meco.commands.console import describe
 from meco.commands.sources import Benchmark, find_problem
 from meco.core.problem import Problem
-from meco.core.signals import terminated_like_interrupted
+from meco.core.signals import treat_sigterm_as_interrupt
 from meco.methods import DEFAULT
 from meco.options import Tolerances, Workers
 from meco.result import Result
@@ -81,7 +81,7 @@ def _solve_story(
     from meco.api import minimize
 
     begun = time.perf_counter()
-    with terminated_like_interrupted():
+    with treat_sigterm_as_interrupt():
         result = minimize(
             Benchmark(problem, {}),
             Variables.of(problem.lower, problem.upper, problem.integrality),

@@ -10,7 +10,7 @@ from typing import Any
 
 from meco.commands.solve import show_result, stop_of, workers_of
 from meco.commands.sources import open_source
-from meco.core.signals import terminated_like_interrupted
+from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     method = options_of(inputs)
     batch = method.pop("batch", None)
     try:
-        with terminated_like_interrupted():
+        with treat_sigterm_as_interrupt():
             result = minimize(
                 fun,
                 variables_of(inputs),

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.evaluation import Evaluations
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.errors import DamagedFile
+from meco.evaluations import Evaluations
 from meco.files.regular_files import read_regular
 from meco.files.schema import check, parse_json, read_json
 from meco.run.calling.answers import Fault

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
+from meco.batch_solve import solve
 from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.core.progress_line import ProgressLine, clock
-from meco.core.signals import noted, terminated_like_interrupted
+from meco.core.signals import note_signals, treat_sigterm_as_interrupt
 from meco.errors import InvalidInput
-from meco.methods import DEFAULT, solve
+from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result
 from meco.run.confirm import confirm
@@ -81,7 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    with terminated_like_interrupted():
+    with treat_sigterm_as_interrupt():
         return _solve_target(args)
 
 
@@ -246,7 +247,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     first = 1 if args.seed is None else args.seed
     options = {key: getattr(args, key) for key in ("policy", "pop_size", "batch") if getattr(args, key) is not None}
     seeds = range(first, first + args.runs)
-    with noted() as stop:
+    with note_signals() as stop:
         watch = Watch(stop, args.quiet)
         results = solve(args.method, problem, args.budget, seeds, watch=watch, **options)
         watch.close()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from meco.core.progress_line import ProgressLine
-from meco.core.signals import noted
+from meco.core.signals import note_signals
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
 from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         configs = _find_pending(configs, args.out, args.select)
     from meco.learn.paper.trainer import lockstep_groups
 
-    with noted() as stop:
+    with note_signals() as stop:
         for group in lockstep_groups(configs):
             if not _train_group(group, args, stop):
                 print(f"stopped; the same command with --resume goes on (checkpoint in {args.out})", file=sys.stderr)

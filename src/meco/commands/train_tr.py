@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from meco.commands.train import EXIT_STOPPED, add_common_options, policy_words, read_settings
-from meco.core.signals import noted
+from meco.core.signals import note_signals
 from meco.errors import InvalidInput
 from meco.learn.settings import check_device
 from meco.learn.tr.training import RolloutConfig, train_by_rollouts
@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     end = None if args.seconds is None else time.monotonic() + args.seconds
     report = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
     command = shlex.join(["meco", *policy_words(sys.argv[1:])])
-    with noted() as stop:
+    with note_signals() as stop:
         stop_or_late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
         for seed in args.seeds:
             config = RolloutConfig(seed=seed, device=args.device or "cpu").with_texts(read_settings(args))

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from meco.core.signals import terminated_like_interrupted
+from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import InvalidInput, MecoError
 from meco.run.folder.reader import read_facts
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
             webbrowser.open(address)
         try:
-            with terminated_like_interrupted():
+            with treat_sigterm_as_interrupt():
                 serving.serve_forever(poll_interval=0.2)
         except KeyboardInterrupt:
             return 0

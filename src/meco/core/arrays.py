@@ -298,7 +298,7 @@ def masked_min(x: Array, keep: Array, axis: int = -1) -> Array:
     return xp.min(xp.where(keep, x, xp.inf), axis=axis)
 
 
-class _Mode:
+class _FusingMode:
     on = False
 
 
@@ -314,10 +314,10 @@ def fused(formula: F) -> F:
     @wraps(formula)
     def call(*args: Any) -> Any:
         nonlocal compiled
-        if not _Mode.on or compiled is formula:
+        if not _FusingMode.on or compiled is formula:
             return formula(*args)
         if compiled is None:
-            compiled = _compiled(formula)
+            compiled = _compile(formula)
         try:
             return compiled(*args)
         except Exception as error:  # whatever a compiler may say, the formula itself still runs
@@ -331,14 +331,15 @@ def fused(formula: F) -> F:
 @contextmanager
 def fusing(on: bool = True) -> Iterator[None]:
     """Inside the block, which is for torch arrays only, compile fused formulas; or leave them plain."""
-    before, _Mode.on = _Mode.on, on
+    before, _FusingMode.on = _FusingMode.on, on
     try:
         yield
     finally:
-        _Mode.on = before
+        _FusingMode.on = before
 
 
-def _compiled(formula: Callable[..., Any]) -> Callable[..., Any]:
+def _compile(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """The formula as one kernel; a new shape makes another, up to VARIANTS of them."""
     torch = load_extra("torch", "train", "compiling formulas")
     torch._dynamo.config.recompile_limit = VARIANTS
     namespace(torch.empty(0))  # found before the compiler looks

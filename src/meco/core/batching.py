@@ -29,18 +29,19 @@ class ProblemBatch:
         self.strictest = [p.strictest for p in distinct]
         self.finite, self.recordable = (all(getattr(p, key) for p in distinct) for key in ("finite", "recordable"))
         self._counts = max(p.n_ineq for p in distinct), max(p.n_eq for p in distinct)
-        self.box, self._tolerances = self._place(distinct)
-        self._groups, order = _group(self.problems)
-        self._forth = self._back = None  # where the runs of a group already lie side by side
+        self.box, self._tolerances = self._make_box_and_tolerances(distinct)
+        self._groups, order = _group_runs(self.problems)
+        self._to_groups = self._from_groups = None  # where the runs of a group already lie side by side
         if (order != np.arange(runs)).any():
-            self._forth, self._back = self._on_device(order), self._on_device(np.argsort(order))
+            self._to_groups, self._from_groups = self._on_device(order), self._on_device(np.argsort(order))
 
-    def _place(self, distinct: list[Problem]) -> tuple[Box, tuple[Array, Array]]:
+    def _make_box_and_tolerances(self, distinct: list[Problem]) -> tuple[Box, tuple[Array, Array]]:
         """Box and tolerances as arrays [B or 1, 1, ...] beside the candidates."""
         number = {p: k for k, p in enumerate(distinct)}
         which = np.array([number[p] for p in self.problems])
 
         def put(rows: list[Any]) -> Array:
+            """One row for each distinct problem as [B or 1, 1, n], on the device."""
             block = np.stack([np.asarray(row, dtype=np.float64) for row in rows])
             if len(distinct) > 1:
                 block = block[which]
@@ -51,7 +52,7 @@ class ProblemBatch:
         integer = put(masks) > 0 if np.any(masks) else None
         box = Box(put([p.lower for p in distinct]), put([p.upper for p in distinct]), integer)
         ineq, eq = (
-            put(_same_width([getattr(p, key) for p in distinct], width))
+            put(_widen_tolerances([getattr(p, key) for p in distinct], width))
             for key, width in zip(("ineq_tol", "eq_tol"), self._counts)
         )
         return box, (ineq, eq)
@@ -72,29 +73,29 @@ class ProblemBatch:
         if len(self._groups) == 1:
             return self._groups[0][0].raw(x)
         xp, parts, at = self.xp, [], 0
-        x = x if self._forth is None else xp.take(x, self._forth, axis=0)
+        x = x if self._to_groups is None else xp.take(x, self._to_groups, axis=0)
         for problem, runs in self._groups:
-            parts.append(self._padded(problem, x[at : at + runs, ...]))
+            parts.append(self._raw_padded(problem, x[at : at + runs, ...]))
             at += runs
         values = [xp.concat(list(p), axis=0) for p in zip(*parts)]
-        f, g, h = values if self._back is None else [xp.take(v, self._back, axis=0) for v in values]
+        f, g, h = values if self._from_groups is None else [xp.take(v, self._from_groups, axis=0) for v in values]
         return f, g, h
 
     def values_of(self, run: int, x: Array) -> Values:
         """Values of points [1, n, D] of one run."""
-        return self._padded(self.problems[run], x)
+        return self._raw_padded(self.problems[run], x)
 
     def take_beside(self) -> Beside | None:
         """A problem is called for what was asked, and nothing else."""
         return None
 
-    def _padded(self, problem: Any, x: Array) -> Values:
+    def _raw_padded(self, problem: Any, x: Array) -> Values:
         """Raw values with columns of zeros, which no rule can see, up to the batch's widest problem."""
         f, g, h = problem.raw(x)
-        return f, _widen(g, self._counts[0]), _widen(h, self._counts[1])
+        return f, _add_zero_columns(g, self._counts[0]), _add_zero_columns(h, self._counts[1])
 
 
-def _group(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:
+def _group_runs(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:
     """Runs that share a problem object, or whose formulas stack, are evaluated in one call.
 
     What evaluates each group with its number of runs, and the runs [B] group by group.
@@ -102,11 +103,11 @@ def _group(problems: list[Problem]) -> tuple[list[tuple[Any, int]], np.ndarray]:
     members: dict[Any, list[int]] = {}
     for run, p in enumerate(problems):
         members.setdefault(getattr(p.formula, "stacks_with", id(p)), []).append(run)
-    groups = [(_together([problems[run] for run in runs]), len(runs)) for runs in members.values()]
+    groups = [(_join_problems([problems[run] for run in runs]), len(runs)) for runs in members.values()]
     return groups, np.concatenate([np.array(runs) for runs in members.values()])
 
 
-def _together(problems: list[Problem]) -> Any:
+def _join_problems(problems: list[Problem]) -> Any:
     """What evaluates these problems in one raw(x [B, N, D])."""
     if all(p is problems[0] for p in problems):
         return problems[0]
@@ -114,14 +115,15 @@ def _together(problems: list[Problem]) -> Any:
     return formula.stack(problems)
 
 
-def _same_width(tolerances: Sequence[float | np.ndarray], width: int) -> list[np.ndarray]:
+def _widen_tolerances(tolerances: Sequence[float | np.ndarray], width: int) -> list[np.ndarray]:
     """Tolerances as vectors: [1] where each problem has one, else [C]; a column of zeros is within any."""
     if not any(np.ndim(t) for t in tolerances):
         return [np.full(1, t) for t in tolerances]
     return [np.pad(t, (0, width - np.size(t))) if np.ndim(t) else np.full(width, t) for t in tolerances]
 
 
-def _widen(values: Array, width: int) -> Array:
+def _add_zero_columns(values: Array, width: int) -> Array:
+    """Values [..., n] with columns of zeros up to the width: [..., width]."""
     missing = width - values.shape[-1]
     if missing == 0:
         return values

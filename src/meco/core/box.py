@@ -57,16 +57,17 @@ class Box:
 
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
-        x = _linear(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
+        x = _interpolate(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
         x = x if self.scale is None else self.scale.to_box(unit, x)
         if self.integer is not None:
             xp = namespace(unit)
             rounded = xp.minimum(xp.maximum(round_half_away(x), self._least), self._most)  # type: ignore[attr-defined]
             x = xp.where(self.integer, rounded, x)
-        return self._with_pinned(unit, x) if self.pinned else x
+        return self._restore_pinned(unit, x) if self.pinned else x
 
-    def _with_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
-        found = [(i, self.pinned[key]) for i, key in enumerate(keys(unit)) if key in self.pinned]
+    def _restore_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Points x [1, n, D] in which those of pinned unit coordinates are exactly the points that were given."""
+        found = [(i, self.pinned[key]) for i, key in enumerate(candidate_keys(unit)) if key in self.pinned]
         if found:
             x = x.copy()
             for i, point in found:
@@ -88,10 +89,10 @@ class Box:
 
 
 @fused
-def _linear(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
+def _interpolate(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
     return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only
 
 
-def keys(unit: np.ndarray) -> list[bytes]:
+def candidate_keys(unit: np.ndarray) -> list[bytes]:
     """What identifies each candidate [1, n, D] of a single run."""
     return [row.tobytes() for row in np.ascontiguousarray(unit[0] + 0.0)]

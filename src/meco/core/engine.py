@@ -108,7 +108,7 @@ class Engine(ABC):
         """Learn from the evaluated candidates."""
 
     def trace(self) -> dict[str, Array]:
-        """What to record beside the incumbents this generation."""
+        """What to record beside the incumbents this generation; figures and stored traces know it by these names."""
         return {}
 
     def capabilities(self) -> tuple[Any, ...]:
@@ -118,10 +118,10 @@ class Engine(ABC):
 
 def first_population(task: Task, size: int) -> Array:
     """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
-    return with_given(task.rng.uniform(size, task.dim), task.x0)
+    return put_given_first(task.rng.uniform(size, task.dim), task.x0)
 
 
-def with_given(x: Array, given: Array | None) -> Array:
+def put_given_first(x: Array, given: Array | None) -> Array:
     """x [B, N, D] with the given rows [n, D], as many as there is room for, in the first places of each run."""
     if given is None:
         return x

@@ -1,11 +1,13 @@
-"""What one call of a problem says about each candidate, and what all calls of a run said."""
+"""What one evaluation of a batch says about each candidate: raw values, what failed, what is feasible.
+
+What a result shows the user, every call as columns, is meco/evaluations.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,7 +35,7 @@ class Evaluation:
         finite: bool = False,
     ) -> Evaluation:  # fmt: skip
         """Mark what is not finite as failed, unless all is known to be, and what keeps all limits as feasible."""
-        return (_compare if finite else _mark_failed)(f, g, h, ineq_tol, eq_tol)
+        return (_evaluate_finite if finite else _mark_failed)(f, g, h, ineq_tol, eq_tol)
 
     @cached_property
     def c(self) -> Array:
@@ -75,6 +77,7 @@ class Evaluation:
 
 @fused
 def _mark_failed(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+    """Values of which some may not be finite: those candidates fail, and hold nan everywhere."""
     xp = namespace(f)
     finite = kept = xp.isfinite(f)
     numbers = known_all(finite)
@@ -93,7 +96,8 @@ def _mark_failed(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: 
 
 
 @fused
-def _compare(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+def _evaluate_finite(f: Array, g: Array, h: Array, ineq_tol: Array | float, eq_tol: Array | float) -> Evaluation:
+    """Values that are known to be finite: only what is feasible has to be found."""
     xp = namespace(f)
     none = xp.zeros_like(f, dtype=xp.bool)
     kept = ~none
@@ -124,69 +128,3 @@ def absent(like: Evaluation, count: int) -> Evaluation:
         xp.ones((runs, count), **flags),
         xp.zeros((runs, count), **flags),
     )
-
-
-class Best(NamedTuple):
-    """The point that a run answers with, and its values."""
-
-    x: np.ndarray
-    f: float
-    g: np.ndarray
-    h: np.ndarray
-    feasible: bool
-    usable: bool
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluations:
-    """All evaluations as columns, in the order of the calls: x [n, D], f [n], g [n, p], h [n, q].
-
-    failed marks calls without a usable answer; feasible those within the tolerances; known those
-    that were known beforehand and cost nothing; attempt counts repeated calls of a point.
-    """
-
-    x: np.ndarray
-    f: np.ndarray
-    g: np.ndarray
-    h: np.ndarray
-    failed: np.ndarray
-    feasible: np.ndarray
-    known: np.ndarray
-    attempt: np.ndarray
-    fault: np.ndarray
-    leader: int = -1  # the place of the best, feasibility first
-    best: ClassVar[Best | None] = None
-
-    @classmethod
-    def later(cls, made: Callable[[], Sequence[np.ndarray]], leader: int, best: Best | None) -> Evaluations:
-        """The same, made when a column is looked at; the best of them is known before."""
-        columns = object.__new__(cls)
-        vars(columns).update(_made=made, leader=leader, best=best)
-        return columns
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in self.__dataclass_fields__ or "_made" not in vars(self):
-            raise AttributeError(name)
-        vars(self).update(zip(self.__dataclass_fields__, self._made()))
-        return vars(self)[name]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*self.__dataclass_fields__, "best")}
-
-    def __len__(self) -> int:
-        return len(self.f)
-
-    def with_answer(self, x: np.ndarray, f: float, g: np.ndarray, h: np.ndarray, *tolerances: Any) -> Evaluations:
-        """These and one more call; of other constraints than before it has failed."""
-        fits = (g.size, h.size) == (self.g.shape[1], self.h.shape[1])
-        g, h = (v if fits else np.full(w.shape[1], np.nan) for v, w in ((g, self.g), (h, self.h)))
-        ev = Evaluation.of(np.array([[f if fits else np.nan]]), g[None, None], h[None, None], *tolerances)
-        failed = bool(ev.failed[0, 0])
-        row = (x, f, g, h, failed, bool(ev.feasible[0, 0]), False, 0, int(failed))
-        columns = [getattr(self, name) for name in list(self.__dataclass_fields__)[:9]]
-        made: list[Any] = [np.concatenate([c, np.array([v], dtype=c.dtype)]) for c, v in zip(columns, row)]
-        return Evaluations(*made)
-
-    def evaluation(self, ineq_tol: Any = 0.0, eq_tol: Any = 1e-4) -> Evaluation:
-        """The same values as the search sees them: [1, n], ..."""
-        return Evaluation.of(self.f[None], self.g[None], self.h[None], ineq_tol, eq_tol)

@@ -1,4 +1,7 @@
-"""The only one who asks for values: it maps candidates into the box, counts, and never passes the budget."""
+"""Asks the source for values: maps candidates into the box, counts, and never passes the budget.
+
+Engines and the loop get values from here alone.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
 from meco.core.evaluation import Evaluation, absent, concat
 from meco.core.history import History
+from meco.core.lockstep_results import LockstepResults
 from meco.core.problem import Problem
-from meco.core.results import RunResults
 from meco.core.source import Source, Values
 from meco.errors import InvalidInput
 
@@ -35,7 +38,7 @@ class Evaluator:
     Engines speak unit-cube coordinates. What was found is kept in history.
     """
 
-    remembers = ("nfev", "_most", "history", "known")
+    remembers = ("nfev", "_most", "history", "known")  # names that saved searches hold: memory.py
     per_call_arrays = ("_failed",)  # that every evaluation makes anew, beside those of the history
 
     def __init__(self, source: Source, budget: int, known: KnownValues | None = None) -> None:
@@ -76,7 +79,7 @@ class Evaluator:
         wanted [B, n] leaves some out. What is not evaluated comes back as failed.
         """
         if self.known is not None and (values := self.known.take(unit, wanted)):
-            return self._with_known(unit, wanted, values)
+            return self._evaluate_unknown(unit, wanted, values)
         count = unit.shape[1]
         if self.over:
             raise BudgetSpent(f"all {self.budget} evaluations are spent")
@@ -89,22 +92,22 @@ class Evaluator:
             return concat([ev, absent(ev, lacking)])
         x = self.box.to_box(unit)
         try:
-            ev = self._judged(self.source.values(x))
+            ev = self._make_evaluation(self.source.values(x))
         finally:
             self._count_beside()
-        self._account(x, ev, count)
+        self._record_evaluation(x, ev, count)
         return ev
 
     def peek(self, unit: Array) -> Evaluation:
         """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
-        return self._judged(self.source.values(self.box.to_box(unit)))
+        return self._make_evaluation(self.source.values(self.box.to_box(unit)))
 
-    def _with_known(self, unit: np.ndarray, wanted: np.ndarray | None, known: dict[int, Values]) -> Evaluation:
+    def _evaluate_unknown(self, unit: np.ndarray, wanted: np.ndarray | None, known: dict[int, Values]) -> Evaluation:
         """Known candidates [1, n, D] from memory, the others evaluated."""
         count = unit.shape[1]
         rest = [i for i in range(count) if i not in known and (wanted is None or wanted[0, i])]
         f, g, h = (np.stack(column)[None] for column in zip(*known.values()))
-        parts = [self._judged((f, g, h))]
+        parts = [self._make_evaluation((f, g, h))]
         if rest and self.left > 0:
             parts.append(self.evaluate(unit[:, rest, :]))
         full = concat([*parts, absent(parts[0], 1)])
@@ -126,39 +129,40 @@ class Evaluator:
                 if chosen.size == 0:
                     pieces.append(None)
                     continue
-                part = rows(x[b : b + 1, ...], self._index(chosen[None]))
-                pieces.append(self._judged(self.source.values_of(b, part), b))
+                part = rows(x[b : b + 1, ...], self._index_on_device(chosen[None]))
+                pieces.append(self._make_evaluation(self.source.values_of(b, part), b))
         finally:
             self._count_beside()
         like = next(p for p in pieces if p is not None)
-        ev = concat([self._spread(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
-        self._account(x, ev, allowed.sum(axis=1), allowed)
+        ev = concat([self._scatter_rows(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
+        self._record_evaluation(x, ev, allowed.sum(axis=1), allowed)
         return ev
 
-    def _spread(self, part: Evaluation | None, allowed: np.ndarray, like: Evaluation) -> Evaluation:
+    def _scatter_rows(self, part: Evaluation | None, allowed: np.ndarray, like: Evaluation) -> Evaluation:
         """Put evaluated rows back at their places among the rows asked for."""
         gap = absent(like.map(lambda a: a[:1]), 1)
         full = gap if part is None else concat([part, gap])
         last = 0 if part is None else part.f.shape[1]
         place = np.where(allowed, np.cumsum(allowed) - 1, last)
-        return full.map(lambda a: rows(a, self._index(place[None])))
+        return full.map(lambda a: rows(a, self._index_on_device(place[None])))
 
-    def _index(self, index: np.ndarray) -> Array:
+    def _index_on_device(self, index: np.ndarray) -> Array:
         return index if self.source.xp is np else self.source.xp.asarray(index, device=self.source.device)
 
-    def _judged(self, values: Values, run: int | None = None) -> Evaluation:
+    def _make_evaluation(self, values: Values, run: int | None = None) -> Evaluation:
         """Values with what the tolerances make of them."""
         ineq, eq = self.source.tolerances()
         pick = slice(None) if run is None or ineq.shape[0] == 1 else slice(run, run + 1)
         return Evaluation.of(*values, ineq[pick, ...], eq[pick, ...], self._finite)
 
-    def _account(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
+    def _record_evaluation(self, x: Array, ev: Evaluation, spent: Any, allowed: np.ndarray | None = None) -> None:
+        """Count what each run spent, an integer or [B], and its failures; let the points compete for the best."""
         xp = namespace(ev.f)
         self.nfev = self.nfev + spent
         self._most = self._most + spent if self._even and allowed is None else int(self.nfev.max())
         self._even = allowed is None or bool((self.nfev == self._most).all())
         if not ev.intact:
-            failures = ev.failed if allowed is None else ev.failed & self._index(allowed)
+            failures = ev.failed if allowed is None else ev.failed & self._index_on_device(allowed)
             self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
         self.history.see(x, ev)
 
@@ -168,22 +172,33 @@ class Evaluator:
         if beside is not None:
             self.count(beside.calls)
             for x, values in beside.points:
-                self.history.see(x, self._judged(values))
+                self.history.see(x, self._make_evaluation(values))
 
     def count(self, points: int) -> None:
         """Count evaluations of every run that were made elsewhere."""
         self.nfev = self.nfev + points
         self._most = self._most + points if self._even else int(self.nfev.max())
 
-    def results(self, method: str, seeds: Sequence[int]) -> RunResults:
+    def results(self, method: str, seeds: Sequence[int]) -> LockstepResults:
         """One record per run, in NumPy."""
         history = self.history
         if history.empty:
             history.note(self.nfev, None)
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
-        bests, trace = history.bests(self.box.to_box), history.collect_trace()
-        return RunResults(
-            method, list(seeds), self.source.names, *bests, self.nfev, failed, self.budget, tuple(history.notes), trace
+        found, score, snapshot, final = history.bests(self.box.to_box)
+        return LockstepResults(
+            method=method,
+            seeds=list(seeds),
+            problems=self.source.names,
+            found=found,
+            score=score,
+            snapshot=snapshot,
+            final=final,
+            nfev=self.nfev,
+            nfail=failed,
+            budget=self.budget,
+            notes=tuple(history.notes),
+            trace=history.collect_trace(),
         )
 
     def on_source(self, source: Source) -> Evaluator:

@@ -8,7 +8,8 @@ import numpy as np
 
 from meco.core.arrays import Array, GrowingRows, known_all, namespace, to_numpy
 from meco.core.evaluation import Evaluation
-from meco.core.results import Incumbent, IncumbentPoint, feasibility_first, objective_plus_violation
+from meco.core.incumbent import Incumbent, IncumbentPoint
+from meco.core.metrics import feasibility_first, objective_plus_violation
 from meco.core.rule import Population
 
 STACKED_TOGETHER = 512  # generations that are noted before their rows are stacked, which takes less memory
@@ -87,7 +88,7 @@ class History:
         if self._rows:
             known = self._rows[-1] if self._stacked is None else self._stacked
             names = [k for k in known if all(k in row for row in self._rows)]
-            more = {k: _stack([row[k] for row in self._rows]) for k in names}
+            more = {k: _stack_on_host([row[k] for row in self._rows]) for k in names}
             if self._stacked is None:
                 self._stacked = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in more.items()}
             self._stacked = {k: self._stacked[k] for k in names}
@@ -104,7 +105,7 @@ class History:
             self._stacked[k].extend(values)
 
 
-def _stack(values: Sequence[Array]) -> np.ndarray:
+def _stack_on_host(values: Sequence[Array]) -> np.ndarray:
     """Arrays of equal shape as one in host memory, in one transfer."""
     if len(values) == 1:  # asked after every generation: no stacking
         return to_numpy(values[0])[None]

@@ -1,4 +1,4 @@
-"""What is known of constraints before anything is evaluated: linear rows, and which must never be violated."""
+"""KnownLimits: what an engine is told of constraints beforehand, in the unit cube. run/hard_constraints.py makes it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class KnownLimits(NamedTuple):
     equal: np.ndarray  # [L] whether a row must be zero
     hard: np.ndarray  # [L] whether a row must be kept at every evaluation
     places: Callable[[], np.ndarray]  # [L] each row's place among the constraints, -1 where it has none
-    never: Callable[[], np.ndarray]  # [C] constraints that must be kept at every evaluation
-    careful: bool  # whether some of these are not among the rows, so that only models can tell
+    hard_constraints: Callable[[], np.ndarray]  # [C] constraints that must be kept at every evaluation
+    needs_models: bool  # whether some of these are not among the rows, so that only models can tell
 
-    def kept(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Slope, offset and equal of the rows that must be kept."""
+    def hard_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Slope, offset and equal of the hard rows: the arguments of Polytope."""
         return self.slope[self.hard], self.offset[self.hard], self.equal[self.hard]

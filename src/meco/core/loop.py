@@ -1,4 +1,7 @@
-"""The loop: ask, evaluate, tell. Nobody else calls an engine's tell."""
+"""The loop: ask, evaluate, tell. Every search of minimize(), solve() and Optimizer goes through it.
+
+One engine inside another is told by the outer one (Controlled, policies/controller.py), never by the loop.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +45,11 @@ class Loop:
         self._selection, self._free = offered(engine, Selection), offered(engine, FreePoints)
         plain = self._selection is None and self._free is None
         self._evaluate = evaluator.evaluate if plain else self._evaluate_some
-        self._told, self._after = engine, lambda points: None
+        self._searched, self._after = engine, lambda points: None
         self._recording: Recording | None = None
         replay = None if record is None else offered(engine, Replay)
         if record is not None and replay is not None:
-            self._told, self._after = replay.engine, replay.after
+            self._searched, self._after = replay.engine, replay.after
             self._recording = record(replay, evaluator, self._iterate)
 
     def run(self, stop: Callable[[], Any] | None = None) -> None:
@@ -58,7 +61,7 @@ class Loop:
             left = self.evaluator.left
             if self._recording is None or not self._recording.replay():
                 x = self.ask()
-                self._told.tell(x, self._evaluate(x))
+                self._searched.tell(x, self._evaluate(x))
             self._after(left - self.evaluator.left)
             self.note()
             if stop is not None and stop():
@@ -71,8 +74,8 @@ class Loop:
         self.run(stop=lambda: True)
 
     def _iterate(self) -> None:
-        x = self._told.ask()
-        self._told.tell(x, self._evaluate(x))
+        x = self._searched.ask()
+        self._searched.tell(x, self._evaluate(x))
 
     def _evaluate_some(self, x: Array) -> Evaluation:
         """What the engine wants evaluated, or looked at for nothing."""
@@ -82,7 +85,7 @@ class Loop:
 
     def ask(self) -> Array:
         """Candidates to evaluate next: [B, n, D]."""
-        x = self._told.ask()
+        x = self._searched.ask()
         if self.engine.generation == 0:
             note_if_cut(self.evaluator, x.shape[1])
         return x
@@ -90,13 +93,13 @@ class Loop:
     def complete(self, x: Array) -> Evaluation:
         """Evaluate the candidates that were asked for, and tell the engine."""
         ev = self._evaluate(x)
-        self._told.tell(x, ev)
+        self._searched.tell(x, ev)
         self.note()
         return ev
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Tell the engine of candidates that were evaluated elsewhere; note() follows."""
-        self._told.tell(x, ev)
+        self._searched.tell(x, ev)
 
     def note(self) -> None:
         """Record where the search is."""

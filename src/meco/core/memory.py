@@ -8,6 +8,8 @@ Beneath these lie arrays, numbers and plain containers of them (named tuples, fr
 A record says no types. It is put back into a search of the same kind that has been told one generation, whatever its
 values: that one has every array in its place, and what does not fit it in name, type or shape is refused. Nothing is
 computed again, so models are not fitted again.
+
+Run folders keep records: to rename an attribute in `remembers`, or a field beneath one, makes older states unreadable.
 """
 
 from __future__ import annotations
@@ -41,11 +43,11 @@ def flatten(value: Any, name: str = "") -> Record:
     """Something captured as arrays by name; where there is nothing, there is no name."""
     if value is None:
         return {}
-    parts = contents(value)
+    parts = container_parts(value)
     if parts is not None:
         found: Record = {}
         for part, inner in parts.items():
-            found |= flatten(inner, _under(name, part))
+            found |= flatten(inner, _join_names(name, part))
         return found
     array = np.array(value) if isinstance(value, NUMBERS) else to_numpy(value)
     if array.dtype.kind not in "biuf":
@@ -56,25 +58,28 @@ def flatten(value: Any, name: str = "") -> Record:
 def restore(thing: Any, record: Mapping[str, np.ndarray]) -> None:
     """Make a thing that was told one generation what the record says, or raise DoesNotFit and leave it half done."""
     left = dict(record)
-    _restore(thing, left, "")
+    _restore_part(thing, left, "")
     if left:
         raise DoesNotFit(f"{min(left)} is unknown here")
 
 
-def _restore(like: Any, left: Record, name: str) -> Any:
+def _restore_part(like: Any, left: Record, name: str) -> Any:
+    """What the record says in the place of like; names that were used are taken out of left."""
     if getattr(like, "remembers", None) is not None:
         for part in like.remembers:
-            setattr(like, part, _restore(getattr(like, part), left, _under(name, part)))
+            setattr(like, part, _restore_part(getattr(like, part), left, _join_names(name, part)))
         return like
     if like is None:
         return None
-    parts = contents(like)
+    parts = container_parts(like)
     if parts is None:
-        return _leaf(like, left, name)
-    return with_contents(like, {part: _restore(inner, left, _under(name, part)) for part, inner in parts.items()})
+        return _take_value(like, left, name)
+    return replace_parts(
+        like, {part: _restore_part(inner, left, _join_names(name, part)) for part, inner in parts.items()}
+    )
 
 
-def _leaf(like: Any, left: Record, name: str) -> Any:
+def _take_value(like: Any, left: Record, name: str) -> Any:
     """The record's value of this name, if it has the form of the one that is there."""
     if name not in left:
         raise DoesNotFit(f"{name} is missing")
@@ -88,7 +93,7 @@ def _leaf(like: Any, left: Record, name: str) -> Any:
     return namespace(like).asarray(value, dtype=like.dtype, device=like.device)
 
 
-def contents(value: Any) -> dict[str, Any] | None:
+def container_parts(value: Any) -> dict[str, Any] | None:
     """What a container holds, by name; None of an array or a number."""
     if isinstance(value, dict):
         return value
@@ -101,7 +106,7 @@ def contents(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def with_contents(like: Any, parts: dict[str, Any]) -> Any:
+def replace_parts(like: Any, parts: dict[str, Any]) -> Any:
     """Another container of the same kind that holds these parts, and nothing that was derived from the old ones."""
     if isinstance(like, dict):
         return parts
@@ -110,5 +115,5 @@ def with_contents(like: Any, parts: dict[str, Any]) -> Any:
     return type(like)(**parts)
 
 
-def _under(name: str, part: str) -> str:
+def _join_names(name: str, part: str) -> str:
     return f"{name}.{part}" if name else part

@@ -146,14 +146,14 @@ def problem(
 
     def wrap(formula: Formula) -> Problem:
         low, high = np.array(bounds, dtype=np.float64).T
-        n_ineq, n_eq = counts or _count(formula, (low + high) / 2)
+        n_ineq, n_eq = counts or _count_constraints(formula, (low + high) / 2)
         title = (formula.__doc__ or name).strip().partition("\n")[0]
         return Problem(name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **facts})
 
     return wrap
 
 
-def _count(formula: Formula, x: np.ndarray) -> tuple[int, int]:
+def _count_constraints(formula: Formula, x: np.ndarray) -> tuple[int, int]:
     with np.errstate(all="ignore"):
         f, g, h = formula(x)
     return columns(g, f).shape[-1], columns(h, f).shape[-1]

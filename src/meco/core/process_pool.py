@@ -28,7 +28,7 @@ class ProcessPool:
 
     def _start(self) -> None:
         fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks and BLAS threads
-        self._pool = ProcessPoolExecutor(self.count, mp_context=fresh, initializer=_settle_in)
+        self._pool = ProcessPoolExecutor(self.count, mp_context=fresh, initializer=_begin_worker)
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
         """Hand out a task."""
@@ -53,6 +53,7 @@ class ProcessPool:
             os.environ.update({} if value is None else {name: value})
 
     def _kill(self) -> None:
+        """End the processes of the pool at once, whatever they do."""
         ours = [p for p in multiprocessing.active_children() if p.pid not in self._others]
         for process in ours:
             process.terminate()
@@ -62,7 +63,7 @@ class ProcessPool:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _settle_in() -> None:
+def _begin_worker() -> None:
     """In a process of the pool: leave Ctrl-C to the coordinator, and end when the coordinator is no more."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)

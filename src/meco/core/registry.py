@@ -64,37 +64,37 @@ class Registry(Mapping[str, T], Generic[T]):
     def resolve(self, given: Any) -> str:
         """The exact name behind a name, an alias or another capitalisation; an object is found again by it."""
         if not isinstance(given, str):
-            return self._host(given)
+            return self._add_object(given)
         if given in self._items or given in self._guests:
             return given
         if names_a_file(given):
-            return self._from_file(given)
-        exact = self._folded(given)
-        if exact is None and self._plug():
-            exact = self._folded(given)
+            return self._load_from_file(given)
+        exact = self._find_ignoring_case(given)
+        if exact is None and self._load_plugins():
+            exact = self._find_ignoring_case(given)
         if exact is None:
             raise UnknownName(self.kind, given, self._items)
         return exact
 
-    def _folded(self, name: str) -> str | None:
+    def _find_ignoring_case(self, name: str) -> str | None:
         """The exact name, whatever the capitalisation."""
         folded = {known.lower(): known for known in (*self._items, *self._guests, *self._aliases)}
         exact = self._aliases.get(name, folded.get(name.lower()))
         return None if exact is None else self._aliases.get(exact, exact)
 
-    def _host(self, given: Any) -> str:
-        """The name of something that was given as an object."""
+    def _add_object(self, given: Any) -> str:
+        """The name of something that was given as an object; a new one is kept under the name it has."""
         item = self.accept(given)
         for name, known in (*self._items.items(), *self._guests.items()):
             if known == item:
                 return name
-        base = label(given)
+        base = name_of_object(given)
         taken = {*self._items, *self._guests}
         name = next(n for n in (base, *(f"{base}-{k}" for k in range(2, len(taken) + 3))) if n not in taken)
         self._guests[name] = item
         return name
 
-    def _from_file(self, text: str) -> str:
+    def _load_from_file(self, text: str) -> str:
         """Something in a Python file: its name holds the path and the version of the file."""
         path, rest = split(text)
         name, _, wanted = rest.partition("@")
@@ -109,7 +109,7 @@ class Registry(Mapping[str, T], Generic[T]):
             self._guests[exact] = self.accept(getattr(module, name))
         return exact
 
-    def _plug(self) -> bool:
+    def _load_plugins(self) -> bool:
         """Let plug-ins in, once; whether there were any to look at."""
         group, self.group = self.group, None
         if group is None:
@@ -139,18 +139,18 @@ class Registry(Mapping[str, T], Generic[T]):
             return False
 
     def __iter__(self) -> Iterator[str]:
-        self._plug()
+        self._load_plugins()
         return iter(self._items)
 
     def __len__(self) -> int:
-        self._plug()
+        self._load_plugins()
         return len(self._items)
 
     def __repr__(self) -> str:
         return f"<{len(self)} {self.kind}s: {', '.join(self)}>"
 
 
-def label(given: Any) -> str:
+def name_of_object(given: Any) -> str:
     """What an object is called where it has no name in a table."""
     while not hasattr(given, "__name__"):
         if isinstance(given, Later):
@@ -162,7 +162,7 @@ def label(given: Any) -> str:
     return str(given.__name__)
 
 
-def short(name: str) -> str:
+def short_name(name: str) -> str:
     """The name as a table shows it: without the folder and the version of a file."""
     if not names_a_file(name):
         return name

@@ -1,4 +1,7 @@
-"""The one place where candidates are compared: two-level keys, smaller is better.
+"""How engines compare candidates: two-level keys, smaller is better.
+
+Metrics (metrics.py) are such keys too. Reports rank finished runs by themselves (bench/report/stats.py): a change of
+feasibility_first() must be made in feasibility_order() there as well.
 
 An engine that learns from an order (RuleEngine) takes any rule. Three compositions show all there is:
 
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from meco.core.evaluation import Evaluation
 
 
-FEW = 200  # candidates that are sorted faster than searched
+MAX_SORTED = 200  # candidates up to which sorting is faster than searching
 
 
 class Key(NamedTuple):
@@ -83,7 +86,7 @@ def order(key: Key) -> Array:
 
 def best(key: Key) -> Array:
     """Index of the first best candidate of each run: [B]."""
-    if isinstance(key.minor, np.ndarray) and key.minor.shape[-1] <= FEW:
+    if isinstance(key.minor, np.ndarray) and key.minor.shape[-1] <= MAX_SORTED:
         return np.lexsort((key.minor, key.major), axis=-1)[..., 0]  # one call beats four smaller ones
     xp = namespace(key.minor)
     leading = key.major == xp.min(key.major, axis=-1, keepdims=True)
@@ -101,20 +104,21 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
     usable = better & (parent.minor < xp.inf)  # a failed parent teaches nothing
     decided = usable & (trial.major < parent.major)
     if not raw and not maybe_any(decided):  # one class only, as under any rule with one level
-        return _by_largest(xp.where(usable, parent.minor - trial.minor, 0.0))
+        return _divide_by_largest(xp.where(usable, parent.minor - trial.minor, 0.0))
     major = xp.where(decided, parent.major - trial.major, 0.0)
     minor = xp.where(usable & ~decided, parent.minor - trial.minor, 0.0)
     if raw:
         return major + minor
-    return _by_largest(major) + _by_largest(minor)
+    return _divide_by_largest(major) + _divide_by_largest(minor)
 
 
-def _by_largest(values: Array) -> Array:
+def _divide_by_largest(values: Array) -> Array:
     return values / safe_divisor(largest(values))
 
 
 @fused
-def _key(rule: Rule, ev: Evaluation, state: Any) -> Key:
+def _key_of_rule(rule: Rule, ev: Evaluation, state: Any) -> Key:
+    """Rule.key() as a plain function, which is what can be compiled."""
     key = rule.values(ev, state)
     return key if ev.intact else key.last_where(ev.failed)
 
@@ -150,7 +154,7 @@ class Rule(ABC):
 
     def key(self, ev: Evaluation, state: Any) -> Key:
         """The rank of candidates; failed ones lose every comparison."""
-        return _key(self, ev, state)
+        return _key_of_rule(self, ev, state)
 
     def known(self, state: Any) -> Mapping[str, Any]:
         """What of the state a policy's features may use, by name."""

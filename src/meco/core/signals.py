@@ -17,7 +17,7 @@ _heard_at = float("-inf")  # when a signal was last noted
 
 
 @contextmanager
-def noted(
+def note_signals(
     signals: Sequence[int] = STOPPING, say: str = "", waiting: Callable[[], bool] = lambda: True
 ) -> Iterator[Callable[[], bool]]:
     """The first signal is only noted, for work that looks at the note between two steps; a later one interrupts.
@@ -38,12 +38,12 @@ def noted(
             with suppress(OSError):
                 os.write(2, f"{say}\n".encode())
 
-    with _handled(signals, note):
+    with _install_handler(signals, note):
         yield lambda: bool(heard)
 
 
 @contextmanager
-def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
+def raise_on_signals(error: Callable[[int], BaseException]) -> Iterator[None]:
     """Ctrl-C and SIGTERM both raise an error made of the signal's number, once.
 
     A terminal and most job schedulers send the signal to every process of the group, and
@@ -55,12 +55,12 @@ def raising(error: Callable[[int], BaseException]) -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         raise error(number)
 
-    with _handled(STOPPING, stop):
+    with _install_handler(STOPPING, stop):
         yield
 
 
 @contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
+def treat_sigterm_as_interrupt() -> Iterator[None]:
     """SIGTERM does what Ctrl-C does, also where Ctrl-C is ignored, as in the background.
 
     Where a signal has already ended the work, the result is on its way out, and later signals leave it alone:
@@ -68,7 +68,7 @@ def terminated_like_interrupted() -> Iterator[None]:
     """
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     heard = STOPPING if usual else (signal.SIGTERM,)
-    with _handled(heard, _interrupt):
+    with _install_handler(heard, _interrupt):
         yield
     if time.monotonic() - _heard_at <= WAY_OUT and threading.current_thread() is threading.main_thread():
         for number in heard:
@@ -80,7 +80,7 @@ def _interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
 
-def interrupting() -> tuple[int, ...]:
+def interrupt_signals() -> tuple[int, ...]:
     """Signals that would raise KeyboardInterrupt here and now: what an application handles itself is left to it."""
     if threading.current_thread() is not threading.main_thread():
         return ()
@@ -88,7 +88,7 @@ def interrupting() -> tuple[int, ...]:
 
 
 @contextmanager
-def _handled(signals: Sequence[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
+def _install_handler(signals: Sequence[int], handler: Callable[[int, Any], None]) -> Iterator[None]:
     """A handler while the block lasts; only the main thread can hear, elsewhere nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -11,6 +11,11 @@ import numpy as np
 from meco.core.arrays import Array
 from meco.errors import InvalidInput, load_extra
 
+# Streams of one seed beside the run's own, [seed, number]: all different, and never changed, or seeds search otherwise.
+CONTROLLER_STREAM = 0xC0  # a controller's random numbers
+UNTRAINED_STREAM = 0x75  # the weights of a policy that was never trained
+SCOUT_STREAM = 0x5C  # points that look for a first answer
+
 
 class Streams:
     """Independent NumPy generators, one for each seed; draws come stacked as [B, ...].
@@ -40,14 +45,14 @@ class Streams:
         block = np.empty((self.runs, *shape))
         for row, generator in zip(block, self._generators):
             generator.random(out=row)
-        return self._give(block)
+        return self._to_device(block)
 
     def normal(self, *shape: int) -> Array:
         """Standard normal numbers: [B, *shape]."""
         block = np.empty((self.runs, *shape))
         for row, generator in zip(block, self._generators):
             generator.standard_normal(out=row)
-        return self._give(block)
+        return self._to_device(block)
 
     def generator(self, run: int) -> np.random.Generator:
         """The generator of one run, for engines that draw as they go."""
@@ -61,7 +66,7 @@ class Streams:
         return part
 
     def spawn(self, purpose: int) -> Streams:
-        """Other streams of the same runs, for a purpose whose draws must not move these."""
+        """Other streams of the same runs, for a purpose (a constant above) whose draws must not move these."""
         other = Streams(self.seeds, self.xp, self.device)
         other._generators = [np.random.default_rng([seed, purpose]) for seed in self.seeds]
         return other
@@ -87,13 +92,14 @@ class Streams:
 
     @positions.setter
     def positions(self, numbers: np.ndarray) -> None:
+        """Go back to earlier positions [B, 6]."""
         for generator, (high, low, inc_high, inc_low, some, rest) in zip(self._generators, numbers.tolist()):
             generator.bit_generator.state = {
                 "bit_generator": "PCG64", "state": {"state": (high << 64) + low, "inc": (inc_high << 64) + inc_low},
                 "has_uint32": some, "uinteger": rest,
             }  # fmt: skip
 
-    def _give(self, block: np.ndarray) -> Array:
+    def _to_device(self, block: np.ndarray) -> Array:
         if self.xp is np:
             return block
         return self.xp.asarray(block, dtype=self.xp.float64, device=self.device)

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from meco.core.memory import contents, with_contents
+from meco.core.memory import container_parts, replace_parts
 from meco.errors import load_extra
 
 if TYPE_CHECKING:
@@ -182,12 +182,12 @@ class GraphReplay:
         if isinstance(value, self.torch.Tensor):
             new = change(value)
             return value if new is None else new
-        inner = contents(value)
+        inner = container_parts(value)
         if inner is None or _is_mutable_dataclass(value):
             return value
         mapped = {name: self._map_value(part, change) for name, part in inner.items()}
         same = all(mapped[name] is part for name, part in inner.items())
-        return value if same and not _has_cache(value) else with_contents(value, mapped)
+        return value if same and not _has_cache(value) else replace_parts(value, mapped)
 
 
 def _is_mutable_dataclass(value: Any) -> bool:

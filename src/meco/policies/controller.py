@@ -25,12 +25,11 @@ from meco.core.control import Control
 from meco.core.engine import Engine
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population
+from meco.core.streams import CONTROLLER_STREAM
 from meco.errors import InvalidInput
 from meco.policies.controls import CONTROLS, ControlSet
 from meco.policies.features import FEATURES, FeatureSet
 from meco.policies.policy import Policy
-
-CONTROLLER_STREAM = 0xC0  # sets a controller's random numbers apart from its run's
 
 
 class Controller:

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from meco.core.streams import UNTRAINED_STREAM
 from meco.errors import InvalidInput
 from meco.policies.network import PAPER_SHAPE, NetworkShape, draw_weights, stack
 from meco.policies.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, stack_policies
 from meco.policies.store import load_policy
-
-UNTRAINED_STREAM = 0x75  # sets the weights' stream apart from the run's own
 
 PolicyLike = Policy | str | os.PathLike[str] | Mapping[str, float]
 

@@ -17,7 +17,7 @@ from meco.errors import InvalidInput
 from meco.methods import METHODS, methods_that_offer
 from meco.run.folder.search_state import restore_search
 from meco.run.function_source import ValueLookup, Values
-from meco.run.log.evaluation_log import Entry, EvaluationLog, Known
+from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.request import Request
 from meco.run.search import make_search
 
@@ -35,6 +35,7 @@ class AsyncSearch:
     """Points are numbered when proposed, and learnt from when answered.
 
     It begins (with what is known), or goes on from the record of a search that was told what the log holds.
+    Optimizer uses this and GenerationSearch alike: propose, take_answer, done, nit, loop and saved.
     """
 
     saved = (None, 0, 0)  # of an Optimizer: it is told again all that it was told
@@ -43,12 +44,12 @@ class AsyncSearch:
         self,
         request: Request,
         log: EvaluationLog,
-        known: Known | None = None,
+        known: PriorEvaluations | None = None,
         record: Record | None = None,
         nit: int = 0,
     ) -> None:
         self.request, self.log = request, log
-        call = ValueLookup(self._values)
+        call = ValueLookup(self._look_up_values)
         self.loop = (
             make_search(request, log, call, known) if record is None else restore_search(request, log, record, call)
         )
@@ -62,7 +63,7 @@ class AsyncSearch:
         ] = []  # answered before the engine has begun; None: known
         self.free_numbers: deque[int] = deque()  # numbers that were planned once, and can be given again
         self.nit = nit
-        self._numbers: list[int] = []
+        self._numbers: list[int] = []  # answers that the next evaluation looks up, set by _evaluate_answers()
 
     @property
     def engine(self) -> Engine:
@@ -74,7 +75,7 @@ class AsyncSearch:
         """What evaluates its candidates."""
         return self.loop.evaluator
 
-    def _values(self, x: np.ndarray) -> Values:
+    def _look_up_values(self, x: np.ndarray) -> Values:
         return self.log.values(self._numbers)
 
     @property
@@ -97,7 +98,7 @@ class AsyncSearch:
                 number = self._next_number()
                 self.tickets[number] = ticket
                 return number, self.evaluator.box.to_box(ticket.x[None, None, :])[0, 0]
-            self._learn(ticket, None)
+            self._learn_from(ticket, None)
         return None
 
     def _next_number(self) -> int:
@@ -112,7 +113,7 @@ class AsyncSearch:
 
     def take_answer(self, number: int) -> None:
         """Learn from the answer of that number, which the log has."""
-        self._learn(self.tickets.pop(number), number)
+        self._learn_from(self.tickets.pop(number), number)
 
     def renumber_retry(self, number: int) -> int:
         """Another number for one more call of that number's point."""
@@ -129,12 +130,12 @@ class AsyncSearch:
                 continue
             x = self.evaluator.box.pin(entry.x[None])[0]
             while self._is_known(x):  # it was learnt from before the point was called
-                self._learn(self.proposals.ticket(x), None)
-            self._learn(self.proposals.ticket(x), entry.number)
+                self._learn_from(self.proposals.ticket(x), None)
+            self._learn_from(self.proposals.ticket(x), entry.number)
         self.renumber({*self.log.entries, *self.log.waiting})
         taken = {unit.tobytes() for unit, _ in self.early_answers}
         self.proposals.drop_waiting(taken)
-        self.log.fix_layout()
+        self.log.fix_constraints()
 
     def renumber(self, taken: set[int]) -> None:
         """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
@@ -155,12 +156,12 @@ class AsyncSearch:
         enough = min(self.request.dim + 2, self.first_count) if len(self.early_answers) < 2 * self.first_count else 1
         if good < enough:
             return
-        self.log.fix_layout()
-        if self.log.layout is not None:
+        self.log.fix_constraints()
+        if self.log.constraints is not None:
             unit = np.stack([point for point, _ in self.early_answers])[None]
-            self.loop.tell(unit, self._evaluated(unit, [number for _, number in self.early_answers]))
+            self.loop.tell(unit, self._evaluate_answers(unit, [number for _, number in self.early_answers]))
             self.early_answers = []
-            self._note()
+            self._note_iteration()
 
     def _is_good(self, number: int | None) -> bool:
         """Whether an answer is usable; that of a known point is."""
@@ -169,20 +170,21 @@ class AsyncSearch:
         entry = self.log.entries[number] if number in self.log.entries else self.log.waiting[number][0]
         return entry.good
 
-    def _learn(self, ticket: Any, number: int | None) -> None:
+    def _learn_from(self, ticket: Any, number: int | None) -> None:
+        """Tell the engine of an answer, the log's by number or a known one (None); before it began, keep it."""
         self.proposals.withdraw(ticket)
         if not self.proposals.begun:
             self.early_answers.append((ticket.x, number))
             return
         unit = ticket.x[None, None, :]
-        self.proposals.answer(ticket, unit, self._evaluated(unit, [number]))
-        self._note()
+        self.proposals.answer(ticket, unit, self._evaluate_answers(unit, [number]))
+        self._note_iteration()
 
-    def _evaluated(self, unit: np.ndarray, numbers: list[int | None]) -> Evaluation:
+    def _evaluate_answers(self, unit: np.ndarray, numbers: list[int | None]) -> Evaluation:
         """Answers [1, n] of points: the log's by number, or what was known beforehand."""
         self._numbers = [number for number in numbers if number is not None]
         return self.evaluator.evaluate(unit)
 
-    def _note(self) -> None:
+    def _note_iteration(self) -> None:
         self.loop.note()
         self.nit += 1

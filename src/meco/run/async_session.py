@@ -18,8 +18,8 @@ from meco.run.calling.caller import MAX_RETRIES, CallJob, StopRun
 from meco.run.folder.resume import pack_session, read_saved_search
 from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import Entry, LayoutChanged
-from meco.run.log.evaluation_table import newest_numbers
+from meco.run.log.evaluation_log import ConstraintsChanged, Entry
+from meco.run.log.evaluations_builder import newest_numbers
 from meco.run.session import Session
 
 RESUMED_NOTE = (
@@ -31,31 +31,32 @@ RESUMED_NOTE = (
 class AsyncSession(Session):
     """Every free worker gets a point at once, and every answer is learnt from when it comes."""
 
-    def _past(self) -> dict[int, Any]:
+    def _recorded_answers(self) -> dict[int, Any]:
         return {}  # it is told in the order recorded, not by number
 
-    def _begin(self) -> None:
+    def _begin_or_resume(self) -> None:
+        """Begin the search, or one that knows every recorded answer."""
         past = [] if self.folder is None else self.folder.past
-        self.points = self._resume(past) if past else AsyncSearch(self.request, self.log)
+        self.points = self._resume_search(past) if past else AsyncSearch(self.request, self.log)
         self.nit, self.loop, self.caller = self.points.nit, self.points.loop, self.make_caller(self.log)
 
-    def _resume(self, past: list[Entry]) -> AsyncSearch:
+    def _resume_search(self, past: list[Entry]) -> AsyncSearch:
         """A search that knows every recorded answer: from where it was saved, or from all of them at once."""
         assert self.folder is not None
         self.notes.append(RESUMED_NOTE)
         state = read_saved_search(self, self.folder.saved_state())
-        search = None if state is None else self._restore(past[: state.covered], state)
+        search = None if state is None else self._restore_search(past[: state.covered], state)
         if search is None:
             search = AsyncSearch(self.request, self.log)
         self.log = search.log
         search.replay(past[len(search.log) :])
         return search
 
-    def _restore(self, told: list[Entry], state: SearchState) -> AsyncSearch | None:
+    def _restore_search(self, told: list[Entry], state: SearchState) -> AsyncSearch | None:
         """The search that was saved after these answers, where it really was."""
-        with suppress(LayoutChanged, DoesNotFit, MecoError):
+        with suppress(ConstraintsChanged, DoesNotFit, MecoError):
             log = self.log.fork(told)
-            if _digest(log.entries, [entry.number for entry in told]) == state.answers:
+            if _digest_answers(log.entries, [entry.number for entry in told]) == state.answers:
                 return AsyncSearch(self.request, log, record=state.record, nit=state.generation)
         return None
 
@@ -63,9 +64,9 @@ class AsyncSession(Session):
         """Call points and learn from answers until the budget is spent, or something ends the run."""
         seen = 0  # answers that the stopping conditions were shown, as soon as they can be read
         try:
-            with closing(self._stream()) as numbers:
+            with closing(self._call_points()) as numbers:
                 for number in numbers:
-                    self.log.check_layout()
+                    self.log.check_constraints()
                     self.points.take_answer(number)
                     self.nit = self.points.nit
                     fresh = (
@@ -75,9 +76,9 @@ class AsyncSession(Session):
                     if any(self.stopping.check_answer(*self.caller.watch(self.log.entries[n])) for n in fresh):
                         return
                     self._write_progress()
-                    if self._stops():
+                    if self._should_stop():
                         return
-        except LayoutChanged:
+        except ConstraintsChanged:
             self.restarted = True
             self.points = AsyncSearch(self.request, self.log, self.log.good_points())
             self.points.reuse_numbers()
@@ -86,13 +87,13 @@ class AsyncSession(Session):
             if not self._known_point_is_enough():
                 self.search()
 
-    def _stream(self) -> Generator[int, None, None]:
+    def _call_points(self) -> Generator[int, None, None]:
         """Have a point called whenever a worker is free; gives numbers as answers come, failures after retries."""
         caller, given = self.caller, list[tuple[int, int, np.ndarray]]()  # number, attempt and point of each call
         failed: deque[tuple[int, int, np.ndarray]] = deque()
 
         def jobs() -> Iterator[CallJob]:
-            while (call := failed.popleft() if failed else self._first_call()) is not None:
+            while (call := failed.popleft() if failed else self._next_call()) is not None:
                 given.append(call)
                 yield CallJob(call[0], call[2][None])
 
@@ -117,9 +118,9 @@ class AsyncSession(Session):
             self.stopping.end(stop.reason, stop.detail)
             raise
         finally:
-            self.log.fix_layout()
+            self.log.fix_constraints()
 
-    def _first_call(self) -> tuple[int, int, np.ndarray] | None:
+    def _next_call(self) -> tuple[int, int, np.ndarray] | None:
         """Number, attempt and point of the next call."""
         proposed = self.points.propose()
         return None if proposed is None else (proposed[0], 0, proposed[1])
@@ -127,16 +128,16 @@ class AsyncSession(Session):
     def state(self) -> bytes | None:
         """Where the search is, for the folder; nothing before its models have begun."""
         folder = self.folder
-        if folder is None or self.restarted or not self.log.layout_checked or not self.points.proposals.begun:
+        if folder is None or self.restarted or not self.log.constraints_checked or not self.points.proposals.begun:
             return None
-        return pack_session(self, len(folder.order), _digest(self.log.entries, folder.order))
+        return pack_session(self, len(folder.order), _digest_answers(self.log.entries, folder.order))
 
     def result(self, by_arrival: bool = True) -> Result:
         """The result so far; rows come by number at the end alone, for before there are gaps."""
         return super().result(by_arrival=self.stopping.reason is None)
 
 
-def _digest(entries: dict[int, Entry], order: list[int]) -> str:
+def _digest_answers(entries: dict[int, Entry], order: list[int]) -> str:
     """Of answers in the order in which they were told."""
     told = {k: entries[number] for k, number in enumerate(order)}
     return AnswerDigest().of(told, len(told))

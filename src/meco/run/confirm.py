@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.checks import whole_number
-from meco.core.evaluation import Best, Evaluation, Evaluations
-from meco.core.results import feasibility_first
+from meco.core.evaluation import Evaluation
+from meco.core.metrics import feasibility_first
 from meco.core.rule import best as best_index
 from meco.errors import InvalidInput
+from meco.evaluations import BestPoint, Evaluations
 from meco.result import Result
-from meco.run.calling.answers import Answer, Call, Fault
+from meco.run.calling.answers import Answer, Fault
+from meco.run.calling.call import Call
 from meco.run.constraints import read_constraints
-from meco.run.result import constraint_values
+from meco.run.make_result import constraint_values
 
 CALLS_PER_POINT = 4  # that is called again, on average at least
 
@@ -49,6 +51,7 @@ def mean_values(every: Evaluations) -> Means:
     index = index.reshape(-1)
 
     def both(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and spread of the calls of each point."""
         wide = values[good].reshape(len(good), -1)
         total = np.zeros((len(x), wide.shape[1]))
         np.add.at(total, index, wide)
@@ -127,12 +130,12 @@ def confirm(
     while made < calls and (x := next_point(every, run.tolerances, calls)) is not None:
         (answer,), _ = call(result.nfev + made, x[None])
         failed += answer.fault is not Fault.NONE
-        every, made = every.with_answer(x, *_values(answer, result, every), *run.tolerances), made + 1
+        every, made = every.with_answer(x, *_values_in_order(answer, result, every), *run.tolerances), made + 1
     found = most_called(every, run.tolerances)
     if found is None:
         return replace(result, nfev=result.nfev + made, evaluations=every, run=replace(run, nfail=run.nfail + failed))
     spread, *others = found.spread
-    best_point = Best(found.x.copy(), found.f, found.g, found.h, found.feasible, True)
+    best_point = BestPoint(found.x.copy(), found.f, found.g, found.h, found.feasible, True)
     values = constraint_values(list(result.constraints), best_point, *run.tolerances)
     violations = [each.violation for each in values.values()]
     moved = not np.array_equal(best_point.x, result.x)
@@ -159,7 +162,7 @@ def confirm(
     )
 
 
-def _values(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:
+def _values_in_order(answer: Answer, result: Result, every: Evaluations) -> tuple[float, np.ndarray, np.ndarray]:
     """f, g and h of an answer in the order of the run's constraints; nan of a call that failed."""
     p, q = every.g.shape[1], every.h.shape[1]
     if answer.fault is not Fault.NONE:
@@ -170,10 +173,10 @@ def _values(answer: Answer, result: Result, every: Evaluations) -> tuple[float, 
             "confirm() the function and the constraints of the run"
         )
     names = tuple(result.constraints)
-    return answer.f, _in_order(answer.g, answer.g_names, names[:p]), _in_order(answer.h, answer.h_names, names[p:])
+    return answer.f, _reorder(answer.g, answer.g_names, names[:p]), _reorder(answer.h, answer.h_names, names[p:])
 
 
-def _in_order(values: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
+def _reorder(values: np.ndarray, names: Sequence[str], wanted: Sequence[str]) -> np.ndarray:
     """Values in the wanted order, where they have the wanted names."""
     if set(names) != set(wanted):
         return values

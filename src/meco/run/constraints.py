@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput
-from meco.run.calling.answers import as_vector, label_names
+from meco.run.calling.answers import as_vector
+from meco.run.calling.call import label_names
 from meco.variables import Variables
 
 
@@ -124,13 +125,14 @@ def read_constraints(constraints: Any, variables: Variables) -> tuple[LimitedVal
         return ()
     if not isinstance(constraints, (list, tuple)):
         constraints = (constraints,)
-    return tuple(_read(item, f"constraints[{i}]", variables) for i, item in enumerate(constraints))
+    return tuple(_read_constraint(item, f"constraints[{i}]", variables) for i, item in enumerate(constraints))
 
 
-def _read(item: Any, where: str, variables: Variables) -> LimitedValues:
+def _read_constraint(item: Any, where: str, variables: Variables) -> LimitedValues:
+    """One constraint in any of its forms as limited values; where names it in errors."""
     lower, upper, dim = variables.lower, variables.upper, len(variables.each)
     if hasattr(item, "lb") and hasattr(item, "ub"):
-        low, high = _sides(item, where)
+        low, high = _read_limits(item, where)
         hard = bool(np.any(getattr(item, "keep_feasible", False)))
         if hasattr(item, "A"):
             matrix = item.A.toarray() if hasattr(item.A, "toarray") else item.A
@@ -140,20 +142,20 @@ def _read(item: Any, where: str, variables: Variables) -> LimitedValues:
             _check_reachable(matrix, low, high, lower, upper, where)
             return LimitedValues(MatrixProduct(matrix), low, high, where, hard)
         if callable(getattr(item, "fun", None)):
-            return LimitedValues(_of_point(item.fun, variables), low, high, where if hard else "", hard)
+            return LimitedValues(_take_points(item.fun, variables), low, high, where if hard else "", hard)
         _check_reachable(np.eye(dim), low, high, lower, upper, where)
         return LimitedValues(MatrixProduct(np.eye(dim)), low, high, where, hard)  # bounds on x, given as a constraint
     if isinstance(item, Mapping):
         return _read_dict(item, where, variables)
     if callable(item):
-        return LimitedValues(_of_point(item, variables))
+        return LimitedValues(_take_points(item, variables))
     raise InvalidInput(
         f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
         f"or a function whose values must be <= 0; got {item!r:.60}"
     )
 
 
-def _of_point(fun: Callable[..., Any], variables: Variables) -> Callable[..., Any]:
+def _take_points(fun: Callable[..., Any], variables: Variables) -> Callable[..., Any]:
     """A user's function as one of points, whether or not it wants names."""
     return FunctionOfNames(fun, variables) if variables.names else fun
 
@@ -177,14 +179,15 @@ def _read_dict(item: Mapping[str, Any], where: str, variables: Variables) -> Lim
     kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
     if kind not in ("ineq", "eq") or not callable(fun):
         raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
-    fun = _of_point(fun, variables)
+    fun = _take_points(fun, variables)
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if kind == "eq":
         return LimitedValues(BoundArguments(fun, args), np.array(0.0), np.array(0.0))
     return LimitedValues(BoundArguments(fun, args, negated=True))
 
 
-def _sides(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
+def _read_limits(item: Any, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """lb and ub of a constraint as vectors, checked."""
     try:
         low, high = np.array(item.lb, dtype=np.float64), np.array(item.ub, dtype=np.float64)
     except (TypeError, ValueError) as error:

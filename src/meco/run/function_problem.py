@@ -10,7 +10,8 @@ import numpy as np
 from meco.core.problem import Problem
 from meco.errors import InvalidInput
 from meco.options import EQ_TOL, INEQ_TOL
-from meco.run.calling.answers import Answer, Call, Fault
+from meco.run.calling.answers import Answer, Fault
+from meco.run.calling.call import Call
 from meco.variables import Variables
 
 FIRST_ANSWER_TRIES = 20  # points at which a first answer is looked for
@@ -24,22 +25,23 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
     variables = Variables.read(bounds)
     lower, upper = variables.column("low"), variables.column("high")
     call = Call(fun)
-    first = _first_answer(name, call, lower, upper)
-    names = (*_called(first.g_names, first.g.size, "g"), *_called(first.h_names, first.h.size, "h"))
+    first = _find_first_answer(name, call, lower, upper)
+    names = (*_constraint_names(first.g_names, first.g.size, "g"), *_constraint_names(first.h_names, first.h.size, "h"))
 
     def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rows = np.asarray(x, dtype=np.float64).reshape(-1, lower.size)
-        found = [_values(call(0, row[None])[0][0], first) for row in rows]
+        found = [_values_in_order(call(0, row[None])[0][0], first) for row in rows]
         f, g, h = (np.array(column).reshape(*x.shape[:-1], -1) for column in zip(*found))
         return f[..., 0], g, h
 
     return Problem(
-        name, lower, upper, first.g.size, first.h.size, formula, title=_title(fun, name), integrality=integrality,
+        name, lower, upper, first.g.size, first.h.size, formula, title=_make_title(fun, name), integrality=integrality,
         constraint_names=names, ineq_tol=INEQ_TOL, eq_tol=EQ_TOL,
     )  # fmt: skip
 
 
-def _first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarray) -> Answer:
+def _find_first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarray) -> Answer:
+    """A usable answer at the centre or at points drawn around it; their draws never change."""
     drawn = np.random.default_rng(0).random((FIRST_ANSWER_TRIES - 1, lower.size))
     for unit in np.concatenate([np.full((1, lower.size), 0.5), drawn]):
         answer = call(0, (lower + unit * (upper - lower))[None])[0][0]
@@ -50,7 +52,7 @@ def _first_answer(name: str, call: Call, lower: np.ndarray, upper: np.ndarray) -
     )
 
 
-def _values(answer: Answer, like: Answer) -> tuple[float, np.ndarray, np.ndarray]:
+def _values_in_order(answer: Answer, like: Answer) -> tuple[float, np.ndarray, np.ndarray]:
     """f, g and h in the order of the first answer; nan for a failed call or one with other constraints."""
     nothing = np.nan, np.full(like.g.size, np.nan), np.full(like.h.size, np.nan)
     if answer.fault is not Fault.NONE:
@@ -58,14 +60,15 @@ def _values(answer: Answer, like: Answer) -> tuple[float, np.ndarray, np.ndarray
     try:
         return (
             answer.f,
-            _ordered(answer.g, answer.g_names, like.g_names),
-            _ordered(answer.h, answer.h_names, like.h_names),
+            _reorder(answer.g, answer.g_names, like.g_names),
+            _reorder(answer.h, answer.h_names, like.h_names),
         )
     except KeyError:
         return nothing
 
 
-def _ordered(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
+def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:
+    """Values in the wanted order of names; KeyError where a name is missing."""
     if len(names) != len(wanted):
         raise KeyError("another number of constraints")
     if names == wanted or not any(names):
@@ -74,9 +77,9 @@ def _ordered(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]
     return np.array([place[name] for name in wanted])
 
 
-def _called(names: tuple[str, ...], count: int, letter: str) -> list[str]:
+def _constraint_names(names: tuple[str, ...], count: int, letter: str) -> list[str]:
     return [name or f"{letter}{i}" for i, name in enumerate(names or ("",) * count, 1)]
 
 
-def _title(fun: Callable[..., Any], name: str) -> str:
+def _make_title(fun: Callable[..., Any], name: str) -> str:
     return (fun.__doc__ or name).strip().partition("\n")[0]

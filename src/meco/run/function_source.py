@@ -9,15 +9,14 @@ import numpy as np
 
 from meco.core.box import Box
 from meco.core.source import Beside
+from meco.core.streams import SCOUT_STREAM
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
-
-SCOUT_STREAM = 0x5C  # sets the stream of points that look for a first answer apart from the run's own
 
 Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 
 
-class Calls(Protocol):
+class PointCaller(Protocol):
     """Turns points [n, D] into values, and counts calls that were made again."""
 
     retried: int
@@ -43,7 +42,7 @@ def make_box(request: Request) -> Box:
     return Box(request.lower[None, None], request.upper[None, None], integer, request.scale())
 
 
-class Constraints:
+class AnsweredConstraints:
     """What the answers so far tell of the constraints."""
 
     def __init__(self, request: Request, log: EvaluationLog) -> None:
@@ -51,12 +50,12 @@ class Constraints:
 
     def counts(self) -> tuple[int, int]:
         """Numbers of inequalities and equalities, known from the first answers on."""
-        assert self._log.layout is not None or self._log.planned, "asked for counts before the first evaluation"
+        assert self._log.constraints is not None or self._log.planned, "asked for counts before the first evaluation"
         return self._log.counts
 
     def tolerances(self) -> tuple[np.ndarray, np.ndarray]:
         """As the user gave them: [1, 1, 1], or [1, 1, p] and [1, 1, q] by the constraints that there are."""
-        ineq, eq = self._request.allowed(self._log)
+        ineq, eq = self._request.resolve_tolerances(self._log)
         return np.reshape(ineq, (1, 1, -1)), np.reshape(eq, (1, 1, -1))
 
 
@@ -70,19 +69,19 @@ class FunctionSource:
         self,
         request: Request,
         log: EvaluationLog,
-        call: Calls,
+        call: PointCaller,
         box: Box,
         inside: Callable[[np.ndarray], np.ndarray] = lambda unit: unit,
     ) -> None:
         self.box, self.strictest = box, [request.strictest]
-        constraints = Constraints(request, log)
+        constraints = AnsweredConstraints(request, log)
         self.counts, self.tolerances = constraints.counts, constraints.tolerances
         self._request, self._log, self._call, self._inside = request, log, call, inside
         self._budget = request.budget
         self._scouting = np.random.default_rng([request.seed, SCOUT_STREAM])
         self._scouted: list[tuple[np.ndarray, Values]] = []
 
-    def with_call(self, call: Calls) -> FunctionSource:
+    def with_call(self, call: PointCaller) -> FunctionSource:
         """The same source, with another function behind it."""
         return FunctionSource(self._request, self._log, call, self.box, self._inside)
 
@@ -90,7 +89,7 @@ class FunctionSource:
         """What the function says of points [1, n, D], in the width of its constraints."""
         with np.errstate(all="ignore"):
             f, g, h = self._call(x[0])
-        if self._log.layout is None and self._scout(len(f)):
+        if self._log.constraints is None and self._scout(len(f)):
             g, h = (np.full((len(f), n), np.nan) for n in self._log.counts)
         return f[None], g[None], h[None]
 
@@ -104,13 +103,13 @@ class FunctionSource:
         An engine can only be told once it is known how many constraints there are.
         """
         log = self._log
-        while log.layout is None and log.planned < self._budget:
+        while log.constraints is None and log.planned < self._budget:
             unit = self._scouting.random((min(size, self._budget - log.planned), self.box.dim))
             x = self.box.to_box(self._inside(unit)[None])
             with np.errstate(all="ignore"):
                 f, g, h = self._call(x[0])
             self._scouted.append((x, (f[None], g[None], h[None])))
-        return log.layout is not None
+        return log.constraints is not None
 
     def take_beside(self) -> Beside | None:
         """Points that were scouted and calls that were made again, since the last time."""

@@ -1,4 +1,4 @@
-"""Constraints of which something is known beforehand: linear rows, and those that must never be violated."""
+"""From a user's linear constraints and keep_feasible, checked, to the KnownLimits that an engine is told."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ROUNDING_SHARE = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
 
 
-def with_limits(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
-    """The request with what its separate constraints and keep_feasible say, checked."""
+def read_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
+    """The request with its linear rows and what must never be violated, from its constraints and keep_feasible."""
     rows, keep = linear_rows(constraints), request.keep
     if request.logarithmic is not None:  # such a row is not linear in what the search moves
         rows = [row for row in rows if not np.any(row.slope[request.logarithmic])]
@@ -40,22 +40,23 @@ def with_limits(request: Request, constraints: tuple[LimitedValues, ...]) -> Req
         )
     for row in rows:
         for i, x in enumerate([] if request.x0 is None else request.x0):
-            _check_start(row, x, i)
-    if careful(request) and request.x0 is None and request.known is None:
+            _check_starting_point(row, x, i)
+    if needs_models(request) and request.x0 is None and request.known is None:
         raise InvalidInput(
             "constraints that must never be violated need a point to start from that keeps them: give x0="
         )
     return request
 
 
-def _check_start(row: Row, x: np.ndarray, number: int) -> None:
+def _check_starting_point(row: Row, x: np.ndarray, number: int) -> None:
+    """Refuse a starting point, the number-th of x0, that is outside of a hard row."""
     value, terms = row.slope @ x + row.offset, np.abs(row.slope) @ np.abs(x) + abs(row.offset)
     over = abs(value) if row.equal else value
     if row.hard and over > ROUNDING_SHARE * terms:
         raise InvalidInput(f"x0: point {number} violates {row.name} by {over:.6g}, which must never be violated")
 
 
-def careful(request: Request) -> bool:
+def needs_models(request: Request) -> bool:
     """Whether some of what must be kept is not a linear row, so that only models can tell."""
     named = () if isinstance(request.keep, bool) else request.keep
     rows = [row.name for row in request.rows]
@@ -63,7 +64,7 @@ def careful(request: Request) -> bool:
     return request.keep is True or not known or not set(named) <= set(rows)
 
 
-def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, np.ndarray]) -> KnownLimits:
+def make_known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, np.ndarray]) -> KnownLimits:
     """The rows in the unit cube, whose corner and width are unit; places and names come from the log."""
     corner, width = unit
     slope = np.array([row.slope for row in request.rows]).reshape(-1, corner.size)
@@ -75,25 +76,25 @@ def known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, n
         return np.array([found.index(name) if name in found else -1 for name in names], dtype=int)
 
     return KnownLimits(
-        slope * width,
-        offset + slope @ corner,
-        np.array([row.equal for row in request.rows], dtype=bool),
-        np.array([row.hard for row in request.rows], dtype=bool),
-        places,
-        lambda: _kept_constraints(request, log),
-        careful(request),
+        slope=slope * width,
+        offset=offset + slope @ corner,
+        equal=np.array([row.equal for row in request.rows], dtype=bool),
+        hard=np.array([row.hard for row in request.rows], dtype=bool),
+        places=places,
+        hard_constraints=lambda: _find_hard_constraints(request, log),
+        needs_models=needs_models(request),
     )
 
 
 def _names_of_answers(log: EvaluationLog) -> list[str]:
     """The names that came with the answers, "" where none did."""
-    layout, (p, q) = log.layout, log.counts
-    if layout is None:
+    agreed, (p, q) = log.constraints, log.counts
+    if agreed is None:
         return [""] * (p + q)
-    return [*(layout.g_names or ("",) * p), *(layout.h_names or ("",) * q)]
+    return [*(agreed.g_names or ("",) * p), *(agreed.h_names or ("",) * q)]
 
 
-def _kept_constraints(request: Request, log: EvaluationLog) -> np.ndarray:
+def _find_hard_constraints(request: Request, log: EvaluationLog) -> np.ndarray:
     """Constraints [C] that must be kept at every evaluation."""
     shown, told, p = log.names(request.names), _names_of_answers(log), log.counts[0]
     named = () if isinstance(request.keep, bool) else request.keep

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.box import Box, keys
-from meco.run.log.evaluation_log import Known
+from meco.core.box import Box, candidate_keys
+from meco.run.log.evaluation_log import PriorEvaluations
 
 
 class KnownPoints:
@@ -22,7 +22,7 @@ class KnownPoints:
         self._values: dict[bytes, list[tuple[Any, ...]]] = {}
         self._count = 0  # values that were not asked for yet
 
-    def add(self, known: Known, box: Box) -> np.ndarray:
+    def add(self, known: PriorEvaluations, box: Box) -> np.ndarray:
         """Know these points, whose unit coordinates [n, D] are given back."""
         unit = box.pin(known.x)
         for i, row in enumerate(unit):
@@ -34,7 +34,7 @@ class KnownPoints:
         """Values of the candidates [1, n, D] that are known, by their index; each is given once."""
         found: dict[int, Any] = {}
         if self._count:
-            for i, key in enumerate(keys(unit)):
+            for i, key in enumerate(candidate_keys(unit)):
                 if self._values.get(key) and (wanted is None or wanted[0, i]):
                     found[i] = self._values[key].pop(0)
             self._count -= len(found)
@@ -44,7 +44,7 @@ class KnownPoints:
         """Indices [m] of the candidates [1, n, D] that would have to be called."""
         left = {key: len(values) for key, values in self._values.items()}
         known = []
-        for key in keys(unit):
+        for key in candidate_keys(unit):
             known.append(left.get(key, 0) > 0)
             left[key] = left.get(key, 0) - 1
         return np.flatnonzero(~np.array(known, dtype=bool))

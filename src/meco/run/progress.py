@@ -19,6 +19,7 @@ class Progress:
         self._every = 1.0 if self._table is None else 0.1  # seconds
 
     def __call__(self, result: Result) -> None:
+        """Write where the run is, if it is time for another line."""
         now = time.monotonic()
         if now - self._last < self._every and result.nfev < result.run.budget:
             return
@@ -39,6 +40,7 @@ class Progress:
 
 
 def _has_rich() -> bool:
+    """Whether rich is installed."""
     try:
         import rich.live  # noqa: F401
     except ImportError:
@@ -57,6 +59,7 @@ class _LiveTable:
         self._live.start()
 
     def show(self, row: dict[str, str]) -> None:
+        """Rewrite the row, a cell for each name."""
         from rich.table import Table
 
         grid = Table(*row, box=None, header_style="bold", padding=(0, 2))

@@ -14,9 +14,10 @@ import numpy as np
 from meco.checks import whole_number
 from meco.core.capabilities import Batching
 from meco.errors import InvalidInput
+from meco.evaluations import Evaluations
 from meco.methods import METHODS
 from meco.options import Method, Tolerances, Workers
-from meco.run.log.evaluation_log import EvaluationLog, Evaluations, Known
+from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.scipy_compat import read_seed
 from meco.run.tolerances import check_names, resolve_all, strictest
 from meco.variables import Variable, Variables
@@ -40,7 +41,7 @@ class Request:
     seed: int
     options: dict[str, Any] = field(default_factory=dict)  # for the engine: pop_size, policy, batch
     x0: np.ndarray | None = None  # [n, D]
-    known: Known | None = None
+    known: PriorEvaluations | None = None
     tolerances: Tolerances = field(default_factory=Tolerances)
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
     hard: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
@@ -84,7 +85,7 @@ class Request:
         kept = self.tolerances.keep_feasible
         return kept if isinstance(kept, bool) else tuple(kept)
 
-    def allowed(self, log: EvaluationLog) -> tuple[Any, Any]:
+    def resolve_tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
         return resolve_all(self.tolerances.ineq, self.tolerances.eq, log.names(self.names), log.counts[0])
 
@@ -102,8 +103,8 @@ class Request:
         return LogScale(self.logarithmic, self.lower, self.upper)
 
     def facts(self) -> dict[str, Any]:
-        """The same in JSON, to the last bit."""
-        known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest(self.known)}
+        """The same in JSON, to the last bit: the inputs in run.json, by which a resumed run is recognised."""
+        known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest_points(self.known)}
         kept = list(self.keep) if isinstance(self.keep, tuple) else self.keep
         return {
             "variables": [
@@ -114,7 +115,7 @@ class Request:
             "budget": self.budget,
             "method": self.method,
             "seed": self.seed,
-            "options": {key: _described(value) for key, value in self.options.items()},
+            "options": {key: _describe_option(value) for key, value in self.options.items()},
             "x0": None if self.x0 is None else self.x0.tolist(),
             "evaluated": known,
             "tolerances": {
@@ -178,11 +179,11 @@ def make_request(
         None if x0 is None else read_points(variables.as_array(x0), lower, upper, integer, "x0"),
         known,
         allowed,
-        notes=_warnings(name, dim, budget + (0 if known is None else len(known.f))),
+        notes=_find_warnings(name, dim, budget + (0 if known is None else len(known.f))),
     )
 
 
-def _check_names(allowed: Tolerances, known: Known | None) -> None:
+def _check_names(allowed: Tolerances, known: PriorEvaluations | None) -> None:
     """Refuse names that contradict the known values, or the tolerances."""
     if known is not None and allowed.names and len(allowed.names) != known.g.shape[1] + known.h.shape[1]:
         raise InvalidInput(
@@ -193,7 +194,7 @@ def _check_names(allowed: Tolerances, known: Known | None) -> None:
         check_names(getattr(allowed, keyword), allowed.names, keyword)
 
 
-def _warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
+def _find_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
     """What is known to go badly: models of D variables need some points before they foresee anything."""
     record = METHODS[method]
     if record.least_budget is None or points >= record.least_budget(dim):
@@ -226,7 +227,7 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.n
     return found + 0.0  # no negative zeros
 
 
-def read_known(evaluated: Any, variables: Variables) -> Known:
+def read_known(evaluated: Any, variables: Variables) -> PriorEvaluations:
     """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder."""
     if isinstance(evaluated, (str, os.PathLike)):
         from meco.run.folder.reader import load_run
@@ -255,15 +256,16 @@ def read_known(evaluated: Any, variables: Variables) -> Known:
         )
     x = read_points(variables.as_array(parts[0]), variables.lower, variables.upper, None, "evaluated points")
     try:
-        f, g, h = (_column(part, len(x)) for part in parts[1:])
+        f, g, h = (_read_columns(part, len(x)) for part in parts[1:])
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"evaluated: {error}") from error
     if f.shape[1] != 1:
         raise InvalidInput(f"evaluated: {len(x)} points need {len(x)} values of f; got shape {f.shape}")
-    return Known(x, f[:, 0], g, h)
+    return PriorEvaluations(x, f[:, 0], g, h)
 
 
-def _column(values: Any, count: int) -> np.ndarray:
+def _read_columns(values: Any, count: int) -> np.ndarray:
+    """Values [count, n] of so many points; a single point may come without its leading axis."""
     if values is None:
         return np.zeros((count, 0))
     found = np.array(values, dtype=np.float64)
@@ -276,30 +278,31 @@ def _column(values: Any, count: int) -> np.ndarray:
     return found
 
 
-def _digest(known: Known) -> str:
+def _digest_points(known: PriorEvaluations) -> str:
+    """A digest of known points: run folders are matched by it."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in known)).hexdigest()
 
 
-def _described(value: Any) -> Any:
+def _describe_option(value: Any) -> Any:
     """An option as JSON, so that two values are the same option where this is equal.
 
-    An object is described by its class and what it is made of; it cannot be made from that again (is_described).
+    An object is described by its class and what it is made of; it cannot be made from that again.
     """
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if isinstance(value, Mapping):
-        return {str(key): _described(each) for key, each in value.items()}
+        return {str(key): _describe_option(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_described(each) for each in value]
+        return [_describe_option(each) for each in value]
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     digest = (getattr(value, "metadata", None) or {}).get("digest")
     if digest is not None:
         return {OBJECT: type(value).__name__, "digest": digest}
     made = fields(value) if is_dataclass(value) and not isinstance(value, type) else ()
-    return {OBJECT: type(value).__name__, **{each.name: _described(getattr(value, each.name)) for each in made}}
+    return {OBJECT: type(value).__name__, **{each.name: _describe_option(getattr(value, each.name)) for each in made}}
 
 
 def options_of(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,25 +10,25 @@ from meco.core.capabilities import LinearRows, offered
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.core.streams import Streams
 from meco.methods import build_engine
-from meco.run.function_source import Calls, Constraints, FunctionSource, make_box
+from meco.run.function_source import AnsweredConstraints, FunctionSource, PointCaller, make_box
 from meco.run.known_points import KnownPoints
-from meco.run.log.evaluation_log import EvaluationLog, Known
+from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.request import Request
 
 
-def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known | None = None) -> Loop:
+def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: PriorEvaluations | None = None) -> Loop:
     """The same request gives the same search.
 
     Points to try first, in the unit cube: x0, then known points from best to worst; more are known like these.
     """
-    box, known, constraints = make_box(request), KnownPoints(), Constraints(request, log)
+    box, known, constraints = make_box(request), KnownPoints(), AnsweredConstraints(request, log)
     first = [] if request.x0 is None else list(box.pin(request.x0))
     for points in (k for k in (request.known, more) if k is not None):
-        unit, ev = known.add(points, box), points.evaluation(*request.allowed(log))
+        unit, ev = known.add(points, box), points.evaluation(*request.resolve_tolerances(log))
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in first}.values())
     ineq_tol, eq_tol = request.strictest
@@ -45,7 +45,7 @@ def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known |
         integer=box.integer,
         tolerances=constraints.tolerances,
     )
-    engine = build_engine(request.method, _with_limits(task, request, log), **request.options)
+    engine = build_engine(request.method, _add_known_limits(task, request, log), **request.options)
     rows = offered(engine, LinearRows)
     source = FunctionSource(request, log, call, box, (lambda unit: unit) if rows is None else rows.inside)
     evaluator = Evaluator(source, task.budget, known)
@@ -54,10 +54,10 @@ def make_search(request: Request, log: EvaluationLog, call: Calls, more: Known |
     return Loop(engine, evaluator)
 
 
-def _with_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
+def _add_known_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
     """The task with what is known of its constraints beforehand, where something is."""
     if not (request.rows or request.keep or request.hard):
         return task
-    from meco.run.hard_constraints import known_limits
+    from meco.run.hard_constraints import make_known_limits
 
-    return replace(task, limits=known_limits(request, log, (request.lower, request.upper - request.lower)))
+    return replace(task, limits=make_known_limits(request, log, (request.lower, request.upper - request.lower)))

@@ -11,13 +11,13 @@ import numpy as np
 from meco.core.capabilities import Convergence, offered
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
-from meco.core.signals import interrupting, noted
+from meco.core.signals import interrupt_signals, note_signals
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import EvaluationLog, Events, LayoutChanged
+from meco.run.log.evaluation_log import ConstraintsChanged, EvaluationLog, Events
+from meco.run.make_result import make_result
 from meco.run.request import Request
-from meco.run.result import make_result
 from meco.run.search import make_search
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ class Session:
     """A run in progress: generations of candidates, each evaluated as a whole.
 
     With a folder it goes on where an interrupted run was, and writes down now and then where it is.
+    AsyncSession replaces _recorded_answers, _begin_or_resume, search, state and result; folder/resume.py reads request,
+    log, loop, nit, make_caller and folder.
     """
 
     @np.errstate(all="ignore")
@@ -50,7 +52,7 @@ class Session:
         self.restarted = False  # whether the search was begun again with other constraints
         self.notes: list[str] = list(request.notes)
         self._answers = AnswerDigest()
-        self._complete = -1  # calls planned when the last generation was complete
+        self._planned_when_complete = -1  # calls planned when the last generation was complete
         self._events = Events(warn=warn)
         near = None
         if folder is not None:
@@ -60,23 +62,25 @@ class Session:
                 warn(warning)
                 self.notes.append(warning)
                 near = SAME_POINT_SHARE * (request.upper - request.lower)
-        self.log = EvaluationLog(request.budget, len(request.names) or None, self._past(), near, self._events)
+        self.log = EvaluationLog(
+            request.budget, len(request.names) or None, self._recorded_answers(), near, self._events
+        )
         if request.known is not None:
             self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
-        self._begin()
+        self._begin_or_resume()
 
-    def _past(self) -> dict[int, Any]:
+    def _recorded_answers(self) -> dict[int, Any]:
         """What an interrupted run was told, by number."""
         return {} if self.folder is None else {entry.number: entry for entry in self.folder.past}
 
-    def _begin(self) -> None:
+    def _begin_or_resume(self) -> None:
         """Go on where the folder says that the search was, or begin it."""
         if self.folder is not None:
             from meco.run.folder.resume import resume_search
 
             if found := resume_search(self, self.folder.saved_state()):
                 self.log, self.caller, self.loop, self.nit = found
-                self._complete = self.log.planned
+                self._planned_when_complete = self.log.planned
                 return
         self.caller = self.make_caller(self.log)
         self.loop = make_search(self.request, self.log, self.caller)
@@ -89,7 +93,7 @@ class Session:
             self.stopping,
             self.request.budget,
             self.on_error,
-            lambda: self.request.allowed(log),
+            lambda: self.request.resolve_tolerances(log),
             self.vectorized,
             self._events,
             calls_begun=0 if self.folder is None else len(self.folder.past),
@@ -109,31 +113,31 @@ class Session:
     @property
     def between_generations(self) -> bool:
         """Whether a generation is complete and the next not begun."""
-        return self.log.planned == self._complete
+        return self.log.planned == self._planned_when_complete
 
     @np.errstate(all="ignore")  # ours, whatever the caller set: the function and the callback keep theirs
     def run(self) -> Result:
         """Search until something ends it; always a result, but for errors, which carry it."""
-        with self._interruptible():
+        with self._listen_to_signals():
             try:
                 with closing(self):
-                    with self._ending():
+                    with self._note_ending():
                         if not self._known_point_is_enough():
                             self.search()
-                    return self._finished()
+                    return self._finish()
             except BaseException as error:  # of the search, or of the folder that could not be closed
-                self._hand_over(error)
+                self._attach_result(error)
                 raise
 
     @contextmanager
-    def _ending(self) -> Iterator[None]:
+    def _note_ending(self) -> Iterator[None]:
         """Note why the calls of a block ended."""
         try:
             yield
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
         except KeyboardInterrupt:
-            self._complete = -1  # the streams may have moved on: where the search is is not known
+            self._planned_when_complete = -1  # the streams may have moved on: where the search is is not known
             self.stopping.end("interrupt")
         finally:
             self.stopping.close()
@@ -146,13 +150,13 @@ class Session:
             if self.folder is not None:
                 self.folder.close()
 
-    def _hand_over(self, error: BaseException) -> None:
+    def _attach_result(self, error: BaseException) -> None:
         """Attach the result so far to an error, unless that is what failed."""
         self.stopping.end("error", f"{type(error).__name__} ended the run")
         with suppress(Exception):
             error.result = self.result()  # type: ignore[attr-defined]
 
-    def _finished(self) -> Result:
+    def _finish(self) -> Result:
         """The result at the end, which the folder keeps too."""
         self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
         result = self.result()
@@ -163,10 +167,10 @@ class Session:
         return result
 
     @contextmanager
-    def _interruptible(self) -> Iterator[None]:
+    def _listen_to_signals(self) -> Iterator[None]:
         """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
-        with noted(interrupting(), say, waiting=lambda: self.stopping.reason is None) as heard:
+        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as heard:
             self.stopping.listen(heard)
             yield
 
@@ -174,7 +178,7 @@ class Session:
         """Iterate; where the constraints turn out to be others, begin again with what is known by then."""
         try:
             self.loop.run(self._after_generation)
-        except LayoutChanged:
+        except ConstraintsChanged:
             self.restarted = True
             self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
             self.evaluator.count(self.log.planned)
@@ -185,16 +189,17 @@ class Session:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
-        ev = self.request.known.evaluation(*self.request.allowed(self.log))
+        ev = self.request.known.evaluation(*self.request.resolve_tolerances(self.log))
         return any(self.stopping.check_answer(f, ok) for f, ok in zip(ev.f[0].tolist(), ev.feasible[0].tolist()))
 
     def _after_generation(self) -> bool:
+        """Count a generation and let the folder keep it: whether the run should stop."""
         self.nit += 1
-        self._complete = self.log.planned
+        self._planned_when_complete = self.log.planned
         self._write_progress()
         if not self.log.replay_done:  # what an interrupted run told is not told again
             return False
-        return self._stops()
+        return self._should_stop()
 
     def _write_progress(self) -> None:
         """Let the folder keep what is new."""
@@ -203,7 +208,7 @@ class Session:
                 self.folder.write_trace(len(self.log), self.engine.trace)
             self.folder.end_generation(self.state)
 
-    def _stops(self) -> bool:
+    def _should_stop(self) -> bool:
         convergence = offered(self.engine, Convergence) if self.nit else None
         reached = (lambda: False) if convergence is None else convergence.reached
         return self.stopping.after_generation(self.result, reached)
@@ -213,7 +218,7 @@ class Session:
         from meco.run.folder.resume import pack_session
 
         log = self.log
-        if self.restarted or not log.layout_checked or len(log) != log.planned:
+        if self.restarted or not log.constraints_checked or len(log) != log.planned:
             return None
         return pack_session(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
 
@@ -229,12 +234,12 @@ class Session:
             detail=self.stopping.detail,
             nit=self.nit,
             trace=trace,
-            notes=[*self.notes, *history.notes, *self._untried()],
+            notes=[*self.notes, *history.notes, *self._note_untried_points()],
             loop=self.loop,
             by_arrival=by_arrival,
         )
 
-    def _untried(self) -> list[str]:
+    def _note_untried_points(self) -> list[str]:
         """Starting points for which there was no room."""
         if self.request.x0 is None or self.stopping.reason is None:
             return []

@@ -10,6 +10,8 @@ from meco.core.arrays import Array, namespace
 from meco.core.evaluation import Evaluation
 
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
+X, Y, FAILED, RESTART = range(4)  # positions in PointArchive._arrays; saved searches hold them
+EMPTY_ROW = (np.inf, 0.0, True, 0)  # what a row that is not filled yet holds, by position
 
 
 class PointArchive:
@@ -25,7 +27,7 @@ class PointArchive:
         self.n_ineq = ev.g.shape[-1]
         self.capacity, self.count = capacity, x.shape[1]
         self.on_host = isinstance(x, np.ndarray)
-        self._arrays = list(_columns(x, ev, restart_index))
+        self._arrays = list(_point_columns(x, ev, restart_index))
         self._next = namespace(x).full(
             (1, 1), self.count, dtype=restart_index.dtype, device=x.device
         )  # next row to fill
@@ -33,22 +35,24 @@ class PointArchive:
 
     def reserve(self, count: int) -> None:
         """Make rows for count more points, as far as the capacity allows."""
-        made = self._arrays[0].shape[1]
+        made = self._arrays[X].shape[1]
         if made < min(self.count + count, self.capacity):
             more = min(max(made, count, ARCHIVE_BLOCK), self.capacity - made)
-            self._arrays = [_extend(part, more, value) for part, value in zip(self._arrays, (np.inf, 0.0, True, 0))]
+            self._arrays = [_extend(part, more, value) for part, value in zip(self._arrays, EMPTY_ROW)]
 
     def add(self, x: Array, ev: Evaluation, restart_index: Array, centre: Array) -> None:
         """Remember points x [B, k, D] of restarts [B or B, k]; the centre [B, D] decides which ones they replace."""
-        new, count = _columns(x, ev, restart_index), x.shape[1]
+        new, count = _point_columns(x, ev, restart_index), x.shape[1]
         self.reserve(count)
         if not self.has_room(count):
-            self._put(new, self._farthest(centre, count))  # rows that are not filled yet are infinitely far away
+            self._put_rows(
+                new, self._farthest_rows(centre, count)
+            )  # rows that are not filled yet are infinitely far away
         elif self.on_host:
             for kept, part in zip(self._arrays, new):
                 kept[:, self.count : self.count + count, ...] = part
         else:
-            self._put(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
+            self._put_rows(new, self._next + namespace(x).arange(count, dtype=self._next.dtype, device=x.device))
             self._next = self._next + count
         self.advance_count(count)
 
@@ -60,40 +64,40 @@ class PointArchive:
         """Whether count more points replace none."""
         return self.count + count <= self.capacity
 
-    def _farthest(self, centre: Array, count: int) -> Array:
+    def _farthest_rows(self, centre: Array, count: int) -> Array:
         """Rows [B, k] of the points farthest from the centre."""
-        xp, apart = namespace(centre), self._arrays[0] - centre[:, None, :]
+        xp, apart = namespace(centre), self._arrays[X] - centre[:, None, :]
         return xp.argsort(xp.sum(apart * apart, axis=-1), axis=-1)[:, -count:]
 
-    def _put(self, new: tuple[Any, ...], row: Array) -> None:
+    def _put_rows(self, new: tuple[Any, ...], row: Array) -> None:
         """New points in rows [B or 1, k]."""
-        xp, first = namespace(row), self._arrays[0]
+        xp, first = namespace(row), self._arrays[X]
         numbers = xp.arange(first.shape[1], dtype=row.dtype, device=first.device)[None, :]
         for k in range(row.shape[1]):
             here = numbers == row[:, k : k + 1]
-            self._arrays = [_put(here, part[:, k : k + 1, ...], kept) for kept, part in zip(self._arrays, new)]
+            self._arrays = [_put_where(here, part[:, k : k + 1, ...], kept) for kept, part in zip(self._arrays, new)]
 
     @property
     def x(self) -> Array:
         """The points, [B, n, D]."""
-        return self._filled(0)
+        return self._rows_in_use(X)
 
     @property
     def y(self) -> Array:
         """f, g and h of each point: [B, n, 1 + p + q], 0 where it failed."""
-        return self._filled(1)
+        return self._rows_in_use(Y)
 
     @property
     def failed(self) -> Array:
         """Which of them failed, [B, n]."""
-        return self._filled(2)
+        return self._rows_in_use(FAILED)
 
     @property
     def restart_index(self) -> Array:
         """The restart that each belongs to, [B, n]."""
-        return self._filled(3)
+        return self._rows_in_use(RESTART)
 
-    def _filled(self, part: int) -> Array:
+    def _rows_in_use(self, part: int) -> Array:
         kept = self._arrays[part]
         return kept[:, : self.count, ...] if self.on_host else kept
 
@@ -114,7 +118,8 @@ def values_of(ev: Evaluation) -> Array:
     return y if ev.intact else xp.where(ev.failed[..., None], 0.0, y)
 
 
-def _columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
+def _point_columns(x: Array, ev: Evaluation, restart_index: Array) -> tuple[Any, ...]:
+    """Points as the archive keeps them: X, Y, FAILED and RESTART."""
     each = restart_index[:, None] if restart_index.ndim == 1 else restart_index
     return x, values_of(ev), ev.failed, namespace(x).broadcast_to(each, x.shape[:2])
 
@@ -125,6 +130,6 @@ def _extend(part: Array, count: int, value: float) -> Array:
     return xp.concat([part, xp.full(shape, value, dtype=part.dtype, device=part.device)], axis=1)
 
 
-def _put(here: Array, new: Array, kept: Array) -> Array:
+def _put_where(here: Array, new: Array, kept: Array) -> Array:
     wide = here if kept.ndim == 2 else here[..., None]
     return namespace(kept).where(wide, new, kept)

@@ -48,7 +48,8 @@ class Ticket:
 class AsyncProposals:
     """Asks an engine of this family one point at a time; batch is how many are out.
 
-    tell is the loop's. aside is told of points that the engine is not told of, but remembers.
+    tell is the loop's. aside is told of points that the engine is not told of, but remembers. It reads and sets the
+    engine's `asked`, and puts back state.region and state.r2 after proposals that are not to count.
     """
 
     def __init__(
@@ -79,9 +80,9 @@ class AsyncProposals:
             ticket = self.waiting.pop(0)
         elif not self.begun:
             self.tried += 1
-            ticket = Ticket(self._near(self.engine.first[0], anywhere=self.tried > len(self.engine.first)))
+            ticket = Ticket(self._draw_near(self.engine.first[0], anywhere=self.tried > len(self.engine.first)))
         else:
-            ticket = self._next_step() if self.step is None else self._further(self.step)
+            ticket = self._next_step() if self.step is None else self._propose_further(self.step)
         self.out.append(ticket)
         return ticket
 
@@ -108,16 +109,16 @@ class AsyncProposals:
             self.step.is_step, self.step.late = False, True  # it counts as any other point when it comes
             self.step, self.stock = None, []
         if ticket.source == Source.OFFSPRING or ticket.is_step:
-            self._restore_asked(ticket, ev)
+            self._put_back_asked(ticket, ev)
             self._tell(x, ev)
             if ticket.is_step:
                 self.step, self.stock, self.beside = None, [], []
             return
-        self._remember(ticket, x, ev)
+        self._add_to_archive(ticket, x, ev)
         self._aside(1)
         self.beside.append(ev)
 
-    def _remember(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
+    def _add_to_archive(self, ticket: Ticket, x: np.ndarray, ev: Evaluation) -> None:
         """Take the answer to a further point, which the engine is not told of."""
         state, index = self.engine.state, ticket.restart_index
         region = state.region
@@ -125,14 +126,14 @@ class AsyncProposals:
         state.count(1)
         source = region.restart_index[:, None] * 0 + (Source.GEOMETRY if ticket.source is None else ticket.source)
         made = None if ticket.asked is None else ticket.asked.expectation
-        gained = ev.failed & False if made is None else _merits(ev, made) < made.merit[:, None]
+        gained = ev.failed & False if made is None else _merits_of(ev, made) < made.merit[:, None]
         state.counts = add_points(state.counts, source, gained, ev)
 
     def withdraw(self, ticket: Ticket) -> None:
         """A point that is not outstanding any more."""
         self.out = [other for other in self.out if other is not ticket]
 
-    def _restore_asked(self, ticket: Ticket, ev: Evaluation) -> None:
+    def _put_back_asked(self, ticket: Ticket, ev: Evaluation) -> None:
         """Let the engine find what it expected of this point; a step that others have made up for is not judged poor.
 
         An answer of an earlier restart sets no weights of the present one.
@@ -143,22 +144,22 @@ class AsyncProposals:
         if (made.restart_index != self.engine.region.restart_index[:, None]).any():
             made = made._replace(violated=made.violated & False)
         if ticket.source == Source.STEP and ticket.is_step and self.beside:
-            merits = [float(_merits(each, made)[0, 0]) for each in (ev, *self.beside)]
+            merits = [float(_merits_of(each, made)[0, 0]) for each in (ev, *self.beside)]
             if min(merits[1:]) < float(made.merit[0]) <= merits[0]:
                 made = made._replace(source=made.source * 0 + Source.GEOMETRY)
         self.engine.asked = asked._replace(expectation=made)
 
     def _next_step(self) -> Ticket:
         """The step of a new iteration; where that very point is out already, its answer is judged instead."""
-        ticket = self._propose(1)[0]
+        ticket = self._propose_iteration(1)[0]
         if ticket.source == Source.OFFSPRING:
             return ticket
-        same = self._out_at(ticket.x)
+        same = self._find_outstanding(ticket.x)
         for _ in range(MAX_POINTS_TRIED):
             if same is None or not (same.late or same.source == Source.OFFSPRING):
                 break
             ticket.x = self._shorten(ticket.x)  # next to it: nobody knows when that answer comes, or what it is for
-            same = self._out_at(ticket.x)
+            same = self._find_outstanding(ticket.x)
         else:
             same = None  # on a small lattice every point may be out: one of them is called a second time
         if same is None:
@@ -166,9 +167,9 @@ class AsyncProposals:
             return ticket
         same.is_step, same.source, same.asked = True, ticket.source, ticket.asked
         self.step, self.beside, self.since = same, [], 0
-        return self._further(same)
+        return self._propose_further(same)
 
-    def _out_at(self, x: np.ndarray) -> Ticket | None:
+    def _find_outstanding(self, x: np.ndarray) -> Ticket | None:
         """What is outstanding at a point [D], if anything."""
         return next((other for other in self.out if self._is_close(other.x, x)), None)
 
@@ -177,18 +178,18 @@ class AsyncProposals:
         centre = self.engine.region.centre[0]
         nearer = centre + STEP_SHORTENING * (x - centre)
         if self.engine.lattice is not None or self._is_close(nearer, x):
-            return self._near(x)
+            return self._draw_near(x)
         return nearer
 
-    def _further(self, step: Ticket) -> Ticket:
+    def _propose_further(self, step: Ticket) -> Ticket:
         """A point beside the step: of the last iteration while there is one, else of another that is undone."""
         if step.source == Source.RESTART:  # there are no models yet around a restart
-            return Ticket(self._near(step.x), Source.GEOMETRY, restart_index=self.engine.region.restart_index)
+            return Ticket(self._draw_near(step.x), Source.GEOMETRY, restart_index=self.engine.region.restart_index)
         for _ in range(MAX_ITERATIONS_TRIED):
             while self.stock:
                 ticket = self.stock.pop(0)
                 known = is_evaluated(self.engine.archive, ticket.x[None], np.array([EXACT_RADIUS]))[0]
-                if self._out_at(ticket.x) is None and not known:
+                if self._find_outstanding(ticket.x) is None and not known:
                     return ticket
             self.stock = self._propose_undone()
         return self.stock.pop(0)
@@ -197,11 +198,11 @@ class AsyncProposals:
         """Points of an iteration after which the engine is what it was."""
         engine, state = self.engine, self.engine.state
         region, r2, asked = state.region, state.r2, engine.asked
-        tickets = self._propose(self.batch)
+        tickets = self._propose_iteration(self.batch)
         state.region, state.r2, engine.asked = region, r2, asked
         return tickets
 
-    def _propose(self, batch: int) -> list[Ticket]:
+    def _propose_iteration(self, batch: int) -> list[Ticket]:
         """The points of an iteration of so many."""
         x = self.engine.propose(batch)[0]
         asked = self.engine.asked
@@ -216,7 +217,7 @@ class AsyncProposals:
         """Whether two points [D] are as good as the same."""
         return bool(np.max(np.abs(one - other)) < SAME_POINT_RADII * float(self.engine.region.delta[0]))
 
-    def _near(self, x: np.ndarray, anywhere: bool = False) -> np.ndarray:
+    def _draw_near(self, x: np.ndarray, anywhere: bool = False) -> np.ndarray:
         """A random point [D] around one that has no models yet, or anywhere."""
         engine = self.engine
         u = engine.task.rng.uniform(1, engine.task.dim)
@@ -225,5 +226,5 @@ class AsyncProposals:
         return near[0, 0] if engine.guard is None else engine.guard.project(near[0])[0]
 
 
-def _merits(ev: Evaluation, made: Expectation) -> Array:
+def _merits_of(ev: Evaluation, made: Expectation) -> Array:
     return MERIT.key(ev, made.weights).minor

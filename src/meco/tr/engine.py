@@ -60,7 +60,7 @@ class TrustRegion(Engine):
     every restart (None), or is steered.
     """
 
-    remembers = ("generation", "settings", "state")
+    remembers = ("generation", "settings", "state")  # `asked` is not: it is saved between a tell and the next ask
 
     def __init__(
         self,
@@ -82,11 +82,12 @@ class TrustRegion(Engine):
         self.offspring = Offspring(task, self.lattice) if offspring else None
         self.controls: tuple[Control, ...] = (THETA, SHARE) if offspring else (THETA,)
         given = {"theta": theta, "share": share}
-        self.settings: dict[str, Any] = {c.name: self._check(c, given[c.name]) for c in self.controls}
-        self.asked: Asked | None = None  # what the next answers are for
+        self.settings: dict[str, Any] = {c.name: self._check_setting(c, given[c.name]) for c in self.controls}
+        self.asked: Asked | None = None  # left by propose() for tell(); AsyncProposals puts back that of an older point
         self._state: TrState | None = None
 
-    def _check(self, control: Control, value: float | None) -> float | None:
+    def _check_setting(self, control: Control, value: float | None) -> float | None:
+        """A constant that is given for a control, or an error that names its range."""
         if value is not None and not control.low <= value <= control.high:
             raise InvalidInput(
                 f"{self._label} needs {control.name} in [{control.low:g}, {control.high:g}]; got {value}"
@@ -117,15 +118,22 @@ class TrustRegion(Engine):
         """Everything but a search without a box."""
         knows = () if self.offspring is None else TR_FEATURE_NEEDS
         return (
-            Steering(self.controls, knows, self.steer, self._knowledge),
+            Steering(self.controls, knows, self.steer, self._know_search),
             SavedState(self),
-            Convergence(self._converged),
-            Multipliers(self._multipliers),
+            Convergence(self._find_converged),
+            Multipliers(self._estimate_multipliers),
             LinearRows((lambda x: x) if self.guard is None else self.guard.project),
             Batching(),
-            Cooperation(self._learn, self._diversify),
-            Asynchronous(self._one_at_a_time),
-            Replay(self, self._graph_key, self._count_iteration, self.batch, self._parts, self._preallocate),
+            Cooperation(self._learn_foreign_points, self._diversify),
+            Asynchronous(self._start_async),
+            Replay(
+                engine=self,
+                graph_key=self._graph_key,
+                advance_counters=self._count_iteration,
+                batch_size=self.batch,
+                parts=self._overwritten_parts,
+                preallocate=self._reserve_rows,
+            ),
         )
 
     def steer(self, values: Mapping[str, Array]) -> None:
@@ -143,7 +151,7 @@ class TrustRegion(Engine):
         told = self.state.told_array
         return 0.5 * namespace(told).clip(1.0 - told / self.task.budget, min=0.0)
 
-    def _share(self) -> Array:
+    def _share_in_force(self) -> Array:
         """The share of offspring in force: [B]."""
         share = self.settings.get("share", 0.0)
         return default_share(self.region) if share is None else zeros_like(self.region.delta) + share
@@ -162,7 +170,7 @@ class TrustRegion(Engine):
         state.region, local = fit_models(state.archive, state.region, model_size(self.task.dim))
         state.region = use_exact_rows(state.region, self.task.limits)
         self._check_models(local, batch)
-        sub, before = self._subproblem(local), state.region
+        sub, before = self._make_subproblem(local), state.region
         weights = state.region.weights.decayed(self.task.dim)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
         if self.lattice is not None:
@@ -173,31 +181,31 @@ class TrustRegion(Engine):
         x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch))
         draws = None
         if self.offspring is not None:
-            x, source, draws = self.offspring.replace_points(state, x, source, self._share())
+            x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())
         if self.guard is not None:
             x = self.guard.pull_back(x, state.archive, before, local)
             step = step._replace(value=sub.values((x[:, 0, :] - before.centre) / before.delta[:, None]))
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-        index = _restart_index(before, state.region, x)
+        index = _index_restarts(before, state.region, x)
         self.asked = Asked(make_expectation(local, sub, step, weights, source, index, now, foreseen), draws)
         return x
 
     def _check_models(self, local: LocalFit, batch: int) -> None:
         """Every fiftieth of the budget, how much of f and of the worst modelled constraint the models explain."""
-        if not self._checks_now(batch):
+        if not self._model_check_is_due(batch):
             return
         share = explained_share(local.fit)
         xp, constraints = namespace(share), share[:, 1:]
         worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
         self.state.r2 = (share[:, 0], worst)
 
-    def _checks_now(self, batch: int) -> bool:
+    def _model_check_is_due(self, batch: int) -> bool:
         """Whether this iteration is the first after another fiftieth of the budget."""
         told = self.state.told
         parts = [count * MODEL_CHECKS // self.task.budget for count in (told - batch, told)]
         return self.generation == 1 or parts[0] < parts[1]
 
-    def _subproblem(self, local: LocalFit) -> Subproblem:
+    def _make_subproblem(self, local: LocalFit) -> Subproblem:
         """The box around the centre in units of the radius, cut before failed evaluations."""
         archive, region, xp = self.archive, self.region, namespace(local.value)
         delta, centre = region.delta[:, None], region.centre
@@ -210,7 +218,17 @@ class TrustRegion(Engine):
         else:
             normal, distance = zeros_like(centre), zeros_like(region.delta) + xp.inf
         models = region.models.rescaled(region.delta)
-        return Subproblem(models, local.value, local.span, low, high, normal, distance, archive.n_ineq, local.critical)
+        return Subproblem(
+            models=models,
+            value=local.value,
+            span=local.span,
+            low=low,
+            high=high,
+            normal=normal,
+            distance=distance,
+            n_ineq=archive.n_ineq,
+            critical=local.critical,
+        )
 
     @np.errstate(all="ignore")
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -220,7 +238,7 @@ class TrustRegion(Engine):
             self.state = TrState.begin(self.task, x, ev, self.radius, self.batch, self.offspring is not None)
         else:
             assert asked is not None
-            self._judge(asked, x, ev)
+            self._learn_from_points(asked, x, ev)
         self.state.count(x.shape[1])
         self.generation += 1
         if self.offspring is not None and self.generation > 1:
@@ -228,16 +246,16 @@ class TrustRegion(Engine):
             assert asked.draws is not None
             self.offspring.learn(self.state, asked.draws, asked.expectation.source, ev)
 
-    def _judge(self, asked: Asked, x: Array, ev: Evaluation) -> None:
+    def _learn_from_points(self, asked: Asked, x: Array, ev: Evaluation) -> None:
         """What answers to points x [B, k, D] make of archive, counts and region."""
         state, made = self.state, asked.expectation
         state.archive.add(x, ev, made.restart_index, state.region.centre)
         merits = MERIT.key(ev, made.weights).minor
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
         late = state.told_array >= ESCALATION_BUDGET_SHARE * self.task.budget
-        state.region = update_region(state.region, made, merits, late, self._min_radius())
+        state.region = update_region(state.region, made, merits, late, self._restart_radius())
 
-    def _min_radius(self) -> Array:
+    def _restart_radius(self) -> Array:
         """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""
         delta = self.region.delta
         xp = namespace(delta)
@@ -255,28 +273,28 @@ class TrustRegion(Engine):
             "r2_f": state.r2[0], "r2_c": state.r2[1], **MERIT.trace(region.weights),
         }  # fmt: skip
         if state.strategy is not None:
-            found |= {"share": self._share(), "sigma": state.strategy.distribution.sigma}
+            found |= {"share": self._share_in_force(), "sigma": state.strategy.distribution.sigma}
         return found
 
     # -- what else it can do ------------------------------------------------------------------------
 
-    def _knowledge(self) -> Mapping[str, Any]:
+    def _know_search(self) -> Mapping[str, Any]:
         return {} if self.offspring is None else know_search(self.task, self.state, self.default_theta())
 
-    def _converged(self) -> Array:
+    def _find_converged(self) -> Array:
         """Runs [B] whose region is about to start again from a centre that keeps every constraint."""
         xp, region = namespace(self.region.delta), self.region
         if self.asked is None:
             return xp.zeros_like(region.delta) > 0.0
         return (region.next_source == Source.RESTART) & ~xp.any(self.asked.expectation.violated, axis=-1)
 
-    def _multipliers(self, x: Array) -> Array:
+    def _estimate_multipliers(self, x: Array) -> Array:
         """From a program of models around each x [B, D], however far the search has gone on since."""
         fixed = None if self.lattice is None else self.lattice.spacing > 0.0
         points = model_size(self.task.dim)
         return estimate_multipliers(self.archive, x, self.region, points, self.task.limits, fixed)
 
-    def _learn(self, x: Array, ev: Evaluation) -> None:
+    def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""
         self.archive.add(x, ev, namespace(x).zeros_like(self.region.restart_index), self.region.centre)
 
@@ -284,28 +302,30 @@ class TrustRegion(Engine):
         """A radius of its own, between the present one and a hundredth of it: equal models make equal steps."""
         self.state.region = self.region._replace(delta=self.region.delta * 0.01**u)
 
-    def _one_at_a_time(
+    def _start_async(
         self, batch: int, tell: Callable[[Array, Any], None], aside: Callable[[int], None]
     ) -> AsyncProposals:
         return AsyncProposals(self, batch, tell, aside)
 
     def _graph_key(self) -> Hashable | None:
-        return self._checks_now(self.batch), self.archive.has_room(self.batch)
+        """What an iteration's operations depend on: iterations of one key may be replayed from one recording."""
+        return self._model_check_is_due(self.batch), self.archive.has_room(self.batch)
 
     def _count_iteration(self) -> None:
+        """What the host counts when a device repeats ask and tell; as tell() and archive.add() do."""
         self.state.told += self.batch
         self.generation += 1
         self.archive.advance_count(self.batch)
 
-    def _parts(self) -> tuple[object, ...]:
+    def _overwritten_parts(self) -> tuple[object, ...]:
         state = self.state
         return (self, state, state.archive, *([] if state.strategy is None else [state.strategy]))
 
-    def _preallocate(self) -> None:
+    def _reserve_rows(self) -> None:
         self.archive.reserve(self.batch)
 
 
-def _restart_index(before: Region, after: Region, x: Array) -> Array:
+def _index_restarts(before: Region, after: Region, x: Array) -> Array:
     """The restart that each of the points x [B, k, D] belongs to: only the first makes a new one, [B, k]."""
     xp = namespace(x)
     others = xp.broadcast_to(before.restart_index[:, None], x.shape[:2])[:, 1:]

@@ -58,18 +58,18 @@ def make_expectation(
     """
     xp, by = namespace(step.s), step.by
     return Expectation(
-        source,
-        restart_index,
-        step.weights,
-        now,
-        foreseen,
-        margin_cost(step.multipliers, by.c, sub.n_ineq),
-        largest(xp.abs(step.s))[:, 0],
-        by.f,
-        local.farthest,
-        violations(sub.value, sub.n_ineq) > step.weights.tolerance,
-        local.unmet,
-        xp.where(local.blind[:, None], before.w, least_weights(step, sub)),
+        source=source,
+        restart_index=restart_index,
+        weights=step.weights,
+        merit=now,
+        foreseen=foreseen,
+        margin_cost=margin_cost(step.multipliers, by.c, sub.n_ineq),
+        width=largest(xp.abs(step.s))[:, 0],
+        f_change=by.f,
+        farthest=local.farthest,
+        violated=violations(sub.value, sub.n_ineq) > step.weights.tolerance,
+        unmet=local.unmet,
+        restart_weights=xp.where(local.blind[:, None], before.w, least_weights(step, sub)),
     )
 
 

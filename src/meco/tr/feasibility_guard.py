@@ -33,8 +33,8 @@ class FeasibilityGuard:
 
     def __init__(self, task: Task, limits: KnownLimits, lattice: Lattice | None) -> None:
         self.task, self.limits, self.lattice = task, limits, lattice
-        self.radius = GUARDED_RADIUS if limits.careful else INITIAL_RADIUS
-        self.polytope = Polytope(*limits.kept())
+        self.radius = GUARDED_RADIUS if limits.needs_models else INITIAL_RADIUS
+        self.polytope = Polytope(*limits.hard_rows())
         self.anchor = self._find_anchor(np.full(task.dim, 0.5) if task.x0 is None else np.asarray(task.x0)[0])
 
     def _find_anchor(self, x: np.ndarray) -> np.ndarray:
@@ -54,9 +54,9 @@ class FeasibilityGuard:
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Points [n, D] before the first answer: drawn onto the rows that must be kept."""
-        return np.array([self._on_rows(row, self.anchor) for row in x]).reshape(x.shape)
+        return np.array([self._project_to_rows(row, self.anchor) for row in x]).reshape(x.shape)
 
-    def _on_rows(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
+    def _project_to_rows(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
         """The nearest point that keeps the rows, on the lattice where there is one."""
         x = self.polytope.project(x, anchor)
         if self.lattice is None or self.polytope.excess(self._snap(x)) <= 0.0:
@@ -65,21 +65,24 @@ class FeasibilityGuard:
         return next((t for t in tried if self.polytope.excess(t) <= 0.0), anchor)
 
     def pull_back(self, x: np.ndarray, archive: PointArchive, region: Region, local: LocalFit) -> np.ndarray:
-        """Points [1, k, D] of an iteration where the rows and the region's models let them be."""
-        safest = self._safest(archive, region)
+        """Points [1, k, D] of an iteration where the rows and the region's models let them be.
+
+        Where models are needed it draws one block of numbers, after the proposers: part of a seed's search.
+        """
+        safest = self._find_safest(archive, region)
         anchor = archive.x[0][safest] if self.polytope.excess(archive.x[0][safest]) <= 0.0 else self.anchor
-        points = np.stack([self._on_rows(row, anchor) for row in x[0]])
-        never = np.flatnonzero(self.limits.never())
-        if self.limits.careful and never.size:
+        points = np.stack([self._project_to_rows(row, anchor) for row in x[0]])
+        hard = np.flatnonzero(self.limits.hard_constraints())
+        if self.limits.needs_models and hard.size:
             u = self.task.rng.uniform(RANDOM_TRIES, self.task.dim)[0]
             reach = MAX_REACH_RADII * min(region.delta[0], local.farthest[0])
-            prediction = _SafePrediction(region, local.value[0], reach, never, archive.y[0][safest][1 + never])
+            prediction = _SafePrediction(region, local.value[0], reach, hard, archive.y[0][safest][1 + hard])
             points = np.stack([self._find_safe(row, anchor, u, prediction) for row in points])
         return points[None]
 
-    def _safest(self, archive: PointArchive, region: Region) -> int:
+    def _find_safest(self, archive: PointArchive, region: Region) -> int:
         """The index of the evaluated point that keeps all of them and is nearest to the centre; else the least off."""
-        over = np.sum(np.maximum(archive.y[0][:, 1:][:, self.limits.never()], 0.0), axis=-1)
+        over = np.sum(np.maximum(archive.y[0][:, 1:][:, self.limits.hard_constraints()], 0.0), axis=-1)
         far = np.sum((archive.x[0] - region.centre[0]) ** 2, axis=-1)
         return int(np.lexsort([far, over, archive.failed[0]])[0])
 
@@ -89,7 +92,7 @@ class FeasibilityGuard:
         tried = np.stack([self._snap(anchor + share * way) for share in BACKTRACK_SHARES])
         if not (safe := prediction.safe(tried, anchor)).any():
             near = np.clip(anchor + 0.5 * prediction.reach * (2.0 * u - 1.0), 0.0, 1.0)
-            tried = np.stack([self._on_rows(row, anchor) for row in near])
+            tried = np.stack([self._project_to_rows(row, anchor) for row in near])
             safe = prediction.safe(tried, anchor)
         return tried[np.argmax(safe)] if safe.any() else tried[np.argmin(prediction.worst(tried, anchor))]
 
@@ -97,24 +100,24 @@ class FeasibilityGuard:
 def make_guard(task: Task, lattice: Lattice | None) -> FeasibilityGuard | None:
     """A guard where the task has constraints that must never be violated."""
     limits = task.limits
-    if limits is None or not (limits.careful or limits.hard.any()):
+    if limits is None or not (limits.needs_models or limits.hard.any()):
         return None
     return FeasibilityGuard(task, limits, lattice)
 
 
 class _SafePrediction(NamedTuple):
-    """Models around the centre, its value [1 + C], how far they reach, and the constraints `never` [n]."""
+    """Models around the centre, its value [1 + C], how far they reach, and the indices `hard` [n] of constraints."""
 
     region: Region
     value: np.ndarray
     reach: float
-    never: np.ndarray
+    hard: np.ndarray
     now: np.ndarray  # [n] their values at the anchor
 
     def worst(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
         """What the worst of the constraints may come to at points x [n, D]; inf where x is the anchor itself."""
         step = (x - self.region.centre[0])[None]
-        predicted = (self.value + self.region.models.changes(step)[0])[:, 1:][:, self.never]
+        predicted = (self.value + self.region.models.changes(step)[0])[:, 1:][:, self.hard]
         change = predicted - self.now
         worst = np.max(predicted + SAFETY_SHARE * np.abs(change) - np.maximum(self.now, 0.0), axis=-1)
         return np.where(np.any(x != anchor, axis=-1), worst, np.inf)

@@ -33,7 +33,7 @@ TR_FEATURE_NEEDS = (  # of an engine's knowledge
 
 
 class TrFeatureMemory(NamedTuple):
-    """What the next observation is compared with."""
+    """What the next observation is compared with. Saved searches hold it, `lately` by position (core/memory.py)."""
 
     counts: Any
     f: Array
@@ -41,20 +41,20 @@ class TrFeatureMemory(NamedTuple):
     lately: tuple[Array, Array, Array, Array]  # points and improvements of the models, then of the strategy
 
 
-def logarithm(share: Array) -> Array:
+def log_scale_share(share: Array) -> Array:
     """A share's size and sign on a logarithmic scale: 0 below 1e-6 or so, 1 at 1."""
     xp = namespace(share)
     size = xp.log10(1.0 + xp.abs(share) / SMALLEST_SHARE) / 6.0
     return xp.where(share < 0.0, -size, size)
 
 
-def in_shares(value: Array, span: Array) -> Array:
+def share_of_range(value: Array, span: Array) -> Array:
     """A difference in shares of a range, 0 where there is none yet."""
     xp = namespace(value)
     return xp.where(span > 0.0, value / xp.where(span > 0.0, span, 1.0), 0.0)
 
 
-def nines(r2: Array) -> Array:
+def count_nines(r2: Array) -> Array:
     """How many nines an R^2 has, in sixths: 0 explains nothing, 1 all but a millionth."""
     xp = namespace(r2)
     return -xp.log10(bounded(1.0 - r2, SMALLEST_SHARE, 1e6)) / 6.0
@@ -72,7 +72,7 @@ def counts_since(counts: Any, before: Any) -> tuple[Array, ...]:
 
 
 def tr_features(known: Mapping[str, Any], memory: TrFeatureMemory | None) -> tuple[Array, TrFeatureMemory]:
-    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember."""
+    """The features [B, 29] in the order of TR_FEATURE_NAMES, and what to remember; policies rely on that order."""
     xp, counts, span = namespace(known["f"]), known["counts"], known["f_range"]
     *shares, tried, won, born, fruitful = counts_since(counts, None if memory is None else memory.counts)
     lately = (tried, won, born, fruitful)
@@ -80,18 +80,20 @@ def tr_features(known: Mapping[str, Any], memory: TrFeatureMemory | None) -> tup
         fell = eased = xp.zeros_like(span)
     else:
         lately = tuple(IMPROVEMENT_DECAY * old + new for old, new in zip(memory.lately, lately))
-        fell = in_shares(memory.f - known["f"], span)
+        fell = share_of_range(memory.f - known["f"], span)
         eased = memory.violation - known["violation"]
-    models, strategy = lately[1] / (lately[0] + 1.0), lately[3] / (lately[2] + 1.0)
-    balance = (lately[3] - lately[1]) / (lately[1] + lately[3] + 1.0)
+    tried, won, born, fruitful = lately
+    models, strategy = won / (tried + 1.0), fruitful / (born + 1.0)
+    balance = (fruitful - won) / (won + fruitful + 1.0)
     dim = known["dim"]
     columns = [
-        nines(known["r2_f"]), nines(known["r2_c"]),
+        count_nines(known["r2_f"]), count_nines(known["r2_c"]),
         *shares, models, strategy, balance,
         1.0 + xp.log10(known["radius"]) / 6.0, xp.log10(known["radius"] / known["sigma"]) / 6.0,
         xp.log2(1.0 + known["restarts"]) / 5.0, known["restart_distance"],
-        logarithm(in_shares(known["restart_loss"], span)),
-        -logarithm(in_shares(known["es_lead"], span)), logarithm(fell), logarithm(eased), logarithm(known["violation"]),
+        log_scale_share(share_of_range(known["restart_loss"], span)),
+        -log_scale_share(share_of_range(known["es_lead"], span)), log_scale_share(fell), log_scale_share(eased),
+        log_scale_share(known["violation"]),
         known["active"], known["flat"],
         xp.log10(bounded(dim, *DIMENSIONS)) / 2.0, known["inequalities"] / (known["inequalities"] + dim),
         known["equalities"] / dim, known["integers"], xp.log10(bounded(known["budget"] / dim, *PER_VARIABLE)) / 3.0,

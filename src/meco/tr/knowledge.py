@@ -24,7 +24,7 @@ ACTIVE_PULL = 1e-3  # least pull of an active constraint, in shares of f's chang
 FLAT_SLOPE = 1e-3  # least slope of a constraint that is not flat, in shares of its range per width of the cube
 
 
-class BestPoint(NamedTuple):
+class LeastMeritPoint(NamedTuple):
     """The point of least merit among some: its index [B, 1], its merit [B], and whether there is one [B]."""
 
     index: Array
@@ -40,14 +40,14 @@ class Ranges(NamedTuple):
     c: Array
 
 
-def best_among(merit: Array, left_out: Array) -> BestPoint:
+def best_among(merit: Array, left_out: Array) -> LeastMeritPoint:
     """The best of points with these merits [B, n], but for those left out [B, n]."""
     xp = namespace(merit)
     index = best(Key(xp.zeros_like(merit), merit).last_where(left_out))[:, None]
-    return BestPoint(index, rows(merit, index)[:, 0], ~xp.all(left_out, axis=-1))
+    return LeastMeritPoint(index, rows(merit, index)[:, 0], ~xp.all(left_out, axis=-1))
 
 
-def ranges(archive: PointArchive) -> Ranges:
+def value_ranges(archive: PointArchive) -> Ranges:
     """Of all points that did not fail; 0 where none did."""
     xp, ok = namespace(archive.x), ~archive.failed
     spread = masked_max(archive.y, ok[..., None], axis=1) - masked_min(archive.y, ok[..., None], axis=1)
@@ -117,7 +117,7 @@ def _know_points(state: TrState, pending: PendingGeneration) -> dict[str, Any]:
     """What points, region, counts and strategy say."""
     archive, region = state.archive, state.region
     xp, delta, ev = namespace(archive.x), region.delta, archive.evaluation()
-    merit, spread = MERIT.total(ev.f, ev.c, region.weights), ranges(archive)
+    merit, spread = MERIT.total(ev.f, ev.c, region.weights), value_ranges(archive)
     leader, least, _ = best_among(merit, archive.failed)
     slope = xp.sqrt(xp.sum(region.models.gradient * region.models.gradient, axis=-1))  # [B, 1 + C]
     modelled = xp.any(slope > 0.0, axis=-1, keepdims=True)  # not before the first step

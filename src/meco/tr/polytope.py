@@ -40,7 +40,7 @@ class Polytope:
         gone = np.zeros((sets, x.size))  # what each projection took away, given back before the next one (Dykstra)
         for _ in range(SWEEPS):
             before = x
-            x = self._in_plane(x)
+            x = self._project_to_equalities(x)
             y = x + gone[0]
             x = np.clip(y, 0.0, 1.0)
             gone[0] = y - x
@@ -51,19 +51,19 @@ class Polytope:
                 gone[i] = y - x
             if np.max(np.abs(x - before)) < SWEEP_TOLERANCE:
                 break
-        return self._closed(x, margin)
+        return self._close_rows(x, margin)
 
-    def _closed(self, x: np.ndarray, margin: float) -> np.ndarray:
+    def _close_rows(self, x: np.ndarray, margin: float) -> np.ndarray:
         """Beyond the rows by no more than rounding, whatever the sweeps have left."""
         for _ in range(SWEEPS):
-            x = np.clip(self._in_plane(x), 0.0, 1.0)
+            x = np.clip(self._project_to_equalities(x), 0.0, 1.0)
             if self.excess(x) <= -margin:
                 break
             for slope, offset in zip(self.slope, self.offset):
                 x = x - max(offset + slope @ x + margin + ROUNDING, 0.0) * slope
         return x
 
-    def _in_plane(self, x: np.ndarray) -> np.ndarray:
+    def _project_to_equalities(self, x: np.ndarray) -> np.ndarray:
         return x if self.back is None else x - self.back @ (self.level + self.plane @ x)
 
     def interior_point(self, x: np.ndarray) -> np.ndarray:

@@ -77,7 +77,7 @@ def _make_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array,
     matrix = (RELAXATION * size[..., None]) * (reach @ turned)
     none = zeros_like(slope)
     value = xp.concat([none, rows.value], axis=1)
-    constant = RELAXATION * (value - _times(reach, slope)) - _times(matrix, value)
+    constant = RELAXATION * (value - _multiply(reach, slope)) - _multiply(matrix, value)
     return FixedPointMap(
         matrix - identities(1, value.shape[1], slope, 0.5 * RELAXATION),
         constant,
@@ -109,7 +109,7 @@ def _iterate_fused(map_: FixedPointMap, v: Array, times: int) -> Array:
 
 def _iterate(map_: FixedPointMap, v: Array, times: int) -> Array:
     for _ in range(times):
-        v = map_.constant + _times(map_.matrix, v - 2.0 * excess(v, map_)) + (1.0 - 0.5 * RELAXATION) * v
+        v = map_.constant + _multiply(map_.matrix, v - 2.0 * excess(v, map_)) + (1.0 - 0.5 * RELAXATION) * v
     return v
 
 
@@ -136,5 +136,5 @@ def _iterate_in_place(map_: FixedPointMap, v: np.ndarray, times: int) -> np.ndar
     return np.atleast_2d(v)
 
 
-def _times(matrix: Array, x: Array) -> Array:
+def _multiply(matrix: Array, x: Array) -> Array:
     return (matrix @ x[..., None])[..., 0]

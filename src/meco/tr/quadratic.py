@@ -121,17 +121,17 @@ def least_change(
     if curved is not None:
         few = Quadratic(curved.gather(prior.gradient), curved.gather(prior.hessian))
         bent = curved.scatter(few.curvature_terms(u)).mT
-        w, kept = _weights(kernel, y, u @ prior.gradient.mT + bent)
+        w, kept = _solve_weights(kernel, y, u @ prior.gradient.mT + bent)
         wt = w.mT
-        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _outer(curved.gather(wt), u))
+        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
     else:
-        w, kept = _weights(kernel, y, prior.changes(u))
+        w, kept = _solve_weights(kernel, y, prior.changes(u))
         wt = w.mT
-        hessian = prior.multiplied(kept).hessian + _outer(wt, u)
+        hessian = prior.multiplied(kept).hessian + _sum_outer(wt, u)
     return Quadratic(prior.gradient * kept[..., None] + TAU * (wt @ u), hessian), Fit(u, y, kernel, w, kept)
 
 
-def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
+def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     """w [B, m, F] of eq. (1), for values y and the previous models' p [B, m, F], and what is kept of these [B, F].
 
     The first function, f, keeps all of its model while gamma is above a half, where the values are more likely with
@@ -149,7 +149,7 @@ def _weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
     return rest + (1.0 - share)[:, None, :] * own, share
 
 
-def _outer(w: Array, u: Array) -> Array:
+def _sum_outer(w: Array, u: Array) -> Array:
     """sum_i w_i u_i u_i' of eq. (2): [B, F, m], [B, m, D] -> [B, F, D, D]."""
     return u.mT[:, None, :, :] @ (w[..., None] * u[:, None, :, :])
 

@@ -19,7 +19,10 @@ FAR_RADII = 2.0  # model points farther than this many radii (times sqrt D) call
 
 
 class Source:
-    """What proposed a point: plain integers, since members of an IntEnum are no numbers to a strict array library."""
+    """What proposed a point: plain integers, since members of an IntEnum are no numbers to a strict array library.
+
+    Traces and saved searches hold these numbers, and proposal_counts.py indexes by them: they stay 0 to 3.
+    """
 
     STEP = 0  # the program of a step
     GEOMETRY = 1  # where the models know least
@@ -28,7 +31,7 @@ class Source:
 
 
 class Region(NamedTuple):
-    """What each run remembers between steps; [B] unless said otherwise."""
+    """What each run remembers between steps; [B] unless said otherwise. Saved searches hold these names (memory.py)."""
 
     centre: Array  # [B, D]
     delta: Array  # radius

@@ -116,7 +116,7 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
     """The step of the models in the region, with theta [B] of the violation allowed to stay."""
     few = sub.critical
     if few is None:
-        return _step(sub, theta, multipliers, weights)
+        return _solve_step(sub, theta, multipliers, weights)
     xp = namespace(theta)
     tolerance = xp.zeros_like(weights.w) + weights.tolerance
     columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
@@ -124,7 +124,7 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
     part = sub._replace(
         models=models, value=few.gather(sub.value), span=few.gather(sub.span), n_ineq=few.n_ineq, critical=None
     )
-    step = _step(part, theta, columns[0], Weights(*columns[1:]))
+    step = _solve_step(part, theta, columns[0], Weights(*columns[1:]))
     return Step(
         step.s,
         sub.values(step.s),
@@ -134,17 +134,18 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
     )
 
 
-def _step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
+def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
+    """The step where every function takes part: the best of a few linearisations, each solved as a program."""
     xp, by = namespace(theta), scales(sub)
     weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:]))
     low, high = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c)
     s, value = zeros_like(sub.low), sub.value
     slopes, bent, before = sub.models.slope(s), None, multipliers
     for number in range(LINEARISATIONS):
-        lines, length = _linearise(sub, s, value, slopes, by, low, high, weights)
+        lines, length = _linearise_rows(sub, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
         if bent is None or not known_all(multipliers == before):  # else the Lagrangian is the same
-            bent = convexify(_lagrangian(sub.models, multipliers / by.f[:, None], by.f))
+            bent = convexify(_lagrangian_hessian(sub.models, multipliers / by.f[:, None], by.f))
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
         known = xp.concat([multipliers / unit, zeros_like(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, sub.low - s, sub.high - s, known)
@@ -162,7 +163,7 @@ def _step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -
     return Step(s, value, multipliers, weights, by)
 
 
-def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
+def _lagrangian_hessian(models: Quadratic, multipliers: Array, f: Array) -> Array:
     """Hessian of f + lambda . c in units of f's change: [B, D, D]."""
     xp, hessian = namespace(f), models.hessian
     runs, functions, dim, _ = hessian.shape
@@ -171,7 +172,7 @@ def _lagrangian(models: Quadratic, multipliers: Array, f: Array) -> Array:
     return xp.reshape(factors[:, None, :] @ flat, (runs, dim, dim))
 
 
-def _linearise(
+def _linearise_rows(
     sub: Subproblem, s: Array, value: Array, slopes: Array, by: Scales, low: Array, high: Array, weights: Weights
 ) -> tuple[Rows, Array]:
     """Constraints linearised at s, of length about one, and a last row that keeps off failures; their lengths [B, C].

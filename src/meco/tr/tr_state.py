@@ -43,7 +43,15 @@ class TrState:
         zeros = xp.zeros((runs, constraints), dtype=x.dtype, device=x.device)
         weights = Weights(zeros, zeros, task.tolerance(ev))
         models = Quadratic.zero((runs, 1 + constraints, dim), x)
-        region = Region(x[:, 0, :], none + radius, models, zeros, weights, restart_index + Source.STEP, restart_index)
+        region = Region(
+            centre=x[:, 0, :],
+            delta=none + radius,
+            models=models,
+            multipliers=zeros,
+            weights=weights,
+            next_source=restart_index + Source.STEP,
+            restart_index=restart_index,
+        )
         sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + Source.GEOMETRY
         counts = add_points(zero_counts(x), sources, ev.failed & ~ev.failed, ev)
         strategy = Strategy(xp.zeros_like(x[:, 0, :]) + 0.5, 1 + constraints) if with_strategy else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from meco.bench.plan.run import TestCase
-from meco.core.registry import short
+from meco.core.registry import short_name
 from meco.errors import InvalidInput
 from meco.files.modules import names_a_file, split
 from meco.methods import METHODS
@@ -59,7 +59,7 @@ class Contender:
         """A method as the tables name it; one that is steered says by which policy."""
         if method in POLICIES:
             options.setdefault("policy", POLICIES[method])
-        name = short(method)
+        name = short_name(method)
         return cls(f"{name}:{variant}" if variant else name, method, options)
 
     def limit_runs(self) -> Contender:

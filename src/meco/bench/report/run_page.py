@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from meco.bench.report.page import figure_html, frame_page, table_html
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from meco.batch_solve import solve
 from meco.bench.plan.contender import PIN_DIGITS
 from meco.bench.plan.experiment import load_problem
 from meco.bench.plan.run import Run
 from meco.bench.run.run_record import RunRecord
 from meco.errors import MecoError, MissingExtra, UnknownName, UnknownOption
-from meco.methods import METHODS, solve
+from meco.methods import METHODS
 
 HOPELESS = (MissingExtra, UnknownName, UnknownOption)  # of a method: no problem and no seed can change them
 LOCKSTEP_NUMBERS = 2000  # runs x variables of one lockstep group: some seconds, and cache-friendly

@@ -24,7 +24,7 @@ from meco.bench.run.campaign_progress import CampaignProgress
 from meco.bench.run.executors import RunExecutor, Unreachable
 from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
-from meco.core.signals import raising
+from meco.core.signals import raise_on_signals
 
 MOST_LOSSES = 5  # a task whose worker dies this often, with nothing else running, is given up
 
@@ -165,7 +165,7 @@ class _Campaign:
 
 def stopping_signals() -> contextlib.AbstractContextManager[None]:
     """Ctrl-C and SIGTERM both raise CampaignStopped, once."""
-    return raising(CampaignStopped)
+    return raise_on_signals(CampaignStopped)
 
 
 def describe_session(experiments: Sequence[Experiment], workers: RunExecutor, runs: int) -> tuple[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, Constants, asarray_like, fused, namespace, rows
-from meco.core.engine import Task, with_given
+from meco.core.engine import Task, put_given_first
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress, Rule, order
 from meco.engines.rule_engine import RuleEngine
@@ -99,7 +99,7 @@ class MaEs(RuleEngine):
         )
         self.z = self._with_given_steps(normal) if self.generation == 0 else normal
         x, self.d = make_offspring(now, self.z)
-        return with_given(x, self.task.x0) if self.generation == 0 else x
+        return put_given_first(x, self.task.x0) if self.generation == 0 else x
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep the offspring, and let the rule adapt; they are ranked under what it then says."""
@@ -137,7 +137,7 @@ class MaEs(RuleEngine):
         """z with steps that lead from the mean to the given points in the first places."""
         if self.task.x0 is None:
             return z
-        return with_given(z, (self.task.x0 - self.task.x0[0]) / self.sigma)
+        return put_given_first(z, (self.task.x0 - self.task.x0[0]) / self.sigma)
 
     def trace(self) -> dict[str, Array]:
         """What the rule traces, and sigma."""

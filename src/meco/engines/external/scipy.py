@@ -16,7 +16,7 @@ from meco.core.engine import Engine, Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import BudgetSpent, Evaluator
 from meco.core.loop import note_if_cut
-from meco.core.results import feasibility_first
+from meco.core.metrics import feasibility_first
 from meco.core.rule import best
 from meco.engines.external import FLAG_COLUMNS, FailureCeiling, load_library, pack, unpack
 from meco.errors import InvalidInput

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from meco.batch_solve import solve
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.trainer import Trained
-from meco.methods import solve
 from meco.policies.policy import Greedy
 from meco.problems.suite import get_problem
 

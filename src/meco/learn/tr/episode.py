@@ -11,9 +11,9 @@ from meco.core.arrays import Array, namespace, to_numpy
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.core.evaluator import Evaluator
+from meco.core.lockstep_results import LockstepResults
 from meco.core.loop import Loop
 from meco.core.problem import Problem
-from meco.core.results import RunResults
 from meco.core.streams import Streams
 from meco.engines.es.maes import native_size
 from meco.errors import InvalidInput
@@ -163,6 +163,6 @@ class TrustRegionEpisode:
         assert best is not None
         return best.key.minor[:, 0]
 
-    def results(self, method: str = "MeCO-TR") -> RunResults:
+    def results(self, method: str = "MeCO-TR") -> LockstepResults:
         """What the runs found so far, one record each."""
         return self._evaluator.results(method, self.seeds)

@@ -14,31 +14,33 @@ from typing import Any
 
 from meco.errors import InvalidInput
 from meco.options import Workers
-from meco.run.calling.answers import Answer, Call, Fault, failed_answer
-from meco.run.calling.caller import Backend, CallJob, Found, Serial, Stopping, StopRun
+from meco.run.calling.answers import Answer, Fault, failed_answer
+from meco.run.calling.call import Call
+from meco.run.calling.caller import Backend, CallJob, JobAnswers, Serial, Stopping, StopRun
 from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
 
-GRACE_SECONDS = 30.0  # seconds beyond eval_timeout after which futures of which nothing is heard are given up
+GRACE_SECONDS = 30.0  # seconds beyond timeout after which futures of which nothing is heard are given up
 
 
 def choose_backend(workers: Workers, call: Call, most: int | None = None) -> Backend:
     """The backend that the workers ask for: processes, an executor (given at most so many points at once), or a map."""
     n, timeout = workers.n, workers.timeout
     if hasattr(n, "submit"):
-        packed = _packed(call, timeout, isinstance(n, ProcessPoolExecutor))
+        packed = _pack_call(call, timeout, isinstance(n, ProcessPoolExecutor))
         return Executor(n, packed, timeout, sys.maxsize if most is None else most)
     if callable(n):
-        return Mapped(n, _packed(call, timeout, _pickles(n)))
+        return Mapped(n, _pack_call(call, timeout, _crosses_processes(n)))
     own = timeout is not None or getattr(call.fun, "isolated", False)  # what must be killable has a process of its own
     return WorkerPool(call, n, timeout) if n > 1 or own else Serial(call)
 
 
-def _packed(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
+def _pack_call(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
+    """The call as workers get it: killable where there is a timeout, pickled here where their library would not."""
     timed = call if timeout is None else TimedCall(call, timeout)
     return Parcel(timed) if pickles else timed  # other libraries know best how to send a function
 
 
-def _pickles(mapper: Any) -> bool:
+def _crosses_processes(mapper: Any) -> bool:
     """Whether a map is that of a process pool of the standard library."""
     owner = getattr(mapper, "__self__", None)
     kinds = [f"{c.__module__}.{c.__name__}" for c in type(owner).__mro__]
@@ -55,13 +57,14 @@ class Mapped:
     def __init__(self, mapper: Callable[..., Any], call: Callable[..., Any]) -> None:
         self.mapper, self.call = mapper, call
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
+        """Answers of all jobs, which go to the map together."""
         stopping.check()
         open_jobs = dict(enumerate(jobs))
         if not open_jobs:
             return
         count = len(open_jobs)
-        for found in self.mapper(partial(_apply, self.call), list(open_jobs.items())):
+        for found in self.mapper(partial(_apply_call, self.call), list(open_jobs.items())):
             job = open_jobs.pop(found[0], None) if isinstance(found, tuple) and len(found) == 3 else None
             if job is None or len(found[1]) != len(job.points):
                 raise StopRun("workers", "the map returned something that is no result of a call, or one twice")
@@ -74,7 +77,7 @@ class Mapped:
         pass
 
 
-def _apply(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> Found:
+def _apply_call(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> JobAnswers:
     return numbered[0], *call(*numbered[1])
 
 
@@ -82,7 +85,7 @@ class Executor:
     """A concurrent.futures executor, or anything with submit() whose futures call back when done.
 
     The executor stays the caller's: it is not shut down, and what runs when the run stops
-    is left to finish. With eval_timeout at least one future must end within it: where none
+    is left to finish. With timeout at least one future must end within it: where none
     does, those still open are lost, and cost one evaluation each. most is how many futures there are at once.
     """
 
@@ -94,7 +97,8 @@ class Executor:
         self.executor, self.call, self.most = executor, call, most
         self.patience = None if timeout is None else timeout + GRACE_SECONDS
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
+        """Answers as futures end; at most `most` points are out at once."""
         done: SimpleQueue[int] = SimpleQueue()
         futures: dict[int, Any] = {}
         given: dict[int, CallJob] = {}
@@ -106,18 +110,18 @@ class Executor:
                     futures[index].add_done_callback(lambda future, index=index: done.put(index))
                 if not futures:
                     return
-                ended = self._next(done, futures, stopping)
+                ended = self._next_future(done, futures, stopping)
                 if ended is None:
                     for lost in list(futures):
                         futures.pop(lost).cancel()
-                        yield lost, *_lost(given.pop(lost), "the executor lost it")
+                        yield lost, *_lost_answers(given.pop(lost), "the executor lost it")
                 elif ended in futures:
-                    yield ended, *self._answers(futures.pop(ended), given.pop(ended))
+                    yield ended, *self._answers_of(futures.pop(ended), given.pop(ended))
         finally:
             for future in futures.values():
                 future.cancel()
 
-    def _next(self, done: SimpleQueue[int], futures: dict[int, Any], stopping: Stopping) -> int | None:
+    def _next_future(self, done: SimpleQueue[int], futures: dict[int, Any], stopping: Stopping) -> int | None:
         """The next finished future, or None when all are lost; waited for in short steps so that a signal is heard."""
         until = None if self.patience is None else time.monotonic() + self.patience
         while True:
@@ -135,11 +139,15 @@ class Executor:
         except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
             raise StopRun("workers", f"the executor takes no more work: {error}") from error
 
-    def _answers(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
+    def _answers_of(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
         """The call itself never raises: what does come up is the executor's own trouble."""
         try:
             answers, spent = future.result()
-            return (answers, spent) if len(answers) == len(job.points) else _lost(job, "it gave another call's answer")
+            return (
+                (answers, spent)
+                if len(answers) == len(job.points)
+                else _lost_answers(job, "it gave another call's answer")
+            )
         except BrokenExecutor as error:
             raise StopRun("workers", f"the executor broke: {error}") from error
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -148,11 +156,11 @@ class Executor:
                 "level of a module, or pass workers=N or a ThreadPoolExecutor"
             ) from error
         except (Exception, CancelledError) as error:
-            return _lost(job, f"{type(error).__name__}: {error}")
+            return _lost_answers(job, f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
         pass
 
 
-def _lost(job: CallJob, reason: str) -> tuple[list[Answer], float]:
+def _lost_answers(job: CallJob, reason: str) -> tuple[list[Answer], float]:
     return [failed_answer(Fault.WORKER_LOST, reason)] * len(job.points), 0.0

@@ -1,4 +1,7 @@
-"""The only place that has the user's function called: batches, in order, with second tries, until a stop."""
+"""Which calls a run makes: batches, in order of number, with second tries, until a stop.
+
+The call itself is call.py; confirm() and as_problem() make calls of their own, outside any run.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ import numpy as np
 from meco.core.evaluator import BudgetSpent
 from meco.errors import UnknownName
 from meco.options import Stop
-from meco.run.calling.answers import FAULT_MESSAGES, Answer, Call, EvaluationFailed, Fault
+from meco.run.calling.answers import FAULT_MESSAGES, Answer, EvaluationFailed, Fault
+from meco.run.calling.call import Call
 from meco.run.log.evaluation_log import NO_EVENTS, Entry, EvaluationLog, Events
 from meco.run.scipy_compat import read_callback
 
@@ -128,13 +132,13 @@ class Stopping:
 
 
 class CallJob(NamedTuple):
-    """Points to evaluate in one call, and the number of the first."""
+    """Points to evaluate in one call, and the number of the first: the arguments of Call, in its order."""
 
     number: int
     points: np.ndarray  # [m, D]
 
 
-Found = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
+JobAnswers = tuple[int, list[Answer], float]  # index of the job, its answers, seconds
 
 
 class Backend(Protocol):
@@ -146,7 +150,7 @@ class Backend(Protocol):
     chunks: int
     streams: bool
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]: ...
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]: ...
 
     def close(self) -> None: ...
 
@@ -159,10 +163,10 @@ class Serial:
     def __init__(self, call: Call) -> None:
         self.call = call
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[Found]:
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
         for index, job in enumerate(jobs):
             stopping.check()
-            yield index, *self.call(*job)
+            yield index, *self.call(job.number, job.points)
 
     def close(self) -> None:
         pass
@@ -172,7 +176,8 @@ class Caller:
     """Turns points [n, D] into f [n], g [n, p], h [n, q]; a failed point holds nan.
 
     Which calls are made, in which order of numbers, depends on the points and the answers
-    alone, never on the number of workers.
+    alone, never on the number of workers: a resumed run repeats them. AsyncSession uses take(), watch() and
+    check_first_calls() by themselves.
     """
 
     def __init__(
@@ -208,9 +213,9 @@ class Caller:
         final: dict[int, int] = {}  # index of the point -> number of its last call
         todo, attempt = list(range(len(points))), 0
         while todo:
-            numbers = self._plan(len(todo), attempt)
+            numbers = self._plan_calls(len(todo), attempt)
             try:
-                chunks = self._chunks([k for k, n in zip(todo, numbers) if not self.log.replay(n, points[k])])
+                chunks = self._group_points([k for k, n in zip(todo, numbers) if not self.log.replay(n, points[k])])
                 at = dict(zip(todo, numbers))
                 jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
                 self._watch_until(numbers.stop)
@@ -225,23 +230,23 @@ class Caller:
                 self.stopping.end(stop.reason, stop.detail)
                 raise
             finally:
-                self.log.fix_layout()
+                self.log.fix_constraints()
             self._report_mismatch()
             self._watch_until(numbers.stop)
             final |= at
             attempt += 1
-            todo = self._to_retry(final, attempt)
+            todo = self._points_to_retry(final, attempt)
         self.batch += 1
-        self.log.check_layout()
+        self.log.check_constraints()
         return self.log.values(final[k] for k in range(len(points)))
 
-    def _plan(self, count: int, attempt: int) -> range:
+    def _plan_calls(self, count: int, attempt: int) -> range:
         """Numbers for the next calls."""
         assert self.log.planned + count <= self.budget, "more calls than the budget allows"
         self.retried += count if attempt else 0
         return self.log.plan(count)
 
-    def _to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
+    def _points_to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
         """Points whose last call failed, and that get another one."""
         if self.on_error != "retry" or attempt > MAX_RETRIES:
             return []
@@ -262,7 +267,7 @@ class Caller:
                 + '; on_error="penalize" goes on regardless'
             ) from (None if answer.cause is None else answer.cause.error)
 
-    def _chunks(self, todo: list[int]) -> list[list[int]]:
+    def _group_points(self, todo: list[int]) -> list[list[int]]:
         """Points that share a call: one each, or all of them in as many calls as there are workers."""
         if not self.vectorized:
             return [[k] for k in todo]
@@ -273,7 +278,7 @@ class Caller:
         """Enter an answer; a failed one is raised where asked."""
         entry = Entry.of(number, self.batch, attempt, x, answer)
         if not entry.good and self.on_error == "raise":
-            raise _failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
+            raise _make_failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
         self.log.take(entry, answer.reason)
         self._report_mismatch()
 
@@ -284,7 +289,7 @@ class Caller:
             odd = next(e for e in self.log.entries.values() if e.fault is Fault.MISMATCH)
             reason = self.log.first_reason.get(Fault.MISMATCH, "as before the interruption")
             if self.on_error == "raise":
-                raise _failure(odd, reason)
+                raise _make_failure(odd, reason)
             self.events.warn(f"evaluation {odd.number} counts as failed: {reason}")
 
     def _watch_until(self, until: int) -> None:
@@ -308,6 +313,7 @@ class Caller:
         )
 
 
-def _failure(entry: Entry, reason: str) -> EvaluationFailed:
+def _make_failure(entry: Entry, reason: str) -> EvaluationFailed:
+    """The error of a failed call where on_error is "raise"."""
     point = np.array2string(entry.x, threshold=8)
     return EvaluationFailed(f"evaluation {entry.number} at x={point} {FAULT_MESSAGES[entry.fault]}: {reason}")

@@ -40,19 +40,20 @@ class Command:
 
     def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep: bool = False) -> None:
         self.line, self.keep = line, keep
-        self.arguments = _arguments(line)
+        self.arguments = _split_line(line)
         self.temporary = tempfile.mkdtemp(prefix="meco-") if folder is None else None
         self.folder = Path(self.temporary or folder or ".").absolute()
         self.__qualname__ = f"command {line}"
 
     def __call__(self, x: np.ndarray | dict[str, float], number: int) -> Any:
+        """What the program answers at a point; number is that of the call, and names its folder."""
         place = self.folder / f"{number:06d}"
         shutil.rmtree(place, ignore_errors=True)  # of a call that was cut short
         place.mkdir(parents=True)
         given, wanted = place / "input.json", place / "output.json"
         given.write_text(json.dumps({"x": x if isinstance(x, dict) else x.tolist(), "id": number}), encoding="utf-8")
         filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
-        self._run(filled, place)
+        self._run_program(filled, place)
         try:
             answer = json.loads(read_regular(wanted, LARGEST_OUTPUT_BYTES))
         except FileNotFoundError:
@@ -67,7 +68,7 @@ class Command:
             shutil.rmtree(place, ignore_errors=True)
         return answer
 
-    def _run(self, arguments: list[str], place: Path) -> None:
+    def _run_program(self, arguments: list[str], place: Path) -> None:
         """Run to the end; whatever ends this early also ends the program and its children."""
         in_worker = multiprocessing.parent_process() is not None  # whose whole group is killed when it must be
         group: dict[str, Any] = {} if in_worker or os.name != "posix" else {"process_group": 0}
@@ -92,7 +93,8 @@ class Command:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
 
-def _arguments(line: str) -> list[str]:
+def _split_line(line: str) -> list[str]:
+    """The program and its arguments, with paths that hold in any folder; errors say what is missing."""
     try:
         parts = shlex.split(line)
     except ValueError as error:

@@ -45,7 +45,7 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
         self.process = context.Process(  # type: ignore[attr-defined]
-            target=_serve, args=(theirs, call, os.getpid(), forked), name=NAME
+            target=_serve_jobs, args=(theirs, call, os.getpid(), forked), name=NAME
         )
         self.process.start()
         theirs.close()
@@ -84,7 +84,7 @@ class Worker:
         self.kill()
 
 
-def _serve(pipe: Connection, call: Any, parent: int, other: Connection | None) -> None:
+def _serve_jobs(pipe: Connection, call: Any, parent: int, other: Connection | None) -> None:
     """The life of a worker: jobs in, answers out, until told to end or the parent dies."""
     if other is not None:
         other.close()
@@ -93,7 +93,7 @@ def _serve(pipe: Connection, call: Any, parent: int, other: Connection | None) -
         os.setpgrp()  # signals of the terminal go to the parent, which decides
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+    threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
     while True:
         try:
             job = pipe.recv()
@@ -107,7 +107,7 @@ def _serve(pipe: Connection, call: Any, parent: int, other: Connection | None) -
             return
 
 
-def _watch(parent: int) -> None:
+def _watch_parent(parent: int) -> None:
     """End this process and its children when the parent is gone."""
     while True:
         time.sleep(WATCH)
@@ -154,7 +154,7 @@ class WorkerPool:
                     busy += [] if job is None else [self._assign(*job)]
                 if not busy:
                     continue
-                self._sleep(busy, stopping)
+                self._wait_for_workers(busy, stopping)
                 for worker in list(busy):
                     found = self._collect(worker)
                     if found is not None:
@@ -174,7 +174,7 @@ class WorkerPool:
             except OSError:
                 worker.kill()
 
-    def _sleep(self, busy: list[Worker], stopping: Stopping) -> None:
+    def _wait_for_workers(self, busy: list[Worker], stopping: Stopping) -> None:
         """Wait until a worker has something to say, dies, or runs out of time."""
         ends = [w.until for w in busy if w.until is not None]
         wait(
@@ -212,6 +212,7 @@ class TimedCall:
         self.call, self.timeout = call, timeout
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        """As Call does, but that a call past the timeout is killed."""
         pool = WorkerPool(self.call, 1, self.timeout)
         try:
             ((_, answers, seconds),) = pool.run([CallJob(number, points)], Stopping(Stop()))
@@ -239,6 +240,7 @@ class Parcel:
             ) from error
 
     def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        """As Call does, in whichever process this was sent to."""
         try:
             call = unpack_call(self.content)
         except Exception as error:

@@ -10,10 +10,9 @@ import numpy as np
 from meco.errors import DamagedFile, MecoError
 from meco.files.schema import Maybe, check, parse_json
 from meco.run.folder.reader import FACTS
-from meco.run.log.evaluation_log import Known
 
 STATE_FORMAT = 1
-COLUMNS = ("x", "f", "g", "h")
+COLUMNS = ("x", "f", "g", "h")  # of what was told and, as known_x ..., of PriorEvaluations: keys of the state
 INPUTS = {
     **{
         key: FACTS["inputs"][key]
@@ -49,13 +48,13 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
         values = [np.array(state[key], dtype=np.float64) for key in COLUMNS]
         number, order, waiting = (np.array(state[key]) for key in ("number", "order", "open_number"))
         outstanding = ToldPoints(waiting, np.array(state["open_x"], dtype=np.float64))
-        known = tuple(np.array(state[f"known_{key}"]) for key in Known._fields) if inputs.get("evaluated") else None
+        known = tuple(np.array(state[f"known_{key}"]) for key in COLUMNS) if inputs.get("evaluated") else None
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         said = error if isinstance(error, MecoError) else repr(error)
         raise DamagedFile(f"this is not the state of an Optimizer: {said}") from error
     count, dim = len(number) if number.ndim == 1 else -1, len(inputs["variables"])
     shapes = [(count, dim), (count,), (count, inputs["n_ineq"]), (count, inputs["n_eq"])]
-    fits = [v.shape for v in values] == shapes and _rising(number) and _rising(waiting)
+    fits = [v.shape for v in values] == shapes and _are_rising(number) and _are_rising(waiting)
     if not fits or sorted(order.tolist()) != number.tolist() or outstanding.x.shape != (len(waiting), dim):
         raise DamagedFile("this is not the state of an Optimizer: its columns do not fit together")
     every = [*number.tolist(), *waiting.tolist()]
@@ -65,7 +64,7 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
     return inputs, ToldPoints(number, x, f, g, h, order), outstanding, known
 
 
-def _rising(numbers: np.ndarray) -> bool:
+def _are_rising(numbers: np.ndarray) -> bool:
     """Whether these are whole numbers from 0 on, each above the one before."""
     return (
         numbers.ndim == 1 and numbers.dtype.kind in "iu" and bool((np.diff(numbers) > 0).all() and (numbers >= 0).all())

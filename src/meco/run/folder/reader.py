@@ -15,7 +15,7 @@ import meco
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
 from meco.files.schema import Maybe, check, read_json
-from meco.run.log.evaluation_log import Entry, EvaluationLog, LayoutChanged, enter_batch
+from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, enter_batch
 from meco.run.log.log_file import FORMAT, read_log
 
 FACTS: dict[str, Any] = {
@@ -84,15 +84,15 @@ def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], Evaluation
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
     found = read_log(path / "evals.bin", facts)
     log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["tolerances"]["names"]) or None)
-    for batch in _batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
-        with suppress(LayoutChanged, InvalidInput):  # either ends a search, not its record
+    for batch in _group_batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
+        with suppress(ConstraintsChanged, InvalidInput):  # either ends a search, not its record
             enter_batch(log, batch)
-    if found.damaged and not log.layout_checked:  # of the first nine, some are lost
-        log.relearn_layout()
+    if found.damaged and not log.constraints_checked:  # of the first nine, some are lost
+        log.relearn_constraints()
     return facts, log, found.damaged
 
 
-def _batches(entries: Iterable[Entry], asynchronous: bool) -> Iterator[Iterable[Entry]]:
+def _group_batches(entries: Iterable[Entry], asynchronous: bool) -> Iterator[Iterable[Entry]]:
     """Answers that a run was told together: those of a batch of calls, or each by itself, in the order recorded."""
     if asynchronous:
         return ([entry] for entry in entries)

@@ -21,7 +21,7 @@ from meco.run.folder.search_state import (
     unpack_state,
 )
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import EvaluationLog, LayoutChanged
+from meco.run.log.evaluation_log import ConstraintsChanged, EvaluationLog
 
 if TYPE_CHECKING:
     from meco.run.session import Session
@@ -39,11 +39,16 @@ def resume_search(session: Session, content: bytes) -> tuple[EvaluationLog, Call
         return None
     try:
         log = session.log.fork(session.log.past[number] for number in range(state.covered))
-        if not log.layout_checked or AnswerDigest().of(log.entries, state.covered) != state.answers:
+        if not log.constraints_checked or AnswerDigest().of(log.entries, state.covered) != state.answers:
             return None
         caller = session.make_caller(log, state.batch)
         loop = restore_search(session.request, log, state.record, caller)
-    except (KeyError, LayoutChanged, DoesNotFit, MecoError):  # an answer is missing, or it is the state of another run
+    except (
+        KeyError,
+        ConstraintsChanged,
+        DoesNotFit,
+        MecoError,
+    ):  # an answer is missing, or it is the state of another run
         return None
     return None if caller.would_stop() else (log, caller, loop, state.generation)
 
@@ -51,7 +56,7 @@ def resume_search(session: Session, content: bytes) -> tuple[EvaluationLog, Call
 def read_saved_search(session: Session, content: bytes) -> SearchState | None:
     """The saved state, where it is one of this very run."""
     state = unpack_state(content)
-    return state if state is not None and state.fingerprint == _fingerprint(session) else None
+    return state if state is not None and state.fingerprint == _session_fingerprint(session) else None
 
 
 def pack_session(session: Session, covered: int, answers: str, batch: int = 0) -> bytes | None:
@@ -62,10 +67,10 @@ def pack_session(session: Session, covered: int, answers: str, batch: int = 0) -
     record = None if memory is None else make_record(memory, session.evaluator, session.nit)
     if record is None:
         return None
-    content = SearchState(record, covered, session.nit, batch, _fingerprint(session), answers).pack()
+    content = SearchState(record, covered, session.nit, batch, _session_fingerprint(session), answers).pack()
     return content if len(content) <= LARGEST_TENSORS_BYTES else None
 
 
-def _fingerprint(session: Session) -> str:
+def _session_fingerprint(session: Session) -> str:
     assert session.folder is not None
     return fingerprint(session.folder.facts["inputs"])

@@ -31,7 +31,7 @@ from meco.run.folder.reader import folder_fingerprint, read_facts, write_facts
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.log.log_file import FORMAT, LogFile, read_log, write_log
-from meco.run.result import versions
+from meco.run.make_result import versions
 
 DURATION_ROW = struct.Struct("<Qdd")
 FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
@@ -47,7 +47,7 @@ class RunFolder:
         self.notes: list[str] = []
         self._guard = WriteGuard(self)
         self.broken = False  # whether something could not be written: then nothing more is
-        self.past = self._take_over()
+        self.past = self._read_past()
         self.order = [entry.number for entry in self.past]  # as they stand in the log
         self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
         self._durations_file = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
@@ -57,17 +57,19 @@ class RunFolder:
     @classmethod
     def open(cls, checkpoint: Checkpoint, inputs: dict[str, Any], source: dict[str, Any] | None = None) -> RunFolder:
         """A new folder, or the folder of an interrupted run with the same inputs."""
-        path = _folder(checkpoint.folder)
+        path = _resolve_folder(checkpoint.folder)
         with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
             if read_facts(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
             check_regular(path, (*FILES, *(name + DRAFT_SUFFIX for name in FILES)))
             lock = Lock(path / "lock")
-            return cls._open(path, checkpoint, inputs, source, lock)
+            return cls._open_locked(path, checkpoint, inputs, source, lock)
 
     @classmethod
-    def _open(cls, path: Path, checkpoint: Checkpoint, inputs: dict[str, Any], source: Any, lock: Lock) -> RunFolder:
+    def _open_locked(
+        cls, path: Path, checkpoint: Checkpoint, inputs: dict[str, Any], source: Any, lock: Lock
+    ) -> RunFolder:
         """The folder behind its lock, which does not outlive a failure."""
         try:
             facts = read_facts(path)
@@ -82,13 +84,13 @@ class RunFolder:
                     f"{path} holds a run already; Checkpoint(folder, resume=True) continues it, or name another folder"
                 )
             else:
-                _check_same(path, facts, inputs)
+                _check_same_inputs(path, facts, inputs)
             return cls(path, facts, lock, checkpoint.fsync)
         except BaseException:
             lock.release()
             raise
 
-    def _take_over(self) -> list[Entry]:
+    def _read_past(self) -> list[Entry]:
         """What an interrupted run left in the log, which is then open for more."""
         place = self.path / "evals.bin"
         found = read_log(place, self.facts)
@@ -113,7 +115,7 @@ class RunFolder:
             return ""
         if changed and now not in others and len(self.past) < self.facts["inputs"]["budget"]:
             self.facts["other_threads"] = [*others, now]
-            with self._writing():
+            with self._guard_writing():
                 write_facts(self.path, self.facts, self.fsync)
         with_others = f"goes on with {now}" if changed else f"went on with {', '.join(map(str, others))}"
         return (
@@ -124,7 +126,7 @@ class RunFolder:
 
     def write_answer(self, entry: Entry) -> None:
         """Write down a new answer."""
-        with self._writing():
+        with self._guard_writing():
             self.log_file.append(entry)
         self.order.append(entry.number)
 
@@ -132,7 +134,7 @@ class RunFolder:
         """Write down why an answer cannot be used."""
         line = {"number": entry.number, "fault": entry.fault.name.lower(), "reason": reason}
         place = self.path / "failures.jsonl"
-        with self._writing(), open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
+        with self._guard_writing(), open(place, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def note_duration(self, number: int, seconds: float) -> None:
@@ -146,12 +148,12 @@ class RunFolder:
 
     def write_trace(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
         """Note now and then what the method did."""
-        with self._writing():
+        with self._guard_writing():
             self._trace.note(nfev, trace)
 
     def end_generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
         """Make sure that everything so far is on disk, and now and then write the state of the search."""
-        with self._writing():
+        with self._guard_writing():
             self.log_file.flush()
             self._flush_durations()
         begun = time.monotonic()
@@ -159,7 +161,7 @@ class RunFolder:
             return
         content = state()
         if content is not None:
-            with self._writing():
+            with self._guard_writing():
                 write_bytes(self.path / "state.bin", content)
         now = time.monotonic()
         self._state_due = now + STATE_COST_FACTOR * (now - begun)
@@ -173,7 +175,7 @@ class RunFolder:
 
     def write_result(self, log: EvaluationLog, result: dict[str, Any]) -> None:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
-        with self._writing():
+        with self._guard_writing():
             self.log_file.flush()
             told_in_order = self.facts["inputs"].get("asynchronous")  # then the order is part of what happened
             if log.replay_done and not told_in_order and self.order != sorted(self.order):
@@ -182,14 +184,14 @@ class RunFolder:
                 self.log_file.rewrite(entries[n] for n in self.order)
             write_json(self.path / "result.json", result, self.fsync)
 
-    def _writing(self) -> WriteGuard:
+    def _guard_writing(self) -> WriteGuard:
         """Around everything that is written."""
         return self._guard
 
     def close(self) -> None:
         """Let go of the files and of the folder, in every case."""
         try:
-            with suppress(OSError) if self.broken else self._writing():
+            with suppress(OSError) if self.broken else self._guard_writing():
                 self.log_file.close(flush=not self.broken)
         finally:
             with suppress(OSError, ValueError):  # times are a convenience, and may be closed
@@ -229,7 +231,7 @@ def report_write_errors(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _folder(given: Any) -> Path:
+def _resolve_folder(given: Any) -> Path:
     """The folder that is meant, wherever the function may go."""
     try:
         return Path(given).absolute()
@@ -237,7 +239,7 @@ def _folder(given: Any) -> Path:
         raise InvalidInput(f"checkpoint must be the path of a folder; got {given!r:.60}") from error
 
 
-def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:
+def _check_same_inputs(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:
     """Refuse a folder that this run cannot continue bit for bit, and say what can be done with it."""
     made = known["versions"]["meco"]
     if made.split(".")[:2] != meco.__version__.split(".")[:2]:
@@ -256,5 +258,5 @@ def _check_same(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> No
 
 def read_inputs(folder: Any) -> dict[str, Any]:
     """Inputs of the run in a folder, for what a resuming caller leaves out; {} where there is no run."""
-    facts = read_facts(_folder(folder))
+    facts = read_facts(_resolve_folder(folder))
     return {} if facts is None else facts["inputs"]

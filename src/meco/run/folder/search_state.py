@@ -20,10 +20,10 @@ from meco.core.memory import DoesNotFit, Record, capture, flatten, restore
 from meco.errors import DamagedFile
 from meco.files.safetensors import LARGEST_TENSORS_BYTES, parse_tensors, write_tensors
 from meco.methods import METHODS
-from meco.run.function_source import Calls, ValueLookup
+from meco.run.function_source import PointCaller, ValueLookup
 from meco.run.log.evaluation_log import EvaluationLog
+from meco.run.make_result import versions
 from meco.run.request import Request
-from meco.run.result import versions
 from meco.run.search import make_search
 
 TRACE = "trace."
@@ -63,7 +63,7 @@ def unpack_state(content: bytes) -> SearchState | None:
 
 
 def fingerprint(inputs: Mapping[str, Any]) -> str:
-    """A digest of all that a search depends on beside its answers."""
+    """A digest of all that a search depends on beside its answers: a saved state of another one is not used."""
     text = json.dumps([inputs, versions()], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
@@ -94,7 +94,7 @@ def can_be_saved(request: Request) -> bool:
     return SavedState in METHODS[request.method].offers
 
 
-def restore_search(request: Request, log: EvaluationLog, record: Record, call: Calls) -> Loop:
+def restore_search(request: Request, log: EvaluationLog, record: Record, call: PointCaller) -> Loop:
     """The search of a record, on a log that holds the answers it was told; DoesNotFit where it is of another search.
 
     A rehearsal of one generation, in which every value is 0, gives everything its place.

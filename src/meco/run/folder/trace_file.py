@@ -35,17 +35,17 @@ class TraceFile:
         rows = read_trace(path)
         self.due = rows[-1]["nfev"] + self.every if rows else 0
         if path.exists() and not read_regular(path, LARGEST_TRACE_BYTES).endswith(b"\n"):  # killed while it wrote
-            write_text(path, "".join(map(_line, rows)))
+            write_text(path, "".join(map(_format_row, rows)))
 
     def note(self, nfev: int, trace: Callable[[], Mapping[str, Array]]) -> None:
         """Keep what the method says of this generation, if a line is due and there is something to say."""
         if nfev < self.due:
             return
         self.due = nfev + self.every
-        row = {name: _number(value) for name, value in trace().items() if np.size(value) == 1}
+        row = {name: _round_number(value) for name, value in trace().items() if np.size(value) == 1}
         if row:
             with open(self.path, "a", encoding="utf-8") as file:
-                file.write(_line({"nfev": nfev, **row}))
+                file.write(_format_row({"nfev": nfev, **row}))
 
 
 def read_trace(path: Path) -> list[dict[str, Any]]:
@@ -60,11 +60,11 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _line(row: Mapping[str, Any]) -> str:
+def _format_row(row: Mapping[str, Any]) -> str:
     return json.dumps(row) + "\n"
 
 
-def _number(value: Array) -> float | None:
+def _round_number(value: Array) -> float | None:
     """The one number in an array, to what an eye can see, or None for what JSON cannot say."""
     found = float(f"{np.asarray(value).item():.6g}")
     return found if math.isfinite(found) else None

@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.evaluation import Evaluation, Evaluations
+from meco.core.evaluation import Evaluation
 from meco.errors import InvalidInput
+from meco.evaluations import Evaluations
 from meco.run.calling.answers import NO_VALUES, Answer, Fault
-from meco.run.log.evaluation_table import EvaluationTable, stack_rows
-from meco.run.log.layout_vote import LAYOUT_VOTES, Layout, LayoutVote
+from meco.run.log.constraint_vote import CONSTRAINT_VOTES, ConstraintLayout, ConstraintVote
+from meco.run.log.evaluations_builder import EvaluationsBuilder, stack_rows
 
 
 class Entry(NamedTuple):
-    """One call: its number, the batch and attempt it belongs to, the point, and the answer with its own layout."""
+    """One call: its number, the batch and attempt it belongs to, the point, and the answer with its own constraints."""
 
     number: int
     batch: int
@@ -34,7 +35,8 @@ class Entry(NamedTuple):
     @classmethod
     def of(cls, number: int, batch: int, attempt: int, x: np.ndarray, answer: Answer) -> Entry:
         """The entry of an answer to one call."""
-        return cls(number, batch, attempt, answer.fault, x, *answer[:5])
+        values = answer.f, answer.g, answer.h
+        return cls(number, batch, attempt, answer.fault, x, *values, answer.g_names, answer.h_names)
 
     @property
     def good(self) -> bool:
@@ -46,8 +48,8 @@ class Entry(NamedTuple):
         return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
 
 
-class Known(NamedTuple):
-    """Points whose values were known beforehand, as columns."""
+class PriorEvaluations(NamedTuple):
+    """Points whose values were known beforehand, as columns; an Optimizer's state holds these names."""
 
     x: np.ndarray  # [n, D]
     f: np.ndarray  # [n]
@@ -72,27 +74,27 @@ class Events:
 NO_EVENTS = Events()
 
 
-class LayoutChanged(Exception):
+class ConstraintsChanged(Exception):
     """Fewer answers had to decide what the constraints are than say otherwise now."""
 
 
 class EvaluationLog:
     """Calls by number. Numbers are given out when calls are planned, so they do not depend on who finishes first.
 
-    Answers wait until it is known what the constraints are (layout_vote.py); one that contradicts that is a failed
+    Answers wait until it is known what the constraints are (constraint_vote.py); one that contradicts that is a failed
     evaluation. past holds what an interrupted run had been told.
     """
 
     def __init__(
         self,
-        budget: int = LAYOUT_VOTES,
+        budget: int = CONSTRAINT_VOTES,
         total: int | None = None,
         past: dict[int, Entry] | None = None,
         same_within: np.ndarray | None = None,
         events: Events = NO_EVENTS,
     ) -> None:
-        self._vote = LayoutVote(budget, total)
-        self.layout: Layout | None = None
+        self._vote = ConstraintVote(budget, total)
+        self.constraints: ConstraintLayout | None = None
         self.declared = False  # whether the counts were given, and not learnt
         self._events = events
         self.past: dict[int, Entry] = {} if past is None else past
@@ -102,7 +104,7 @@ class EvaluationLog:
         self.planned = 0
         self.faults: Counter[Fault] = Counter()
         self.first_reason: dict[Fault, str] = {}
-        self._table: EvaluationTable | None = None
+        self._builder: EvaluationsBuilder | None = None
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -110,10 +112,10 @@ class EvaluationLog:
     @property
     def counts(self) -> tuple[int, int]:
         """Inequalities and equalities; none while nothing is known of them."""
-        return (0, 0) if self.layout is None else self.layout.counts
+        return (0, 0) if self.constraints is None else self.constraints.counts
 
     @property
-    def layout_checked(self) -> bool:
+    def constraints_checked(self) -> bool:
         """Whether the constraints were compared with all of the first answers."""
         return self._vote.confirmed
 
@@ -124,7 +126,7 @@ class EvaluationLog:
 
     def declare(self, n_ineq: int, n_eq: int) -> None:
         """Give the number of constraints beforehand; their names are still to come."""
-        self.layout, self.declared = Layout(n_ineq, n_eq), True
+        self.constraints, self.declared = ConstraintLayout(n_ineq, n_eq), True
 
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
         """Another log of the same run, which has been told these answers of the past and not the others yet."""
@@ -166,28 +168,28 @@ class EvaluationLog:
             self._events.on_answer(entry)
         if entry.good:
             self._vote.note(entry)
-        if self.layout is None:
+        if self.constraints is None:
             self.waiting[entry.number] = entry, reason, new
         else:
             self._enter(*self._match(entry, reason), new)
         if self._vote.advance(lambda number: number in self.waiting or number in self.entries):
-            self.fix_layout()
+            self.fix_constraints()
 
-    def fix_layout(self) -> None:
+    def fix_constraints(self) -> None:
         """Enter everything that waits: the vote is complete, the search must be told, or the run is over."""
-        if self.layout is None:
-            self.layout = self._vote.early_layout(self.waiting)
+        if self.constraints is None:
+            self.constraints = self._vote.early_majority(self.waiting)
         for _, (entry, reason, new) in sorted(self.waiting.items()):
             self._enter(*self._match(entry, reason), new)
         self.waiting.clear()
 
-    def check_layout(self) -> None:
+    def check_constraints(self) -> None:
         """What was decided or given before must not stand against all votes, nor the votes against most answers.
 
         Called between two batches of calls, so that it does not depend on who finished first.
         """
         vote = self._vote
-        found = vote.layout(self.counts, self.entries.values()) if vote.complete else None
+        found = vote.current_majority(self.counts, self.entries.values()) if vote.complete else None
         if found is None:
             return
         those = "answers" if vote.confirmed else f"of the first {vote.size} answers"
@@ -198,25 +200,26 @@ class EvaluationLog:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
         vote.confirm()
         if self.counts != found.counts:
-            self._change_layout(found)
-            raise LayoutChanged
+            self._change_constraints(found)
+            raise ConstraintsChanged
 
-    def relearn_layout(self) -> None:
+    def relearn_constraints(self) -> None:
         """Agree on what most answers say, however few decided before: where some of the first nine are lost."""
-        found = self._vote.overruled(self.counts, self.entries.values())
+        found = self._vote.overruling_majority(self.counts, self.entries.values())
         if found is not None:
-            self._change_layout(found)
+            self._change_constraints(found)
 
-    def _change_layout(self, layout: Layout) -> None:
-        """Enter every well-formed answer once more, as this layout sees it."""
+    def _change_constraints(self, agreed: ConstraintLayout) -> None:
+        """Enter every well-formed answer once more, with these constraints agreed on."""
         answers = {n: entry for n, entry in self.entries.items() if entry.good}
         answers |= self._vote.take_mismatched()
-        self.layout, self._table = layout, None
+        self.constraints, self._builder = agreed, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
             self._enter(*self._match(entry, ""), new=True)
 
     def _enter(self, entry: Entry, reason: str, new: bool) -> None:
+        """Keep an entry and count its fault; of a new one the folder is told."""
         self.entries[entry.number] = entry
         if not entry.good:
             self.faults[entry.fault] += 1
@@ -226,18 +229,18 @@ class EvaluationLog:
 
     def _match(self, entry: Entry, reason: str) -> tuple[Entry, str]:
         """The entry with constraints in the agreed order, or marked as one that contradicts."""
-        sized = self.layout is not None and self.layout.counts == (entry.g.size, entry.h.size)
+        sized = self.constraints is not None and self.constraints.counts == (entry.g.size, entry.h.size)
         if not entry.good:
             return (entry if sized else _without_values(entry, entry.fault)), reason
-        assert self.layout is not None
+        assert self.constraints is not None
         if not sized:
-            p, q = self.layout.counts
+            p, q = self.constraints.counts
             self._vote.note_mismatch(entry)
             said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
             return _without_values(entry, Fault.MISMATCH), said
-        if self.declared and not (self.layout.g_names or self.layout.h_names):
-            self.layout = Layout(*self.layout.counts, entry.g_names, entry.h_names)
-        names = self.layout.g_names, self.layout.h_names
+        if self.declared and not (self.constraints.g_names or self.constraints.h_names):
+            self.constraints = ConstraintLayout(*self.constraints.counts, entry.g_names, entry.h_names)
+        names = self.constraints.g_names, self.constraints.h_names
         if (entry.g_names, entry.h_names) == names:
             return entry, reason
         try:
@@ -258,44 +261,46 @@ class EvaluationLog:
         )
         return f, g, h
 
-    def good_points(self) -> Known:
+    def good_points(self) -> PriorEvaluations:
         """Every answer that another search can be told."""
         good = [n for n, entry in self.entries.items() if entry.good]
-        return Known(np.array([self.entries[n].x for n in good]), *self.values(good))
+        return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
 
     def names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
         """A name for each constraint, inequalities first."""
         (p, q), given = self.counts, tuple(given)
         if len(given) == p + q and given:
             return given
-        g_names, h_names = ((), ()) if self.layout is None else self.layout[2:]
+        g_names, h_names = (
+            ((), ()) if self.constraints is None else (self.constraints.g_names, self.constraints.h_names)
+        )
         return (
             *(name or f"g{i}" for i, name in enumerate(g_names or ("",) * p, 1)),
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
     def columns(
-        self, dim: int, known: Known | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
+        self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
     ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
-        table, form = self._table, (self.counts, by_arrival)
+        builder, form = self._builder, (self.counts, by_arrival)
         if (
-            table is None
-            or (table.counts, table.by_arrival) != form
-            or not _equal_tolerances(table.tolerances, (ineq_tol, eq_tol))
+            builder is None
+            or (builder.counts, builder.by_arrival) != form
+            or not _equal_tolerances(builder.tolerances, (ineq_tol, eq_tol))
         ):
-            table = self._table = EvaluationTable(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
-        return table.update(self.entries)
+            builder = self._builder = EvaluationsBuilder(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
+        return builder.update(self.entries)
 
 
 def enter_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
-    """Enter the answers of one batch of calls in the steps of its run, and check the layout as it did."""
+    """Enter the answers of one batch of calls in the steps of its run, and check the constraints as it did."""
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
         for entry in wave:
             log.take(entry, new=False)
             log.planned = entry.number + 1
-        log.fix_layout()
-    log.check_layout()
+        log.fix_constraints()
+    log.check_constraints()
 
 
 def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
@@ -304,7 +309,7 @@ def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
 
 def _without_values(entry: Entry, fault: Fault) -> Entry:
     """The same call without its numbers."""
-    return Entry(*entry[:3], fault, entry.x, np.nan)
+    return Entry(entry.number, entry.batch, entry.attempt, fault, entry.x, np.nan)
 
 
 def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The log of a run: an append-only file of records, each of which says its own layout and has its own checksum.
+"""The log of a run: an append-only file of records, each of which says its own constraints and has its own checksum.
 
 Ours and not a database's: any record can be lost or damaged without harm to the others, a record is on its
 way in 3 microseconds, and the same run gives the same bytes however it was interrupted. SQLite repairs its
@@ -46,7 +46,7 @@ LARGEST_LOG_BYTES = 1 << 32  # bytes
 Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def _frame(kind: int, content: bytes) -> bytes:
+def _make_frame(kind: int, content: bytes) -> bytes:
     block = FRAME.pack(MARK, kind, len(content)) + content
     return block + CHECK.pack(zlib.crc32(block))
 
@@ -60,6 +60,7 @@ class Encoder:
             self.numbers.setdefault(known, len(self.numbers))
 
     def __call__(self, entry: Entry) -> bytes:
+        """The frame of an entry, after that of its names where these are new; the bytes are the stored format."""
         number, batch, attempt, fault, x, f, g, h, g_names, h_names = entry
         named, before = self._number((g_names, h_names)) if g_names or h_names else (0, b"")
         size = HEAD.size + VALUE.size * (x.size + 1 + g.size + h.size)
@@ -76,7 +77,7 @@ class Encoder:
             return known, b""
         self.numbers[names] = len(self.numbers)
         text = json.dumps(names, ensure_ascii=False).encode("utf-8", "backslashreplace")
-        return self.numbers[names], _frame(NAMES, text)
+        return self.numbers[names], _make_frame(NAMES, text)
 
 
 def _decode_call(content: bytes, names: list[Names], facts: dict[str, Any] | None) -> Entry | None:
@@ -118,6 +119,7 @@ class LogFile:
         self._open()
 
     def _open(self) -> None:
+        """Open the file for appending, and note its size: _write() cuts it back to that when it fails."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(self.path, flags, 0o666)
         self._size = os.fstat(self._descriptor).st_size
@@ -191,11 +193,11 @@ class LogContent(NamedTuple):
 
 def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
     """Every intact record; with the facts of run.json, those that its run can have made."""
-    content = _content(path)
+    content = _read_content(path)
     entries: dict[int, Entry] = {}
     names: list[Names] = [((), ())]
     damaged = int(bool(content) and not content.startswith(HEADER))
-    for kind, block in _frames(content):
+    for kind, block in _split_frames(content):
         entry = _decode_call(block, names, facts) if kind == CALL else None
         found = _decode_names(block) if kind == NAMES else None
         if found is not None:
@@ -208,7 +210,8 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
     return LogContent(list(entries.values()), names[1:], damaged)
 
 
-def _content(path: Path) -> bytes:
+def _read_content(path: Path) -> bytes:
+    """What follows the head of a log; an error where it is not a log of this format."""
     try:
         return read_regular(path, LARGEST_LOG_BYTES)
     except FileNotFoundError:
@@ -217,7 +220,7 @@ def _content(path: Path) -> bytes:
         raise DamagedFile(f"cannot read {path}: {error.strerror}") from error
 
 
-def _frames(content: bytes) -> Iterator[tuple[int, bytes]]:
+def _split_frames(content: bytes) -> Iterator[tuple[int, bytes]]:
     """Kind and content of each intact frame; (0, b"") for a damaged stretch."""
     at = len(HEADER)
     while at < len(content):

@@ -42,10 +42,13 @@ class ModelPoints:
         self.task, self.lattice, self.radius = task, lattice, radius
 
     def propose(self, state: TrState, given: Iteration) -> tuple[Array, Array]:
-        """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again."""
-        local, sub, step, foreseen, batch = given
+        """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again.
+
+        It draws one block of numbers, whatever it needs of them: the order of draws is part of a seed's search.
+        """
+        local, sub, step, foreseen, batch = given.local, given.sub, given.step, given.foreseen, given.batch
         xp, u = namespace(step.s), self.task.rng.uniform(max(GEOMETRY_TRIES, batch) + 1, self.task.dim)
-        x, stuck = self._point(state, step.s), local.blind
+        x, stuck = self._point_of_step(state, step.s), local.blind
         if self.lattice is not None:
             x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
         stale = (state.region.next_source == Source.STEP) & ~(foreseen > 0.0)
@@ -59,17 +62,17 @@ class ModelPoints:
         points, source = [x], [first]
         if maybe_any(geometry) or extra:
             tries = least_known(local, sub, state.region.delta, u[:, 1:, :], 1 + extra, geometry | (extra > 0))
-            points[0] = xp.where(geometry[:, None], self._point(state, tries[:, 0, :]), x)
+            points[0] = xp.where(geometry[:, None], self._point_of_step(state, tries[:, 0, :]), x)
             for k in range(extra):
                 steps = k % 2 == 0
                 s = further_step(sub, state.region, k // 2) if steps else tries[:, 1 + k, :]
-                points.append(self._point(state, s))
+                points.append(self._point_of_step(state, s))
                 source.append(xp.zeros_like(first) + (Source.STEP if steps else Source.GEOMETRY))
         if maybe_any(restart):
             points[0] = xp.where(restart[:, None], self._restart(state, restart, u[:, 0, :]), points[0])
         return xp.stack(points, axis=1), xp.stack(source, axis=1)
 
-    def _point(self, state: TrState, s: Array) -> Array:
+    def _point_of_step(self, state: TrState, s: Array) -> Array:
         """The point of a step s [B, D], in the cube and on the lattice."""
         x = state.region.centre + state.region.delta[:, None] * s
         return snap_to(self.lattice, namespace(x).clip(x, min=0.0, max=1.0)[:, None, :])[:, 0, :]
@@ -110,12 +113,12 @@ def least_known(local: LocalFit, sub: Subproblem, delta: Array, u: Array, count:
     unit = (delta / local.spread)[:, None, None]
     if isinstance(needed, np.ndarray) and not needed.all():
         found = np.zeros((u.shape[0], count, u.shape[2]))
-        found[needed] = _least_known(fit.of(needed), tries[needed], unit[needed], count)
+        found[needed] = _select_least_known(fit.of(needed), tries[needed], unit[needed], count)
         return found
-    return _least_known(fit, tries, unit, count)
+    return _select_least_known(fit, tries, unit, count)
 
 
-def _least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Array:
+def _select_least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Array:
     order = namespace(tries).argsort(-variance(fit, tries * unit), axis=-1, stable=True)
     return rows(tries, order[:, :count])
 

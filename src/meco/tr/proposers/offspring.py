@@ -50,7 +50,10 @@ class Offspring:
         self.task, self.lattice = task, lattice
 
     def replace_points(self, state: TrState, x: Array, source: Array, share: Array) -> tuple[Array, Array, Draws]:
-        """Points x [B, k, D] and their sources [B, k], a share [B] of them replaced; a restart is not put off."""
+        """Points x [B, k, D] and their sources [B, k], a share [B] of them replaced; a restart is not put off.
+
+        It draws the same blocks in every iteration, after the models' points: part of a seed's search.
+        """
         assert state.strategy is not None
         xp, (_, count, dim) = namespace(x), x.shape
         u, z = self.task.rng.uniform(count + dim), self.task.rng.normal(count, dim)

@@ -97,6 +97,7 @@ class Strategy:
         self.pending = pending
 
     def _adapt(self, pending: PendingGeneration, full: Array, key: Key, fresh: Array) -> None:
+        """Let the distribution learn from a generation, ranked by its key, in the runs whose generation is full [B]."""
         xp, par, now = namespace(fresh), self.parameters, self.distribution
         parents = order(key)[:, : par.mu]
         weight = parent_weights(par.weights.on(fresh)["w"], ~rows(pending.failed, parents))

@@ -1,4 +1,4 @@
-"""Everything that was evaluated as columns, made as answers come."""
+"""Builds the Evaluations of a result from the answers in the log, as they come."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from meco.core.arrays import GrowingRows
-from meco.core.evaluation import Best, Evaluation, Evaluations
-from meco.core.results import feasibility_first
+from meco.core.evaluation import Evaluation
+from meco.core.metrics import feasibility_first
 from meco.core.rule import best
+from meco.evaluations import BestPoint, Evaluations
 
 COLUMNS_LOCK = Lock()  # held while columns are made, or answers begin to wait for them
 
 
-class EvaluationTable:
+class EvaluationsBuilder:
     """Evaluations so far, known ones first, then by number or as they came; of each the columns are made once.
 
     Once the best has every g <= 0 only a feasible answer of lesser f can beat it: answers are then asked for that
@@ -31,7 +32,7 @@ class EvaluationTable:
         self.counts, self.tolerances, self.by_arrival = counts, (ineq_tol, eq_tol), by_arrival
         self.known_count = self.count = 0  # rows that were known beforehand, and all rows
         self.leader, self._strict = -1, False  # the best row, and whether it has every g <= 0
-        self.best: Best | None = None
+        self.best: BestPoint | None = None
         self._waiting: list[Any] = []  # answers without columns
         self._x, self._f = GrowingRows(dim), GrowingRows()
         self._g, self._h = GrowingRows(counts[0]), GrowingRows(counts[1])
@@ -40,36 +41,37 @@ class EvaluationTable:
         if known is not None and len(known.f):
             x, f, g, h = known
             self.known_count = self.count = len(f)
-            self._add(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), known=True)
-            self._compete(0)
+            self._append_rows(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), known=True)
+            self._update_best(0)
 
     def update(self, entries: dict[int, Any]) -> Evaluations:
         """The columns with everything that was entered since; a batch that is under way may have gaps."""
         made = self.count - self.known_count
         if self.by_arrival:
-            return self._take([entries[n] for n in newest_numbers(entries, len(entries) - made)])
+            return self._append([entries[n] for n in newest_numbers(entries, len(entries) - made)])
         fresh = []
         while made in entries:
             fresh.append(entries[made])
             made += 1
-        columns = self._take(fresh)
+        columns = self._append(fresh)
         if len(entries) == made:
             return columns
-        return self._with([entries[n] for n in sorted(n for n in entries if n >= made)])
+        return self._add_beyond_gap([entries[n] for n in sorted(n for n in entries if n >= made)])
 
-    def _with(self, late: list[Any]) -> Evaluations:
+    def _add_beyond_gap(self, late: list[Any]) -> Evaluations:
         """The columns with calls beyond a gap, which are not kept: what fills the gap comes before them."""
-        other = EvaluationTable(self._x.all.shape[1], self.counts, None, *self.tolerances)
-        self._columns(self.count)
+        other = EvaluationsBuilder(self._x.all.shape[1], self.counts, None, *self.tolerances)
+        self._make_columns(self.count)
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
         other.count, other.leader, other.best, other._strict = self.count, self.leader, self.best, self._strict
-        return other._take(late)
+        return other._append(late)
 
     def _parts(self) -> tuple[GrowingRows, ...]:
+        """The blocks that grow; _append_rows() gives them more rows in this order."""
         return self._x, self._f, self._g, self._h, self._flags, self._codes
 
-    def _take(self, entries: Sequence[Any]) -> Evaluations:
+    def _append(self, entries: Sequence[Any]) -> Evaluations:
         """The columns with these answers too, the best of which is compared with the best before."""
         first, self.count = self.count, self.count + len(entries)
         with COLUMNS_LOCK:
@@ -84,21 +86,27 @@ class EvaluationTable:
             for i in np.flatnonzero(kept).tolist() if less else ():
                 e = entries[less[i]]
                 if e.f < self.best.f:
-                    self.leader, self.best = first + less[i], Best(e.x, e.f, e.g, e.h, True, True)
+                    self.leader, self.best = first + less[i], BestPoint(e.x, e.f, e.g, e.h, True, True)
         elif entries:
-            self._columns(self.count)
-            self._compete(first)
-        return Evaluations.later(partial(self._columns, self.count), self.leader, self.best)
+            self._make_columns(self.count)
+            self._update_best(first)
+        return Evaluations.later(partial(self._make_columns, self.count), self.leader, self.best)
 
-    def _columns(self, count: int) -> tuple[np.ndarray, ...]:
-        """The first so many rows of each column."""
+    def _make_columns(self, count: int) -> dict[str, np.ndarray]:
+        """The first so many rows of each column of Evaluations, by its name."""
         with COLUMNS_LOCK:
             waiting, self._waiting = self._waiting, []
-            self._extend(waiting)
-            *values, flags, codes = (part.all[:count] for part in self._parts())
-        return (*values, *flags.T, *codes.T)
+            self._append_entries(waiting)
+            x, f, g, h, flags, codes = (part.all[:count] for part in self._parts())
+        failed, feasible, known = flags.T
+        attempt, fault = codes.T
+        return {
+            "x": x, "f": f, "g": g, "h": h, "failed": failed, "feasible": feasible, "known": known,
+            "attempt": attempt, "fault": fault,
+        }  # fmt: skip
 
-    def _extend(self, entries: Sequence[Any]) -> None:
+    def _append_entries(self, entries: Sequence[Any]) -> None:
+        """Make the rows of these answers."""
         if entries:
             g, h = (stack_rows(c, n) for c, n in zip(zip(*((e.g, e.h) for e in entries)), self.counts))
             codes = np.zeros((len(entries), 2), dtype=np.int64)
@@ -106,16 +114,19 @@ class EvaluationTable:
                 if entry.attempt or entry.fault:  # seldom
                     codes[i] = entry.attempt, entry.fault
             x = stack_rows([e.x for e in entries], entries[0].x.size)
-            self._add(x, np.array([e.f for e in entries]), g, h, codes, known=False)
+            self._append_rows(x, np.array([e.f for e in entries]), g, h, codes, known=False)
 
-    def _add(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, known: bool) -> None:
+    def _append_rows(
+        self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, known: bool
+    ) -> None:
+        """Make rows of values [n, ...] and codes [n, 2] (attempt, fault), with what the tolerances make of them."""
         ev = Evaluation.of(f[None], g[None], h[None], *self.tolerances)
         unusable = codes[:, 1] != 0
         flags = [ev.failed[0] | unusable, ev.feasible[0] & ~unusable, np.full(len(f), known)]
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
             kept.extend(more)
 
-    def _compete(self, first: int) -> None:
+    def _update_best(self, first: int) -> None:
         """Let the rows from the first on stand against the best before; points with every g <= 0 come before others."""
         rivals = np.arange(first, self.count)
         if self.leader >= 0:
@@ -126,7 +137,7 @@ class EvaluationTable:
         ev = strict if self._strict else Evaluation.of(f, g, h, *self.tolerances)
         self.leader = at = int(rivals[int(best(feasibility_first(ev))[0])])
         failed, feasible, _ = self._flags.all[at].tolist()
-        self.best = Best(
+        self.best = BestPoint(
             self._x.all[at], float(self._f.all[at]), self._g.all[at], self._h.all[at], feasible, not failed
         )
 

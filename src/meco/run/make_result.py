@@ -11,9 +11,9 @@ import numpy as np
 
 import meco
 from meco.core.capabilities import Multipliers, Policed, offered
-from meco.core.evaluation import Best, Evaluations
 from meco.core.loop import Loop
-from meco.result import ConstraintValue, Result, RunFacts, excess
+from meco.evaluations import BestPoint, Evaluations
+from meco.result import ConstraintValue, Result, RunFacts, describe_excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
@@ -36,13 +36,13 @@ def make_result(
     by_arrival: bool = False,
 ) -> Result:
     """The result of everything the log holds."""
-    allowed = request.allowed(log)
+    allowed = request.resolve_tolerances(log)
     every = log.columns(request.dim, request.known, *allowed, by_arrival=by_arrival)
-    found = _best(request, every)
+    found = _choose_point(request, every)
     names = distinct_names(log.names(request.names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
-    prices = None if reason == "running" else _multipliers(loop, found)
+    prices = None if reason == "running" else _estimate_multipliers(loop, found)
     facts = RunFacts(
         method=request.method,
         seed=request.seed,
@@ -53,7 +53,7 @@ def make_result(
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         starts=int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1,
-        versions=versions() | _policy(loop),
+        versions=versions() | _policy_version(loop),
         notes=tuple(notes),
     )
     result = Result(
@@ -62,7 +62,7 @@ def make_result(
         success=found.feasible,
         nu=sum(violations) if found.usable else float("nan"),
         maxcv=max(violations, default=0.0) if found.usable else float("nan"),
-        score=_score(loop),
+        score=_best_score(loop),
         constraints=constraints,
         multipliers=None if prices is None else dict(zip(names, prices.tolist())),
         nfev=len(log),
@@ -71,22 +71,22 @@ def make_result(
         trace=dict(trace or {}),
         run=facts,
     )
-    return replace(result, message=_message(result, log, detail))
+    return replace(result, message=_write_message(result, log, detail))
 
 
 def versions() -> dict[str, str]:
-    """What a run depended on."""
+    """What a run depended on; run folders and saved searches hold these names."""
     return {"meco": meco.__version__, "python": PYTHON_VERSION, "numpy": np.__version__}
 
 
-def _policy(loop: Loop | None) -> dict[str, str]:
+def _policy_version(loop: Loop | None) -> dict[str, str]:
     """Which policy steered the search, where one did."""
     policed = None if loop is None else offered(loop.engine, Policed)
     told = {} if policed is None else policed.policy
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _multipliers(loop: Loop | None, found: Best) -> np.ndarray | None:
+def _estimate_multipliers(loop: Loop | None, found: BestPoint) -> np.ndarray | None:
     """Lagrange multipliers [C] at the best point, where the engine knows any."""
     multipliers = None if loop is None else offered(loop.engine, Multipliers)
     if loop is None or multipliers is None or not loop.engine.generation or not found.usable:
@@ -97,21 +97,22 @@ def _multipliers(loop: Loop | None, found: Best) -> np.ndarray | None:
         return None
 
 
-def _score(loop: Loop | None) -> float:
+def _best_score(loop: Loop | None) -> float:
     """Least f + nu of all evaluated points."""
     held = None if loop is None else loop.evaluator.history.score_best.point
     return float("nan") if held is None else float(held.key.minor[0, 0])
 
 
-def _best(request: Request, every: Evaluations) -> Best:
+def _choose_point(request: Request, every: Evaluations) -> BestPoint:
+    """The best point of all evaluations; without any, a point inside the bounds that is not usable."""
     if every.best is None:
         x = (request.lower + request.upper) / 2 if request.x0 is None else request.x0[0].copy()
         x = x if request.integer is None else np.where(request.integer, np.floor(x), x)
-        return Best(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
+        return BestPoint(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
     return every.best._replace(x=every.best.x.copy())
 
 
-def constraint_values(names: Sequence[str], found: Best, *allowed: Any) -> dict[str, ConstraintValue]:
+def constraint_values(names: Sequence[str], found: BestPoint, *allowed: Any) -> dict[str, ConstraintValue]:
     """Value, violation and tolerance of each constraint, inequalities first."""
     g, h = found.g, found.h
     rows = zip(
@@ -132,10 +133,13 @@ def distinct_names(names: Sequence[str]) -> list[str]:
     return made
 
 
-def _message(result: Result, log: EvaluationLog, detail: str) -> str:
+def _write_message(result: Result, log: EvaluationLog, detail: str) -> str:
     """All there is to say, in sentences."""
     run, calls = result.run, f"{result.nfev} evaluation{'' if result.nfev == 1 else 's'}"
-    said = [f"Stopped after {calls}: {detail or STOP_MESSAGES[run.stop_reason]}.", *_found(result, log.counts[0])]
+    said = [
+        f"Stopped after {calls}: {detail or STOP_MESSAGES[run.stop_reason]}.",
+        *_describe_point(result, log.counts[0]),
+    ]
     if run.nfail and run.nfail >= TOLD_FAILURE_SHARE * result.nfev:
         kinds = [
             f"{count} {FAULT_MESSAGES[fault]}"
@@ -148,7 +152,8 @@ def _message(result: Result, log: EvaluationLog, detail: str) -> str:
     return " ".join(said)
 
 
-def _found(result: Result, n_ineq: int) -> list[str]:
+def _describe_point(result: Result, n_ineq: int) -> list[str]:
+    """What the message says of the best point, whose first n_ineq constraints are inequalities."""
     if result.status == 2:
         return ["No evaluation succeeded; x is only a point inside the bounds."]
     if result.status == 1:
@@ -162,5 +167,5 @@ def _found(result: Result, n_ineq: int) -> list[str]:
     over = [(name, each) for name, each in list(result.constraints.items())[:n_ineq] if each.violation > 0]
     if over:
         worst, most = max(over, key=lambda pair: pair[1].violation)
-        said.append(f"No point has every inequality at 0 or below: {worst} is{excess(most)}.")
+        said.append(f"No point has every inequality at 0 or below: {worst} is{describe_excess(most)}.")
     return said

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from meco.run.log.evaluation_log import Entry
 
-LAYOUT_VOTES = 9  # well-formed answers whose majority decides what the constraints are
+CONSTRAINT_VOTES = 9  # well-formed answers whose majority decides what the constraints are
 
 
-class Layout(NamedTuple):
+class ConstraintLayout(NamedTuple):
     """How many constraints there are, and what the function calls them ("" where it does not)."""
 
     n_ineq: int
@@ -26,20 +26,23 @@ class Layout(NamedTuple):
         return self.n_ineq, self.n_eq
 
 
-class LayoutVote:
+class ConstraintVote:
     """The majority of the first well-formed answers, by number; fewer vote where the search must be told earlier.
 
-    The vote follows from the answers alone, so a resumed run comes to the same layout. Later answers overrule it
+    The vote follows from the answers alone, so a resumed run comes to the same constraints. Later answers overrule it
     once more different ones contradict than agree.
     """
 
     def __init__(self, budget: int, total: int | None) -> None:
-        self.size, self.total = min(budget, LAYOUT_VOTES), total  # constraints in all, where they were named beforehand
-        self.confirmed = False  # whether the layout was compared with all votes
+        self.size, self.total = (
+            min(budget, CONSTRAINT_VOTES),
+            total,
+        )  # constraints in all, where they were named beforehand
+        self.confirmed = False  # whether what was agreed on was compared with all votes
         self._first: dict[int, Entry] = {}  # well-formed answers as they came, until that
         self._votes: list[Entry] = []
         self._next_number = 0  # every number below this one was counted
-        self._mismatched: dict[int, Entry] = {}  # well-formed answers that contradict the layout, as they came
+        self._mismatched: dict[int, Entry] = {}  # well-formed answers that contradict what was agreed on, as they came
         self._answers: dict[tuple[int, int], set[Any]] = {}  # once there are such: different answers by their counts
 
     def note(self, entry: Entry) -> None:
@@ -63,20 +66,20 @@ class LayoutVote:
         """Whether all votes are in."""
         return len(self._votes) >= self.size
 
-    def early_layout(self, waiting: Iterable[int]) -> Layout | None:
+    def early_majority(self, waiting: Iterable[int]) -> ConstraintLayout | None:
         """What the votes so far say, with answers that wait beyond a gap."""
         late = [self._first[n] for n in sorted(waiting) if n >= self._next_number and n in self._first]
         return self._majority([*self._votes, *late][: self.size])
 
-    def layout(self, counts: tuple[int, int], entries: Iterable[Entry]) -> Layout | None:
+    def current_majority(self, counts: tuple[int, int], entries: Iterable[Entry]) -> ConstraintLayout | None:
         """What the constraints should be by now, given those agreed on; None where there is nothing new to say."""
-        return self.overruled(counts, entries) if self.confirmed else self._majority(self._votes)
+        return self.overruling_majority(counts, entries) if self.confirmed else self._majority(self._votes)
 
     def confirm(self) -> None:
-        """Let the layout stand until it is overruled."""
+        """Let what was agreed on stand until it is overruled."""
         self._first, self.confirmed = {}, True
 
-    def _majority(self, votes: list[Entry]) -> Layout | None:
+    def _majority(self, votes: list[Entry]) -> ConstraintLayout | None:
         """What most answers say; of equally many, those with more constraints, then the earlier."""
         votes = [e for e in votes if e.g.size + e.h.size == self.total] or votes
         if not votes:
@@ -84,18 +87,18 @@ class LayoutVote:
         sizes = Counter((e.g.size, e.h.size) for e in votes)
         counts = max(sizes, key=lambda size: (sizes[size], sum(size)))
         names = Counter((e.g_names, e.h_names) for e in votes if (e.g.size, e.h.size) == counts)
-        return Layout(*counts, *max(names, key=lambda pair: names[pair]))
+        return ConstraintLayout(*counts, *max(names, key=lambda pair: names[pair]))
 
     def note_mismatch(self, entry: Entry) -> None:
-        """Take a well-formed answer that contradicts the layout."""
+        """Take a well-formed answer that contradicts what was agreed on."""
         self._mismatched[entry.number] = entry
 
     def take_mismatched(self) -> dict[int, Entry]:
-        """The answers that contradict, by number; the layout is about to change."""
+        """The answers that contradict, by number; what was agreed on is about to change."""
         found, self._mismatched = self._mismatched, {}
         return found
 
-    def overruled(self, counts: tuple[int, int], entries: Iterable[Entry]) -> Layout | None:
+    def overruling_majority(self, counts: tuple[int, int], entries: Iterable[Entry]) -> ConstraintLayout | None:
         """What more answers say than agree; None as a rule. A penalty that is always the same counts once."""
         if not self._mismatched:
             return None

@@ -117,7 +117,7 @@ def test_the_decision_does_not_depend_on_who_finishes_first():
 
 def test_ties_go_to_more_constraints_and_failures_have_no_vote():
     log = entered(None, float("nan"), 5.0, (5.0, [1.0]), budget=4)
-    log.fix_layout()
+    log.fix_constraints()
     assert log.counts == (1, 0)
     assert [log.entries[n].fault for n in range(4)] == [
         Fault.MALFORMED, Fault.NOT_FINITE, Fault.MISMATCH, Fault.NONE,
@@ -229,7 +229,7 @@ def test_one_answer_alone_overrules_nobody():
 
 
 @pytest.mark.parametrize("options", [{"method": "TR-ES"}, {}, {"workers": Workers(asynchronous=True)}])
-def test_a_folder_is_read_with_the_layout_that_its_run_kept_on_a_tie(options, tmp_path):
+def test_a_folder_is_read_with_the_constraints_that_its_run_kept_on_a_tie(options, tmp_path):
     tells = iter([True] * 5 + [False] * 6 + [True])  # five against four of the first nine, then six against five
 
     def fun(x):

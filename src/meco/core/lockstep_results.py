@@ -1,0 +1,70 @@
+"""The results of runs in lockstep, from the incumbents that the history of the search kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from meco.core.incumbent import IncumbentPoint
+from meco.result import PaperMetrics, Point, Result, RunFacts
+
+
+@dataclass(frozen=True, eq=False)
+class LockstepResults(Sequence[Result]):
+    """The records of runs in lockstep, each made when it is looked at: thousands of runs cost nothing before."""
+
+    method: str
+    seeds: Sequence[int]
+    problems: Sequence[str]
+    found: IncumbentPoint
+    score: IncumbentPoint
+    snapshot: IncumbentPoint
+    final: IncumbentPoint
+    nfev: np.ndarray
+    nfail: np.ndarray
+    budget: int
+    notes: tuple[str, ...]
+    trace: Mapping[str, np.ndarray]  # [generations, B, ...] each
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def __getitem__(self, run: Any) -> Any:
+        """The result of a run, or those of a slice."""
+        if isinstance(run, slice):
+            return [self[b] for b in range(*run.indices(len(self)))]
+        b = range(len(self))[run]
+        found, score, snapshot, final = self.found, self.score, self.snapshot, self.final
+        facts = RunFacts(
+            method=self.method,
+            seed=int(self.seeds[b]),
+            problem=self.problems[b],
+            nfail=int(self.nfail[b]),
+            budget=self.budget,
+            stop_reason="budget" if int(self.nfev[b]) >= self.budget else "finished",
+            notes=self.notes,
+        )
+        f, nu, feasible = float(found.f[b, 0]), float(found.nu[b, 0]), bool(found.feasible[b, 0])
+        reached = f"best feasible f = {f:.10g}" if feasible else f"no feasible point, least violation {nu:.6g}"
+        return Result(
+            x=found.x[b, 0],
+            fun=f,
+            success=feasible,
+            message=f"{self.method} on {self.problems[b]}, seed {facts.seed}, {self.nfev[b]} evaluations: {reached}.",
+            nu=nu,
+            score=float(score.key.minor[b, 0]),
+            nfev=int(self.nfev[b]),
+            nit=len(self.trace["nfev"]) if "nfev" in self.trace else 0,
+            trace={k: v[:, b] for k, v in self.trace.items()},
+            run=facts,
+            paper=PaperMetrics(
+                score.x[b, 0], _point_of_run(snapshot, b), _point_of_run(final, b), float(final.key.minor[b, 0])
+            ),
+        )
+
+
+def _point_of_run(held: IncumbentPoint, b: int) -> Point:
+    return Point(held.x[b, 0], float(held.f[b, 0]), float(held.nu[b, 0]), bool(held.feasible[b, 0]))

@@ -1,0 +1,91 @@
+"""One call of a user's function and of its separate constraints, here or in whichever process holds this object."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from meco.run.calling.answers import Answer, Fault, check_finite, raised_answer, read_answer, read_rows
+
+if TYPE_CHECKING:
+    from meco.variables import Variables
+
+Constraint = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # x [D] or rows -> g, h
+
+
+class Call:
+    """The function and its separate constraints; (number, rows of points) -> answers and seconds.
+
+    Every backend carries one of these to where it calls: this is the line in which minimize() calls the function.
+
+    A function with the attribute `numbered` is also told the number of the call. A function may fork:
+    the copy of this process that comes back from it ends here, so that every call is answered once.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        constraints: tuple[Constraint, ...] = (),
+        vectorized: bool = False,
+        named: Variables | None = None,
+    ) -> None:
+        self.fun, self.constraints, self.vectorized, self.named = fun, constraints, vectorized, named
+        self.numbered = bool(getattr(fun, "numbered", False))
+        self.errstate = np.geterr()  # the caller's own, whatever the library sets around it
+
+    def __call__(self, number: int, points: np.ndarray) -> tuple[list[Answer], float]:
+        """Call the function with these points [m, D]; number is that of the first. It never raises but for Ctrl-C."""
+        start, me = perf_counter(), os.getpid()
+        try:
+            with np.errstate(**self.errstate):
+                given: Any = points.copy() if self.vectorized else points[0].copy()
+                given = given if self.named is None else self.named.as_dict(given)
+                value = self.fun(given, number) if self.numbered else self.fun(given)
+                answers = self._read_points(value, points) if self.vectorized else [self._read_point(value, points[0])]
+        except (Exception, SystemExit) as error:  # a crash of the simulation is a failed evaluation
+            answers = [raised_answer(error)] * len(points)
+        finally:
+            if os.getpid() != me:
+                os._exit(0)
+        return answers, perf_counter() - start
+
+    def _read_point(self, value: Any, x: np.ndarray) -> Answer:
+        """The answer of a function of one point x [D], with the separate constraints there."""
+        answer = read_answer(value)
+        if not self.constraints or answer.fault is not Fault.NONE:
+            return answer
+        parts = [constraint(x.copy()) for constraint in self.constraints]
+        return check_finite(_join_constraints(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
+
+    def _read_points(self, value: Any, points: np.ndarray) -> list[Answer]:
+        """The answers of a vectorized function of rows of points, with the separate constraints there."""
+        answers = read_rows(value, len(points))
+        if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
+            return answers
+        parts = [constraint(points.copy()) for constraint in self.constraints]
+        return [
+            check_finite(_join_constraints(a, [g[i] for g, _ in parts], [h[i] for _, h in parts], self.constraints))
+            for i, a in enumerate(answers)
+        ]
+
+
+def _join_constraints(
+    answer: Answer, g: list[np.ndarray], h: list[np.ndarray], constraints: tuple[Constraint, ...]
+) -> Answer:
+    """The answer with the separate constraints after the function's own; those with a label are named by it."""
+    labels = [getattr(constraint, "label", "") for constraint in constraints]
+    return answer._replace(
+        g=np.concatenate([answer.g, *g]),
+        h=np.concatenate([answer.h, *h]),
+        g_names=answer.g_names + tuple(name for label, v in zip(labels, g) for name in label_names(label, v.size, "g")),
+        h_names=answer.h_names + tuple(name for label, v in zip(labels, h) for name in label_names(label, v.size, "h")),
+    )
+
+
+def label_names(label: str, count: int, kind: str) -> tuple[str, ...]:
+    """Names of the values of one separate constraint: "" where it has no label."""
+    return tuple(f"{label} {kind}{i}" for i in range(1, count + 1)) if label else ("",) * count
