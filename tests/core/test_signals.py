@@ -16,7 +16,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="signals and fork are thos
 @posix
 def test_a_signal_is_noted_and_a_later_one_interrupts(monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
-    with signals.noted() as heard:
+    with signals.note_signals() as heard:
         assert not heard()
         monkeypatch.setattr(signals, "TWICE", float("inf"))
         for _ in range(3):

@@ -74,6 +74,7 @@ class Loop:
         self.run(stop=lambda: True)
 
     def _iterate(self) -> None:
+        """What a device records of an iteration: ask, evaluate and tell; run() adds what follows on the host."""
         x = self._searched.ask()
         self._searched.tell(x, self._evaluate(x))
 

@@ -154,6 +154,7 @@ def problem(
 
 
 def _count_constraints(formula: Formula, x: np.ndarray) -> tuple[int, int]:
+    """Inequalities and equalities of a formula, by its values at a point x [D]."""
     with np.errstate(all="ignore"):
         f, g, h = formula(x)
     return columns(g, f).shape[-1], columns(h, f).shape[-1]

@@ -186,5 +186,6 @@ class AsyncSearch:
         return self.evaluator.evaluate(unit)
 
     def _note_iteration(self) -> None:
+        """Record where the search is, and count the answer that it learnt from."""
         self.loop.note()
         self.nit += 1

@@ -209,9 +209,10 @@ class Session:
             self.folder.end_generation(self.state)
 
     def _should_stop(self) -> bool:
+        """Whether something ends the run between two generations; the callback is asked here."""
         convergence = offered(self.engine, Convergence) if self.nit else None
         reached = (lambda: False) if convergence is None else convergence.reached
-        return self.stopping.after_generation(self.result, reached)
+        return self.stopping.check_generation(self.result, reached)
 
     def state(self) -> bytes | None:
         """Where the search is, for the folder; nothing while the constraints are not settled, or it cannot be saved."""

@@ -98,6 +98,7 @@ class PointArchive:
         return self._rows_in_use(RESTART)
 
     def _rows_in_use(self, part: int) -> Array:
+        """The filled rows of X, Y, FAILED or RESTART; on a device all rows."""
         kept = self._arrays[part]
         return kept[:, : self.count, ...] if self.on_host else kept
 

@@ -318,6 +318,7 @@ class TrustRegion(Engine):
         self.archive.advance_count(self.batch)
 
     def _overwritten_parts(self) -> tuple[object, ...]:
+        """Objects whose arrays an iteration replaces: a recording must find them where they were."""
         state = self.state
         return (self, state, state.archive, *([] if state.strategy is None else [state.strategy]))
 

@@ -113,7 +113,7 @@ class Stopping:
             self.end(reason)
         return self.reason is not None
 
-    def after_generation(self, result: Callable[[], Any], converged: Callable[[], Any] = lambda: None) -> bool:
+    def check_generation(self, result: Callable[[], Any], converged: Callable[[], Any] = lambda: None) -> bool:
         """Ask the clock, the search and the callback; the result is made only for a callback."""
         with suppress(StopRun):
             self.check()

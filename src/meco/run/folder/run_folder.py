@@ -142,6 +142,7 @@ class RunFolder:
         self._durations.append((number, time.time(), seconds))
 
     def _flush_durations(self) -> None:
+        """Write the durations that wait."""
         times, self._durations = self._durations, []
         self._durations_file.write(b"".join([DURATION_ROW.pack(*row) for row in times]))
         self._durations_file.flush()

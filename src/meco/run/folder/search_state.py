@@ -121,6 +121,7 @@ def restore_search(request: Request, log: EvaluationLog, record: Record, call: P
 
 
 def _check_trace(trace: Record, like: Mapping[str, np.ndarray]) -> None:
+    """Refuse a trace of other names or shapes than this search makes."""
     forms = {name: (rows.dtype, rows.shape[1:]) for name, rows in trace.items()}
     lengths = {len(rows) if rows.ndim else 0 for rows in trace.values()}
     if forms != {name: (rows.dtype, rows.shape[1:]) for name, rows in like.items()} or len(lengths) != 1:

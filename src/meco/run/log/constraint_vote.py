@@ -69,17 +69,17 @@ class ConstraintVote:
     def early_majority(self, waiting: Iterable[int]) -> ConstraintLayout | None:
         """What the votes so far say, with answers that wait beyond a gap."""
         late = [self._first[n] for n in sorted(waiting) if n >= self._next_number and n in self._first]
-        return self._majority([*self._votes, *late][: self.size])
+        return self._find_majority([*self._votes, *late][: self.size])
 
     def current_majority(self, counts: tuple[int, int], entries: Iterable[Entry]) -> ConstraintLayout | None:
         """What the constraints should be by now, given those agreed on; None where there is nothing new to say."""
-        return self.overruling_majority(counts, entries) if self.confirmed else self._majority(self._votes)
+        return self.overruling_majority(counts, entries) if self.confirmed else self._find_majority(self._votes)
 
     def confirm(self) -> None:
         """Let what was agreed on stand until it is overruled."""
         self._first, self.confirmed = {}, True
 
-    def _majority(self, votes: list[Entry]) -> ConstraintLayout | None:
+    def _find_majority(self, votes: list[Entry]) -> ConstraintLayout | None:
         """What most answers say; of equally many, those with more constraints, then the earlier."""
         votes = [e for e in votes if e.g.size + e.h.size == self.total] or votes
         if not votes:
@@ -109,7 +109,7 @@ class ConstraintVote:
         most = max(votes, key=lambda size: (votes[size], sum(size)), default=counts)
         if votes.get(most, 0) <= votes.get(counts, 0):
             return None
-        return self._majority([e for e in self._mismatched.values() if (e.g.size, e.h.size) == most])
+        return self._find_majority([e for e in self._mismatched.values() if (e.g.size, e.h.size) == most])
 
     def _count_answer(self, entry: Entry) -> None:
         said = (entry.f, entry.g.tobytes(), entry.h.tobytes())
