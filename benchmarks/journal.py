@@ -91,7 +91,8 @@ def main() -> None:
             print(f"log alone, fsync {fsync!s:5}: {record:6.2f} us per evaluation, {flush:8.1f} us per generation")
         cost = states_alone(folder)
         print(
-            f"state file: {cost:8.1f} us, written when {STATE_COST_FACTOR} times as long has passed: {100 / STATE_COST_FACTOR:.0f} %"
+            f"state file: {cost:8.1f} us, written when {STATE_COST_FACTOR} times as long has passed: "
+            f"{100 / STATE_COST_FACTOR:.0f} %"
         )
         time_run(None)
         pairs = [(time_run(None), time_run(folder / f"run{i}")) for i in range(ROUNDS)]

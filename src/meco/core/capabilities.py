@@ -3,16 +3,17 @@
     convergence = offered(engine, Convergence)
     if convergence is not None and convergence.reached().all(): ...
 
-A method's record names the kinds that its engine offers (Method.offers). Doors read the record, so they can refuse
-before anything is evaluated; a plug-in has whatever its record says; meco.testing compares the record with the engine.
+A method's record names the kinds that its engine offers (MethodRecord.offers). What users call reads the record, so it can
+refuse before anything is evaluated; a plug-in has whatever its record says; meco.testing compares the record with the engine.
 An engine that wraps another one hands its inner engine's objects on, so nobody has to look inside.
+
+They are named tuples: frozen dataclasses take seven times as long to define, which every `import meco` would pay.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,8 +32,7 @@ def offered(engine: Engine, kind: type[Kind]) -> Kind | None:
     return next((each for each in engine.capabilities() if isinstance(each, kind)), None)
 
 
-@dataclass(frozen=True)
-class Steering:
+class Steering(NamedTuple):
     """Controls that may be set while the search runs, and what a policy may look at."""
 
     controls: tuple[Control, ...]
@@ -41,97 +41,83 @@ class Steering:
     knowledge: Callable[[], Mapping[str, Any]]  # after a tell: numbers that the engine has anyway
 
 
-@dataclass(frozen=True)
-class Policed:
+class Policed(NamedTuple):
     """The search is steered by a policy; what is known of that policy."""
 
     policy: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class SavedState:
+class SavedState(NamedTuple):
     """The search can be saved between a tell and the next ask (memory.py), and goes on from there bit for bit."""
 
     part: Any  # an object that names in `remembers` the attributes that the next ask builds on
 
 
-@dataclass(frozen=True)
-class Convergence:
+class Convergence(NamedTuple):
     """The search knows when it has nothing left to do where it is."""
 
     reached: Callable[[], Array]  # [B], at a feasible point
 
 
-@dataclass(frozen=True)
-class Multipliers:
+class Multipliers(NamedTuple):
     """The search can tell Lagrange multipliers."""
 
     at: Callable[[Array], Array]  # evaluated points [B, D] in the unit cube -> [B, C]
 
 
-@dataclass(frozen=True)
-class LinearRows:
+class LinearRows(NamedTuple):
     """Linear constraints that are known beforehand (Task.limits) are met exactly, and hard ones never left."""
 
     inside: Callable[[np.ndarray], np.ndarray]  # points [n, D] of the unit cube moved to where hard ones are kept
 
 
-@dataclass(frozen=True)
-class InfiniteBounds:
+class InfiniteBounds(NamedTuple):
     """The search needs no finite box."""
 
 
-@dataclass(frozen=True)
-class Batching:
+class Batching(NamedTuple):
     """How many points it proposes at once is an option, `batch`, for users with several workers."""
 
 
-@dataclass(frozen=True)
-class Asynchronous:
+class Asynchronous(NamedTuple):
     """The search can be asked for one point at a time while answers are outstanding."""
 
     # (points outstanding, the loop's tell, what counts points that are only remembered) -> its proposals
     start: Callable[[int, Callable[[Array, Any], None], Callable[[int], None]], Any]
 
 
-@dataclass(frozen=True)
-class Cooperation:
+class Cooperation(NamedTuple):
     """The search learns from points that other searches on the same function propose."""
 
     learn: Callable[[Array, Any], None]  # points [B, n, D] with their evaluation, after the first tell
     diversify: Callable[[Array], None]  # differ from searches that know the same points, by u [B], uniform
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(NamedTuple):
     """Some of the asked candidates are not needed by every run."""
 
     wanted: Callable[[], np.ndarray | None]  # [B, n], or None for all
 
 
-@dataclass(frozen=True)
-class FreePoints:
+class FreePoints(NamedTuple):
     """Some of the asked points stand in for known derivatives, and are not counted."""
 
     free: Callable[[], bool]  # whether those asked for last are
 
 
-@dataclass(frozen=True)
-class OwnLoop:
+class OwnLoop(NamedTuple):
     """A library that calls the objective itself: it has no ask and tell."""
 
     run: Callable[[Evaluator, Callable[[], Any] | None], None]
 
 
-@dataclass(frozen=True)
-class Remarks:
+class Remarks(NamedTuple):
     """What the result should say of the search."""
 
     said: Callable[[], Sequence[str]]
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(NamedTuple):
     """Iterations that a device may record once and repeat by itself (device/cuda_graphs.py).
 
     Two iterations with equal keys differ in numbers on the device alone.

@@ -8,7 +8,6 @@ The engine knows nothing of its controller, and the rule nothing of the policy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -117,13 +116,13 @@ class Controlled(Engine):
     def capabilities(self) -> tuple[Any, ...]:
         """What the engine offers, with the policy's part in it."""
         offers: dict[type, Any] = {type(each): each for each in self.engine.capabilities()}
-        offers[Steering] = replace(self.controller.steering, steer=self.controller.steer)
+        offers[Steering] = self.controller.steering._replace(steer=self.controller.steer)
         if self.controller.policy is not None:
             offers[Policed] = Policed(self.controller.policy.metadata)
         if SavedState in offers:
             offers[SavedState] = SavedState(self)
         if Replay in offers:
-            offers[Replay] = replace(offers[Replay], after=self.count)
+            offers[Replay] = offers[Replay]._replace(after=self.count)
         if Asynchronous in offers:
             start = offers[Asynchronous].start
             offers[Asynchronous] = Asynchronous(

@@ -139,7 +139,7 @@ class AsyncSearch:
 
     def renumber(self, taken: set[int]) -> None:
         """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
-        self.log.planned = max(taken, default=-1) + 1
+        self.log.plan_until(max(taken, default=-1) + 1)
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in taken)
 
     def reuse_numbers(self) -> None:

@@ -100,8 +100,7 @@ class AsyncSession(Session):
         try:
             for index, (answer,), seconds in self.backend.run(jobs(), self.stopping):
                 number, attempt, x = given[index]
-                caller.check_first_calls(caller.calls_begun, answer)
-                caller.calls_begun += 1
+                caller.check_first_calls(caller.count_call(), answer)
                 self._events.on_duration(number, seconds)
                 caller.take(number, attempt, x, answer)
                 if (

@@ -19,21 +19,25 @@ Values = tuple[np.ndarray, np.ndarray, np.ndarray]  # f [n], g [n, p], h [n, q]
 class PointCaller(Protocol):
     """Turns points [n, D] into values, and counts calls that were made again."""
 
-    retried: int
-
     def __call__(self, points: np.ndarray) -> Values: ...
+
+    def take_retried(self) -> int:
+        """Calls beyond the first of each point, since the last time."""
+        ...
 
 
 class ValueLookup:
     """Values that are looked up, where no function is called."""
-
-    retried = 0
 
     def __init__(self, values: Callable[[np.ndarray], Values]) -> None:
         self._values = values
 
     def __call__(self, points: np.ndarray) -> Values:
         return self._values(points)
+
+    def take_retried(self) -> int:
+        """Nothing is called, so nothing again."""
+        return 0
 
 
 def make_box(request: Request) -> Box:
@@ -113,8 +117,8 @@ class FunctionSource:
 
     def take_beside(self) -> Beside | None:
         """Points that were scouted and calls that were made again, since the last time."""
-        points, retried = self._scouted, self._call.retried
+        points, retried = self._scouted, self._call.take_retried()
         if not points and not retried:
             return None
-        self._scouted, self._call.retried = [], 0
+        self._scouted = []
         return Beside(retried + sum(x.shape[1] for x, _ in points), points)

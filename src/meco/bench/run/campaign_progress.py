@@ -42,6 +42,10 @@ class CampaignProgress:
         )
         return work / max(self.workers, 1)
 
+    def set_workers(self, count: int) -> None:
+        """Tell how many there are now, by which the time left is guessed."""
+        self.workers = count
+
     def show(self, last: bool = False) -> None:
         """The line, where it is time for one."""
         if self._quiet or not (last or self._line.due):

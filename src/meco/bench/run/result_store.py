@@ -58,10 +58,10 @@ def write_packed(contents: StoreContents, path: Path) -> Path:
 class ResultStore:
     """A database of results. open() gives that of a folder to read, open_campaign() to add to."""
 
-    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, db: sqlite3.Connection, path: Path, lock: Lock | None = None) -> None:
         """Over an open database, which is checked and, where it is not ours, closed."""
         self.path, self._db = path, db
-        self._lock: Lock | None = None  # of a campaign
+        self._lock = lock  # of a campaign, released with the store
         try:
             self._check_format()
         except UnicodeDecodeError as error:  # sqlite quotes what it cannot read
@@ -106,10 +106,9 @@ class ResultStore:
             db = sqlite3.connect(path, isolation_level=None, timeout=30)
             if _is_empty(db, path):
                 _create(db, __version__, path)
-            store = undo.enter_context(cls(db, path))
+            store = undo.enter_context(cls(db, path, lock))
             _refuse_another_version(store.read_meta("meco"), path.parent)
             undo.pop_all()  # it is ours now
-        store._lock = lock
         return store
 
     def _check_format(self) -> None:

@@ -103,7 +103,7 @@ class _Campaign:
                     ]
                     active.clear()
                 self._retry_lost(lost)
-            self.progress.workers = self.workers.count
+            self.progress.set_workers(self.workers.count)
             self.progress.show()
 
     def _hand_out(self, active: dict[Future, RunGroup]) -> None:

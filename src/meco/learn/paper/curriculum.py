@@ -99,7 +99,7 @@ class Curriculum:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a state()."""
-        self.references.least = dict(state["references"])
+        self.references = ReferenceObjective(state["references"])
         self.rows, self.played, self.queue = state["rows"], state["played"], state["queue"]
         self.epoch = [(name, EpisodeOutcome(*outcome)) for name, outcome in state["epoch"]]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -105,8 +105,8 @@ class ReferenceObjective:
     updates it after an episode ends, never within one.
     """
 
-    def __init__(self) -> None:
-        self.least: dict[Hashable, float] = {}
+    def __init__(self, least: Mapping[Hashable, float] | None = None) -> None:
+        self.least: dict[Hashable, float] = dict(least or {})
 
     def of(self, keys: Iterable[Hashable]) -> np.ndarray:
         """f~* for each key, inf where no episode has ended yet: [B]."""

@@ -199,7 +199,7 @@ class Caller:
         self.on_error, self.tolerances, self.vectorized, self.events = on_error, tolerances, vectorized, events
         self.calls_begun = calls_begun  # calls; a resumed run is past the first ones
         self.batch = batch  # of the next calls
-        self.retried = 0  # calls beyond the first of each point that are not counted yet
+        self._retried = 0  # calls beyond the first of each point that are not counted yet
         self.mismatch_reported = False  # whether a mismatch was reported
         self.strict = False  # whether a point with every g <= 0 was seen
         self.first_answers: dict[int, Answer] = {}  # of the first calls, while all of them raise
@@ -243,7 +243,7 @@ class Caller:
     def _plan_calls(self, count: int, attempt: int) -> range:
         """Numbers for the next calls."""
         assert self.log.planned + count <= self.budget, "more calls than the budget allows"
-        self.retried += count if attempt else 0
+        self._retried += count if attempt else 0
         return self.log.plan(count)
 
     def _points_to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
@@ -252,6 +252,16 @@ class Caller:
             return []
         failed = [k for k in sorted(final) if not self.log.entries[final[k]].good]
         return failed[: self.budget - self.log.planned]
+
+    def take_retried(self) -> int:
+        """Calls beyond the first of each point, since the last time."""
+        count, self._retried = self._retried, 0
+        return count
+
+    def count_call(self) -> int:
+        """Count a call that somebody else has made; its index among all calls."""
+        self.calls_begun += 1
+        return self.calls_begun - 1
 
     def check_first_calls(self, call: int, answer: Answer) -> None:
         """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""

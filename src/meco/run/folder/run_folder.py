@@ -189,6 +189,10 @@ class RunFolder:
         """Around everything that is written."""
         return self._guard
 
+    def mark_broken(self) -> None:
+        """Write nothing more."""
+        self.broken = True
+
     def close(self) -> None:
         """Let go of the files and of the folder, in every case."""
         try:
@@ -213,7 +217,7 @@ class WriteGuard:
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, OSError):
-            self.folder.broken = True
+            self.folder.mark_broken()
             with report_write_errors(self.folder.path):
                 raise error
 

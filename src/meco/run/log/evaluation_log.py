@@ -145,6 +145,10 @@ class EvaluationLog:
         self.planned += count
         return range(self.planned - count, self.planned)
 
+    def plan_until(self, number: int) -> None:
+        """Take every number below this one as planned: a resumed run has calls that another session planned."""
+        self.planned = number
+
     def replay(self, number: int, x: np.ndarray) -> bool:
         """Whether the interrupted run was told an answer under this number, which then counts again."""
         entry = self.past.pop(number, None)
@@ -298,7 +302,7 @@ def enter_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
         for entry in wave:
             log.take(entry, new=False)
-            log.planned = entry.number + 1
+            log.plan_until(entry.number + 1)
         log.fix_constraints()
     log.check_constraints()
 
