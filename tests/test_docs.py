@@ -97,3 +97,11 @@ def test_the_reference_renders_lists_and_examples():
         for line in text.splitlines():
             assert not line.startswith(">>>"), name
             assert line.startswith("    ") or not re.search(r"\S {3,}\S", line), (name, line)
+
+
+def test_the_table_of_old_names_leads_to_modules_that_are_there():
+    text = (ROOT / "docs" / "old-names.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[2] for line in text[text.index("## Modules") :].splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`([^`]+\.py)`", row)]
+    assert len(named) > 100
+    assert [name for name in named if not (ROOT / "src" / "meco" / name).is_file()] == []

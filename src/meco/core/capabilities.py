@@ -3,9 +3,9 @@
     convergence = offered(engine, Convergence)
     if convergence is not None and convergence.reached().all(): ...
 
-A method's record names the kinds that its engine offers (MethodRecord.offers). What users call reads the record, so it can
-refuse before anything is evaluated; a plug-in has whatever its record says; meco.testing compares the record with the engine.
-An engine that wraps another one hands its inner engine's objects on, so nobody has to look inside.
+A method's record names the kinds that its engine offers (MethodRecord.offers). minimize() and others read the record,
+so that they can refuse before anything is evaluated. A plug-in has whatever its record says; meco.testing compares the
+record with the engine. An engine that wraps another one hands its inner engine's objects on: nobody looks inside.
 
 They are named tuples: frozen dataclasses take seven times as long to define, which every `import meco` would pay.
 """
