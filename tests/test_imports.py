@@ -9,12 +9,12 @@ import meco
 
 ROOT = Path(meco.__file__).parent
 # What a part of the package may import, besides itself and what everything may: rooms from the bottom to the top.
-ANYWHERE = {"", "errors", "checks", "files"}
+ANYWHERE = {"", "errors", "read_numbers", "files"}
 RECORDS = {"variables", "options", "result", "evaluations"}  # what a run is told, and what it gives back
 MAY_IMPORT = {
     "errors": set(),
     "files": set(),
-    "checks": set(),
+    "read_numbers": set(),
     "variables": set(),
     "options": set(),
     "result": set(),

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import numpy as np
 
-from meco.checks import whole_number
 from meco.core.arrays import to_numpy
 from meco.core.capabilities import Cooperation, offered
 from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.methods import DEFAULT
 from meco.options import Method, Tolerances, Workers
+from meco.read_numbers import whole_number
 from meco.result import Result
 from meco.run.async_search import AsyncSearch, refuse_generations
 from meco.run.calling.answers import Answer, Fault, check_finite, failed_answer
@@ -270,7 +270,7 @@ class Optimizer:
         search.renumber({*told.number.tolist(), *outstanding.number.tolist()})
         for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
             self._outstanding[n] = x
-            search.resume(n, unit)
+            search.mark_outstanding(n, unit)
 
     def _resume_generations(self, told: ToldPoints, outstanding: ToldPoints, saved: Any) -> None:
         """Go on from where the search was saved, and tell it again what came later."""

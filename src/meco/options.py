@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from meco.checks import read_flag, read_real, read_seconds, whole_number
 from meco.errors import InvalidInput, UnknownName
+from meco.read_numbers import read_flag, read_real, read_seconds, whole_number
 
 INEQ_TOL, EQ_TOL = 1e-8, 1e-4  # rounding, and what the benchmark suites call an equality
 STOP_NAMES = ("feasible", "converged")

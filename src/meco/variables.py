@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from meco.checks import read_flag, read_real
 from meco.errors import InvalidInput, UnknownName
+from meco.read_numbers import read_flag, read_real
 
 WIDEST_RANGE = 1e300  # of a variable: arithmetic with wider ones overflows
 

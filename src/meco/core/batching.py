@@ -85,7 +85,7 @@ class ProblemBatch:
         """Values of points [1, n, D] of one run."""
         return self._raw_padded(self.problems[run], x)
 
-    def take_beside(self) -> Beside | None:
+    def pop_beside(self) -> Beside | None:
         """A problem is called for what was asked, and nothing else."""
         return None
 

@@ -168,7 +168,7 @@ class Evaluator:
 
     def _count_beside(self) -> None:
         """Count calls that the source made beside the candidates; their points compete for the best."""
-        beside = self.source.take_beside()
+        beside = self.source.pop_beside()
         if beside is not None:
             self.count(beside.calls)
             for x, values in beside.points:

@@ -79,6 +79,6 @@ class Source(Protocol):
         """Of points [1, n, D] of one run alone."""
         ...
 
-    def take_beside(self) -> Beside | None:
+    def pop_beside(self) -> Beside | None:
         """What was called beside the candidates since the last time; None: nothing."""
         ...

@@ -92,7 +92,7 @@ class IndexedProblems:
         """Runs are only evaluated together."""
         raise NotImplementedError
 
-    def take_beside(self) -> Beside | None:
+    def pop_beside(self) -> Beside | None:
         """Nothing is called beside the candidates."""
         return None
 

@@ -33,7 +33,10 @@ class ControlSet:
 
     @classmethod
     def product(cls, name: str, controls: Iterable[Control], **levels: Iterable[float]) -> ControlSet:
-        """With every combination of the levels given for each control."""
+        """With every combination of the levels given for each control.
+
+        The order of rows, the last control fastest, is what the outputs of trained policies mean: it must stay.
+        """
         each = tuple(controls)
         mesh = np.meshgrid(*(list(levels[c.name]) for c in each), indexing="ij")
         return cls(name, each, tuple(zip(*(m.ravel().tolist() for m in mesh))))

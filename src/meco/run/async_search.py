@@ -146,8 +146,8 @@ class AsyncSearch:
         """Give numbers again that were planned and not answered: a new search knows nothing of what was proposed."""
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in self.log.entries)
 
-    def resume(self, number: int, unit: np.ndarray) -> None:
-        """Count a point [D] as proposed under this number, as it was by an earlier session."""
+    def mark_outstanding(self, number: int, unit: np.ndarray) -> None:
+        """Count a point [D] as proposed under this number by an earlier session; after replay() and renumber()."""
         self.tickets[number] = self.proposals.give_out(unit)
 
     def begin(self) -> None:

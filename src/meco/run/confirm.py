@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.checks import whole_number
 from meco.core.evaluation import Evaluation
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best as best_index
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
+from meco.read_numbers import whole_number
 from meco.result import Result
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call

@@ -21,7 +21,7 @@ class PointCaller(Protocol):
 
     def __call__(self, points: np.ndarray) -> Values: ...
 
-    def take_retried(self) -> int:
+    def pop_retried(self) -> int:
         """Calls beyond the first of each point, since the last time."""
         ...
 
@@ -35,7 +35,7 @@ class ValueLookup:
     def __call__(self, points: np.ndarray) -> Values:
         return self._values(points)
 
-    def take_retried(self) -> int:
+    def pop_retried(self) -> int:
         """Nothing is called, so nothing again."""
         return 0
 
@@ -115,9 +115,9 @@ class FunctionSource:
             self._scouted.append((x, (f[None], g[None], h[None])))
         return log.constraints is not None
 
-    def take_beside(self) -> Beside | None:
+    def pop_beside(self) -> Beside | None:
         """Points that were scouted and calls that were made again, since the last time."""
-        points, retried = self._scouted, self._call.take_retried()
+        points, retried = self._scouted, self._call.pop_retried()
         if not points and not retried:
             return None
         self._scouted = []

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.checks import whole_number
 from meco.core.capabilities import Batching
 from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.methods import METHODS
 from meco.options import Method, Tolerances, Workers
+from meco.read_numbers import whole_number
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.scipy_compat import read_seed
 from meco.run.tolerances import check_names, resolve_all, strictest

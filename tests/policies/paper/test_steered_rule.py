@@ -27,7 +27,7 @@ def test_the_grids_are_the_papers_and_symmetric_for_the_ablations():
 def test_geometric_decoding_spans_delta_to_the_initial_scale():
     base = np.array([[5.0, DELTA, 40.0]])
     decoder = GeometricDecoder()
-    assert_array_equal(decoder.first(base), [[DELTA] * 3])
+    assert_array_equal(decoder.first_allowance(base), [[DELTA] * 3])
     for action, expected in ((0.0, np.full((1, 3), DELTA)), (0.5, np.sqrt(base * DELTA)), (1.0, base)):
         assert_allclose(decoder.next(base * 7, np.array([action]), base), expected, rtol=1e-14)
 
@@ -44,7 +44,7 @@ def test_geometric_decoding_equals_eq_6_term_by_term():
 def test_the_aggressive_decoding_collapses_halves_and_doubles():
     base = np.array([[8.0, 2.0]])
     decoder = DECODERS["aa"]
-    assert_array_equal(decoder.first(base), base)
+    assert_array_equal(decoder.first_allowance(base), base)
     assert_allclose(decoder.next(base, np.array([1.0]), base), [[DELTA, DELTA]])
     assert_allclose(decoder.next(base, np.array([0.2]), base), [[6.4, 1.6]])
     assert_allclose(decoder.next(base / 4, np.array([-1.0]), base), base / 2)
@@ -64,14 +64,14 @@ def test_decodings_run_on_every_array_library(name, xp):
     rng = np.random.default_rng(1)
     base, decoder = rng.uniform(DELTA, 50, (3, 2)), DECODERS[name]
     action = rng.choice(decoder.grid, 3)
-    ours = decoder.next(decoder.first(base), action, base)
-    theirs = decoder.next(decoder.first(xp.asarray(base)), xp.asarray(action), xp.asarray(base))
+    ours = decoder.next(decoder.first_allowance(base), action, base)
+    theirs = decoder.next(decoder.first_allowance(xp.asarray(base)), xp.asarray(action), xp.asarray(base))
     assert_allclose(to_numpy(theirs), ours, rtol=1e-13)
 
 
 def test_decoders_are_values_with_their_own_delta():
     assert DECODERS["ca"].with_delta(0.5) == LinearDecoder(delta=0.5, reach=0.1, label="ca")
-    assert GeometricDecoder(0.5).first(np.array([[3.0]]))[0, 0] == 0.5
+    assert GeometricDecoder(0.5).first_allowance(np.array([[3.0]]))[0, 0] == 0.5
 
 
 def test_an_unknown_decoder_names_the_nearest():

@@ -61,7 +61,7 @@ class Experiment:
     def _make_case(self, name: str, dim: int | None) -> TestCase:
         """A problem at a dimension; the instance of a user's problem is the digest of its file."""
         if name in self.files:
-            size, digest = self.versions[name] if name in self.versions else file_version(self.files[name], name)
+            size, digest = self.versions[name] if name in self.versions else read_dim_and_digest(self.files[name], name)
             return TestCase(name, size, digest, self._budget_at(size))
         if dim is None:
             dim = get_problem(name).dim
@@ -120,6 +120,6 @@ def _load_benchmark(name: str, dim: int, instance: str) -> Problem:
     return get_problem(name, dim, int(instance) if instance.isdigit() else instance)
 
 
-def file_version(path: str, name: str) -> tuple[int, str]:
+def read_dim_and_digest(path: str, name: str) -> tuple[int, str]:
     """The number of variables of a user's problem as its file has it now, and the file's digest."""
     return load_user_problem(path, name.rpartition(":")[2]).dim, file_digest(path)

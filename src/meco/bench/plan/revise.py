@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from meco.bench.plan.contender import PIN_DIGITS, Contender, cut_name
-from meco.bench.plan.experiment import Experiment, file_version
+from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import METHODS
 
@@ -18,7 +18,9 @@ def pin_versions(experiment: Experiment) -> Experiment:
 
     A report finds the runs by these digests, without the policies and files themselves.
     """
-    now = replace(experiment, versions={name: file_version(path, name) for name, path in experiment.files.items()})
+    now = replace(
+        experiment, versions={name: read_dim_and_digest(path, name) for name, path in experiment.files.items()}
+    )
     steered, cases = [c for c in experiment.contenders if isinstance(c.options.get("policy"), str)], now.cases()
     names = {json.loads(c.fill_options(p))["policy"] for c in steered for p in cases}
     found = {name: policy_digest(name) for name in sorted(names)}

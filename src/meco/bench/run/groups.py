@@ -92,7 +92,10 @@ def _group_size(one: Run, fair: int) -> int:
 
 
 def run_group(task: RunGroup) -> GroupOutcome:
-    """Do the runs of a task; called in a worker, it never raises what a run can raise."""
+    """Records of the runs of a task, in the order of task.runs, which the runner relies on.
+
+    Called in a worker: what loading a problem or running a method raises comes back as the outcome's error.
+    """
     begin, start = time.perf_counter(), time.process_time()
     try:
         problems = [load_problem(run.case, dict(task.files)) for run in task.runs]

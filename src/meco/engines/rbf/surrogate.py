@@ -31,7 +31,7 @@ class Surrogate(NamedTuple):
     square: np.ndarray  # |x_i|^2, [n]
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        """All outputs at one point: x [D] -> [m]."""
+        """All outputs at one point: x [D] -> [m]; the plain formula, which evaluate() is tested against."""
         return self.weight @ _distances_to(self.x, x) ** 3 + self.slope @ x + self.level
 
     def evaluate(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

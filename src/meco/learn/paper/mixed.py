@@ -51,8 +51,8 @@ class MixedDecoder(Decoder):
         """One number, whatever it means to a run."""
         return Control("epsilon", float(self.grid[0]), float(self.grid[-1]), 0.0)
 
-    def first(self, base: Array) -> Array:
-        return _join_by_run([(kind.first(base), runs) for kind, runs in self.kinds])
+    def first_allowance(self, base: Array) -> Array:
+        return _join_by_run([(kind.first_allowance(base), runs) for kind, runs in self.kinds])
 
     def next(self, eps: Array, action: Array, base: Array) -> Array:
         return _join_by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])

@@ -43,7 +43,7 @@ class Decoder(ABC):
         """The number that is decoded."""
 
     @abstractmethod
-    def first(self, base: Array) -> Array:
+    def first_allowance(self, base: Array) -> Array:
         """The allowance before any action, for the initial scale base [B, C]."""
 
     @abstractmethod
@@ -63,7 +63,7 @@ class GeometricDecoder(Decoder):
     grid = ACTION_GRID
     control = Control("epsilon", 0.0, 1.0, 0.0, "relaxation: 0 is the strictest, 1 the violation at first")
 
-    def first(self, base: Array) -> Array:
+    def first_allowance(self, base: Array) -> Array:
         return namespace(base).full_like(base, self.delta)
 
     def next(self, eps: Array, action: Array, base: Array) -> Array:
@@ -92,7 +92,7 @@ class LinearDecoder(Decoder):
     def control(self) -> Control:
         return Control("epsilon-cut", -self.reach, self.reach, 0.0, "share by which the relaxation shrinks")
 
-    def first(self, base: Array) -> Array:
+    def first_allowance(self, base: Array) -> Array:
         return base
 
     def next(self, eps: Array, action: Array, base: Array) -> Array:
@@ -136,7 +136,9 @@ class SteeredEpsilon(Rule):
     def start(self, pop: Population, progress: Progress, u: Array) -> Allowance:
         base = initial_scale(pop.ev, self.decoder.delta)
         void = namespace(base).all(pop.ev.failed, axis=-1)
-        return Allowance(self.decoder.first(base), base, void, pop.ev.intact or not bool(namespace(base).any(void)))
+        return Allowance(
+            self.decoder.first_allowance(base), base, void, pop.ev.intact or not bool(namespace(base).any(void))
+        )
 
     def adapt(self, state: Allowance, pop: Population, progress: Progress, u: Array) -> Allowance:
         """A run whose candidates had all failed is measured against its first population that did not."""
@@ -145,7 +147,9 @@ class SteeredEpsilon(Rule):
         xp, late = namespace(state.base), state.void[:, None]
         base = xp.where(late, initial_scale(pop.ev, self.decoder.delta), state.base)
         void = state.void & xp.all(pop.ev.failed, axis=-1)
-        return Allowance(xp.where(late, self.decoder.first(base), state.eps), base, void, not bool(xp.any(void)))
+        return Allowance(
+            xp.where(late, self.decoder.first_allowance(base), state.eps), base, void, not bool(xp.any(void))
+        )
 
     def steered(self, state: Allowance, values: Mapping[str, Array]) -> Allowance:
         """The allowance that a value [B] of the control asks for."""

@@ -52,6 +52,7 @@ def valley(z: Array, p: Numbers) -> Array:
 
 
 def _draw_ripples(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Depth and pitch, [1, 1] so that problems stack; the order of draws is part of a seed's problem."""
     return {"depth": 10.0 ** rng.uniform(-1.7, 0.0, (1, 1)), "pitch": rng.uniform(5.0, 30.0, (1, 1))}
 
 

@@ -10,7 +10,15 @@ from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import box, numbered
-from meco.problems.realworld.power_flow import DG_BUSES, load, mismatch, parts, placement_matrix, powers, voltages
+from meco.problems.realworld.power_flow import (
+    DG_BUSES,
+    current_mismatch,
+    load,
+    parts,
+    placement_matrix,
+    powers,
+    voltages,
+)
 from meco.problems.realworld.power_systems import POWER_SOURCE, feeder_tables, unit_slack
 
 P_DROOP = 1 / np.array([5.102e-3, 1.502e-3, 4.506e-3, 2.253e-3, 2.253e-3])
@@ -73,7 +81,7 @@ def _imbalance(v: Array, current: Array, p: Array, q: Array) -> Array:
 def islanded_flow(x: Array) -> tuple:
     """Power flow of an islanded microgrid; f vanishes wherever the equalities hold."""
     v, current, p, q = _island_powers(x, asarray_like(P_DROOP, x), asarray_like(Q_DROOP, x))
-    return _imbalance(v, current, p, q), [], namespace(x).concat(mismatch(v, current, p, q), axis=-1)
+    return _imbalance(v, current, p, q), [], namespace(x).concat(current_mismatch(v, current, p, q), axis=-1)
 
 
 @problem("RC41", bounds=[(-1, 1)] * 74, best=0.0, counts=(0, 74), source=POWER_SOURCE, variables=VOLTAGES)
@@ -86,7 +94,7 @@ def connected_flow(x: Array) -> tuple:
     running = xp.sum(t["generators"], axis=0)  # 1 at the buses with a generator
     p = (0.2 * running - load(t["p"], v))[..., 1:]
     q = (0.18 * running - load(t["q"], v))[..., 1:]
-    return _imbalance(v, current, p, q), [], xp.concat(mismatch(v, current, p, q), axis=-1)
+    return _imbalance(v, current, p, q), [], xp.concat(current_mismatch(v, current, p, q), axis=-1)
 
 
 DROOP: dict[str, Any] = {
@@ -102,7 +110,7 @@ def droop_active_loss(x: Array) -> tuple:
     """Droop settings of an islanded microgrid, active loss."""
     xp = namespace(x)
     v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])
-    return xp.sum(p, axis=-1), [], xp.concat(mismatch(v, current, p, q), axis=-1)
+    return xp.sum(p, axis=-1), [], xp.concat(current_mismatch(v, current, p, q), axis=-1)
 
 
 @problem("RC43", best=0.07983597, **DROOP)
@@ -111,4 +119,4 @@ def droop_reactive_loss(x: Array) -> tuple:
     xp = namespace(x)
     v, current, p, q = _island_powers(x, x[..., 76:81], x[..., 81:])
     f = 0.5 * (xp.sum(q, axis=-1) + xp.sum(p, axis=-1))
-    return f, [], xp.concat(mismatch(v, current, p, q), axis=-1)
+    return f, [], xp.concat(current_mismatch(v, current, p, q), axis=-1)

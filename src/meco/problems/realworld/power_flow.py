@@ -34,7 +34,7 @@ def voltages(slack: tuple[Array, Array], re: Array, im: Array) -> Array:
     return namespace(re).concat([slack[0], re, slack[1], im], axis=-1)
 
 
-def mismatch(v: Array, current: Array, p: Array, q: Array) -> list[Array]:
+def current_mismatch(v: Array, current: Array, p: Array, q: Array) -> list[Array]:
     """Current beyond what the powers ask for, I - conj((p + iq) / V), real and imaginary part.
 
     Over the last buses only, as many as p has: [..., 2n], [..., m] -> twice [..., m]. A bus without

@@ -15,7 +15,15 @@ from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.official import Tables, from_tables
 from meco.problems.realworld.parts import numbered
-from meco.problems.realworld.power_flow import DG_BUSES, admittance, load, mismatch, placement_matrix, powers, voltages
+from meco.problems.realworld.power_flow import (
+    DG_BUSES,
+    admittance,
+    current_mismatch,
+    load,
+    placement_matrix,
+    powers,
+    voltages,
+)
 
 POWER_SOURCE = "Kumar et al. 2020, power systems"
 PHASE_BUSES = (9, 16, 21, 24, 30)  # generators of the three-phase feeder
@@ -108,7 +116,7 @@ def phase_balancing(x: Array) -> tuple:
     f = xp.sqrt(zero_re**2 + zero_im**2) + xp.sqrt(negative_re**2 + negative_im**2)
     dp = p - given[..., :5] @ t["generators"] - t["p"]
     dq = q - given[..., 5:] @ t["generators"] - t["q"]
-    return f, [], xp.concat([*mismatch(v, current, p, q), dp, dq], axis=-1)
+    return f, [], xp.concat([*current_mismatch(v, current, p, q), dp, dq], axis=-1)
 
 
 def _feeder_losses(x: Array) -> tuple[Array, Array, Array]:
@@ -123,7 +131,7 @@ def _feeder_losses(x: Array) -> tuple[Array, Array, Array]:
     dq = q + load(t["q"], v)[..., 1:]
     if given.shape[-1] == 10:
         dq = dq - (given[..., 5:] @ t["generators"])[..., 1:]
-    h = xp.concat([*mismatch(v, current, p, q), dp, dq], axis=-1)
+    h = xp.concat([*current_mismatch(v, current, p, q), dp, dq], axis=-1)
     return fed_p + xp.sum(p, axis=-1), fed_q + xp.sum(q, axis=-1), h
 
 
@@ -175,7 +183,7 @@ def _power_flow(x: Array) -> tuple[Array, Array, Array, Array]:
     dp = p - made @ t["generators"] + t["p"][1:]
     dq = q - given[..., 5:] @ t["generators"] + t["q"][1:]
     cost = 2 * slack + 0.02 * slack**2 + xp.sum(t["linear"] * made + t["quadratic"] * made**2, axis=-1)
-    return slack, p, cost, xp.concat([*mismatch(v, current, p, q), dp, dq], axis=-1)
+    return slack, p, cost, xp.concat([*current_mismatch(v, current, p, q), dp, dq], axis=-1)
 
 
 @problem("RC37", best=0.018593563, **OPF)

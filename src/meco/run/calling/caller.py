@@ -253,7 +253,7 @@ class Caller:
         failed = [k for k in sorted(final) if not self.log.entries[final[k]].good]
         return failed[: self.budget - self.log.planned]
 
-    def take_retried(self) -> int:
+    def pop_retried(self) -> int:
         """Calls beyond the first of each point, since the last time."""
         count, self._retried = self._retried, 0
         return count

@@ -93,7 +93,7 @@ class ConstraintVote:
         """Take a well-formed answer that contradicts what was agreed on."""
         self._mismatched[entry.number] = entry
 
-    def take_mismatched(self) -> dict[int, Entry]:
+    def pop_mismatched(self) -> dict[int, Entry]:
         """The answers that contradict, by number; what was agreed on is about to change."""
         found, self._mismatched = self._mismatched, {}
         return found

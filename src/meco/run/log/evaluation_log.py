@@ -216,7 +216,7 @@ class EvaluationLog:
     def _change_constraints(self, agreed: ConstraintLayout) -> None:
         """Enter every well-formed answer once more, with these constraints agreed on."""
         answers = {n: entry for n, entry in self.entries.items() if entry.good}
-        answers |= self._vote.take_mismatched()
+        answers |= self._vote.pop_mismatched()
         self.constraints, self._builder = agreed, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
