@@ -73,8 +73,16 @@ class DecisionProcess(ABC):
         """Information on every run beside its observation."""
 
     @abstractmethod
+    def _describe_progress(self, known: dict[str, Any]) -> str:
+        """What of the information on a run belongs to this process alone, in words."""
+
     def describe(self, episode: Any) -> str:
         """The state of the first run, in a line."""
+        known = {name: values[0] for name, values in self.info(episode).items()}
+        return (
+            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "
+            f"{self._describe_progress(known)}  least f + nu {known['score']:.6g}"
+        )
 
     def close(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
         """Remember what an ended episode reached, where the reward asks for it."""
@@ -125,14 +133,9 @@ class RelaxationProcess(DecisionProcess):
     def forget(self, environment: int) -> None:
         self.references[environment] = ReferenceObjective()
 
-    def describe(self, episode: Episode) -> str:
-        """The state of the first run, in a line."""
-        known = {name: values[0] for name, values in self.info(episode).items()}
-        return (
-            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  f {known['f_best']:.6g}  "
-            f"mean violation {known['nu_bar']:.3g}  allowed {np.mean(known['eps']):.3g}  "
-            f"least f + nu {known['score']:.6g}"
-        )
+    def _describe_progress(self, known: dict[str, Any]) -> str:
+        violation, allowed = known["nu_bar"], np.mean(known["eps"])
+        return f"f {known['f_best']:.6g}  mean violation {violation:.3g}  allowed {allowed:.3g}"
 
     def info(self, episode: Episode) -> dict[str, np.ndarray]:
         """Per run: problem, evaluations, allowances, best objective, nu-bar, least f + nu so far."""
@@ -178,14 +181,8 @@ class TrustRegionProcess(DecisionProcess):
     def decode(self, actions: np.ndarray) -> np.ndarray:
         return actions.astype(np.float64 if self.choices is None else int)
 
-    def describe(self, episode: TrustRegionEpisode) -> str:
-        """The state of the first run, in a line."""
-        known = {name: values[0] for name, values in self.info(episode).items()}
-        return (
-            f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "
-            f"quantile {known['quantile']:.3f}  "
-            f"least f + nu {known['score']:.6g}"
-        )
+    def _describe_progress(self, known: dict[str, Any]) -> str:
+        return f"quantile {known['quantile']:.3f}"
 
     def info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:
         """Per run: problem, evaluations, quantile so far, least f + nu."""

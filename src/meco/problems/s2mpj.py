@@ -77,11 +77,6 @@ def true_bounds(name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(loaded.xl, dtype=np.float64), np.asarray(loaded.xu, dtype=np.float64)
 
 
-def has_nonlinear_constraints(name: str) -> bool:
-    """Whether a constraint of the problem is nonlinear."""
-    return _find_row(name)["type"] == "n"
-
-
 def _find_row(name: str) -> dict[str, str]:
     """The row of the table for a name such as "S2MPJ-HS71", in any case."""
     known = {key.lower(): key for key in open_problems()}
