@@ -3,6 +3,9 @@
 `python tests/digests.py --check FILE` compares every method with a record of both doors, and `--record FILE` makes
 one; method names after it choose some. Without options it records anew the shorter digests that `make test` compares
 (tests/data/digests.json); do that only for a change of behaviour that CHANGELOG names.
+
+Set OPENBLAS_NUM_THREADS=1 and OMP_NUM_THREADS=1, as `make test` does: SACOBRA rounds otherwise with more threads, and
+the fingerprint's small matrices do not show it.
 """
 
 from __future__ import annotations
