@@ -33,7 +33,9 @@ from meco.files.modules import names_a_file
 from meco.method_record import RESCALINGS, MethodRecord, as_method, fixed_size, size_by_dimension
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
+from meco.tr.controls import TR_CONTROLS
 
+TR_OPTIONS = tuple(control.name for control in TR_CONTROLS)
 DEFAULT = "MeCO-TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 RULE_ENGINE = (Steering, SavedState)
@@ -143,15 +145,15 @@ METHODS: Registry[MethodRecord] = Registry(
         ),
         "TR": _region(
             later("tr.engine:TrustRegion"), "quadratic models in a relaxed trust region",
-            options=("theta", "batch"), cost_seconds=8.0,
+            options=(*TR_OPTIONS, "batch"), cost_seconds=8.0,
         ),
         "TR-ES": _region(
             later("tr.engine:make_tr_es"), "TR with an evolution strategy beside the models",
-            options=("theta", "share", "batch"), cost_seconds=8.0,
+            options=(*TR_OPTIONS, "share", "batch"), cost_seconds=8.0,
         ),
         "MeCO-TR": _region(
             later("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
-            options=("policy", "theta", "share", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
+            options=("policy", *TR_OPTIONS, "share", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "ISRES": _es(
             later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",

@@ -15,6 +15,11 @@ from meco.core.problem import round_half_away
 class Scale(Protocol):
     """Takes variables that are not linear in the unit cube to the box and back."""
 
+    @property
+    def linear(self) -> np.ndarray:
+        """Variables [D] that are left alone."""
+        ...
+
     def to_box(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray: ...
 
     def to_unit(self, x: np.ndarray, unit: np.ndarray) -> np.ndarray: ...
@@ -79,6 +84,16 @@ class Box:
         low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
         unit = np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
         return unit if self.scale is None else self.scale.to_unit(x, unit)
+
+    def typical_lengths(self, unit: np.ndarray) -> np.ndarray:
+        """How far each variable [D] of a point of the first run's cube may ordinarily go: max(1, |x|), in the cube.
+
+        Where the cube is not linear in a variable, all of it.
+        """
+        x = np.asarray(self.to_box(np.zeros((1, 1, 1)) + unit))[0, 0]
+        low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
+        lengths = np.maximum(1.0, np.abs(x)) / np.where(high > low, high - low, 1.0)
+        return lengths if self.scale is None else np.where(self.scale.linear, lengths, 1.0)
 
     def pin(self, x: np.ndarray) -> np.ndarray:
         """Unit coordinates [n, D] that will be evaluated as exactly these points [n, D]."""

@@ -17,6 +17,7 @@ class Control:
     high: float
     default: float  # what holds until it is first set
     about: str = ""
+    log: bool = False  # whether its values are spread evenly in their logarithm
 
 
 def refuse_unknown(owner: object, offered: Sequence[Control], given: Iterable[str]) -> None:

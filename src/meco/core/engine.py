@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.evaluation import Evaluation
 from meco.core.known_limits import KnownLimits
@@ -43,6 +45,7 @@ class Task:
     same_tolerances: bool = True  # whether they hold for every run
     integer: Array | None = None  # variables that are integers, [B or 1, 1, D]; None: there are none
     tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
+    lengths: np.ndarray | None = None  # typical length of each variable around x0, in the unit cube, [D]
     limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
 
     @classmethod
@@ -61,6 +64,7 @@ class Task:
             *next(iter(strictest)),
             same_tolerances=len(strictest) == 1,
             integer=source.box.integer,
+            lengths=None if x0 is None else source.box.typical_lengths(np.asarray(x0)[0]),
             tolerances=source.tolerances,
         )
 

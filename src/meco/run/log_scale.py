@@ -14,6 +14,11 @@ class LogScale:
         width = np.log(np.where(log, upper, 1.0)) - self.least
         self.width = np.where(width > 0.0, width, 1.0)
 
+    @property
+    def linear(self) -> np.ndarray:
+        """Variables [D] that are on no logarithmic scale."""
+        return ~self.log
+
     def to_box(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
         """x [..., D], with the variables of this scale taken from the unit cube."""
         scaled = np.clip(np.exp(self.least + unit * self.width), self.lower, self.upper)

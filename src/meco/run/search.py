@@ -43,6 +43,7 @@ def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: P
         ineq_tol=ineq_tol,
         eq_tol=eq_tol,
         integer=box.integer,
+        lengths=None if request.x0 is None else box.typical_lengths(distinct[0]),
         tolerances=constraints.tolerances,
     )
     engine = build_engine(request.method, _add_known_limits(task, request, log), **request.options)

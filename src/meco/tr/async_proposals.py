@@ -188,7 +188,7 @@ class AsyncProposals:
         for _ in range(MAX_ITERATIONS_TRIED):
             while self.stock:
                 ticket = self.stock.pop(0)
-                known = is_evaluated(self.engine.archive, ticket.x[None], np.array([EXACT_RADIUS]))[0]
+                known = is_evaluated(self.engine.archive, ticket.x[None], np.full((1, ticket.x.size), EXACT_RADIUS))[0]
                 if self._find_outstanding(ticket.x) is None and not known:
                     return ticket
             self.stock = self._propose_undone()
@@ -215,13 +215,13 @@ class AsyncProposals:
 
     def _is_close(self, one: np.ndarray, other: np.ndarray) -> bool:
         """Whether two points [D] are as good as the same."""
-        return bool(np.max(np.abs(one - other)) < SAME_POINT_RADII * float(self.engine.region.delta[0]))
+        return bool(np.max(np.abs(one - other) / self.engine.region.reach[0]) < SAME_POINT_RADII)
 
     def _draw_near(self, x: np.ndarray, anywhere: bool = False) -> np.ndarray:
         """A random point [D] around one that has no models yet, or anywhere."""
         engine = self.engine
         u = engine.task.rng.uniform(1, engine.task.dim)
-        near = u if anywhere else np.clip(x + 2.0 * engine.radius * (u - 0.5), 0.0, 1.0)
+        near = u if anywhere else np.clip(x + 2.0 * engine.radii * (u - 0.5), 0.0, 1.0)
         near = snap_to(engine.lattice, near)
         return near[0, 0] if engine.guard is None else engine.guard.project(near[0])[0]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, maybe_any, namespace, zeros_like
+from meco.core.arrays import Array, asarray_like, maybe_any, namespace, total, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -30,12 +30,12 @@ from meco.core.control import Control, refuse_unknown
 from meco.core.engine import Engine, Task
 from meco.core.evaluation import Evaluation
 from meco.errors import InvalidInput
-from meco.tr.archive import PointArchive
+from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
 from meco.tr.expectation import Asked, make_expectation, update_region
 from meco.tr.feasibility_guard import make_guard
 from meco.tr.features import TR_FEATURE_NEEDS
-from meco.tr.initial_design import initial_points
+from meco.tr.initial_design import initial_points, initial_radii
 from meco.tr.knowledge import know_search
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, MERIT
@@ -45,12 +45,12 @@ from meco.tr.proposal_counts import add_points
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.quadratic import explained_share
-from meco.tr.region import INITIAL_RADIUS, MIN_RADIUS, Region, Source
+from meco.tr.controls import TR_CONTROLS, ControlValues
+from meco.tr.region import Region, Source, shape_region
 from meco.tr.step import Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
 MODEL_CHECKS = 50  # a run: how much the models explain is found out so often
-THETA = Control("theta", 0.0, 1.0, 0.3, "share of the violation at the centre that a step may leave")
 
 
 class TrustRegion(Engine):
@@ -65,10 +65,10 @@ class TrustRegion(Engine):
     def __init__(
         self,
         task: Task,
-        theta: float | None = THETA.default,
         batch: int = 1,
         offspring: bool = False,
         share: float | None = None,
+        **controls: float | None,
     ) -> None:
         self._label = "TR-ES" if offspring else "TR"
         if int(batch) < 1:
@@ -76,13 +76,16 @@ class TrustRegion(Engine):
         self.task, self.batch = task, min(int(batch), task.budget)
         self.lattice = None if task.integer is None else Lattice(task)
         self.guard = make_guard(task, self.lattice)
-        self.radius = INITIAL_RADIUS if self.guard is None else self.guard.radius
-        self.first = initial_points(task, self.guard, self.radius)
-        self.models = ModelPoints(task, self.lattice, self.radius)
         self.offspring = Offspring(task, self.lattice) if offspring else None
-        self.controls: tuple[Control, ...] = (THETA, SHARE) if offspring else (THETA,)
-        given = {"theta": theta, "share": share}
+        self.controls: tuple[Control, ...] = (*TR_CONTROLS, SHARE) if offspring else TR_CONTROLS
+        refuse_unknown(self, self.controls, controls)
+        given = {c.name: c.default for c in TR_CONTROLS} | controls | ({"share": share} if offspring else {})
         self.settings: dict[str, Any] = {c.name: self._check_setting(c, given[c.name]) for c in self.controls}
+        self._in_force: ControlValues | None = None
+        guarded = self.guard is not None and self.guard.limits.needs_models
+        self.radii = initial_radii(task, guarded, self.settings["initial_radius"], self.settings["x0_radius"])
+        self.first = initial_points(task, self.guard, self.radii)
+        self.models = ModelPoints(task, self.lattice)
         self.asked: Asked | None = None  # left by propose() for tell(); AsyncProposals puts back that of an older point
         self._state: TrState | None = None
 
@@ -92,7 +95,7 @@ class TrustRegion(Engine):
             raise InvalidInput(
                 f"{self._label} needs {control.name} in [{control.low:g}, {control.high:g}]; got {value}"
             )
-        return value
+        return None if value is None else float(value)
 
     @property
     def state(self) -> TrState:
@@ -140,11 +143,22 @@ class TrustRegion(Engine):
         """Set controls by name, [B] each; the others stay."""
         refuse_unknown(self, self.controls, values)
         self.settings.update(values)
+        self._in_force = None
 
     def theta(self) -> Array:
         """The relaxation in force: [B]."""
         theta = self.settings["theta"]
         return zeros_like(self.region.delta) + (self.default_theta() if theta is None else theta)
+
+    def values(self) -> ControlValues:
+        """The controls in force, [B or 1] each."""
+        if self._in_force is None:
+            like = self.region.delta
+            given = {name: 0.0 if value is None else value for name, value in self.settings.items() if name != "share"}
+            self._in_force = ControlValues(
+                **{name: zeros_like(like[:1]) + v if isinstance(v, float) else v for name, v in given.items()}
+            )
+        return self._in_force._replace(theta=self.theta())
 
     def default_theta(self) -> Array:
         """The relaxation where none is given: it falls with the budget, [1]."""
@@ -167,27 +181,32 @@ class TrustRegion(Engine):
     def propose(self, batch: int) -> Array:
         """So many points of the next iteration: [B, batch, D]; `asked` is what their answers are for."""
         state = self.state
-        state.region, local = fit_models(state.archive, state.region, model_size(self.task.dim))
+        values = self.values()
+        size = model_size(self.task.dim, float(values.model_points[0]))
+        state.region, local = fit_models(state.archive, state.region, size, values)
         state.region = use_exact_rows(state.region, self.task.limits)
         self._check_models(local, batch)
-        sub, before = self._make_subproblem(local), state.region
-        weights = state.region.weights.decayed(self.task.dim)
+        state.region = state.region._replace(width=shape_region(state.region, self.state.first_width, values.shaping))
+        sub, before = self._make_subproblem(local, values), state.region
+        weights = state.region.weights.decayed(self.task.dim, values.weight_decay)
         step = relaxed_step(sub, self.theta(), state.region.multipliers, weights)
         if self.lattice is not None:
             step = self.lattice.fix_integers(step, sub, state.region, self.theta())
         state.region = state.region._replace(multipliers=step.multipliers, weights=step.weights)
         now = merit(sub.value, sub.n_ineq, step.weights)
         foreseen = now - merit(step.value, sub.n_ineq, step.weights)
-        x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch))
+        x, source = self.models.propose(state, Iteration(local, sub, step, foreseen, batch, values))
         draws = None
         if self.offspring is not None:
             x, source, draws = self.offspring.replace_points(state, x, source, self._share_in_force())
         if self.guard is not None:
             x = self.guard.pull_back(x, state.archive, before, local)
-            step = step._replace(value=sub.values((x[:, 0, :] - before.centre) / before.delta[:, None]))
+            step = step._replace(value=sub.values((x[:, 0, :] - before.centre) / before.reach))
             foreseen = now - merit(step.value, sub.n_ineq, step.weights)
         index = _index_restarts(before, state.region, x)
-        self.asked = Asked(make_expectation(local, sub, step, weights, source, index, now, foreseen), draws)
+        self.asked = Asked(
+            make_expectation(local, sub, step, weights, source, index, now, foreseen, before.delta), draws
+        )
         return x
 
     def _check_models(self, local: LocalFit, batch: int) -> None:
@@ -205,19 +224,23 @@ class TrustRegion(Engine):
         parts = [count * MODEL_CHECKS // self.task.budget for count in (told - batch, told)]
         return self.generation == 1 or parts[0] < parts[1]
 
-    def _make_subproblem(self, local: LocalFit) -> Subproblem:
+    def _make_subproblem(self, local: LocalFit, values: ControlValues) -> Subproblem:
         """The box around the centre in units of the radius, cut before failed evaluations."""
         archive, region, xp = self.archive, self.region, namespace(local.value)
-        delta, centre = region.delta[:, None], region.centre
+        delta, centre = region.reach, region.centre
         half = 1.0 + zeros_like(centre)
         if self.lattice is not None:  # integer variables can always move by one
             half = xp.maximum(half, self.lattice.spacing / delta)
         low, high = xp.maximum(-half, -centre / delta), xp.minimum(half, (1.0 - centre) / delta)
         if maybe_any(archive.failed):
-            normal, distance = failure_halfspace(archive, centre, region.delta)
+            normal, distance = failure_halfspace(archive, centre, region.delta, region.width)
         else:
             normal, distance = zeros_like(centre), zeros_like(region.delta) + xp.inf
-        models = region.models.rescaled(region.delta)
+        models = region.models.rescaled(delta)
+        slopes = models.gradient[:, 1:, :]
+        widest = values.margin[:, None] * xp.sqrt(total(slopes * slopes))
+        margin = values.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
+        margin = xp.minimum(xp.where(xp.isnan(margin), xp.inf, margin), widest)
         return Subproblem(
             models=models,
             value=local.value,
@@ -227,6 +250,8 @@ class TrustRegion(Engine):
             normal=normal,
             distance=distance,
             n_ineq=archive.n_ineq,
+            margin=margin,
+            kappa=values.kappa,
             critical=local.critical,
         )
 
@@ -235,7 +260,7 @@ class TrustRegion(Engine):
         """Remember the points, and judge the step by what was expected of it."""
         asked = self.asked
         if self.generation == 0:
-            self.state = TrState.begin(self.task, x, ev, self.radius, self.batch, self.offspring is not None)
+            self.state = TrState.begin(self.task, x, ev, asarray_like(self.radii, x), self.batch, self.offspring is not None)
         else:
             assert asked is not None
             self._learn_from_points(asked, x, ev)
@@ -253,13 +278,15 @@ class TrustRegion(Engine):
         merits = MERIT.key(ev, made.weights).minor
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
         late = state.told_array >= ESCALATION_BUDGET_SHARE * self.task.budget
-        state.region = update_region(state.region, made, merits, late, self._restart_radius())
+        values = self.values()
+        least = self._restart_radius(values)
+        state.region = update_region(state.region, made, values_of(ev), merits, late, least, values)
 
-    def _restart_radius(self) -> Array:
+    def _restart_radius(self, values: ControlValues) -> Array:
         """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""
         delta = self.region.delta
         xp = namespace(delta)
-        least = xp.zeros_like(delta) + MIN_RADIUS
+        least = xp.zeros_like(delta) + values.restart_radius
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable
@@ -292,7 +319,7 @@ class TrustRegion(Engine):
         """From a program of models around each x [B, D], however far the search has gone on since."""
         fixed = None if self.lattice is None else self.lattice.spacing > 0.0
         points = model_size(self.task.dim)
-        return estimate_multipliers(self.archive, x, self.region, points, self.task.limits, fixed)
+        return estimate_multipliers(self.archive, x, self.region, points, self.task.limits, self.values(), fixed)
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""
@@ -333,6 +360,8 @@ def _index_restarts(before: Region, after: Region, x: Array) -> Array:
     return xp.concat([after.restart_index[:, None], others], axis=1)
 
 
-def make_tr_es(task: Task, theta: float | None = None, share: float | None = None, batch: int = 1) -> TrustRegion:
+def make_tr_es(
+    task: Task, theta: float | None = None, share: float | None = None, batch: int = 1, **controls: float
+) -> TrustRegion:
     """TR-ES: unless given or steered, theta falls with the budget, and the share grows with every restart."""
-    return TrustRegion(task, theta, batch, offspring=True, share=share)
+    return TrustRegion(task, batch, offspring=True, share=share, theta=theta, **controls)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from meco.core.arrays import Array, largest, namespace
+from meco.tr.controls import ControlValues
 from meco.tr.merit import MULTIPLIER_FACTOR, Weights, scale_weights
 from meco.tr.model_fit import LocalFit
 from meco.tr.proposers.offspring import Draws
-from meco.tr.region import RADIUS_SHRINKAGE, Region, Source, judge_step, update_radius
+from meco.tr.region import MAX_RADIUS, Region, Source, judge_step, update_radius
 from meco.tr.step import Step, Subproblem, margin_cost, violations
+
+
+ERROR_DECAY = 0.5  # what a step leaves of the errors before it
 
 
 class Expectation(NamedTuple):
@@ -19,9 +23,11 @@ class Expectation(NamedTuple):
     restart_index: Array  # [B, k] that each belongs to
     weights: Weights  # that merits are compared with
     merit: Array  # at the centre
+    value: Array  # [B, 1 + C] that the models expect
+    delta: Array  # radius that it was made in
     foreseen: Array  # decrease of it
     margin_cost: Array  # what the margins of constraints cost of that
-    width: Array  # of the step, as a share of the box
+    size: Array  # of the step, as a share of the box
     f_change: Array  # across the region
     farthest: Array  # model point
     violated: Array  # [B, C] constraints that the centre violates
@@ -51,6 +57,7 @@ def make_expectation(
     restart_index: Array,
     now: Array,
     foreseen: Array,
+    delta: Array,
 ) -> Expectation:
     """Of points of these sources and restarts [B, k], with the merit at the centre now [B].
 
@@ -62,9 +69,11 @@ def make_expectation(
         restart_index=restart_index,
         weights=step.weights,
         merit=now,
+        value=step.value,
+        delta=delta,
         foreseen=foreseen,
-        margin_cost=margin_cost(step.multipliers, by.c, sub.n_ineq),
-        width=largest(xp.abs(step.s))[:, 0],
+        margin_cost=margin_cost(step.multipliers, sub.margin, sub.n_ineq),
+        size=largest(xp.abs(step.s))[:, 0],
         f_change=by.f,
         farthest=local.farthest,
         violated=violations(sub.value, sub.n_ineq) > step.weights.tolerance,
@@ -76,29 +85,48 @@ def make_expectation(
 def least_weights(step: Step, sub: Subproblem) -> Array:
     """What multipliers and scales ask for where a search ends, whatever was held before; eqs. (1), (2): [B, C]."""
     xp = namespace(step.s)
-    wanted = scale_weights(step.by.f, step.by.c, sub.value[:, 1:])
+    wanted = scale_weights(step.by.f, step.by.c, sub.value[:, 1:], sub.kappa)
     return xp.maximum(wanted, MULTIPLIER_FACTOR * xp.abs(step.multipliers))
 
 
-def update_region(region: Region, made: Expectation, merits: Array, late: Array, min_radius: Array) -> Region:
-    """The region after the points of an iteration got these merits [B, k], inf where one failed.
+def update_region(
+    region: Region,
+    made: Expectation,
+    y: Array,
+    merits: Array,
+    late: Array,
+    min_radius: Array,
+    values: ControlValues,
+) -> Region:
+    """The region after the points of an iteration got these values y [B, k, 1 + C] and merits [B, k], inf where failed.
 
     late [B or 1]: every violated constraint is escalated; min_radius [B]: below it a run starts again.
     """
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
-    verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change)
+    verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, values)
     stepped, failed = source == Source.STEP, xp.isinf(merits[:, 0])
     verdict = verdict.only(stepped & ~failed)
     better = merits < made.merit[:, None]
     rescued = xp.any(better, axis=-1) & ~better[:, 0]  # another point of the iteration is the next centre
     verdict = verdict._replace(poor=verdict.poor & ~rescued)
     delta = xp.where(
-        stepped & failed, RADIUS_SHRINKAGE * region.delta, region.delta
+        stepped & failed, values.radius_shrinkage * region.delta, region.delta
     )  # else it might be asked for again
-    delta, following = update_radius(delta, verdict, made.width, made.farthest, min_radius, dim)
+    most = MAX_RADIUS / xp.min(region.width, axis=-1)
+    delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, values)
+    error = update_error(region.error, y[:, 0, 1:], made, stepped & ~failed)
     weights = region.weights.update_floors(made.violated, verdict.poor[:, None] & (made.unmet | late[:, None]))
     return region._replace(
         weights=weights.reset(source == Source.RESTART, made.restart_weights),
         delta=delta,
+        error=error,
         next_source=xp.where(source == Source.OFFSPRING, region.next_source, following),  # replaced: still to come
     )
+
+
+def update_error(error: Array, c: Array, made: Expectation, judged: Array) -> Array:
+    """The largest of half the last error [B, C] and the newest, where a step was judged [B]; c [B, C] is what came."""
+    xp = namespace(c)
+    new = xp.abs(c - made.value[:, 1:]) / (made.delta * made.delta)[:, None]
+    old = xp.where(xp.isinf(error), 0.0, ERROR_DECAY * error)
+    return xp.where(judged[:, None] & xp.isfinite(new), xp.maximum(new, old), error)

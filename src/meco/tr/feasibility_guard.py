@@ -17,9 +17,8 @@ from meco.tr.archive import PointArchive
 from meco.tr.lattice import Lattice
 from meco.tr.model_fit import LocalFit
 from meco.tr.polytope import Polytope
-from meco.tr.region import INITIAL_RADIUS, Region
+from meco.tr.region import Region
 
-GUARDED_RADIUS = 0.02  # initial radius of a search that only models can keep inside
 MAX_REACH_RADII = 2.0  # from the anchor: of the region, or of the points that the models were fitted to
 SAFETY_SHARE = 0.2  # of the foreseen change by which a constraint may come worse
 BACKTRACK_SHARES = np.concatenate(
@@ -33,7 +32,6 @@ class FeasibilityGuard:
 
     def __init__(self, task: Task, limits: KnownLimits, lattice: Lattice | None) -> None:
         self.task, self.limits, self.lattice = task, limits, lattice
-        self.radius = GUARDED_RADIUS if limits.needs_models else INITIAL_RADIUS
         self.polytope = Polytope(*limits.hard_rows())
         self.anchor = self._find_anchor(np.full(task.dim, 0.5) if task.x0 is None else np.asarray(task.x0)[0])
 
@@ -75,7 +73,7 @@ class FeasibilityGuard:
         hard = np.flatnonzero(self.limits.hard_constraints())
         if self.limits.needs_models and hard.size:
             u = self.task.rng.uniform(RANDOM_TRIES, self.task.dim)[0]
-            reach = MAX_REACH_RADII * min(region.delta[0], local.farthest[0])
+            reach = MAX_REACH_RADII * min(region.delta[0], local.farthest[0]) * region.width[0]
             prediction = _SafePrediction(region, local.value[0], reach, hard, archive.y[0][safest][1 + hard])
             points = np.stack([self._find_safe(row, anchor, u, prediction) for row in points])
         return points[None]
@@ -110,7 +108,7 @@ class _SafePrediction(NamedTuple):
 
     region: Region
     value: np.ndarray
-    reach: float
+    reach: np.ndarray  # [D]
     hard: np.ndarray
     now: np.ndarray  # [n] their values at the anchor
 

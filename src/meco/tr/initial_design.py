@@ -6,16 +6,30 @@ import numpy as np
 
 from meco.core.engine import Task
 from meco.tr.feasibility_guard import FeasibilityGuard
-from meco.tr.region import INITIAL_RADIUS
+
+LEAST_SHARE = 0.01  # of the box that a first region goes, at least
+GUARDED_RADIUS = 0.02  # of a search that only models can keep inside
 
 
-def initial_points(task: Task, guard: FeasibilityGuard | None, radius: float) -> np.ndarray:
+def initial_radii(task: Task, guarded: bool, radius: float, x0_radius: float) -> np.ndarray:
+    """How far the first region goes along each variable, in the unit cube: [D].
+
+    radius everywhere; around a given x0, x0_radius typical lengths, but not less than LEAST_SHARE.
+    """
+    if guarded:
+        return np.full(task.dim, GUARDED_RADIUS)
+    if task.lengths is None:
+        return np.full(task.dim, radius)
+    return np.minimum(np.maximum(x0_radius * task.lengths, LEAST_SHARE), radius)
+
+
+def initial_points(task: Task, guard: FeasibilityGuard | None, radii: np.ndarray) -> np.ndarray:
     """The given points, or the middle, and a star around the first of them: [n, D]."""
     given = np.full((1, task.dim), 0.5) if task.x0 is None else np.asarray(task.x0)
     if guard is not None and task.x0 is None:
         given = guard.anchor[None]
     arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
-    ends = star(given[0], arms, radius)
+    ends = star(given[0], arms, radii)
     return np.concatenate([given, ends if guard is None else guard.project(ends)])
 
 
@@ -24,11 +38,11 @@ def star_size(dim: int, budget: int) -> int:
     return max(0, min(2 * dim, 2 * budget // 3))
 
 
-def star(centre: np.ndarray, arms: int, radius: float = INITIAL_RADIUS) -> np.ndarray:
-    """Points at a radius from a centre [D] along the axes, upwards first: [arms, D].
+def star(centre: np.ndarray, arms: int, radii: np.ndarray) -> np.ndarray:
+    """Points at radii [D] from a centre [D] along the axes, upwards first: [arms, D].
 
     An arm that would leave the cube is turned around and halved, so that no two points coincide.
     """
-    steps = radius * np.concatenate([np.eye(centre.size), -np.eye(centre.size)])[:arms]
+    steps = np.concatenate([np.diag(radii), -np.diag(radii)])[:arms]
     outside = (centre + steps < 0.0) | (centre + steps > 1.0)
     return np.clip(centre + np.where(outside, -0.5 * steps, steps), 0.0, 1.0)

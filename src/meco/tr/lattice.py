@@ -39,7 +39,7 @@ class Lattice:
         """
         if not maybe_any(self.mixed):
             return step
-        xp, delta = namespace(step.s), region.delta[:, None]
+        xp, delta = namespace(step.s), region.reach
         x = xp.clip(region.centre + delta * step.s, min=0.0, max=1.0)
         s = (self.snap(x[:, None, :])[:, 0, :] - region.centre) / delta
         low, high = (xp.where(self.spacing > 0.0, s, side) for side in (sub.low, sub.high))

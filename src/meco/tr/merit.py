@@ -27,8 +27,6 @@ from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Rule
 
 MULTIPLIER_FACTOR = 1.5  # weights above the multipliers
-KAPPA = 0.3
-WEIGHT_DECAY = 0.7  # share of a weight that decays over D steps
 WEIGHT_GROWTH = 1.1  # of a weight that is escalated, with a refused step
 ESCALATION_BUDGET_SHARE = 0.7  # after which every violated constraint is escalated
 FLOOR_DECAY = 0.999  # what a step leaves of a floor once the centre satisfies its constraint
@@ -42,9 +40,9 @@ class Weights(NamedTuple):
     floor: Array
     tolerance: Array
 
-    def decayed(self, dim: int) -> Weights:
+    def decayed(self, dim: int, decay: Array) -> Weights:
         """What is left of the weights when the next step begins; eqs. (3) and (4)."""
-        return self.with_w(namespace(self.w).maximum((1.0 - WEIGHT_DECAY / dim) * self.w, self.floor))
+        return self.with_w(namespace(self.w).maximum((1.0 - decay / dim)[:, None] * self.w, self.floor))
 
     def raised(self, wanted: Array) -> Weights:
         """Weights of at least wanted [B, C]."""
@@ -66,10 +64,10 @@ class Weights(NamedTuple):
         return Weights(xp.where(wide, w, self.w), xp.where(wide, 0.0, self.floor), self.tolerance)
 
 
-def scale_weights(s_f: Array, s_c: Array, value: Array) -> Array:
+def scale_weights(s_f: Array, s_c: Array, value: Array, kappa: Array) -> Array:
     """Eq. (2): kappa s_f / s_i [B, C]; a constraint that is flat across the region counts by its value [B, C]."""
     xp = namespace(value)
-    return KAPPA * s_f[:, None] / xp.maximum(s_c, FLAT_CHANGE * xp.abs(value))
+    return (kappa * s_f)[:, None] / xp.maximum(s_c, FLAT_CHANGE * xp.abs(value))
 
 
 def violated_at_all_points(c: Array, n_ineq: int, tolerance: Array) -> Array:

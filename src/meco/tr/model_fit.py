@@ -23,6 +23,7 @@ from meco.core.arrays import (
 from meco.core.known_limits import KnownLimits
 from meco.core.rule import best
 from meco.tr.archive import PointArchive
+from meco.tr.controls import ControlValues
 from meco.tr.critical import CriticalFunctions, max_critical, select_critical
 from meco.tr.merit import MERIT, violated_at_all_points
 from meco.tr.quadratic import Fit, Quadratic, least_change
@@ -44,12 +45,15 @@ class LocalFit(NamedTuple):
     critical: CriticalFunctions | None  # functions that a step depends on; None: all
 
 
-def model_size(dim: int) -> int:
+def model_size(dim: int, per_variable: float = 3.0) -> int:
     """Points a model is fitted to: 3 D + 1, and in few variables enough for a full quadratic and more."""
-    return 3 * dim + 1 + min(3 * dim, 12)
+    count = round(per_variable * dim)
+    return count + 1 + min(count, 12)
 
 
-def fit_models(archive: PointArchive, region: Region, points: int) -> tuple[Region, LocalFit]:
+def fit_models(
+    archive: PointArchive, region: Region, points: int, values_in_force: ControlValues
+) -> tuple[Region, LocalFit]:
     """The region around the point of least merit since the last restart, with models fitted to the nearest points."""
     xp = namespace(archive.x)
     left_out = archive.failed | (archive.restart_index < region.restart_index[:, None])
@@ -59,18 +63,21 @@ def fit_models(archive: PointArchive, region: Region, points: int) -> tuple[Regi
     if maybe_any(blind):
         centre = xp.where(blind[:, None], 0.5, centre)
     value = rows(archive.y, chosen)[:, 0, :]
-    u, values, there = nearest_points(archive, centre, value, points)
+    u, values, there = nearest_points(archive, centre, value, points, region.width)
     y = values - value[:, None, :]
     square = total(u * u)
     spread = xp.sqrt(total(square) / bounded(there, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
-    prior = region.models.shifted(centre - region.centre).rescaled(spread)
+    unit = spread[:, None] * region.width
+    prior = region.models.shifted(centre - region.centre).rescaled(unit)
     few = None
     if value.shape[-1] > 1 + (most := max_critical(centre.shape[-1])):
-        reach = region.delta[:, None] * xp.sqrt(total(region.models.gradient * region.models.gradient))
+        slope = region.models.gradient * region.width[:, None, :]
+        reach = region.delta[:, None] * xp.sqrt(total(slope * slope))
         few = select_critical(value, reach, archive.n_ineq, most)
-    models, fit = least_change(prior, u / spread[:, None, None], y, few)
-    models = models.rescaled(1.0 / spread)
+    tau, eta = values_in_force.gradient_freedom, values_in_force.roughness
+    models, fit = least_change(prior, u / spread[:, None, None], y, tau, eta, few)
+    models = models.rescaled(1.0 / unit)
     if not known_all(finite := models.finite):
         models = models.where(finite, Quadratic.zero(models.gradient.shape, u))
     farthest, span = xp.sqrt(largest(square)[:, 0]), xp.max(xp.abs(y), axis=1)
@@ -79,15 +86,17 @@ def fit_models(archive: PointArchive, region: Region, points: int) -> tuple[Regi
     return region._replace(centre=centre, models=models), local
 
 
-def nearest_points(archive: PointArchive, centre: Array, value: Array, points: int) -> tuple[Array, Array, Array]:
+def nearest_points(
+    archive: PointArchive, centre: Array, value: Array, points: int, width: Array
+) -> tuple[Array, Array, Array]:
     """The nearest points that did not fail, from the centre on: u [B, m, D]; their values [B, m, 1 + C]; how many [B].
 
     Where there are fewer, the centre fills their places, which tells the models nothing.
     """
     xp, some_failed = namespace(centre), maybe_any(archive.failed)
-    square = _square_distances(archive.x, centre)
+    square = _square_distances(archive.x, centre, width)
     near = nearest(xp.where(archive.failed, xp.inf, square) if some_failed else square, min(points, square.shape[1]))
-    u, values = rows(archive.x, near) - centre[:, None, :], rows(archive.y, near)
+    u, values = (rows(archive.x, near) - centre[:, None, :]) / width[:, None, :], rows(archive.y, near)
     if not some_failed:
         return u, values, xp.full_like(u[:, 0, 0], near.shape[1])
     there = ~rows(archive.failed, near)
@@ -95,19 +104,19 @@ def nearest_points(archive: PointArchive, centre: Array, value: Array, points: i
     return xp.where(wide, u, 0.0), xp.where(wide, values, value[:, None, :]), total(xp.astype(there, u.dtype))
 
 
-def failure_halfspace(archive: PointArchive, centre: Array, delta: Array) -> tuple[Array, Array]:
+def failure_halfspace(archive: PointArchive, centre: Array, delta: Array, width: Array) -> tuple[Array, Array]:
     """Direction [B, D] of the failed evaluation nearest to the centre, and half the way to it in radii [B].
 
     No direction and no limit where none is near.
     """
     xp = namespace(centre)
-    distance = xp.sqrt(_square_distances(archive.x, centre))
+    distance = xp.sqrt(_square_distances(archive.x, centre, width))
     distance = xp.where(archive.failed & (distance > 0.0), distance, xp.inf)
     chosen = xp.argmin(distance, axis=-1)[:, None]
     length = rows(distance, chosen)[:, 0]
     near = length < FAILURE_RADII * math.sqrt(centre.shape[-1]) * delta
     length = xp.where(near, length, 1.0)
-    normal = xp.where(near[:, None], (rows(archive.x, chosen)[:, 0, :] - centre) / length[:, None], 0.0)
+    normal = xp.where(near[:, None], (rows(archive.x, chosen)[:, 0, :] - centre) / width / length[:, None], 0.0)
     return normal, xp.where(near, 0.5 * length / delta, xp.inf)
 
 
@@ -133,7 +142,7 @@ def insert_rows(models: Quadratic, limits: KnownLimits | None) -> Quadratic:
     )
 
 
-def _square_distances(x: Array, centre: Array) -> Array:
-    """From each of x [B, n, D] to the centre [B, D]: [B, n]."""
-    apart = x - centre[:, None, :]
+def _square_distances(x: Array, centre: Array, width: Array) -> Array:
+    """From each of x [B, n, D] to the centre [B, D], in widths [B, D]: [B, n]."""
+    apart = (x - centre[:, None, :]) / width[:, None, :]
     return total(apart * apart)

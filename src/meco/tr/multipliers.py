@@ -9,6 +9,7 @@ from __future__ import annotations
 from meco.core.arrays import Array, namespace, rows
 from meco.core.known_limits import KnownLimits
 from meco.tr.archive import PointArchive
+from meco.tr.controls import ControlValues
 from meco.tr.model_fit import insert_rows, nearest_points
 from meco.tr.quadratic import Quadratic, least_change
 from meco.tr.region import Region
@@ -18,26 +19,32 @@ MULTIPLIER_ITERATIONS = 12  # each halves what is left of a wrong multiplier, tw
 
 
 def estimate_multipliers(
-    archive: PointArchive, x: Array, region: Region, points: int, limits: KnownLimits | None, fixed: Array | None = None
+    archive: PointArchive, x: Array, region: Region, points: int, limits: KnownLimits | None,
+    given: ControlValues, fixed: Array | None = None
 ) -> Array:
     """Multipliers [B, C] at evaluated points x [B, D]; fixed [B or 1, D] are variables that cannot move."""
     xp = namespace(x)
     apart = archive.x - x[:, None, :]
     chosen = xp.argmin(xp.sum(apart * apart, axis=-1), axis=-1)[:, None]
     centre, value = rows(archive.x, chosen)[:, 0, :], rows(archive.y, chosen)[:, 0, :]
-    u, values, there = nearest_points(archive, centre, value, points)
+    u, values, there = nearest_points(archive, centre, value, points, region.width)
     y = values - value[:, None, :]
     spread = xp.sqrt(xp.sum(u * u, axis=(1, 2)) / xp.clip(there, min=1.0))
     spread = xp.where(spread > 0.0, spread, 1.0)
     nothing = Quadratic.zero(region.models.gradient.shape, x)
-    models = least_change(nothing, u / spread[:, None, None], y)[0].rescaled(1.0 / spread)
+    unit = spread[:, None] * region.width
+    tau, eta = given.gradient_freedom, given.roughness
+    models = least_change(nothing, u / spread[:, None, None], y, tau, eta)[0].rescaled(1.0 / unit)
     models = insert_rows(models, limits)
     step = xp.ones_like(centre) if fixed is None else xp.where(fixed, 0.0, xp.ones_like(centre))
-    low = xp.maximum(-step, -centre / spread[:, None])
-    high = xp.minimum(step, (1.0 - centre) / spread[:, None])
+    low = xp.maximum(-step, -centre / unit)
+    high = xp.minimum(step, (1.0 - centre) / unit)
     free = xp.zeros_like(spread) + xp.inf
     span = xp.max(xp.abs(y), axis=1)
-    sub = Subproblem(models.rescaled(spread), value, span, low, high, xp.zeros_like(centre), free, archive.n_ineq)
+    none = xp.zeros_like(region.multipliers)
+    sub = Subproblem(
+        models.rescaled(unit), value, span, low, high, xp.zeros_like(centre), free, archive.n_ineq, none, given.kappa
+    )
     found, weights = xp.zeros_like(region.multipliers), region.weights
     for _ in range(MULTIPLIER_ITERATIONS):
         made = relaxed_step(sub, xp.zeros_like(spread), found, weights)

@@ -1,33 +1,33 @@
-"""The quadratic program of a step, elastic so that it always has an answer, by the alternating direction method.
+"""The quadratic program of a step, elastic so that it always has an answer, solved to rounding.
 
     minimise  b's + s'Hs/2 + sum_i price_i dist(c_i + A_i s, [low_i, high_i])   over a box of s         (1)
 
-H is convex, rows of A have length about one. With J = [I; A] and z = Js, ADMM (Boyd et al. 2011) alternates a linear
-map and a clipping of z. Written in v, what is clipped, with over-relaxation r, it is one fixed map,
+H is convex, rows of A have length about one. Bounds of s are rows too, J = [I; A], which no price lets be broken. The
+method of multipliers (Rockafellar 1976) minimises for fixed duals y, with a penalty rho and a little sigma,
 
-    v <- k + N (v - 2 e(v)) + (1 - r/2) v,   e(v) = clip(v - clip(v, low, high), -t, t),                (2)
+    b's + s'Hs/2 + rho/2 sum_i phi_i(w_i) + sigma/2 |s - s_k|^2,     w = J s + c + y / rho,             (2)
+    rho grad phi_i = rho e_i,   e_i = clip(w_i - clip(w_i, low_i, high_i), -price_i / rho, price_i / rho)
 
-a matrix product and a few minima an iteration, as many for every run: lockstep and graph capture come free. In units
-of the map's own step the duals of the rows are what e keeps.
+and then takes y = rho e. (2) is a quadratic in every set of active rows, so Newton's method with an exact line search
+(semismooth Newton; Hermans, Themelis and Patrinos 2022 use the same pair) ends after a few solves: one, where the
+active rows are those of the last program. A run is done when the optimality conditions hold to TOLERANCE; runs in
+lockstep wait for nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, identities, inverse, namespace, total, zeros_like
-from meco.device import has_triton
+from meco.core.arrays import Array, identities, inverse, largest, namespace, total, zeros_like
 
-RELAXATION = 1.6
-ITERATIONS = 40
-MAX_FUSED_ROWS = 128  # rows and columns that one kernel's registers hold
-LEAST_CURVATURE = 0.1  # of the map's step, where the program has hardly any
-# the ufunc that np.clip calls after checks which take four times as long, or np.clip where a NumPy hides it
-CLIP = getattr(getattr(getattr(np, "_core", None), "umath", None), "clip", np.clip)
+TOLERANCE = 1e-10  # of the optimality conditions, in units where rows and steps have length about one
+PENALTY = 1e5  # rho, in units of the curvature: the duals' error falls by so much with every update
+LEAST_CURVATURE = 0.1  # that rho is measured by, where the program has hardly any
+PROXIMITY = 1e-9  # sigma, in the same units: a program without curvature has corners
+MAX_SOLVES = 40  # systems for a program, in NumPy: five in the median
+DEVICE_SOLVES = 16  # the same where nobody waits for a device to tell who is done
 
 
 class Rows(NamedTuple):
@@ -40,100 +40,182 @@ class Rows(NamedTuple):
     price: Array
 
 
-class FixedPointMap(NamedTuple):
-    """Eq. (2): the matrix N [B, k, k], the vectors k, low, high and t [B, k], k = D + C."""
+class Program(NamedTuple):
+    """(1) with the bounds of s as its first rows: hessian [B, D, D], slope [B, D], the others [B, k], k = D + C."""
 
-    matrix: Array
-    constant: Array
+    hessian: Array
+    slope: Array
+    matrix: Array  # J [B, k, D]
+    value: Array
     low: Array
     high: Array
-    most: Array
+    price: Array
+    rho: Array  # [B, 1]
+    sigma: Array  # [B, 1]
+
+    def of(self, runs: np.ndarray) -> Program:
+        """The programs of some of the runs, in NumPy."""
+        return Program(*(part[runs] for part in self))
+
+
+class Iterate(NamedTuple):
+    """Where the iteration is: s and the proximal centre [B, D], duals y [B, k], and which runs are done [B]."""
+
+    s: Array
+    anchor: Array
+    y: Array
+    done: Array
+
+    def of(self, runs: np.ndarray) -> Iterate:
+        """Of some of the runs, in NumPy."""
+        return Iterate(*(part[runs] for part in self))
 
 
 def solve_program(
-    hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, duals: Array, iterations: int = ITERATIONS
+    hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, duals: Array, solves: int = MAX_SOLVES
 ) -> tuple[Array, Array]:
     """The step s [B, D] within the box low, high [B, D], and the duals of the rows [B, C].
 
     duals [B, C] is where the iteration starts: those of a similar program, or zeros.
     """
     xp, dim = namespace(slope), slope.shape[1]
+    program = _make_program(hessian, slope, rows, low, high)
+    s = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
+    y = xp.concat([_bound_duals(program, s, duals), duals], axis=1)
+    now = Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0)
+    now = _iterate_live(program, now, solves) if isinstance(slope, np.ndarray) else _iterate_all(program, now)
+    price = rows.price
+    return xp.minimum(xp.maximum(now.s, low), high), xp.minimum(xp.maximum(now.y[:, dim:], -price), price)
+
+
+def _make_program(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array) -> Program:
+    """Bounds and rows stacked."""
+    xp, (runs, dim) = namespace(slope), slope.shape
     size = xp.sqrt(total(hessian * hessian, (1, 2)) / dim)[:, None]
     size = xp.where(size > LEAST_CURVATURE, size, LEAST_CURVATURE)
-    map_ = _make_map(hessian, slope, rows, low, high, size)
-    no_step = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
-    v = xp.concat([no_step, rows.value + duals / size], axis=1)
-    v = _select_iteration(v)(map_, v, iterations)
-    e = excess(v, map_)
-    return (v - e)[:, :dim], (size * e)[:, dim:]
-
-
-def _make_map(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array, size: Array) -> FixedPointMap:
-    """The program as a fixed map."""
-    xp, (runs, dim) = namespace(slope), slope.shape
-    jacobian = xp.concat([identities(runs, dim, slope), rows.matrix], axis=1)
-    turned = jacobian.mT
-    reach = jacobian @ inverse(hessian + size[..., None] * (turned @ jacobian))
-    matrix = (RELAXATION * size[..., None]) * (reach @ turned)
     none = zeros_like(slope)
-    value = xp.concat([none, rows.value], axis=1)
-    constant = RELAXATION * (value - _multiply(reach, slope)) - _multiply(matrix, value)
-    return FixedPointMap(
-        matrix - identities(1, value.shape[1], slope, 0.5 * RELAXATION),
-        constant,
+    return Program(
+        hessian,
+        slope,
+        xp.concat([identities(runs, dim, slope), rows.matrix], axis=1),
+        xp.concat([none, rows.value], axis=1),
         xp.concat([low, rows.low], axis=1),
         xp.concat([high, rows.high], axis=1),
-        xp.concat([none + xp.inf, rows.price], axis=1) / size,
+        xp.concat([none + xp.inf, rows.price], axis=1),
+        PENALTY * size,
+        PROXIMITY * size,
     )
 
 
-def excess(v: Array, map_: FixedPointMap) -> Array:
-    """By how much v lies outside its interval, at most t: e(v) of eq. (2)."""
-    xp = namespace(v)
-    outside = v - xp.minimum(xp.maximum(v, map_.low), map_.high)
-    return xp.minimum(xp.maximum(outside, -map_.most), map_.most)
+def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
+    """Duals [B, D] of the bounds that hold s back, given those of the rows [B, C]."""
+    xp, dim = namespace(s), s.shape[1]
+    y = xp.concat([zeros_like(s), duals], axis=1)
+    pull = program.slope + _multiply(program.hessian, s) + _multiply(program.matrix.mT, y)
+    held = ((s <= program.low[:, :dim]) & (pull > 0.0)) | ((s >= program.high[:, :dim]) & (pull < 0.0))
+    return xp.where(held, -pull, 0.0)
 
 
-def _select_iteration(v: Array) -> Callable[[FixedPointMap, Array, int], Array]:
-    """The loop that is fastest for vectors like v [B, k]; all of them give the same."""
-    if isinstance(v, np.ndarray):
-        return _iterate_in_place
-    return _iterate_fused if has_triton(v) and v.shape[1] <= MAX_FUSED_ROWS else _iterate
+def _iterate_live(program: Program, now: Iterate, solves: int) -> Iterate:
+    """In NumPy: runs that are done are left alone."""
+    whole, live = now, np.arange(len(now.done))
+    for _ in range(solves):
+        now = _advance(program, now)
+        if now.done.any():
+            for kept, part in zip(whole, now):
+                kept[live[now.done]] = part[now.done]
+            left = ~now.done
+            if not left.any():
+                return whole
+            program, now, live = program.of(left), now.of(left), live[left]
+    for kept, part in zip(whole, now):
+        kept[live] = part
+    return whole
 
 
-def _iterate_fused(map_: FixedPointMap, v: Array, times: int) -> Array:
-    from meco.device.program_kernel import iterate_program  # needs a device
-
-    return iterate_program(map_, v, times, 1.0 - 0.5 * RELAXATION)
-
-
-def _iterate(map_: FixedPointMap, v: Array, times: int) -> Array:
-    for _ in range(times):
-        v = map_.constant + _multiply(map_.matrix, v - 2.0 * excess(v, map_)) + (1.0 - 0.5 * RELAXATION) * v
-    return v
-
-
-def _iterate_in_place(map_: FixedPointMap, v: np.ndarray, times: int) -> np.ndarray:
-    """The same without making arrays: on small ones NumPy's time is the number of calls and of allocations."""
-    e, moved, keep = np.empty_like(v), np.empty_like(v), np.full_like(v, 1.0 - 0.5 * RELAXATION)
-    matrix, constant, low, high, most = map_
-    least, product = -most, partial(np.matmul, matrix, e[..., None], moved[..., None])
-    if len(v) == 1:  # vectors alone, which cost less than stacks of them
-        v, e, moved, keep, constant, low, high, most, least = (
-            part[0] for part in (v, e, moved, keep, constant, low, high, most, least)
+def _iterate_all(program: Program, now: Iterate) -> Iterate:
+    """Elsewhere: as many solves for every run; what is done stays."""
+    xp = namespace(now.s)
+    for _ in range(DEVICE_SOLVES):
+        new, done = _advance(program, now), now.done
+        now = Iterate(
+            *(xp.where(done[:, None], old, part) for old, part in zip(now[:3], new[:3])), done | new.done
         )
-        product = partial(matrix[0].dot, e, moved)
-    for _ in range(times):
-        CLIP(v, low, high, e)
-        np.subtract(v, e, e)
-        CLIP(e, least, most, e)
-        np.add(e, e, e)
-        np.subtract(v, e, e)
-        product()
-        np.multiply(v, keep, v)
-        np.add(v, constant, v)
-        np.add(v, moved, v)
-    return np.atleast_2d(v)
+    return now
+
+
+def _advance(program: Program, now: Iterate) -> Iterate:
+    """One Newton step of (2) from s, and new duals where it has found the minimum."""
+    xp = namespace(now.s)
+    hessian, rho, sigma = program.hessian, program.rho, program.sigma
+    w = _multiply(program.matrix, now.s) + program.value + now.y / rho
+    most = program.price / rho
+    out = w - xp.minimum(xp.maximum(w, program.low), program.high)
+    e = xp.minimum(xp.maximum(out, -most), most)
+    pull = program.slope + _multiply(hessian, now.s) + sigma * (now.s - now.anchor)
+    gradient = pull + rho * _multiply(program.matrix.mT, e)
+    active = xp.where((out != 0.0) & (xp.abs(out) < most), rho, 0.0)  # [B, k]
+    weighted = program.matrix * active[..., None]
+    curvature = hessian + program.matrix.mT @ weighted + sigma[..., None] * identities(1, now.s.shape[1], now.s)
+    d = -_multiply(inverse(curvature), gradient)
+    length = _exact_length(program, now, w, most, pull, d)
+    s = now.s + length[:, None] * d
+    # at the new point
+    step = _multiply(program.matrix, s) + program.value
+    w = step + now.y / rho
+    out = w - xp.minimum(xp.maximum(w, program.low), program.high)
+    e = xp.minimum(xp.maximum(out, -most), most)
+    y = rho * e
+    pull = program.slope + _multiply(hessian, s)
+    gradient = pull + _multiply(program.matrix.mT, y)
+    inner = gradient + sigma * (s - now.anchor)
+    size = 1.0 + largest(xp.abs(y))
+    found = (largest(xp.abs(inner)) <= TOLERANCE * size)  # [B, 1]
+    # conditions of (1) with the new duals
+    v = step + y
+    out = v - xp.minimum(xp.maximum(v, program.low), program.high)
+    broken = largest(xp.abs(xp.minimum(xp.maximum(out, -program.price), program.price) - y))
+    done = found & (broken <= TOLERANCE * size) & (largest(xp.abs(gradient)) <= TOLERANCE * size)
+    return Iterate(
+        s, xp.where(found, s, now.anchor), xp.where(found, y, now.y), done[:, 0]
+    )
+
+
+def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: Array, d: Array) -> Array:
+    """The length [B] along d [B, D] at which (2) is least: its derivative is piecewise linear and grows."""
+    xp = namespace(d)
+    q = _multiply(program.matrix, d)  # [B, k]
+    bend = total(d * _multiply(program.hessian, d)) + program.sigma[:, 0] * total(d * d)
+    start = total(pull * d)
+
+    def slope_at(length: Array) -> Array:
+        """The derivative at lengths [B, n]."""
+        at = w[:, None, :] + length[..., None] * q[:, None, :]
+        out = at - xp.minimum(xp.maximum(at, program.low[:, None, :]), program.high[:, None, :])
+        e = xp.minimum(xp.maximum(out, -most[:, None, :]), most[:, None, :])
+        return start[:, None] + length * bend[:, None] + program.rho * (e @ q[..., None])[..., 0]
+
+    one = zeros_like(start)[:, None] + 1.0
+    full = slope_at(one)[:, 0]
+    enough = xp.abs(full) <= 1e-9 * xp.abs(start) + 1e-14
+    if isinstance(d, np.ndarray) and enough.all():
+        return one[:, 0]
+    safe = xp.where(q != 0.0, q, 1.0)
+    ends = xp.concat([program.low - most, program.low, program.high, program.high + most], axis=1)
+    corners = (ends - xp.concat([w] * 4, axis=1)) / xp.concat([safe] * 4, axis=1)
+    usable = xp.isfinite(corners) & (corners > 0.0) & (xp.concat([q] * 4, axis=1) != 0.0)
+    corners = xp.concat([xp.where(usable, corners, 0.0), zeros_like(one)], axis=1)
+    slopes = slope_at(corners)
+    below = slopes <= 0.0
+    left = xp.max(xp.where(below, corners, 0.0), axis=-1)
+    right = xp.min(xp.where(below, xp.inf, corners), axis=-1)
+    far = xp.isinf(right)
+    right = xp.where(far, 2.0 * left + 1.0, right)
+    at = slope_at(xp.stack([left, right], axis=1))
+    rise = at[:, 1] - at[:, 0]
+    length = left - at[:, 0] * (right - left) / xp.where(rise > 0.0, rise, 1.0)
+    length = xp.where(rise > 0.0, length, 1.0)
+    return xp.where(enough, 1.0, length)
 
 
 def _multiply(matrix: Array, x: Array) -> Array:

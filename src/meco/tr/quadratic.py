@@ -26,8 +26,6 @@ import numpy as np
 from meco.core.arrays import Array, Factored, bounded, identities, inverse, namespace, total
 from meco.tr.critical import CriticalFunctions
 
-TAU = 1e2  # a change of the gradient is a hundred times cheaper than one of the Hessian
-ETA = 1e-6  # share of the diagonal that is added to it
 LIKELY_SHARE = 0.5  # gamma above which values are more likely with the previous model than without any
 
 
@@ -48,8 +46,10 @@ class Quadratic(NamedTuple):
         return Quadratic(self.slope(step), self.hessian)
 
     def rescaled(self, unit: Array) -> Quadratic:
-        """The same functions in coordinates whose unit is unit [B] of the present ones."""
-        return Quadratic(self.gradient * unit[:, None, None], self.hessian * (unit * unit)[:, None, None, None])
+        """The same functions in coordinates whose units are unit [B, D] of the present ones."""
+        return Quadratic(
+            self.gradient * unit[:, None, :], self.hessian * (unit[:, :, None] * unit[:, None, :])[:, None, :, :]
+        )
 
     def multiplied(self, share: Array) -> Quadratic:
         """Shares [B, F] of the functions."""
@@ -97,27 +97,30 @@ class Fit(NamedTuple):
     kernel: Factored  # K [B, m, m]
     w: Array
     kept: Array
+    tau: Array  # [B or 1]
 
     def of(self, runs: np.ndarray) -> Fit:
         """The same of some of the runs, in NumPy."""
-        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs])
+        tau = self.tau if self.tau.shape[0] == 1 else self.tau[runs]
+        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs], tau)
 
 
-def covariance(u: Array, v: Array) -> Array:
-    """What values at u [B, m, D] and v [B, n, D] have in common, eq. (1) without its ridge: [B, m, n]."""
+def covariance(u: Array, v: Array, tau: Array) -> Array:
+    """What values at u [B, m, D] and v [B, n, D] have in common, eq. (1) without its ridge, tau [B or 1]: [B, m, n]."""
     product = u @ v.mT
-    return product * (0.5 * product + TAU)
+    return product * (0.5 * product + tau[:, None, None])
 
 
 def least_change(
-    prior: Quadratic, u: Array, y: Array, curved: CriticalFunctions | None = None
+    prior: Quadratic, u: Array, y: Array, tau: Array, eta: Array, curved: CriticalFunctions | None = None
 ) -> tuple[Quadratic, Fit]:
     """The models nearest to what is worth keeping of the prior that meet y [B, m, F], changes from the centre, at u.
 
     A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
     Functions that are not among the curved ones, where these are named, get linear models.
     """
-    kernel = Factored(covariance(u, u) + identities(1, u.shape[1], u, ETA * (1.0 + TAU)))
+    ridge = (eta * (1.0 + tau))[:, None, None]
+    kernel = Factored(covariance(u, u, tau) + ridge * identities(1, u.shape[1], u))
     if curved is not None:
         few = Quadratic(curved.gather(prior.gradient), curved.gather(prior.hessian))
         bent = curved.scatter(few.curvature_terms(u)).mT
@@ -128,7 +131,9 @@ def least_change(
         w, kept = _solve_weights(kernel, y, prior.changes(u))
         wt = w.mT
         hessian = prior.multiplied(kept).hessian + _sum_outer(wt, u)
-    return Quadratic(prior.gradient * kept[..., None] + TAU * (wt @ u), hessian), Fit(u, y, kernel, w, kept)
+    return Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian), Fit(
+        u, y, kernel, w, kept, tau
+    )
 
 
 def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:
@@ -157,9 +162,9 @@ def _sum_outer(w: Array, u: Array) -> Array:
 def variance(fit: Fit, v: Array) -> Array:
     """How little the models know at v [B, n, D]: the process' variance given the fitted points, [B, n]."""
     square = total(v * v)
-    cross = covariance(fit.u, v)  # [B, m, n]
+    cross = covariance(fit.u, v, fit.tau)  # [B, m, n]
     explained = total(cross * fit.kernel.solved(cross), 1)
-    return square * (0.5 * square + TAU) - explained
+    return square * (0.5 * square + fit.tau[:, None]) - explained
 
 
 def explained_share(fit: Fit) -> Array:

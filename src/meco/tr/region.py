@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, bounded, largest, maybe_any, namespace, safe_divisor, total
+from meco.tr.controls import ControlValues
 from meco.tr.merit import Weights
 from meco.tr.quadratic import Quadratic
 
-INITIAL_RADIUS = 0.25  # in the unit cube, as all radii
-MAX_RADIUS, MIN_RADIUS = 0.5, 1e-6
-RADIUS_GROWTH, RADIUS_SHRINKAGE = 1.6, 0.6
-GOOD_RATIO, POOR_RATIO = 0.7, 0.1  # shares of the foreseen decrease of the merit
+MAX_RADIUS = 0.5  # of the unit cube
 NEGLIGIBLE_DECREASE = 1e-8  # decrease, in shares of f's change across the region, that is not worth a step
+LEAST_BEND = 1e-6  # curvature that counts, in shares of the largest
+MAX_STRETCH = 10.0  # of a width, in units of the first one
 BORDER_SHARE = 0.9  # of the box, beyond which a good step asks for a larger one
-FAR_RADII = 2.0  # model points farther than this many radii (times sqrt D) call for a geometry point
 
 
 class Source:
@@ -35,11 +34,18 @@ class Region(NamedTuple):
 
     centre: Array  # [B, D]
     delta: Array  # radius
+    width: Array  # [B, D] of each variable: the region is |x - centre| <= delta width
     models: Quadratic  # around the centre, in the unit cube
     multipliers: Array  # [B, C]
     weights: Weights
     next_source: Array  # of the next point: STEP, GEOMETRY or RESTART
     restart_index: Array  # restarts so far
+    error: Array  # [B, C] of the models' last predictions, over the square of the radius; inf before there is one
+
+    @property
+    def reach(self) -> Array:
+        """How far the region goes along each variable: [B, D]."""
+        return self.delta[:, None] * self.width
 
 
 class StepVerdict(NamedTuple):
@@ -54,7 +60,9 @@ class StepVerdict(NamedTuple):
         return StepVerdict(*(part & which for part in self))
 
 
-def judge_step(now: Array, then: Array, foreseen: Array, margin_cost: Array, f_change: Array) -> StepVerdict:
+def judge_step(
+    now: Array, then: Array, foreseen: Array, margin_cost: Array, f_change: Array, values: ControlValues
+) -> StepVerdict:
     """From the merit at the centre and at the step's end, the foreseen decrease, what margins cost of it, and f's
     change across the region.
 
@@ -65,20 +73,48 @@ def judge_step(now: Array, then: Array, foreseen: Array, margin_cost: Array, f_c
     share = actual / xp.where(xp.abs(foreseen) > 0.0, foreseen, 1.0)
     gained = actual > 0.0
     negligible = foreseen <= NEGLIGIBLE_DECREASE * f_change
-    good = gained & (share > GOOD_RATIO) & (foreseen > 0.0)
-    poor = ~gained | (share < POOR_RATIO) | negligible
+    good = gained & (share > values.good_ratio) & (foreseen > 0.0)
+    poor = ~gained | (share < values.poor_ratio) | negligible
     return StepVerdict(good, poor & ~xp.isinf(then), foreseen < margin_cost)
 
 
 def update_radius(
-    delta: Array, verdict: StepVerdict, width: Array, farthest: Array, min_radius: Array, dim: int
+    delta: Array,
+    verdict: StepVerdict,
+    size: Array,
+    farthest: Array,
+    min_radius: Array,
+    max_radius: Array,
+    dim: int,
+    values: ControlValues,
 ) -> tuple[Array, Array]:
-    """Radius and next source after a step of width [B], as a share of the box; farthest [B] is a model point."""
+    """Radius and next source after a step of size [B], as a share of the box; farthest [B] is a model point."""
     xp = namespace(delta)
-    wider = xp.where(delta * RADIUS_GROWTH < MAX_RADIUS, delta * RADIUS_GROWTH, MAX_RADIUS)
-    delta = xp.where(verdict.good & (width > BORDER_SHARE), wider, delta)
-    geometry = verdict.poor & (farthest > FAR_RADII * delta * math.sqrt(dim))
-    delta = xp.where((verdict.poor | verdict.limited) & ~geometry, RADIUS_SHRINKAGE * delta, delta)
+    wider = xp.minimum(delta * values.radius_growth, max_radius)
+    delta = xp.where(verdict.good & (size > BORDER_SHARE), wider, delta)
+    geometry = verdict.poor & (farthest > values.far_radii * delta * math.sqrt(dim))
+    delta = xp.where((verdict.poor | verdict.limited) & ~geometry, values.radius_shrinkage * delta, delta)
     source = xp.where(geometry, Source.GEOMETRY, xp.full_like(geometry, Source.STEP, dtype=xp.int64))
     source = xp.where(delta < min_radius, Source.RESTART, source)
     return delta, source
+
+
+def shape_region(region: Region, first: Array, rate: Array) -> Array:
+    """Widths [B, D] that follow the curvature of the models by a rate [B or 1], near the first ones [B, D].
+
+    Where every function is nearly linear along a variable, models hold farther: the width that they ask for is the
+    inverse root of the largest curvature, each in units of what its function changes by across the region.
+    """
+    xp = namespace(region.delta)
+    if not maybe_any(rate > 0.0):
+        return region.width
+    models = region.models.rescaled(region.reach)
+    bend = xp.abs(xp.linalg.diagonal(models.hessian))  # [B, F, D]
+    change = xp.sqrt(total(models.gradient * models.gradient)) + xp.sqrt(total(models.hessian * models.hessian, (-2, -1)))
+    bend = xp.max(bend / safe_divisor(change)[..., None], axis=1)  # [B, D]
+    bend = xp.maximum(bend, LEAST_BEND * largest(bend))
+    known = xp.min(bend, axis=-1, keepdims=True) > 0.0
+    bend = xp.log(xp.where(known, bend, 1.0))
+    turn = bounded(0.5 * rate[:, None] * (xp.mean(bend, axis=-1, keepdims=True) - bend), -math.log(2.0), math.log(2.0))
+    share = bounded(region.width / first * xp.exp(turn), 1.0 / MAX_STRETCH, MAX_STRETCH)
+    return first * share

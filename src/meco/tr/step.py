@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, known_all, namespace, rows, total, zeros_like
+from meco.core.arrays import Array, bounded, known_all, largest, namespace, rows, total, zeros_like
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
 from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
@@ -25,7 +25,7 @@ from meco.tr.program import Rows, solve_program
 from meco.tr.quadratic import Quadratic
 
 LINEARISATIONS = 2  # a third would need the slopes where the step stayed, and has those of where it might have moved
-FEASIBILITY_MARGIN = 0.1
+MARGIN_REACH = 2.0  # steps by which the first answer may be passed when margins are set anew
 MIN_ROW_PRICE = 30.0  # of breaking a row: in units where rows and the gradient have length one
 MAX_ROW_PRICE = 1e6
 MIN_ROW_LENGTH = 0.1  # row of a second pass, in units of the first one's
@@ -47,6 +47,8 @@ class Subproblem(NamedTuple):
     normal: Array
     distance: Array
     n_ineq: int
+    margin: Array  # [B, C] distance that a step keeps from each constraint
+    kappa: Array  # [B or 1]
     critical: CriticalFunctions | None = None  # functions that the step depends on; None: all
 
     def values(self, s: Array) -> Array:
@@ -86,19 +88,18 @@ def scales(sub: Subproblem) -> Scales:
     return Scales(f + noise[:, 0], c + noise[:, 1:])
 
 
-def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array) -> tuple[Array, Array]:
+def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array, margin: Array) -> tuple[Array, Array]:
     """What the constraints, value [B, C], may come down to, eq. (1), in units of by [B, C]: lowest, highest [B, C]."""
     xp = namespace(value)
     left = theta[:, None] * xp.abs(value) / by
     g, h = left[:, :n_ineq], left[:, n_ineq:]
-    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - FEASIBILITY_MARGIN
+    high = xp.where(value[:, :n_ineq] > 0.0, g, 0.0) - margin[:, :n_ineq] / by[:, :n_ineq]
     return xp.concat([zeros_like(g) - xp.inf, -h], axis=1), xp.concat([high, h], axis=1)
 
 
-def margin_cost(multipliers: Array, change: Array, n_ineq: int) -> Array:
-    """What the margins keep from f to first order: margin sum_i |lambda_i| s_i over the inequalities, [B]."""
-    xp = namespace(change)
-    return FEASIBILITY_MARGIN * total(xp.abs(multipliers[:, :n_ineq]) * change[:, :n_ineq])
+def margin_cost(multipliers: Array, margin: Array, n_ineq: int) -> Array:
+    """What the margins [B, C] keep from f to first order: sum_i |lambda_i| margin_i over the inequalities, [B]."""
+    return total(namespace(margin).abs(multipliers[:, :n_ineq]) * margin[:, :n_ineq])
 
 
 def merit(y: Array, n_ineq: int, weights: Weights) -> Array:
@@ -122,7 +123,8 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
     columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
     models = Quadratic(few.gather(sub.models.gradient), few.gather(sub.models.hessian))
     part = sub._replace(
-        models=models, value=few.gather(sub.value), span=few.gather(sub.span), n_ineq=few.n_ineq, critical=None
+        models=models, value=few.gather(sub.value), span=few.gather(sub.span), n_ineq=few.n_ineq, critical=None,
+        margin=rows(sub.margin, few.index[:, 1:] - 1),
     )
     step = _solve_step(part, theta, columns[0], Weights(*columns[1:]))
     return Step(
@@ -137,11 +139,14 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
 def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weights) -> Step:
     """The step where every function takes part: the best of a few linearisations, each solved as a program."""
     xp, by = namespace(theta), scales(sub)
-    weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:]))
-    low, high = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c)
-    s, value = zeros_like(sub.low), sub.value
+    weights = weights.raised(scale_weights(by.f, by.c, sub.value[:, 1:], sub.kappa))
+    s, value, margin = zeros_like(sub.low), sub.value, sub.margin
     slopes, bent, before = sub.models.slope(s), None, multipliers
     for number in range(LINEARISATIONS):
+        if number > 0:  # errors grow with the square of a step: one that is short needs less of a margin
+            size = bounded(MARGIN_REACH * largest(xp.abs(s)), 0.0, 1.0)
+            margin = sub.margin * size * size
+        low, high = relaxed_limits(sub.value[:, 1:], theta, sub.n_ineq, by.c, margin)
         lines, length = _linearise_rows(sub, s, value, slopes, by, low, high, weights)
         slope = slopes[:, 0, :] / by.f[:, None]
         if bent is None or not known_all(multipliers == before):  # else the Lagrangian is the same
@@ -150,7 +155,7 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
         known = xp.concat([multipliers / unit, zeros_like(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, sub.low - s, sub.high - s, known)
         found = dual[:, :-1] * unit
-        before, multipliers = multipliers, 0.5 * (multipliers + xp.where(xp.isfinite(found), found, 0.0))
+        before, multipliers = multipliers, xp.where(xp.isfinite(found), found, 0.0)
         weights = weights.raised(MULTIPLIER_FACTOR * xp.abs(multipliers))
         moved = s + d
         slopes = sub.models.slope(moved)

@@ -27,12 +27,13 @@ class TrState:
     counts: Array  # of the points told, by source and outcome: [B, 32]
     told: int  # evaluations told
     told_array: Array  # the same where the runs are: [1]
+    first_width: Array  # [B, D] of the first region
     strategy: Strategy | None  # of TR-ES
 
-    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "strategy")
+    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "strategy")
 
     @classmethod
-    def begin(cls, task: Task, x: Array, ev: Evaluation, radius: float, batch: int, with_strategy: bool) -> TrState:
+    def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
         """From the first points x [B, n, D]; the search makes `batch` points at a time after them."""
         xp, (runs, count, dim) = namespace(x), x.shape
         none = xp.zeros_like(x[:, 0, 0])
@@ -45,17 +46,19 @@ class TrState:
         models = Quadratic.zero((runs, 1 + constraints, dim), x)
         region = Region(
             centre=x[:, 0, :],
-            delta=none + radius,
+            delta=none + namespace(radius).max(radius),
+            width=xp.zeros_like(x[:, 0, :]) + radius / namespace(radius).max(radius),
             models=models,
             multipliers=zeros,
             weights=weights,
             next_source=restart_index + Source.STEP,
             restart_index=restart_index,
+            error=zeros + xp.inf,
         )
         sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + Source.GEOMETRY
         counts = add_points(zero_counts(x), sources, ev.failed & ~ev.failed, ev)
         strategy = Strategy(xp.zeros_like(x[:, 0, :]) + 0.5, 1 + constraints) if with_strategy else None
-        return cls(archive, region, (none, none), counts, 0, none[:1], strategy)
+        return cls(archive, region, (none, none), counts, 0, none[:1], region.width, strategy)
 
     def count(self, points: int) -> None:
         """Note that so many more points were told."""

@@ -10,18 +10,18 @@ from meco.core.arrays import Array, maybe_any, namespace, rows
 from meco.core.engine import Task
 from meco.core.rule import best
 from meco.tr.archive import PointArchive, as_evaluation
+from meco.tr.controls import ControlValues
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import MERIT, Weights
 from meco.tr.model_fit import LocalFit
 from meco.tr.quadratic import Fit, Quadratic, variance
-from meco.tr.region import RADIUS_SHRINKAGE, Region, Source
+from meco.tr.region import Region, Source
 from meco.tr.step import Step, Subproblem, relaxed_step
 from meco.tr.tr_state import TrState
 
 SAME_POINT_RADII = 0.05  # within which a point is as good as evaluated
 EXACT_RADIUS = 1e-8  # with which only the very point counts as evaluated
 GEOMETRY_TRIES = 40  # random points of which the ones the models know least about are geometry points
-RESTART_DISTANCE = 0.25  # of a restart from the best point, at most, in the unit cube
 BATCH_VARIANTS = ((0.4, 0.0), (1.0, 0.9), (2.5, 0.3), (0.15, 0.0))  # further steps: share of the radius, theta
 
 
@@ -33,13 +33,14 @@ class Iteration(NamedTuple):
     step: Step
     foreseen: Array  # [B] decrease of the merit that the models foresee of the step
     batch: int  # points to propose
+    values: ControlValues
 
 
 class ModelPoints:
-    """Proposes points for the runs of a task; radius is that of a restart."""
+    """Proposes points for the runs of a task."""
 
-    def __init__(self, task: Task, lattice: Lattice | None, radius: float) -> None:
-        self.task, self.lattice, self.radius = task, lattice, radius
+    def __init__(self, task: Task, lattice: Lattice | None) -> None:
+        self.task, self.lattice = task, lattice
 
     def propose(self, state: TrState, given: Iteration) -> tuple[Array, Array]:
         """The points of an iteration [B, k, D] and their sources [B, k]; the region may shrink, or start again.
@@ -53,10 +54,10 @@ class ModelPoints:
             x, stuck = self._move_by_one(state, x, sub, step.weights, stuck)
         stale = (state.region.next_source == Source.STEP) & ~(foreseen > 0.0)
         if maybe_any(stale):  # else no point is compared with the archive
-            stale = stale & is_evaluated(state.archive, x, state.region.delta)
+            stale = stale & is_evaluated(state.archive, x, state.region.reach)
         first = xp.where(stuck, Source.RESTART, xp.where(stale, Source.GEOMETRY, state.region.next_source))
         state.region = state.region._replace(
-            next_source=first, delta=xp.where(stale, RADIUS_SHRINKAGE * state.region.delta, state.region.delta)
+            next_source=first, delta=xp.where(stale, given.values.radius_shrinkage * state.region.delta, state.region.delta)
         )
         geometry, restart, extra = first == Source.GEOMETRY, first == Source.RESTART, batch - 1
         points, source = [x], [first]
@@ -69,12 +70,12 @@ class ModelPoints:
                 points.append(self._point_of_step(state, s))
                 source.append(xp.zeros_like(first) + (Source.STEP if steps else Source.GEOMETRY))
         if maybe_any(restart):
-            points[0] = xp.where(restart[:, None], self._restart(state, restart, u[:, 0, :]), points[0])
+            points[0] = xp.where(restart[:, None], self._restart(state, restart, u[:, 0, :], given.values), points[0])
         return xp.stack(points, axis=1), xp.stack(source, axis=1)
 
     def _point_of_step(self, state: TrState, s: Array) -> Array:
         """The point of a step s [B, D], in the cube and on the lattice."""
-        x = state.region.centre + state.region.delta[:, None] * s
+        x = state.region.centre + state.region.reach * s
         return snap_to(self.lattice, namespace(x).clip(x, min=0.0, max=1.0)[:, None, :])[:, 0, :]
 
     def _move_by_one(
@@ -90,13 +91,15 @@ class ModelPoints:
         found, some = best_new(state.archive, sub, region, weights, near)
         return xp.where((repeated & some)[:, None], found, x), stuck | (repeated & ~some)
 
-    def _restart(self, state: TrState, restart: Array, u: Array) -> Array:
+    def _restart(self, state: TrState, restart: Array, u: Array, values: ControlValues) -> Array:
         """Forget the region where restart [B] holds, and begin at another point [B, D]; u [B, D]."""
         region, xp = state.region, namespace(u)
-        x = restart_point(state.archive, region, u, 0.0 if self.lattice is None else self.lattice.spacing)
+        spacing = 0.0 if self.lattice is None else self.lattice.spacing
+        x = restart_point(state.archive, region, u, values.restart_distance, spacing)
         state.region = region._replace(
             restart_index=region.restart_index + xp.astype(restart, region.restart_index.dtype),
-            delta=xp.where(restart, self.radius, region.delta),
+            delta=xp.where(restart, values.initial_radius, region.delta),
+            error=xp.where(restart[:, None], xp.inf, region.error),
             models=Quadratic.zero(region.models.gradient.shape, u).where(restart, region.models),
             multipliers=xp.where(restart[:, None], 0.0, region.multipliers),
         )
@@ -123,16 +126,19 @@ def _select_least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Arra
     return rows(tries, order[:, :count])
 
 
-def restart_point(archive: PointArchive, region: Region, u: Array, spacing: Array | float = 0.0) -> Array:
+def restart_point(
+    archive: PointArchive, region: Region, u: Array, distance: Array, spacing: Array | float = 0.0
+) -> Array:
     """A point near the one of least merit, anywhere if all have failed; u [B, D] in (0, 1).
 
     Integer variables may move by one value, spacing [B, D], however far apart two values are.
     """
     xp = namespace(u)
     chosen = best(MERIT.values(archive.evaluation(), region.weights).last_where(archive.failed))[:, None]
-    width = xp.maximum(xp.zeros_like(u) + RESTART_DISTANCE, xp.zeros_like(u) + spacing)
-    near = rows(archive.x, chosen)[:, 0, :] + 2.0 * width * (u - 0.5)
-    return xp.where(xp.all(archive.failed, axis=-1)[:, None], u, xp.clip(near, min=0.0, max=1.0))
+    far = xp.maximum(xp.zeros_like(u) + distance[:, None], xp.zeros_like(u) + spacing)
+    middle = rows(archive.x, chosen)[:, 0, :]
+    low, high = xp.clip(middle - far, min=0.0), xp.clip(middle + far, max=1.0)
+    return xp.where(xp.all(archive.failed, axis=-1)[:, None], u, low + u * (high - low))
 
 
 def further_step(sub: Subproblem, region: Region, number: int) -> Array:
@@ -150,22 +156,22 @@ def best_new(
 ) -> tuple[Array, Array]:
     """Of points near [B, n, D], the new one of least foreseen merit: [B, D]; and whether any is new: [B]."""
     xp = namespace(near)
-    steps = (near - region.centre[:, None, :]) / region.delta[:, None, None]
+    steps = (near - region.centre[:, None, :]) / region.reach[:, None, :]
     y = sub.value[:, None, :] + sub.models.changes(steps)
-    exact = xp.zeros_like(region.delta) + EXACT_RADIUS
+    exact = xp.zeros_like(region.centre) + EXACT_RADIUS
     known = xp.stack([is_evaluated(archive, near[:, k, :], exact) for k in range(near.shape[1])], axis=1)
     key = MERIT.values(as_evaluation(y, sub.n_ineq, known), weights)
     chosen = best(key.last_where(known))[:, None]
     return rows(near, chosen)[:, 0, :], ~xp.all(known, axis=-1)
 
 
-def is_evaluated(archive: PointArchive, x: Array, delta: Array) -> Array:
-    """Whether a point x [B, D] is as good as evaluated in a region of radius delta [B]: [B]."""
+def is_evaluated(archive: PointArchive, x: Array, reach: Array) -> Array:
+    """Whether a point x [B, D] is as good as evaluated in a region of this reach [B, D]: [B]."""
     xp = namespace(x)
-    distance = xp.max(xp.abs(archive.x - x[:, None, :]), axis=-1)
-    return xp.min(distance, axis=-1) < SAME_POINT_RADII * delta
+    distance = xp.max(xp.abs(archive.x - x[:, None, :]) / reach[:, None, :], axis=-1)
+    return xp.min(distance, axis=-1) < SAME_POINT_RADII
 
 
 def is_repeated(state: TrState, x: Array) -> Array:
     """Whether the very point x [B, D] has been evaluated: [B]."""
-    return is_evaluated(state.archive, x, namespace(x).zeros_like(state.region.delta) + EXACT_RADIUS)
+    return is_evaluated(state.archive, x, namespace(x).zeros_like(x) + EXACT_RADIUS)
