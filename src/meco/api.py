@@ -14,15 +14,15 @@ from meco.methods import DEFAULT, METHODS, methods_that_offer
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import Result
 from meco.run.calling.call import Call
-from meco.run.calling.caller import Backend, Serial, Stopping
-from meco.run.folder.run_folder import RunFolder, read_inputs
-from meco.run.request import Request, make_request, options_of, tolerances_of
-from meco.run.scipy_compat import explain_keywords
+from meco.run.calling.caller import Backend, SerialBackend, Stopping
+from meco.run.folder.run_folder import RunFolder, read_recorded_inputs
+from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs
+from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.session import Session
 from meco.variables import HasEnds, Variables
 
 
-@explain_keywords
+@explain_unknown_keywords
 def minimize(
     fun: Callable[..., Any],
     bounds: Iterable[Any] | Variables | HasEnds,
@@ -101,13 +101,13 @@ def minimize(
     with closing(_make_backend(pool, call, request)) as backend, ExitStack() as files:
         folder = None
         if saved is not None:
-            inputs = request.facts() | {
+            inputs = request.describe_inputs() | {
                 "fun": _function_name(fun),
                 "on_error": on_error,
                 "asynchronous": pool.asynchronous,
             }
             folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
-        session = (_check_async_session(request, backend) if pool.asynchronous else Session)(
+        session = (_async_session_class(request, backend) if pool.asynchronous else Session)(
             request,
             backend,
             stopping,
@@ -128,16 +128,16 @@ def _refuse_reserved(**reserved: Any) -> None:
 
 def _fill_from_folder(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any) -> tuple[Workers, Any]:
     """Fill in what a resumed run recorded, wherever the caller left the default."""
-    before = read_inputs(saved.folder)
+    before = read_recorded_inputs(saved.folder)
     if not before:
         return pool, on_error
     for key in ("budget", "seed"):
         asked[key] = before[key] if asked[key] is None else asked[key]
     if asked["tolerances"] is None:
-        asked["tolerances"] = tolerances_of(before)
+        asked["tolerances"] = tolerances_from_inputs(before)
     batch = before["options"].get("batch")
     if isinstance(asked["method"], str) and asked["method"] in (DEFAULT, before["method"]):
-        options = options_of(before)
+        options = options_from_inputs(before)
         options.pop("batch", None)
         asked["method"] = Method(before["method"], **options)
     asynchronous = pool.asynchronous or bool(before.get("asynchronous"))
@@ -152,10 +152,10 @@ def _add_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> t
         from meco.run.constraints import read_constraints
 
         separate = read_constraints(given, request.variables)
-    if separate or request.keep:
-        from meco.run.hard_constraints import read_hard_constraints
+    if separate or request.keep_feasible:
+        from meco.run.hard_constraints import add_hard_constraints
 
-        request = read_hard_constraints(request, separate)
+        request = add_hard_constraints(request, separate)
     named = request.variables if request.variables.names else None
     return request, Call(fun, separate, pool.vectorized, named)
 
@@ -163,18 +163,18 @@ def _add_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> t
 def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:
     """Where the function is called: here, or wherever the workers are."""
     if pool.n == 1 and pool.timeout is None and not getattr(call.fun, "isolated", False):
-        return Serial(call)
+        return SerialBackend(call)
     from meco.run.calling.backends import choose_backend
 
     return choose_backend(pool, call, request.options.get("batch"))
 
 
-def _check_async_session(request: Request, backend: Backend) -> type[Session]:
+def _async_session_class(request: Request, backend: Backend) -> type[Session]:
     """The session of asynchronous runs, where the workers can be given one point at a time."""
-    from meco.run.async_search import refuse_generations
+    from meco.run.async_search import check_asynchronous
     from meco.run.async_session import AsyncSession
 
-    refuse_generations(request.method)
+    check_asynchronous(request.method)
     if not backend.streams:
         raise InvalidInput("asynchronous=True needs a number of workers or an executor: a map takes points together")
     return AsyncSession

@@ -16,7 +16,7 @@ from typing import NoReturn
 
 from meco import __version__
 from meco.errors import MecoError
-from meco.files.names import visible
+from meco.files.names import escape_for_terminal
 
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("MECO_TRACEBACK"):
             raise
         code, said = _explain_error(error)
-        print("meco: " + visible(" ".join(said.split())), file=sys.stderr)
+        print("meco: " + escape_for_terminal(" ".join(said.split())), file=sys.stderr)
         return code
 
 

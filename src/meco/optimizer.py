@@ -14,14 +14,14 @@ from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.methods import DEFAULT
 from meco.options import Method, Tolerances, Workers
-from meco.read_numbers import whole_number
+from meco.read_numbers import read_whole_number
 from meco.result import Result
-from meco.run.async_search import AsyncSearch, refuse_generations
+from meco.run.async_search import AsyncSearch, check_asynchronous
 from meco.run.calling.answers import Answer, Fault, check_finite, failed_answer
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import (
     SearchState,
-    can_be_saved,
+    can_save_search,
     capture_search,
     fingerprint,
     make_record,
@@ -32,8 +32,8 @@ from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.make_result import make_result
-from meco.run.request import Request, make_request, options_of, tolerances_of, variables_of
-from meco.run.scipy_compat import explain_keywords
+from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
+from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.search import make_search
 from meco.variables import HasEnds, Variables
 
@@ -54,7 +54,7 @@ class Optimizer:
         True
     """
 
-    @explain_keywords
+    @explain_unknown_keywords
     @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
         self,
@@ -83,17 +83,17 @@ class Optimizer:
         )
         for note in self.request.notes:
             warn_user(note)
-        counts = (whole_number(n_ineq, "n_ineq", least=0), whole_number(n_eq, "n_eq", least=0))
+        counts = (read_whole_number(n_ineq, "n_ineq", least=0), read_whole_number(n_eq, "n_eq", least=0))
         known = self.request.known
         if known is not None and (known.g.shape[1], known.h.shape[1]) != counts:
             raise InvalidInput(
                 f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too; got {n_ineq}, {n_eq}"
             )
         self.log = EvaluationLog(self.request.budget)
-        self.log.declare(*counts)
+        self.log.declare_constraints(*counts)
         self.asynchronous = pool.asynchronous
         if self.asynchronous:
-            refuse_generations(self.request.method)
+            check_asynchronous(self.request.method)
         self._outstanding: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
         self._search: AsyncSearch | GenerationSearch = self._make_search(self.log)
 
@@ -158,7 +158,7 @@ class Optimizer:
             values = (float(f[k, 0]), g[k], h[k])
             self.log.take(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
         for number in numbers:
-            self._search.take_answer(number)
+            self._search.accept_answer(number)
 
     def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
         """Learn from points [n, D] that were proposed elsewhere, once there are models; for methods that can."""
@@ -214,7 +214,7 @@ class Optimizer:
         p, q = self.log.counts
         numbers = sorted(self.log.entries)
         f, g, h = self.log.values(numbers)
-        inputs = self.request.facts() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT}
+        inputs = self.request.describe_inputs() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT}
         inputs["asynchronous"] = self.asynchronous
         x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
         state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
@@ -225,7 +225,7 @@ class Optimizer:
         memory, covered, nit = self._search.saved
         record = None if memory is None else make_record(memory, self._search.loop.evaluator, nit)
         if record is not None:
-            saved = SearchState(record, covered, nit, 0, fingerprint(self.request.facts()), "")
+            saved = SearchState(record, covered, nit, 0, fingerprint(self.request.describe_inputs()), "")
             state["search"] = np.frombuffer(saved.pack(), dtype=np.uint8)
         return state
 
@@ -238,12 +238,12 @@ class Optimizer:
         inputs, told, outstanding, known = read_state(state)
         batch = inputs["options"].get("batch")
         if method is None:
-            options = options_of(inputs)
+            options = options_from_inputs(inputs)
             options.pop("batch", None)
             method = Method(inputs["method"], **options)
         try:
             search = cls(
-                variables_of(inputs),
+                variables_from_inputs(inputs),
                 inputs["n_ineq"],
                 inputs["n_eq"],
                 budget=inputs["budget"],
@@ -251,18 +251,18 @@ class Optimizer:
                 x0=inputs["x0"],
                 evaluated=known,
                 seed=inputs["seed"],
-                tolerances=tolerances_of(inputs),
+                tolerances=tolerances_from_inputs(inputs),
                 workers=Workers(batch=batch, asynchronous=inputs["asynchronous"]),
             )
             if search.asynchronous:
-                search._resume_points(told, outstanding)
+                search._resume_asynchronous(told, outstanding)
             else:
                 search._resume_generations(told, outstanding, state.get("search"))
         except (MecoError, TypeError) as error:
             raise DamagedFile(f"this state cannot be continued: {error}") from error
         return search
 
-    def _resume_points(self, told: ToldPoints, outstanding: ToldPoints) -> None:
+    def _resume_asynchronous(self, told: ToldPoints, outstanding: ToldPoints) -> None:
         """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
         search: Any = self._search
         index = {n: k for k, n in enumerate(told.number.tolist())}
@@ -302,13 +302,13 @@ class Optimizer:
     def _restore_search(self, told: ToldPoints, saved: Any) -> int:
         """Bring back a search that was saved after some of these answers: how many, 0 where it must be told all."""
         state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
-        if state is None or state.fingerprint != fingerprint(self.request.facts()):
+        if state is None or state.fingerprint != fingerprint(self.request.describe_inputs()):
             return 0
         log, count = EvaluationLog(self.request.budget), state.covered
         if not np.array_equal(told.number[:count], np.arange(count)):
             return 0
-        log.declare(*self.log.counts)
-        for n in log.plan(count):
+        log.declare_constraints(*self.log.counts)
+        for n in log.reserve_numbers(count):
             log.take(self._recorded_entry(told, n))
         log.check_constraints()
         try:
@@ -322,7 +322,7 @@ class Optimizer:
 class GenerationSearch:
     """A search whose candidates are asked for one by one, and told when the last of a generation is answered.
 
-    Optimizer uses this and AsyncSearch alike: propose, take_answer, done, nit, loop and saved.
+    Optimizer uses this and AsyncSearch alike: propose, accept_answer, done, nit, loop and saved.
     """
 
     def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
@@ -348,7 +348,7 @@ class GenerationSearch:
             self._unit = self.loop.ask()
             called = known.unknown(self._unit)[: evaluator.left]
             self._points = evaluator.box.to_box(self._unit)[0][called]
-            self._numbers = list(self.log.plan(len(self._points)))
+            self._numbers = list(self.log.reserve_numbers(len(self._points)))
             if not self._numbers:
                 self._tell_generation()
 
@@ -363,7 +363,7 @@ class GenerationSearch:
         """Propose the last so many of this generation again."""
         self._out -= count
 
-    def take_answer(self, number: int) -> None:
+    def accept_answer(self, number: int) -> None:
         """Go on when the last answer of a generation has come."""
         if self._numbers and all(n in self.log.entries for n in self._numbers):
             self._tell_generation()
@@ -378,7 +378,7 @@ class GenerationSearch:
 
     def _save_state(self) -> None:
         """Hold on to what the search knows, after how many answers and generations."""
-        saved = capture_search(self.loop) if can_be_saved(self.request) else None
+        saved = capture_search(self.loop) if can_save_search(self.request) else None
         self.saved = saved, len(self.log), self.nit
 
 

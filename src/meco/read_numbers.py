@@ -11,7 +11,7 @@ import numpy as np
 from meco.errors import InvalidInput
 
 
-def whole_number(value: Any, name: str, least: int = 1) -> int:
+def read_whole_number(value: Any, name: str, least: int = 1) -> int:
     """A whole number that is not too small, however it was written."""
     try:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)

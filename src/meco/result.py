@@ -157,7 +157,7 @@ class Result(Mapping[str, Any]):
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
         from meco.figures.run_figure import run_figure
 
-        self._need_evaluations()
+        self._require_evaluations()
         figure = run_figure(self)
         if path is not None:
             figure.save(path)
@@ -167,10 +167,10 @@ class Result(Mapping[str, Any]):
         """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
         from meco.bench.report.run_page import write_report
 
-        self._need_evaluations()
+        self._require_evaluations()
         return write_report(self, path)
 
-    def _need_evaluations(self) -> None:
+    def _require_evaluations(self) -> None:
         if self.evaluations is None:
             raise InvalidInput("runs on benchmark problems keep no evaluations to show; minimize() keeps them")
 

@@ -9,7 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from meco.cli import main  # noqa: E402
-from meco.commands.train import command_for  # noqa: E402
+from meco.commands.train import command_of_policy  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
 from meco.learn import Trainer, TrainingConfig  # noqa: E402
 from meco.learn.paper.presets import PRESETS, leave_one_out  # noqa: E402
@@ -91,4 +91,6 @@ def test_the_command_refuses_what_it_does_not_know(words, message, capsys, tmp_p
 
 def test_the_recorded_command_is_the_one_that_makes_this_policy():
     words = ["train", "--preset", "loo50", "--out=x", "--only", "a,b", "--resume", "--set", "memory=512"]
-    assert command_for(words, "meco-loo50-C03") == "meco train --preset loo50 --set memory=512 --only meco-loo50-C03"
+    assert (
+        command_of_policy(words, "meco-loo50-C03") == "meco train --preset loo50 --set memory=512 --only meco-loo50-C03"
+    )

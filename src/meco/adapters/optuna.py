@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.adapters.optuna_trials import NumericParameter, as_point, constraints_of
+from meco.adapters.optuna_trials import NumericParameter, trial_as_point, trial_constraints
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
@@ -92,12 +92,12 @@ class MecoSampler(BaseSampler):
         if not search_space or not complete:
             return {}
         axes = {name: NumericParameter.of(d) for name, d in search_space.items()}
-        constraints = tuple(constraints_of(complete[0]))
+        constraints = tuple(trial_constraints(complete[0]))
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         with self._lock:
             if self._setting != (search_space, constraints):
                 self._searches, self._setting = [], (search_space, constraints)
-            ended = {t.number: as_point(t, axes, constraints, sign) for t in trials if t.state.is_finished()}
+            ended = {t.number: trial_as_point(t, axes, constraints, sign) for t in trials if t.state.is_finished()}
             for search in self._searches:
                 for number in sorted(ended.keys() - search.told):
                     search.tell(number, ended[number])

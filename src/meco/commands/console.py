@@ -21,7 +21,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
         return None
     text = " ".join(words)
     try:
-        if _names_file(text):
+        if _is_file_path(text):
             text = read_regular(Path(text), LARGEST_JSON_BYTES).decode("utf-8").strip()
         if text.startswith("["):
             pairs = parse_json(text, "--bounds")
@@ -36,7 +36,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
     return pairs * dim
 
 
-def _names_file(text: str) -> bool:
+def _is_file_path(text: str) -> bool:
     """Whether a text is the path of a file."""
     try:
         return Path(text).is_file()
@@ -71,7 +71,7 @@ def parse_tolerance(text: str | None, what: str) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-def check_picture(path: str | None) -> None:
+def check_picture_path(path: str | None) -> None:
     """Refuse a picture that could not be written, before anything is spent on what it would show."""
     if path is None:
         return

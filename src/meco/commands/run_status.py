@@ -19,8 +19,8 @@ from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import DURATION_ROW
 from meco.run.folder.trace_file import read_trace
-from meco.run.request import variables_of
-from meco.run.tolerances import recorded_tolerances
+from meco.run.request import variables_from_inputs
+from meco.run.tolerances import resolve_recorded_tolerances
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
 POINTS = 300  # of a curve, at most
@@ -41,8 +41,8 @@ def read_run_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now, as JSON; watch.js reads these keys."""
     facts, log, _ = load_run(folder)
     inputs = facts["inputs"]
-    variables, tolerances = variables_of(inputs), recorded_tolerances(inputs, log)
-    every = log.columns(len(variables.each), None, *tolerances)
+    variables, tolerances = variables_from_inputs(inputs), resolve_recorded_tolerances(inputs, log)
+    every = log.to_evaluations(len(variables.each), None, *tolerances)
     ended = _read_result(folder)
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
@@ -51,19 +51,21 @@ def read_run_status(folder: Path) -> dict[str, Any]:
         "variables": variables.labels(units=True),
         "lower": variables.lower.tolist(), "upper": variables.upper.tolist(), "steering": _steering_curves(folder),
         "message": None if ended is None else ended["message"],
-        **_read_times(folder, len(every), inputs["budget"], ended),
+        **_describe_timing(folder, len(every), inputs["budget"], ended),
     }  # fmt: skip
     if not len(every) or every.failed.all():
         return shown | {"curve": [], "best": None, "points": [], "constraints": []}
     ev = every.evaluation(*tolerances)
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
     nu = np.where(every.feasible, 0.0, ev.nu[0])
-    width = variables.upper - variables.lower
+    width, names = variables.upper - variables.lower, log.constraint_names(inputs["tolerances"]["names"])
     return shown | {
         "curve": _sample_curve(every.f, nu, every.feasible, every.failed),
         "best": _describe_point(every, ranked[0]),
         "points": [_describe_point(every, ranked[i]) for i in _choose_distinct(every.x[ranked], width)],
-        "constraints": _describe_constraints(every, ranked[0], log.names(inputs["tolerances"]["names"]), tolerances),
+        "constraints": _describe_constraints(
+            every, ranked[0], log.constraint_names(inputs["tolerances"]["names"]), tolerances
+        ),
     }
 
 
@@ -146,7 +148,7 @@ def _read_result(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _read_times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
+def _describe_timing(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
     content = read_regular(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
     whole = content[: len(content) // DURATION_ROW.size * DURATION_ROW.size]

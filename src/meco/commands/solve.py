@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 
 from meco.batch_solve import solve
-from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
-from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
+from meco.commands.console import (
+    check_picture_path,
+    describe,
+    describe_point,
+    parse_bounds,
+    parse_numbers,
+    parse_tolerance,
+)
+from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, mission_digest, names_a_function
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.core.progress_line import ProgressLine, clock
@@ -90,8 +97,8 @@ def _solve_target(args: argparse.Namespace) -> int:
     """A function or program by minimize(); a benchmark problem by solve(), unless an option needs minimize()."""
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
-    check_picture(args.plot)
-    if args.program is not None or is_function(args.target):
+    check_picture_path(args.plot)
+    if args.program is not None or names_a_function(args.target):
         return _solve_function(args)
     problem = find_problem(args.target, args.dim, _parse_instance(args.instance))
     door = (
@@ -151,8 +158,8 @@ def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None
             evaluated=args.evaluated,
             seed=args.seed,
             tolerances=_read_tolerances(args, problem),
-            workers=workers_of(options, args.batch, args.asynchronous),
-            stop=stop_of(args),
+            workers=make_workers(options, args.batch, args.asynchronous),
+            stop=make_stop(args),
             on_error=args.on_error,
             callback=None if args.quiet else Progress(),
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
@@ -196,13 +203,13 @@ def _read_tolerances(args: argparse.Namespace, problem: Problem | None) -> Toler
     )
 
 
-def workers_of(options: dict[str, Any], batch: int | None = None, asynchronous: bool = False) -> Workers:
+def make_workers(options: dict[str, Any], batch: int | None = None, asynchronous: bool = False) -> Workers:
     """Who calls the function, from the options of a call."""
     n = 1 if options["workers"] is None else options["workers"]
     return Workers(n, batch, asynchronous, options["timeout"], options["vectorized"])
 
 
-def stop_of(args: argparse.Namespace) -> Stop:
+def make_stop(args: argparse.Namespace) -> Stop:
     """What ends the run, from --target, --max-time and --stop."""
     return Stop(args.target_value, args.max_time, args.stop == "feasible", args.stop == "converged")
 

@@ -80,7 +80,7 @@ def find_problem(target: str, dim: int | None = None, instance: str | int = "pap
     return get_problem(target, dim, instance)
 
 
-def is_function(target: str) -> bool:
+def names_a_function(target: str) -> bool:
     """Whether a target names a function of a Python file."""
     return names_a_file(target)
 

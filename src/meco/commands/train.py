@@ -131,7 +131,7 @@ def _train_group(group: list[TrainingConfig], args: argparse.Namespace, stop: Ca
     if report:
         report.end()
     for trained, losses in _choose_policies(done, args.select):
-        print(write_trained(args.out, trained, command_for(sys.argv[1:], trained.config.name), losses))
+        print(write_trained(args.out, trained, command_of_policy(sys.argv[1:], trained.config.name), losses))
     if done:
         checkpoint.unlink(missing_ok=True)
     return bool(done)
@@ -147,12 +147,12 @@ def _choose_policies(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]
     return [choose_seed([t for t in done if name_without_seed(t.config) == name], name) for name in names]
 
 
-def command_for(arguments: Sequence[str], name: str) -> str:
+def command_of_policy(arguments: Sequence[str], name: str) -> str:
     """The command that makes this one policy again, whatever was trained beside it."""
-    return shlex.join(["meco", *policy_words(arguments), "--only", name])
+    return shlex.join(["meco", *words_of_policy(arguments), "--only", name])
 
 
-def policy_words(arguments: Sequence[str]) -> list[str]:
+def words_of_policy(arguments: Sequence[str]) -> list[str]:
     """The words of a command that change the policy; where it is written and how long that may take are left out."""
     words, rest = [], list(arguments)
     while rest:

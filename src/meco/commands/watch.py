@@ -15,7 +15,7 @@ from typing import Any
 
 from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import InvalidInput, MecoError
-from meco.run.folder.reader import read_facts
+from meco.run.folder.reader import read_run_json
 
 HERE = "127.0.0.1"
 PAGE = {"/": ("watch.html", "text/html"), "/watch.css": ("watch.css", "text/css"),
@@ -65,14 +65,14 @@ class Follower:
     def __call__(self) -> dict[str, Any]:
         """The state, read again where a file has changed; `quiet` grows with the time since then."""
         now = time.monotonic()
-        mark = _folder_state(self.folder)
+        mark = _file_stamps(self.folder)
         if mark != self.kept[0]:
             self.kept = mark, now, self.read(self.folder)
         _, at, told = self.kept
         return told if told["quiet"] is None else told | {"quiet": told["quiet"] + now - at}
 
 
-def _folder_state(folder: Path) -> dict[str, tuple[int, int]]:
+def _file_stamps(folder: Path) -> dict[str, tuple[int, int]]:
     """What differs once a file of a folder was written; one that has just gone is not there."""
     found = {}
     for path in folder.iterdir():
@@ -84,7 +84,7 @@ def _folder_state(folder: Path) -> dict[str, tuple[int, int]]:
 
 def make_follower(folder: Path) -> Follower:
     """What follows a folder: as a run's where it has run.json, else as a campaign's."""
-    if read_facts(folder) is not None:
+    if read_run_json(folder) is not None:
         from meco.commands.run_status import read_run_status
 
         return Follower(folder, read_run_status)

@@ -66,15 +66,15 @@ def check(value: Any, form: Any, where: str) -> None:
                 _expect(name in value or isinstance(inner, Maybe), f"{where}.{name}", "there", "nothing")
                 check(value.get(name), inner, f"{where}.{name}")
     else:
-        _expect(_is_of(value, form), where, WORDS.get(form, form.__name__), value)
+        _expect(_is_kind(value, form), where, WORDS.get(form, form.__name__), value)
 
 
-def _is_of(value: Any, kind: type) -> bool:
+def _is_kind(value: Any, kind: type) -> bool:
     """Whether a value is of a kind; numbers must be finite and of sensible size."""
     if kind is int:
         return type(value) is int and abs(value) < LARGEST_NUMBER
     if kind is float:
-        return _is_of(value, int) or (type(value) is float and math.isfinite(value))
+        return _is_kind(value, int) or (type(value) is float and math.isfinite(value))
     return isinstance(value, kind)
 
 

@@ -22,7 +22,7 @@ from meco.run.request import Request
 from meco.run.search import make_search
 
 
-def refuse_generations(method: str) -> None:
+def check_asynchronous(method: str) -> None:
     """Say that a method cannot be asked for one point at a time, where it cannot."""
     if Asynchronous not in METHODS[method].offers:
         raise InvalidInput(
@@ -35,7 +35,7 @@ class AsyncSearch:
     """Points are numbered when proposed, and learnt from when answered.
 
     It begins (with what is known), or goes on from the record of a search that was told what the log holds.
-    Optimizer uses this and GenerationSearch alike: propose, take_answer, done, nit, loop and saved.
+    Optimizer uses this and GenerationSearch alike: propose, accept_answer, done, nit, loop and saved.
     """
 
     saved = (None, 0, 0)  # of an Optimizer: it is told again all that it was told
@@ -102,7 +102,7 @@ class AsyncSearch:
         return None
 
     def _next_number(self) -> int:
-        return self.free_numbers.popleft() if self.free_numbers else self.log.plan(1)[0]
+        return self.free_numbers.popleft() if self.free_numbers else self.log.reserve_numbers(1)[0]
 
     def _is_known(self, x: np.ndarray) -> bool:
         """Whether a value of this point [D] is known beforehand, and is not that of a point learnt from already."""
@@ -111,11 +111,11 @@ class AsyncSearch:
         points = np.stack([*learnt, x])
         return len(points) - 1 not in known.unknown(points[None])
 
-    def take_answer(self, number: int) -> None:
+    def accept_answer(self, number: int) -> None:
         """Learn from the answer of that number, which the log has."""
         self._learn_from(self.tickets.pop(number), number)
 
-    def renumber_retry(self, number: int) -> int:
+    def renumber_for_retry(self, number: int) -> int:
         """Another number for one more call of that number's point."""
         instead = self._next_number()
         self.tickets[instead] = self.tickets.pop(number)
@@ -139,10 +139,10 @@ class AsyncSearch:
 
     def renumber(self, taken: set[int]) -> None:
         """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
-        self.log.plan_until(max(taken, default=-1) + 1)
+        self.log.mark_planned_below(max(taken, default=-1) + 1)
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in taken)
 
-    def reuse_numbers(self) -> None:
+    def reuse_unanswered_numbers(self) -> None:
         """Give numbers again that were planned and not answered: a new search knows nothing of what was proposed."""
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in self.log.entries)
 

@@ -15,7 +15,7 @@ from meco.result import Result
 from meco.run.async_search import AsyncSearch
 from meco.run.calling.answers import Fault
 from meco.run.calling.caller import MAX_RETRIES, CallJob, StopRun
-from meco.run.folder.resume import pack_session, read_saved_search
+from meco.run.folder.resume import pack_search, read_saved_search
 from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry
@@ -67,7 +67,7 @@ class AsyncSession(Session):
             with closing(self._call_points()) as numbers:
                 for number in numbers:
                     self.log.check_constraints()
-                    self.points.take_answer(number)
+                    self.points.accept_answer(number)
                     self.nit = self.points.nit
                     fresh = (
                         newest_numbers(self.log.entries, len(self.log) - seen) if self.stopping.watches_answers else []
@@ -81,10 +81,10 @@ class AsyncSession(Session):
         except ConstraintsChanged:
             self.restarted = True
             self.points = AsyncSearch(self.request, self.log, self.log.good_points())
-            self.points.reuse_numbers()
+            self.points.reuse_unanswered_numbers()
             self.loop = self.points.loop
             self.evaluator.count(len(self.log))
-            if not self._known_point_is_enough():
+            if not self._known_point_ends_run():
                 self.search()
 
     def _call_points(self) -> Generator[int, None, None]:
@@ -100,7 +100,7 @@ class AsyncSession(Session):
         try:
             for index, (answer,), seconds in self.backend.run(jobs(), self.stopping):
                 number, attempt, x = given[index]
-                caller.check_first_calls(caller.count_call(), answer)
+                caller.check_first_answers(caller.next_call_index(), answer)
                 self._events.on_duration(number, seconds)
                 caller.take(number, attempt, x, answer)
                 if (
@@ -112,7 +112,7 @@ class AsyncSession(Session):
                     yield number
                     continue
                 self.evaluator.count(1)
-                failed.append((self.points.renumber_retry(number), attempt + 1, x))
+                failed.append((self.points.renumber_for_retry(number), attempt + 1, x))
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)
             raise
@@ -129,7 +129,7 @@ class AsyncSession(Session):
         folder = self.folder
         if folder is None or self.restarted or not self.log.constraints_checked or not self.points.proposals.begun:
             return None
-        return pack_session(self, len(folder.order), _digest_answers(self.log.entries, folder.order))
+        return pack_search(self, len(folder.order), _digest_answers(self.log.entries, folder.order))
 
     def result(self, by_arrival: bool = True) -> Result:
         """The result so far; rows come by number at the end alone, for before there are gaps."""

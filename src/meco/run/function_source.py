@@ -43,7 +43,7 @@ class ValueLookup:
 def make_box(request: Request) -> Box:
     """The box of a request, for one run."""
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
-    return Box(request.lower[None, None], request.upper[None, None], integer, request.scale())
+    return Box(request.lower[None, None], request.upper[None, None], integer, request.make_log_scale())
 
 
 class AnsweredConstraints:
@@ -77,7 +77,7 @@ class FunctionSource:
         box: Box,
         inside: Callable[[np.ndarray], np.ndarray] = lambda unit: unit,
     ) -> None:
-        self.box, self.strictest = box, [request.strictest]
+        self.box, self.strictest = box, [request.strictest_tolerances]
         constraints = AnsweredConstraints(request, log)
         self.counts, self.tolerances = constraints.counts, constraints.tolerances
         self._request, self._log, self._call, self._inside = request, log, call, inside

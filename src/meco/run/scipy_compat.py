@@ -51,7 +51,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def explain_keywords(door: Callable[P, R]) -> Callable[P, R]:
+def explain_unknown_keywords(door: Callable[P, R]) -> Callable[P, R]:
     """The same function, but that an unknown keyword gets a sentence: what does its work here, or the nearest name."""
     known = [name for name in inspect.signature(door).parameters if name != "self"]
     label = door.__qualname__.removesuffix(".__init__")

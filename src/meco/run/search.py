@@ -31,7 +31,7 @@ def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: P
         unit, ev = known.add(points, box), points.evaluation(*request.resolve_tolerances(log))
         first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
     distinct = list({row.tobytes(): row for row in first}.values())
-    ineq_tol, eq_tol = request.strictest
+    ineq_tol, eq_tol = request.strictest_tolerances
     task = Task(
         request.dim,
         request.budget,
@@ -56,7 +56,7 @@ def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: P
 
 def _add_known_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
     """The task with what is known of its constraints beforehand, where something is."""
-    if not (request.rows or request.keep or request.hard):
+    if not (request.linear_rows or request.keep_feasible or request.hard_labels):
         return task
     from meco.run.hard_constraints import make_known_limits
 

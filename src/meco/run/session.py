@@ -58,15 +58,15 @@ class Session:
         if folder is not None:
             self._events = Events(folder.write_answer, folder.write_failure, folder.note_duration, warn)
             self.notes += folder.notes
-            if warning := folder.warn_of_threads():
+            if warning := folder.check_thread_count():
                 warn(warning)
                 self.notes.append(warning)
                 near = SAME_POINT_SHARE * (request.upper - request.lower)
         self.log = EvaluationLog(
-            request.budget, len(request.names) or None, self._recorded_answers(), near, self._events
+            request.budget, len(request.constraint_names) or None, self._recorded_answers(), near, self._events
         )
         if request.known is not None:
-            self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
+            self.log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
         self._begin_or_resume()
 
     def _recorded_answers(self) -> dict[int, Any]:
@@ -122,7 +122,7 @@ class Session:
             try:
                 with closing(self):
                     with self._note_ending():
-                        if not self._known_point_is_enough():
+                        if not self._known_point_ends_run():
                             self.search()
                     return self._finish()
             except BaseException as error:  # of the search, or of the folder that could not be closed
@@ -162,7 +162,7 @@ class Session:
         result = self.result()
         if self.folder is not None:
             if self.between_generations:
-                self.folder.end_generation(self.state, last=True)
+                self.folder.save_generation(self.state, last=True)
             self.folder.write_result(self.log, result.summary())
         return result
 
@@ -182,10 +182,10 @@ class Session:
             self.restarted = True
             self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
             self.evaluator.count(self.log.planned)
-            if not self._known_point_is_enough():
+            if not self._known_point_ends_run():
                 self.search()
 
-    def _known_point_is_enough(self) -> bool:
+    def _known_point_ends_run(self) -> bool:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
@@ -206,7 +206,7 @@ class Session:
         if self.folder is not None:
             if self.nit:  # first: what comes before the state is not repeated
                 self.folder.write_trace(len(self.log), self.engine.trace)
-            self.folder.end_generation(self.state)
+            self.folder.save_generation(self.state)
 
     def _should_stop(self) -> bool:
         """Whether something ends the run between two generations; the callback is asked here."""
@@ -216,12 +216,12 @@ class Session:
 
     def state(self) -> bytes | None:
         """Where the search is, for the folder; nothing while the constraints are not settled, or it cannot be saved."""
-        from meco.run.folder.resume import pack_session
+        from meco.run.folder.resume import pack_search
 
         log = self.log
         if self.restarted or not log.constraints_checked or len(log) != log.planned:
             return None
-        return pack_session(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
+        return pack_search(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
 
     def result(self, by_arrival: bool = False) -> Result:
         """The result so far."""
@@ -235,12 +235,12 @@ class Session:
             detail=self.stopping.detail,
             nit=self.nit,
             trace=trace,
-            notes=[*self.notes, *history.notes, *self._note_untried_points()],
+            notes=[*self.notes, *history.notes, *self._untried_point_notes()],
             loop=self.loop,
             by_arrival=by_arrival,
         )
 
-    def _note_untried_points(self) -> list[str]:
+    def _untried_point_notes(self) -> list[str]:
         """Starting points for which there was no room."""
         if self.request.x0 is None or self.stopping.reason is None:
             return []

@@ -86,7 +86,7 @@ def test_answers_of_nearly_the_same_points_are_taken_only_where_that_was_allowed
     entry = Entry(0, 0, 0, Fault.NONE, np.array([0.5, 2.0]), 1.0)
     for near, moved, taken in ((None, 1e-15, False), (1e-6, 1e-9, True), (1e-6, 1e-3, False)):
         log = EvaluationLog(9)
-        log.declare(0, 0)
+        log.declare_constraints(0, 0)
         log.past, log.same_within = {0: entry}, None if near is None else np.full(2, near)
         if taken:
             assert log.replay(0, entry.x + moved)

@@ -253,9 +253,9 @@ def test_the_states_of_a_run_cost_little(tmp_path, monkeypatch):
     clock = iter(np.arange(0.0, 1e6, 0.5))  # each look at the clock takes half a second
     monkeypatch.setattr(runfolder.time, "monotonic", lambda: float(next(clock)))
     request = make_request([(0.0, 1.0)], budget=9, method="SHADE", seed=1)
-    folder = runfolder.RunFolder.open(Checkpoint(tmp_path / "run"), request.facts())
+    folder = runfolder.RunFolder.open(Checkpoint(tmp_path / "run"), request.describe_inputs())
     for _ in range(1000):
-        folder.end_generation(lambda: b"state")
+        folder.save_generation(lambda: b"state")
     folder.close()
     assert (
         1000 * 0.5 / (0.5 * (1 + runfolder.STATE_COST_FACTOR)) <= len(written) <= 1000 / runfolder.STATE_COST_FACTOR + 2

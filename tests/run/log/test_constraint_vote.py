@@ -129,7 +129,7 @@ def test_most_names_win_and_another_order_is_no_contradiction():
     log = entered(
         swapped, *[{"f": 1.0, "g": {"a": 1.0, "b": 2.0}}] * 3, {"f": 1.0, "g": {"a": 1.0, "c": 2.0}}, budget=5
     )
-    assert log.names() == ("a", "b")
+    assert log.constraint_names() == ("a", "b")
     assert_array_equal(log.entries[0].g, [1.0, 2.0])
     assert log.entries[4].fault is Fault.MISMATCH
 

@@ -16,8 +16,8 @@ from meco.errors import InvalidInput
 from meco.options import Workers
 from meco.run.calling.answers import Answer, Fault, failed_answer
 from meco.run.calling.call import Call
-from meco.run.calling.caller import Backend, CallJob, JobAnswers, Serial, Stopping, StopRun
-from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
+from meco.run.calling.caller import Backend, CallJob, JobAnswers, SerialBackend, Stopping, StopRun
+from meco.run.calling.worker_processes import PickledCall, TimedCall, WorkerPool
 
 GRACE_SECONDS = 30.0  # seconds beyond timeout after which futures of which nothing is heard are given up
 
@@ -29,15 +29,15 @@ def choose_backend(workers: Workers, call: Call, most: int | None = None) -> Bac
         packed = _pack_call(call, timeout, isinstance(n, ProcessPoolExecutor))
         return Executor(n, packed, timeout, sys.maxsize if most is None else most)
     if callable(n):
-        return Mapped(n, _pack_call(call, timeout, _crosses_processes(n)))
+        return MapBackend(n, _pack_call(call, timeout, _crosses_processes(n)))
     own = timeout is not None or getattr(call.fun, "isolated", False)  # what must be killable has a process of its own
-    return WorkerPool(call, n, timeout) if n > 1 or own else Serial(call)
+    return WorkerPool(call, n, timeout) if n > 1 or own else SerialBackend(call)
 
 
 def _pack_call(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
     """The call as workers get it: killable where there is a timeout, pickled here where their library would not."""
     timed = call if timeout is None else TimedCall(call, timeout)
-    return Parcel(timed) if pickles else timed  # other libraries know best how to send a function
+    return PickledCall(timed) if pickles else timed  # other libraries know best how to send a function
 
 
 def _crosses_processes(mapper: Any) -> bool:
@@ -49,7 +49,7 @@ def _crosses_processes(mapper: Any) -> bool:
     )
 
 
-class Mapped:
+class MapBackend:
     """A map-like function, such as pool.map. Each result says of which job it is, so that none lands on another."""
 
     chunks, streams = 1, False

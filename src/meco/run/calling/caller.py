@@ -155,7 +155,7 @@ class Backend(Protocol):
     def close(self) -> None: ...
 
 
-class Serial:
+class SerialBackend:
     """One call after the other, in this process."""
 
     chunks, streams = 1, True
@@ -177,7 +177,7 @@ class Caller:
 
     Which calls are made, in which order of numbers, depends on the points and the answers
     alone, never on the number of workers: a resumed run repeats them. AsyncSession uses take(), watch() and
-    check_first_calls() by themselves.
+    check_first_answers() by themselves.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class Caller:
                 jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
                 self._watch_until(numbers.stop)
                 for index, answers, seconds in self.backend.run(jobs, self.stopping):
-                    self.check_first_calls(self.calls_begun + index, answers[0])
+                    self.check_first_answers(self.calls_begun + index, answers[0])
                     for k, answer in zip(chunks[index], answers):
                         self.events.on_duration(at[k], seconds / len(answers))
                         self.take(at[k], attempt, points[k], answer)
@@ -244,7 +244,7 @@ class Caller:
         """Numbers for the next calls."""
         assert self.log.planned + count <= self.budget, "more calls than the budget allows"
         self._retried += count if attempt else 0
-        return self.log.plan(count)
+        return self.log.reserve_numbers(count)
 
     def _points_to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
         """Points whose last call failed, and that get another one."""
@@ -258,12 +258,12 @@ class Caller:
         count, self._retried = self._retried, 0
         return count
 
-    def count_call(self) -> int:
+    def next_call_index(self) -> int:
         """Count a call that somebody else has made; its index among all calls."""
         self.calls_begun += 1
         return self.calls_begun - 1
 
-    def check_first_calls(self, call: int, answer: Answer) -> None:
+    def check_first_answers(self, call: int, answer: Answer) -> None:
         """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
         if self.on_error is not None or call >= SAME_ERROR_CALLS:
             return
@@ -312,8 +312,8 @@ class Caller:
         """f of the next answer, and whether it counts as feasible: once a point has every g <= 0, only such do."""
         self.watched += 1
         ineq, eq = self.tolerances()
-        self.strict = self.strict or entry.feasible(0.0, eq)
-        return entry.f, entry.feasible(0.0 if self.strict else ineq, eq)
+        self.strict = self.strict or entry.is_feasible(0.0, eq)
+        return entry.f, entry.is_feasible(0.0 if self.strict else ineq, eq)
 
     def would_stop(self) -> bool:
         """Whether one of the answers in the log ends the run; they count as watched."""

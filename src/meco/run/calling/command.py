@@ -40,7 +40,7 @@ class Command:
 
     def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep: bool = False) -> None:
         self.line, self.keep = line, keep
-        self.arguments = _split_line(line)
+        self.arguments = _split_command(line)
         self.temporary = tempfile.mkdtemp(prefix="meco-") if folder is None else None
         self.folder = Path(self.temporary or folder or ".").absolute()
         self.__qualname__ = f"command {line}"
@@ -93,7 +93,7 @@ class Command:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
 
-def _split_line(line: str) -> list[str]:
+def _split_command(line: str) -> list[str]:
     """The program and its arguments, with paths that hold in any folder; errors say what is missing."""
     try:
         parts = shlex.split(line)

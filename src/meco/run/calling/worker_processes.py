@@ -118,7 +118,7 @@ def _watch_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _end_workers() -> None:
+def _kill_remaining_workers() -> None:
     """No worker keeps this process from ending, whatever interrupted its way out."""
     for process in multiprocessing.active_children():
         if process.name == NAME:
@@ -127,7 +127,7 @@ def _end_workers() -> None:
             process.kill()
 
 
-Finalize(None, _end_workers, exitpriority=100)  # before multiprocessing waits for its children
+Finalize(None, _kill_remaining_workers, exitpriority=100)  # before multiprocessing waits for its children
 
 
 class WorkerPool:
@@ -136,7 +136,7 @@ class WorkerPool:
     streams = True
 
     def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
-        self.call = call if start_method() == "fork" else Parcel(call)
+        self.call = call if start_method() == "fork" else PickledCall(call)
         self.count, self.timeout = count, timeout
         self.chunks = count
         self.idle: list[Worker] = []
@@ -221,7 +221,7 @@ class TimedCall:
             pool.close()
 
 
-class Parcel:
+class PickledCall:
     """A call packed for another process by cloudpickle where that is installed, else by pickle."""
 
     def __init__(self, call: Callable[..., Any]) -> None:

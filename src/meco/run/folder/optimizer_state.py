@@ -9,17 +9,17 @@ import numpy as np
 
 from meco.errors import DamagedFile, MecoError
 from meco.files.schema import Maybe, check, parse_json
-from meco.run.folder.reader import FACTS
+from meco.run.folder.reader import RUN_JSON_FORM
 
 STATE_FORMAT = 1
 COLUMNS = ("x", "f", "g", "h")  # of what was told and, as known_x ..., of PriorEvaluations: keys of the state
 INPUTS = {
     **{
-        key: FACTS["inputs"][key]
+        key: RUN_JSON_FORM["inputs"][key]
         for key in ("variables", "variable_names", "budget", "method", "seed", "options", "x0")
     },
     "evaluated": Maybe({"count": int}),
-    "tolerances": FACTS["inputs"]["tolerances"],
+    "tolerances": RUN_JSON_FORM["inputs"]["tolerances"],
     "n_ineq": int,
     "n_eq": int,
     "asynchronous": bool,

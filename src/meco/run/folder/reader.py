@@ -15,10 +15,10 @@ import meco
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
 from meco.files.schema import Maybe, check, read_json
-from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, enter_batch
+from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, replay_batch
 from meco.run.log.log_file import FORMAT, read_log
 
-FACTS: dict[str, Any] = {
+RUN_JSON_FORM: dict[str, Any] = {
     "format": int,
     "versions": {"meco": str},
     "inputs": {
@@ -47,12 +47,12 @@ FACTS: dict[str, Any] = {
 }
 
 
-def write_facts(path: Path, facts: dict[str, Any], fsync: bool = False) -> None:
+def write_run_json(path: Path, facts: dict[str, Any], fsync: bool = False) -> None:
     """Write run.json."""
     write_json(path / "run.json", facts, fsync)
 
 
-def read_facts(path: Path) -> dict[str, Any] | None:
+def read_run_json(path: Path) -> dict[str, Any] | None:
     """What run.json says, or None where there is none."""
     file = path / "run.json"
     try:
@@ -64,7 +64,7 @@ def read_facts(path: Path) -> dict[str, Any] | None:
     check(facts, {"format": int, "versions": {"meco": str}}, str(file))
     if facts["format"] != FORMAT:
         raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
-    check(facts, FACTS, str(file))
+    check(facts, RUN_JSON_FORM, str(file))
     if not facts["inputs"]["variables"] or facts["inputs"]["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
     return facts
@@ -79,14 +79,14 @@ def folder_fingerprint(path: Path) -> str:
 def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], EvaluationLog, int]:
     """Facts, every call and the count of damaged places of a folder, without touching it."""
     path = Path(folder)
-    facts = read_facts(path)
+    facts = read_run_json(path)
     if facts is None:
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
     found = read_log(path / "evals.bin", facts)
     log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["tolerances"]["names"]) or None)
     for batch in _group_batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
         with suppress(ConstraintsChanged, InvalidInput):  # either ends a search, not its record
-            enter_batch(log, batch)
+            replay_batch(log, batch)
     if found.damaged and not log.constraints_checked:  # of the first nine, some are lost
         log.relearn_constraints()
     return facts, log, found.damaged

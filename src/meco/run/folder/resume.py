@@ -13,7 +13,7 @@ from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.run.calling.caller import Caller
 from meco.run.folder.search_state import (
     SearchState,
-    can_be_saved,
+    can_save_search,
     capture_search,
     fingerprint,
     make_record,
@@ -59,9 +59,9 @@ def read_saved_search(session: Session, content: bytes) -> SearchState | None:
     return state if state is not None and state.fingerprint == _session_fingerprint(session) else None
 
 
-def pack_session(session: Session, covered: int, answers: str, batch: int = 0) -> bytes | None:
+def pack_search(session: Session, covered: int, answers: str, batch: int = 0) -> bytes | None:
     """Where a session's search is after so many answers; nothing where it is too large or cannot be saved."""
-    if not can_be_saved(session.request):
+    if not can_save_search(session.request):
         return None
     memory = capture_search(session.loop)
     record = None if memory is None else make_record(memory, session.evaluator, session.nit)

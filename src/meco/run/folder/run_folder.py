@@ -27,11 +27,11 @@ from meco.files.regular_files import check_regular, read_regular
 from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.options import Checkpoint
 from meco.run.calling.blas_threads import blas_threads
-from meco.run.folder.reader import folder_fingerprint, read_facts, write_facts
+from meco.run.folder.reader import folder_fingerprint, read_run_json, write_run_json
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 from meco.run.log.log_file import FORMAT, LogFile, read_log, write_log
-from meco.run.make_result import versions
+from meco.run.make_result import library_versions
 
 DURATION_ROW = struct.Struct("<Qdd")
 FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
@@ -60,7 +60,7 @@ class RunFolder:
         path = _resolve_folder(checkpoint.folder)
         with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
-            if read_facts(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
+            if read_run_json(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
             check_regular(path, (*FILES, *(name + DRAFT_SUFFIX for name in FILES)))
             lock = Lock(path / "lock")
@@ -72,13 +72,13 @@ class RunFolder:
     ) -> RunFolder:
         """The folder behind its lock, which does not outlive a failure."""
         try:
-            facts = read_facts(path)
+            facts = read_run_json(path)
             if facts is None:
                 facts = {
-                    "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                    "format": FORMAT, "versions": library_versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
                     "inputs": inputs, "source": source, "place": folder_fingerprint(path), "threads": blas_threads(),
                 }  # fmt: skip
-                write_facts(path, facts, checkpoint.fsync)
+                write_run_json(path, facts, checkpoint.fsync)
             elif not checkpoint.resume:
                 raise InvalidInput(
                     f"{path} holds a run already; Checkpoint(folder, resume=True) continues it, or name another folder"
@@ -104,7 +104,7 @@ class RunFolder:
         self.log_file = LogFile(place, found.names, self.fsync)
         return found.entries
 
-    def warn_of_threads(self) -> str:
+    def check_thread_count(self) -> str:
         """What to say where the run has not always had the same number of threads of linear algebra; else nothing.
 
         The folder remembers it: going on with the first number does not undo the points in between.
@@ -116,7 +116,7 @@ class RunFolder:
         if changed and now not in others and len(self.past) < self.facts["inputs"]["budget"]:
             self.facts["other_threads"] = [*others, now]
             with self._guard_writing():
-                write_facts(self.path, self.facts, self.fsync)
+                write_run_json(self.path, self.facts, self.fsync)
         with_others = f"goes on with {now}" if changed else f"went on with {', '.join(map(str, others))}"
         return (
             f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and {with_others}: "
@@ -152,7 +152,7 @@ class RunFolder:
         with self._guard_writing():
             self._trace.note(nfev, trace)
 
-    def end_generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
+    def save_generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
         """Make sure that everything so far is on disk, and now and then write the state of the search."""
         with self._guard_writing():
             self.log_file.flush()
@@ -168,7 +168,7 @@ class RunFolder:
         self._state_due = now + STATE_COST_FACTOR * (now - begun)
 
     def saved_state(self) -> bytes:
-        """What end_generation() wrote last, or nothing."""
+        """What save_generation() wrote last, or nothing."""
         try:
             return read_regular(self.path / "state.bin", LARGEST_TENSORS_BYTES)
         except (OSError, DamagedFile):
@@ -261,7 +261,7 @@ def _check_same_inputs(path: Path, known: dict[str, Any], inputs: dict[str, Any]
             )
 
 
-def read_inputs(folder: Any) -> dict[str, Any]:
+def read_recorded_inputs(folder: Any) -> dict[str, Any]:
     """Inputs of the run in a folder, for what a resuming caller leaves out; {} where there is no run."""
-    facts = read_facts(_resolve_folder(folder))
+    facts = read_run_json(_resolve_folder(folder))
     return {} if facts is None else facts["inputs"]

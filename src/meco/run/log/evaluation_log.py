@@ -43,7 +43,7 @@ class Entry(NamedTuple):
         """Whether the call gave a usable answer."""
         return self.fault is Fault.NONE
 
-    def feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
+    def is_feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
         """Whether the answer keeps every constraint within the tolerances."""
         return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
 
@@ -124,7 +124,7 @@ class EvaluationLog:
         """Whether everything of an interrupted run has been given back."""
         return not self.past
 
-    def declare(self, n_ineq: int, n_eq: int) -> None:
+    def declare_constraints(self, n_ineq: int, n_eq: int) -> None:
         """Give the number of constraints beforehand; their names are still to come."""
         self.constraints, self.declared = ConstraintLayout(n_ineq, n_eq), True
 
@@ -134,18 +134,18 @@ class EvaluationLog:
         rest = {number: entry for number, entry in self.past.items() if number not in {e.number for e in told}}
         log = EvaluationLog(self._vote.size, self._vote.total, rest, self.same_within)
         if self.declared:
-            log.declare(*self.counts)
+            log.declare_constraints(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
-            enter_batch(log, batch)
+            replay_batch(log, batch)
         log._events = self._events  # silent until here: all of this was heard before
         return log
 
-    def plan(self, count: int) -> range:
+    def reserve_numbers(self, count: int) -> range:
         """Numbers for the next calls."""
         self.planned += count
         return range(self.planned - count, self.planned)
 
-    def plan_until(self, number: int) -> None:
+    def mark_planned_below(self, number: int) -> None:
         """Take every number below this one as planned: a resumed run has calls that another session planned."""
         self.planned = number
 
@@ -175,7 +175,7 @@ class EvaluationLog:
         if self.constraints is None:
             self.waiting[entry.number] = entry, reason, new
         else:
-            self._enter(*self._match(entry, reason), new)
+            self._enter(*self._align_constraints(entry, reason), new)
         if self._vote.advance(lambda number: number in self.waiting or number in self.entries):
             self.fix_constraints()
 
@@ -184,7 +184,7 @@ class EvaluationLog:
         if self.constraints is None:
             self.constraints = self._vote.early_majority(self.waiting)
         for _, (entry, reason, new) in sorted(self.waiting.items()):
-            self._enter(*self._match(entry, reason), new)
+            self._enter(*self._align_constraints(entry, reason), new)
         self.waiting.clear()
 
     def check_constraints(self) -> None:
@@ -220,7 +220,7 @@ class EvaluationLog:
         self.constraints, self._builder = agreed, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
-            self._enter(*self._match(entry, ""), new=True)
+            self._enter(*self._align_constraints(entry, ""), new=True)
 
     def _enter(self, entry: Entry, reason: str, new: bool) -> None:
         """Keep an entry and count its fault; of a new one the folder is told."""
@@ -231,7 +231,7 @@ class EvaluationLog:
                 self.first_reason.setdefault(entry.fault, reason)
                 self._events.on_failure(entry, reason)
 
-    def _match(self, entry: Entry, reason: str) -> tuple[Entry, str]:
+    def _align_constraints(self, entry: Entry, reason: str) -> tuple[Entry, str]:
         """The entry with constraints in the agreed order, or marked as one that contradicts."""
         sized = self.constraints is not None and self.constraints.counts == (entry.g.size, entry.h.size)
         if not entry.good:
@@ -270,7 +270,7 @@ class EvaluationLog:
         good = [n for n, entry in self.entries.items() if entry.good]
         return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
 
-    def names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
+    def constraint_names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
         """A name for each constraint, inequalities first."""
         (p, q), given = self.counts, tuple(given)
         if len(given) == p + q and given:
@@ -283,7 +283,7 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    def columns(
+    def to_evaluations(
         self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
     ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
@@ -297,12 +297,12 @@ class EvaluationLog:
         return builder.update(self.entries)
 
 
-def enter_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
+def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
     """Enter the answers of one batch of calls in the steps of its run, and check the constraints as it did."""
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
         for entry in wave:
             log.take(entry, new=False)
-            log.plan_until(entry.number + 1)
+            log.mark_planned_below(entry.number + 1)
         log.fix_constraints()
     log.check_constraints()
 

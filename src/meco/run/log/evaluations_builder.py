@@ -56,9 +56,9 @@ class EvaluationsBuilder:
         columns = self._append(fresh)
         if len(entries) == made:
             return columns
-        return self._add_beyond_gap([entries[n] for n in sorted(n for n in entries if n >= made)])
+        return self._evaluations_beyond_gap([entries[n] for n in sorted(n for n in entries if n >= made)])
 
-    def _add_beyond_gap(self, late: list[Any]) -> Evaluations:
+    def _evaluations_beyond_gap(self, late: list[Any]) -> Evaluations:
         """The columns with calls beyond a gap, which are not kept: what fills the gap comes before them."""
         other = EvaluationsBuilder(self._x.all.shape[1], self.counts, None, *self.tolerances)
         self._make_columns(self.count)
