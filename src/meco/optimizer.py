@@ -156,7 +156,7 @@ class Optimizer:
         numbers = self._find_numbers(points)
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
-            self.log.take(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
+            self.log.add_answer(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
         for number in numbers:
             self._search.accept_answer(number)
 
@@ -309,7 +309,7 @@ class Optimizer:
             return 0
         log.declare_constraints(*self.log.counts)
         for n in log.reserve_numbers(count):
-            log.take(self._recorded_entry(told, n))
+            log.add_recorded(self._recorded_entry(told, n))
         log.check_constraints()
         try:
             search = self._make_search(log, state.record, state.generation)

@@ -63,9 +63,7 @@ def read_run_status(folder: Path) -> dict[str, Any]:
         "curve": _sample_curve(every.f, nu, every.feasible, every.failed),
         "best": _describe_point(every, ranked[0]),
         "points": [_describe_point(every, ranked[i]) for i in _choose_distinct(every.x[ranked], width)],
-        "constraints": _describe_constraints(
-            every, ranked[0], log.constraint_names(inputs["tolerances"]["names"]), tolerances
-        ),
+        "constraints": _describe_constraints(every, ranked[0], names, tolerances),
     }
 
 

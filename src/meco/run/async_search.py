@@ -125,7 +125,7 @@ class AsyncSearch:
         """Take answers of an earlier session, in the order in which they came; the last may be repeated calls."""
         searched = self.evaluator.budget - len(self.log)
         for k, entry in enumerate(entries):
-            self.log.take(entry, new=False)
+            self.log.add_recorded(entry)
             if k >= searched:
                 continue
             x = self.evaluator.box.pin(entry.x[None])[0]

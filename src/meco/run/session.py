@@ -30,8 +30,8 @@ class Session:
     """A run in progress: generations of candidates, each evaluated as a whole.
 
     With a folder it goes on where an interrupted run was, and writes down now and then where it is.
-    AsyncSession replaces _recorded_answers, _begin_or_resume, search, state and result; folder/resume.py reads request,
-    log, loop, nit, make_caller and folder.
+    AsyncSession replaces _recorded_answers, _begin_or_resume, search, pack_state and result; folder/resume.py reads
+    request, log, loop, nit, make_caller and folder.
     """
 
     @np.errstate(all="ignore")
@@ -71,14 +71,14 @@ class Session:
 
     def _recorded_answers(self) -> dict[int, Any]:
         """What an interrupted run was told, by number."""
-        return {} if self.folder is None else {entry.number: entry for entry in self.folder.past}
+        return {} if self.folder is None else {entry.number: entry for entry in self.folder.recorded}
 
     def _begin_or_resume(self) -> None:
         """Go on where the folder says that the search was, or begin it."""
         if self.folder is not None:
             from meco.run.folder.resume import resume_search
 
-            if found := resume_search(self, self.folder.saved_state()):
+            if found := resume_search(self, self.folder.read_saved_state()):
                 self.log, self.caller, self.loop, self.nit = found
                 self._planned_when_complete = self.log.planned
                 return
@@ -96,7 +96,7 @@ class Session:
             lambda: self.request.resolve_tolerances(log),
             self.vectorized,
             self._events,
-            calls_begun=0 if self.folder is None else len(self.folder.past),
+            calls_begun=0 if self.folder is None else len(self.folder.recorded),
             batch=batch,
         )
 
@@ -135,10 +135,10 @@ class Session:
         try:
             yield
         except StopRun as stop:
-            self.stopping.end(stop.reason, stop.detail)
+            self.stopping.note_reason(stop.reason, stop.detail)
         except KeyboardInterrupt:
             self._planned_when_complete = -1  # the streams may have moved on: where the search is is not known
-            self.stopping.end("interrupt")
+            self.stopping.note_reason("interrupt")
         finally:
             self.stopping.close()
 
@@ -152,17 +152,17 @@ class Session:
 
     def _attach_result(self, error: BaseException) -> None:
         """Attach the result so far to an error, unless that is what failed."""
-        self.stopping.end("error", f"{type(error).__name__} ended the run")
+        self.stopping.note_reason("error", f"{type(error).__name__} ended the run")
         with suppress(Exception):
             error.result = self.result()  # type: ignore[attr-defined]
 
     def _finish(self) -> Result:
         """The result at the end, which the folder keeps too."""
-        self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
+        self.stopping.note_reason("budget" if len(self.log) >= self.request.budget else "finished")
         result = self.result()
         if self.folder is not None:
             if self.between_generations:
-                self.folder.save_generation(self.state, last=True)
+                self.folder.save_generation(self.pack_state, force=True)
             self.folder.write_result(self.log, result.summary())
         return result
 
@@ -170,8 +170,8 @@ class Session:
     def _listen_to_signals(self) -> Iterator[None]:
         """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
-        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as heard:
-            self.stopping.listen(heard)
+        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as interrupted:
+            self.stopping.watch_signals(interrupted)
             yield
 
     def search(self) -> None:
@@ -206,7 +206,7 @@ class Session:
         if self.folder is not None:
             if self.nit:  # first: what comes before the state is not repeated
                 self.folder.write_trace(len(self.log), self.engine.trace)
-            self.folder.save_generation(self.state)
+            self.folder.save_generation(self.pack_state)
 
     def _should_stop(self) -> bool:
         """Whether something ends the run between two generations; the callback is asked here."""
@@ -214,14 +214,14 @@ class Session:
         reached = (lambda: False) if convergence is None else convergence.reached
         return self.stopping.check_generation(self.result, reached)
 
-    def state(self) -> bytes | None:
+    def pack_state(self) -> bytes | None:
         """Where the search is, for the folder; nothing while the constraints are not settled, or it cannot be saved."""
         from meco.run.folder.resume import pack_search
 
         log = self.log
         if self.restarted or not log.constraints_checked or len(log) != log.planned:
             return None
-        return pack_search(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
+        return pack_search(self, len(log), self._answers.digest_first(log.entries, len(log)), self.caller.batch)
 
     def result(self, by_arrival: bool = False) -> Result:
         """The result so far."""

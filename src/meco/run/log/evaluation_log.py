@@ -82,22 +82,22 @@ class EvaluationLog:
     """Calls by number. Numbers are given out when calls are planned, so they do not depend on who finishes first.
 
     Answers wait until it is known what the constraints are (constraint_vote.py); one that contradicts that is a failed
-    evaluation. past holds what an interrupted run had been told.
+    evaluation. unreplayed holds what an interrupted run had been told and this one has not asked for yet.
     """
 
     def __init__(
         self,
         budget: int = CONSTRAINT_VOTES,
-        total: int | None = None,
-        past: dict[int, Entry] | None = None,
+        named_count: int | None = None,
+        unreplayed: dict[int, Entry] | None = None,
         same_within: np.ndarray | None = None,
         events: Events = NO_EVENTS,
     ) -> None:
-        self._vote = ConstraintVote(budget, total)
+        self._vote = ConstraintVote(budget, named_count)
         self.constraints: ConstraintLayout | None = None
         self.declared = False  # whether the counts were given, and not learnt
         self._events = events
-        self.past: dict[int, Entry] = {} if past is None else past
+        self.unreplayed: dict[int, Entry] = {} if unreplayed is None else unreplayed
         self.same_within = same_within  # [D] how far apart points may lie that count as the same
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
@@ -122,17 +122,17 @@ class EvaluationLog:
     @property
     def replay_done(self) -> bool:
         """Whether everything of an interrupted run has been given back."""
-        return not self.past
+        return not self.unreplayed
 
     def declare_constraints(self, n_ineq: int, n_eq: int) -> None:
         """Give the number of constraints beforehand; their names are still to come."""
         self.constraints, self.declared = ConstraintLayout(n_ineq, n_eq), True
 
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
-        """Another log of the same run, which has been told these answers of the past and not the others yet."""
+        """Another log of the same run that holds these recorded answers; the others are still to be replayed."""
         told = list(told)
-        rest = {number: entry for number, entry in self.past.items() if number not in {e.number for e in told}}
-        log = EvaluationLog(self._vote.size, self._vote.total, rest, self.same_within)
+        rest = {number: entry for number, entry in self.unreplayed.items() if number not in {e.number for e in told}}
+        log = EvaluationLog(self._vote.size, self._vote.named_count, rest, self.same_within)
         if self.declared:
             log.declare_constraints(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
@@ -141,17 +141,17 @@ class EvaluationLog:
         return log
 
     def reserve_numbers(self, count: int) -> range:
-        """Numbers for the next calls."""
+        """Numbers for so many further calls, which count as planned from now on."""
         self.planned += count
         return range(self.planned - count, self.planned)
 
     def mark_planned_below(self, number: int) -> None:
-        """Take every number below this one as planned: a resumed run has calls that another session planned."""
+        """Count every number below this one as planned: a resumed run has calls that another session planned."""
         self.planned = number
 
     def replay(self, number: int, x: np.ndarray) -> bool:
-        """Whether the interrupted run was told an answer under this number, which then counts again."""
-        entry = self.past.pop(number, None)
+        """Enter the recorded answer of this number, if there is one for this point: whether there was."""
+        entry = self.unreplayed.pop(number, None)
         if entry is None:
             return False
         same = entry.x.tobytes() == x.tobytes() or (
@@ -163,20 +163,27 @@ class EvaluationLog:
                 "(other inputs, or another version of a library or number of its threads); start a new run with "
                 "evaluated=<the run's folder>"
             )
-        self.take(entry, new=False)
+        self.add_recorded(entry)
         return True
 
-    def take(self, entry: Entry, reason: str = "", new: bool = True) -> None:
+    def add_answer(self, entry: Entry, reason: str = "") -> None:
+        """Enter a new answer, of which the listeners of Events are told; reason says why it failed."""
+        self._events.on_answer(entry)
+        self._add(entry, reason, new=True)
+
+    def add_recorded(self, entry: Entry) -> None:
+        """Enter an answer that an earlier session recorded; nobody is told of it again."""
+        self._add(entry, "", new=False)
+
+    def _add(self, entry: Entry, reason: str, new: bool) -> None:
         """Enter an answer, or let it wait until it is known what the constraints are."""
-        if new:
-            self._events.on_answer(entry)
         if entry.good:
-            self._vote.note(entry)
+            self._vote.note_answer(entry)
         if self.constraints is None:
             self.waiting[entry.number] = entry, reason, new
         else:
             self._enter(*self._align_constraints(entry, reason), new)
-        if self._vote.advance(lambda number: number in self.waiting or number in self.entries):
+        if self._vote.count_votes(lambda number: number in self.waiting or number in self.entries):
             self.fix_constraints()
 
     def fix_constraints(self) -> None:
@@ -188,9 +195,10 @@ class EvaluationLog:
         self.waiting.clear()
 
     def check_constraints(self) -> None:
-        """What was decided or given before must not stand against all votes, nor the votes against most answers.
+        """Compare the agreed constraints with the votes, once all are in, and later with what most answers say.
 
-        Called between two batches of calls, so that it does not depend on who finished first.
+        Raises InvalidInput where they contradict what was declared, ConstraintsChanged after agreeing on others. Called
+        between two batches of calls, so that it does not depend on who finished first.
         """
         vote = self._vote
         found = vote.current_majority(self.counts, self.entries.values()) if vote.complete else None
@@ -198,8 +206,8 @@ class EvaluationLog:
             return
         those = "answers" if vote.confirmed else f"of the first {vote.size} answers"
         said = f"{found.n_ineq} inequalities and {found.n_eq} equalities in most {those} of fun"
-        if vote.total not in (None, sum(found.counts)):
-            raise InvalidInput(f"tolerances: names has {vote.total} names, but there are {said}")
+        if vote.named_count not in (None, sum(found.counts)):
+            raise InvalidInput(f"tolerances: names has {vote.named_count} names, but there are {said}")
         if self.counts != found.counts and self.declared:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
         vote.confirm()
@@ -232,7 +240,7 @@ class EvaluationLog:
                 self._events.on_failure(entry, reason)
 
     def _align_constraints(self, entry: Entry, reason: str) -> tuple[Entry, str]:
-        """The entry with constraints in the agreed order, or marked as one that contradicts."""
+        """The entry with constraints in the agreed order, and its reason; one that contradicts is noted as failed."""
         sized = self.constraints is not None and self.constraints.counts == (entry.g.size, entry.h.size)
         if not entry.good:
             return (entry if sized else _without_values(entry, entry.fault)), reason
@@ -270,11 +278,11 @@ class EvaluationLog:
         good = [n for n, entry in self.entries.items() if entry.good]
         return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
 
-    def constraint_names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
-        """A name for each constraint, inequalities first."""
-        (p, q), given = self.counts, tuple(given)
-        if len(given) == p + q and given:
-            return given
+    def constraint_names(self, preferred: Iterable[str] = ()) -> tuple[str, ...]:
+        """A name for each constraint, inequalities first: the preferred ones where these are as many as there are."""
+        (p, q), preferred = self.counts, tuple(preferred)
+        if len(preferred) == p + q and preferred:
+            return preferred
         g_names, h_names = (
             ((), ()) if self.constraints is None else (self.constraints.g_names, self.constraints.h_names)
         )
@@ -294,20 +302,21 @@ class EvaluationLog:
             or not _equal_tolerances(builder.tolerances, (ineq_tol, eq_tol))
         ):
             builder = self._builder = EvaluationsBuilder(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
-        return builder.update(self.entries)
+        return builder.evaluations_of(self.entries)
 
 
 def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
-    """Enter the answers of one batch of calls in the steps of its run, and check the constraints as it did."""
+    """Enter the recorded answers of one batch into the log in the steps of its run, and check the constraints."""
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
         for entry in wave:
-            log.take(entry, new=False)
+            log.add_recorded(entry)
             log.mark_planned_below(entry.number + 1)
         log.fix_constraints()
     log.check_constraints()
 
 
 def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    """Whether both tolerances, of inequalities and of equalities, are the same numbers."""
     return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
 
 
