@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput, warn_user
@@ -20,6 +20,9 @@ from meco.run.request import Request, make_request, options_from_inputs, toleran
 from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.session import Session
 from meco.variables import HasEnds, Variables
+
+if TYPE_CHECKING:
+    from meco.run.constraints import LimitedValues
 
 
 @explain_unknown_keywords
@@ -88,11 +91,16 @@ def minimize(
     pool, stop_at, saved = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
     asked: dict[str, Any] = {"budget": budget, "seed": seed, "method": method, "tolerances": tolerances}
     if saved is not None and saved.resume:
-        pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
+        asked, pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
     request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
     for note in request.notes:
         warn_user(note)
-    request, call = _add_constraints(request, fun, constraints, pool)
+    separate = _read_separate(constraints, request.variables)
+    if separate or request.keep_feasible:
+        from meco.run.hard_constraints import add_hard_constraints
+
+        request = add_hard_constraints(request, separate)
+    call = Call(fun, separate, pool.vectorized, request.variables if request.variables.names else None)
     if stop_at.converged and Convergence not in METHODS[request.method].offers:
         raise InvalidInput(
             f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
@@ -126,11 +134,13 @@ def _refuse_reserved(**reserved: Any) -> None:
             raise InvalidInput(f"{name}= is not built yet; leave it out")
 
 
-def _fill_from_folder(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any) -> tuple[Workers, Any]:
-    """Fill in what a resumed run recorded, wherever the caller left the default."""
-    before = read_recorded_inputs(saved.folder)
+def _fill_from_folder(
+    saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any
+) -> tuple[dict[str, Any], Workers, Any]:
+    """What is asked for, workers and on_error: what a resumed run recorded wherever the caller left the default."""
+    before, asked = read_recorded_inputs(saved.folder), dict(asked)
     if not before:
-        return pool, on_error
+        return asked, pool, on_error
     for key in ("budget", "seed"):
         asked[key] = before[key] if asked[key] is None else asked[key]
     if asked["tolerances"] is None:
@@ -142,22 +152,16 @@ def _fill_from_folder(saved: Checkpoint, asked: dict[str, Any], pool: Workers, o
         asked["method"] = Method(before["method"], **options)
     asynchronous = pool.asynchronous or bool(before.get("asynchronous"))
     pool = Workers(pool.n, batch if pool.batch is None else pool.batch, asynchronous, pool.timeout, pool.vectorized)
-    return pool, before.get("on_error") if on_error is None else on_error
+    return asked, pool, before.get("on_error") if on_error is None else on_error
 
 
-def _add_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> tuple[Request, Call]:
-    """The request with what its separate constraints say, and the call of function and constraints."""
-    separate: tuple[Any, ...] = ()
-    if given is not None and not (isinstance(given, (list, tuple)) and not given):
-        from meco.run.constraints import read_constraints
+def _read_separate(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
+    """Constraints that were given beside the function; their module is loaded only where there are any."""
+    if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
+        return ()
+    from meco.run.constraints import read_constraints
 
-        separate = read_constraints(given, request.variables)
-    if separate or request.keep_feasible:
-        from meco.run.hard_constraints import add_hard_constraints
-
-        request = add_hard_constraints(request, separate)
-    named = request.variables if request.variables.names else None
-    return request, Call(fun, separate, pool.vectorized, named)
+    return read_constraints(constraints, variables)
 
 
 def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:

@@ -98,6 +98,7 @@ class Optimizer:
         self._search: AsyncSearch | GenerationSearch = self._make_search(self.log)
 
     def _make_search(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
+        """A search on this log: a new one, or that of a record after so many generations."""
         kind: Any = AsyncSearch if self.asynchronous else GenerationSearch
         return kind(self.request, log, record=record, nit=nit)
 
@@ -267,7 +268,7 @@ class Optimizer:
         search: Any = self._search
         index = {n: k for k, n in enumerate(told.number.tolist())}
         search.replay([self._recorded_entry(told, index[n]) for n in told.order.tolist()])
-        search.renumber({*told.number.tolist(), *outstanding.number.tolist()})
+        search.restore_numbering({*told.number.tolist(), *outstanding.number.tolist()})
         for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
             self._outstanding[n] = x
             search.mark_outstanding(n, unit)
@@ -287,7 +288,7 @@ class Optimizer:
             at = until
         numbers = outstanding.number.tolist()
         unasked = self._outstanding.keys() - set(numbers)
-        self._search.give_back(len(unasked))  # type: ignore[union-attr]
+        self._search.propose_again(len(unasked))  # type: ignore[union-attr]
         self._outstanding = {n: x for n, x in self._outstanding.items() if n not in unasked}
         while self._outstanding.keys() != set(numbers):
             found = self._search.propose()
@@ -296,11 +297,12 @@ class Optimizer:
             self._outstanding[found[0]] = found[1]
 
     def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
+        """The k-th of the answers that were told, as the log keeps it."""
         values = (float(told.f[k]), told.g[k], told.h[k])
         return self._make_entry(int(told.number[k]), told.x[k], values, not np.isfinite(told.f[k]))[0]
 
     def _restore_search(self, told: ToldPoints, saved: Any) -> int:
-        """Bring back a search that was saved after some of these answers: how many, 0 where it must be told all."""
+        """Replace log and search by those that were saved after some of these answers: how many, 0 where none were."""
         state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
         if state is None or state.fingerprint != fingerprint(self.request.describe_inputs()):
             return 0
@@ -341,7 +343,7 @@ class GenerationSearch:
         return self.loop.evaluator.left <= 0
 
     def _next_generation(self) -> None:
-        """Candidates of the next generation; one that holds known points only passes by itself."""
+        """Ask for the next generation; one that holds known points only is told at once."""
         evaluator, known = self.loop.evaluator, cast(KnownPoints, self.loop.evaluator.known)
         self._points, self._numbers, self._out = np.zeros((0, self.request.dim)), [], 0
         while evaluator.left > 0 and not self._numbers:
@@ -359,12 +361,12 @@ class GenerationSearch:
         self._out += 1
         return self._numbers[self._out - 1], self._points[self._out - 1].copy()
 
-    def give_back(self, count: int) -> None:
+    def propose_again(self, count: int) -> None:
         """Propose the last so many of this generation again."""
         self._out -= count
 
     def accept_answer(self, number: int) -> None:
-        """Go on when the last answer of a generation has come."""
+        """Tell the engine, and begin the next generation, when this was the last answer of one."""
         if self._numbers and all(n in self.log.entries for n in self._numbers):
             self._tell_generation()
             self._next_generation()
@@ -383,7 +385,7 @@ class GenerationSearch:
 
 
 def _copy_numbers(values: Any, name: str) -> np.ndarray:
-    """A copy of numbers."""
+    """Numbers as a new float64 array; name is for the error."""
     try:
         return np.array(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

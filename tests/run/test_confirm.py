@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco import Stop
 from meco.errors import InvalidInput
-from meco.run.confirm import average_calls, best_confirmed
+from meco.run.confirm import average_calls, best_confirmed_point
 from small_runs import f_and_g, noted
 
 BOX = [(-2.0, 2.0)] * 3
@@ -66,7 +66,7 @@ def test_means_and_spreads_of_repeated_points():
     assert_array_equal(found.calls, [2, 1])
     assert_array_equal(found.mean[0], [2.0, 2.0])
     assert_allclose(found.spread[0], [np.sqrt(2.0), 0.0])
-    assert best_confirmed(every, (0.0, 0.0)).x == [0.0]
+    assert best_confirmed_point(every, (0.0, 0.0)).x == [0.0]
 
 
 def test_a_search_that_ended_early_is_confirmed_too():

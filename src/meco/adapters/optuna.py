@@ -28,11 +28,11 @@ class StudySearch:
 
     def __init__(self, optimizer: Optimizer, told: set[int]) -> None:
         self.optimizer, self.told = optimizer, told
-        self.own: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
+        self.asked: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
 
     def tell(self, number: int, known: PriorEvaluations) -> None:
         """Tell the value of an own point, or let the search learn from one that another proposed."""
-        search, x = self.optimizer, self.own.pop(number, None)
+        search, x = self.optimizer, self.asked.pop(number, None)
         if x is not None:
             search.tell(x, known.f, known.g)
         elif not search.nit:  # its first points are not complete: it will be told later
@@ -102,7 +102,7 @@ class MecoSampler(BaseSampler):
                 for number in sorted(ended.keys() - search.told):
                     search.tell(number, ended[number])
             search, x = self._ask_running() or self._begin_search(trials, trial, axes, constraints, ended)
-            search.own[trial.number] = x
+            search.asked[trial.number] = x
         return {name: axis.to_value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
 
     def _ask_running(self) -> tuple[StudySearch, np.ndarray] | None:

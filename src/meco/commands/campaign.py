@@ -65,14 +65,14 @@ def run_and_report(experiments: Sequence[Experiment], folder: str, args: argpars
 def _run_missing(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
     """Run what is missing, with workers that are gone when this ends, however it ends."""
     workers = start_executor(args.executor, args.workers)
-    now = True
+    at_once = True  # workers that still have work are ended
     try:
         with ResultStore.open_campaign(folder) as store:
             summary = run_campaign(experiments, store, workers, args.quiet)
-            now = False
+            at_once = False
         return summary
     finally:
-        workers.close(now)
+        workers.close(at_once)
 
 
 def _print_summary(summary: Summary, folder: str) -> None:

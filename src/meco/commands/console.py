@@ -80,7 +80,7 @@ def check_picture_path(path: str | None) -> None:
         raise InvalidInput(f"--plot: there is no folder {str(Path(path).absolute().parent)!r:.80}")
 
 
-def describe(result: Result, variables: Sequence[str] = ()) -> str:
+def describe_result(result: Result, variables: Sequence[str] = ()) -> str:
     """A result in words and columns; variables are called as given, else by the names of the run."""
     if not variables and result.run.variables is not None:
         variables = result.run.variables.labels(units=True)

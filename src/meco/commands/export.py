@@ -30,15 +30,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write every evaluation of a run; damaged places are left out with a warning."""
-    facts, log, damaged = load_run(args.run)
+    run_json, log, damaged = load_run(args.run)
     if damaged:
         print(f"meco: {damaged} damaged places of {args.run} are left out", file=sys.stderr)
     write = _write_jsonl if args.jsonl else _write_csv
     if args.output is None:
-        write(sys.stdout, log, facts["inputs"])
+        write(sys.stdout, log, run_json["inputs"])
     else:
         with open(args.output, "w", encoding="utf-8", newline="") as file:
-            write(file, log, facts["inputs"])
+            write(file, log, run_json["inputs"])
     return 0
 
 
@@ -79,8 +79,10 @@ def _describe_calls(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tupl
 
 
 def _finite_or_none(value: float) -> float | None:
+    """The number, or null of JSON for what it cannot say."""
     return value if abs(value) < float("inf") else None
 
 
 def _csv_cell(value: Any) -> Any:
+    """A value as the CSV has it: floats to the last bit, truth values as 0 and 1."""
     return repr(value) if isinstance(value, float) else int(value) if isinstance(value, bool) else value

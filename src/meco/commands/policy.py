@@ -29,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """List, show or verify policies; the exit code."""
     return {"list": _list_policies, "show": _show_policy, "verify": _verify_policies}[args.action](args)
 
 

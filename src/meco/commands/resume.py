@@ -42,10 +42,10 @@ def run(args: argparse.Namespace) -> int:
     from meco.api import minimize
 
     folder = Path(args.run).absolute()
-    facts = read_run_json(folder)
-    if facts is None:
+    run_json = read_run_json(folder)
+    if run_json is None:
         raise InvalidInput(f"{folder} is not the folder of a run: it has no run.json")
-    source, inputs = facts.get("source"), facts["inputs"]
+    source, inputs = run_json.get("source"), run_json["inputs"]
     if source is None:
         raise InvalidInput(
             f"the run in {folder} was started from Python; continue it there with "
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if not set(inputs["options"]) <= METHOD_OPTIONS:
         raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(METHOD_OPTIONS))}")
-    _confirm_foreign_run(folder, facts, args.yes)
+    _confirm_foreign_run(folder, run_json, args.yes)
     try:
         os.chdir(source["folder"])  # relative paths mean what they meant
     except OSError as error:
@@ -87,12 +87,12 @@ def run(args: argparse.Namespace) -> int:
         fun.close()
 
 
-def _confirm_foreign_run(folder: Path, facts: dict[str, Any], yes: bool) -> None:
+def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], assume_yes: bool) -> None:
     """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own."""
-    source, method = facts["source"], facts["inputs"]["method"]
+    source, method = run_json["source"], run_json["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
     named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None) if what]
-    if yes or not named or facts.get("place") == folder_fingerprint(folder):
+    if assume_yes or not named or run_json.get("place") == folder_fingerprint(folder):
         return
     said = f"{folder} was not made here, or was moved; resuming it runs {' and '.join(map(repr, named))}"
     if not sys.stdin.isatty():

@@ -66,9 +66,9 @@ class Program(Command):
 
     bounds = None
 
-    def __init__(self, line: str, folder: str | None = None, keep: bool = False) -> None:
-        super().__init__(line, folder, keep)
-        self.source: dict[str, Any] = {"kind": "command", "command": line, "keep": keep}
+    def __init__(self, line: str, folder: str | None = None, keep_calls: bool = False) -> None:
+        super().__init__(line, folder, keep_calls)
+        self.source: dict[str, Any] = {"kind": "command", "command": line, "keep": keep_calls}
 
 
 def find_problem(target: str, dim: int | None = None, instance: str | int = "paper") -> Problem:

@@ -198,11 +198,12 @@ class TrainingLine:
     def __init__(self, label: str) -> None:
         self.label, self._line = label, ProgressLine(every=10.0)
 
-    def __call__(self, status) -> None:
+    def __call__(self, status: Any) -> None:
+        """Rewrite the line where that is due; status is a TrainingStatus of the trainer."""
         if self._line.due or status.played == status.episodes:
-            self._line.show(self.text(status))
+            self._line.show(self.format_status(status))
 
-    def text(self, status) -> str:
+    def format_status(self, status: Any) -> str:
         """Share done, mean return and loss of the round, the actions taken as bars, time left."""
         many = status.outcomes
         counts = [sum(o.actions[a] for o in many) for a in range(len(many[0].actions))]
@@ -219,10 +220,12 @@ class TrainingLine:
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
+    """The names in "C07,C08"."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _parse_seeds(text: str) -> tuple[int, ...]:
+    """The numbers in "1,2,3"."""
     return tuple(int(part) for part in _parse_names(text))
 
 

@@ -17,6 +17,7 @@ from meco.learn.tr.training import RolloutConfig, train_by_rollouts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco train-tr`."""
     add_common_options(parser)
     parser.add_argument("--processes", type=int, default=1, help="number of processes (default: 1)")
     parser.add_argument("--seconds", type=float, help="stop after so long; the same command goes on")

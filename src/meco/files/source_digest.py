@@ -58,4 +58,5 @@ def syntax_as_lists(node: Any) -> Any:
 
 
 def _is_docstring(node: Any) -> bool:
+    """Whether a statement is a text by itself."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

@@ -23,7 +23,7 @@ from meco.run.search import make_search
 
 
 def check_asynchronous(method: str) -> None:
-    """Say that a method cannot be asked for one point at a time, where it cannot."""
+    """Refuse a method that cannot be asked for one point at a time."""
     if Asynchronous not in METHODS[method].offers:
         raise InvalidInput(
             f"asynchronous=True needs one of {methods_that_offer(Asynchronous)}; {method} proposes whole generations: "
@@ -58,9 +58,7 @@ class AsyncSearch:
         self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell, lambda points: None)
         self.first_count = len(self.proposals.waiting)
         self.tickets: dict[int, Any] = {}  # what each outstanding number was proposed for
-        self.early_answers: list[
-            tuple[np.ndarray, int | None]
-        ] = []  # answered before the engine has begun; None: known
+        self.early_answers: list[tuple[np.ndarray, int | None]] = []  # before the engine has begun; None: known
         self.free_numbers: deque[int] = deque()  # numbers that were planned once, and can be given again
         self.nit = nit
         self._numbers: list[int] = []  # answers that the next evaluation looks up, set by _evaluate_answers()
@@ -76,6 +74,7 @@ class AsyncSearch:
         return self.loop.evaluator
 
     def _look_up_values(self, x: np.ndarray) -> Values:
+        """The logged values of the answers at hand, whose points x are."""
         return self.log.values(self._numbers)
 
     @property
@@ -92,7 +91,7 @@ class AsyncSearch:
         """Number and point [D] of the next call; None where the budget is spent."""
         while self.left > 0:
             if not self.proposals.begun and not self.proposals.waiting:
-                self.begin()
+                self.begin_if_ready()
             ticket = self.proposals.ask()
             if not self._is_known(ticket.x):
                 number = self._next_number()
@@ -102,6 +101,7 @@ class AsyncSearch:
         return None
 
     def _next_number(self) -> int:
+        """A number for the next call: one that was given back, else a new one."""
         return self.free_numbers.popleft() if self.free_numbers else self.log.reserve_numbers(1)[0]
 
     def _is_known(self, x: np.ndarray) -> bool:
@@ -116,13 +116,13 @@ class AsyncSearch:
         self._learn_from(self.tickets.pop(number), number)
 
     def renumber_for_retry(self, number: int) -> int:
-        """Another number for one more call of that number's point."""
+        """Another number for one more call of that number's point, which is then outstanding under it."""
         instead = self._next_number()
         self.tickets[instead] = self.tickets.pop(number)
         return instead
 
     def replay(self, entries: Sequence[Entry]) -> None:
-        """Take answers of an earlier session, in the order in which they came; the last may be repeated calls."""
+        """Learn from answers of an earlier session, in the order in which they came; the last may be repeated calls."""
         searched = self.evaluator.budget - len(self.log)
         for k, entry in enumerate(entries):
             self.log.add_recorded(entry)
@@ -132,13 +132,13 @@ class AsyncSearch:
             while self._is_known(x):  # it was learnt from before the point was called
                 self._learn_from(self.proposals.ticket(x), None)
             self._learn_from(self.proposals.ticket(x), entry.number)
-        self.renumber({*self.log.entries, *self.log.waiting})
+        self.restore_numbering({*self.log.entries, *self.log.waiting})
         taken = {unit.tobytes() for unit, _ in self.early_answers}
         self.proposals.drop_waiting(taken)
         self.log.fix_constraints()
 
-    def renumber(self, taken: set[int]) -> None:
-        """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
+    def restore_numbering(self, taken: set[int]) -> None:
+        """Count these numbers as planned, and give the gaps between them to the next points before new ones."""
         self.log.mark_planned_below(max(taken, default=-1) + 1)
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in taken)
 
@@ -147,10 +147,10 @@ class AsyncSearch:
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in self.log.entries)
 
     def mark_outstanding(self, number: int, unit: np.ndarray) -> None:
-        """Count a point [D] as proposed under this number by an earlier session; after replay() and renumber()."""
+        """Count a point [D] as proposed under this number by an earlier session; call it after restore_numbering()."""
         self.tickets[number] = self.proposals.give_out(unit)
 
-    def begin(self) -> None:
+    def begin_if_ready(self) -> None:
         """Tell the engine what has been answered so far, if models can be made of it and the constraints are known."""
         good = sum(self._is_good(number) for _, number in self.early_answers)
         enough = min(self.request.dim + 2, self.first_count) if len(self.early_answers) < 2 * self.first_count else 1

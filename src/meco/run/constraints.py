@@ -34,12 +34,12 @@ class LimitedValues:
             c = c[:, None] if c.ndim == 1 else c
             if c.shape[0] != x.shape[0]:
                 raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
-        low, high, equal, above, below = self.sides(c.shape[-1])
+        low, high, equal, above, below = self.split_limits(c.shape[-1])
         g = np.concatenate([c[..., above] - high[above], low[below] - c[..., below]], axis=-1)
         return g, c[..., equal] - low[equal]
 
-    def sides(self, count: int) -> tuple[np.ndarray, ...]:
-        """Limits of `count` values, and which of them are equalities, have an upper limit, have a lower one."""
+    def split_limits(self, count: int) -> tuple[np.ndarray, ...]:
+        """Lower and upper limits [count], and masks of values that are equalities, have an upper limit, a lower one."""
         low, high = np.broadcast_to(self.lower, (count,)), np.broadcast_to(self.upper, (count,))
         equal = low == high
         return low, high, equal, np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
@@ -75,7 +75,7 @@ def linear_rows(constraints: Sequence[Any]) -> list[Row]:
         if not isinstance(item.values, MatrixProduct):
             continue
         matrix = item.values.matrix
-        low, high, equal, above, below = item.sides(len(matrix))
+        low, high, equal, above, below = item.split_limits(len(matrix))
         g = np.concatenate([matrix[above], -matrix[below]]), np.concatenate([-high[above], low[below]])
         for kind, (slopes, offsets) in (("g", g), ("h", (matrix[equal], -low[equal]))):
             names = label_names(item.label, len(offsets), kind)

@@ -78,8 +78,10 @@ def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]
 
 
 def _constraint_names(names: tuple[str, ...], count: int, letter: str) -> list[str]:
+    """A name for each constraint: the given one, or letter and number where there is none."""
     return [name or f"{letter}{i}" for i, name in enumerate(names or ("",) * count, 1)]
 
 
 def _make_title(fun: Callable[..., Any], name: str) -> str:
+    """The first line of the docstring of fun, else its name."""
     return (fun.__doc__ or name).strip().partition("\n")[0]

@@ -41,7 +41,7 @@ def add_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...
     for row in rows:
         for i, x in enumerate([] if request.x0 is None else request.x0):
             _check_starting_point(row, x, i)
-    if needs_models(request) and request.x0 is None and request.known is None:
+    if keeping_needs_models(request) and request.x0 is None and request.known is None:
         raise InvalidInput(
             "constraints that must never be violated need a point to start from that keeps them: give x0="
         )
@@ -56,7 +56,7 @@ def _check_starting_point(row: Row, x: np.ndarray, number: int) -> None:
         raise InvalidInput(f"x0: point {number} violates {row.name} by {over:.6g}, which must never be violated")
 
 
-def needs_models(request: Request) -> bool:
+def keeping_needs_models(request: Request) -> bool:
     """Whether some of what must be kept is not a linear row, so that only models can tell."""
     named = () if isinstance(request.keep_feasible, bool) else request.keep_feasible
     rows = [row.name for row in request.linear_rows]
@@ -64,9 +64,8 @@ def needs_models(request: Request) -> bool:
     return request.keep_feasible is True or not known or not set(named) <= set(rows)
 
 
-def make_known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, np.ndarray]) -> KnownLimits:
-    """The rows in the unit cube, whose corner and width are unit; places and names come from the log."""
-    corner, width = unit
+def make_known_limits(request: Request, log: EvaluationLog, corner: np.ndarray, width: np.ndarray) -> KnownLimits:
+    """The rows in the unit cube, which spans width [D] from corner [D] of the box; the log tells their places."""
     slope = np.array([row.slope for row in request.linear_rows]).reshape(-1, corner.size)
     offset = np.array([row.offset for row in request.linear_rows])
     names = [row.name for row in request.linear_rows]
@@ -82,7 +81,7 @@ def make_known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarr
         hard=np.array([row.hard for row in request.linear_rows], dtype=bool),
         places=places,
         hard_constraints=lambda: _hard_constraint_mask(request, log),
-        needs_models=needs_models(request),
+        needs_models=keeping_needs_models(request),
     )
 
 

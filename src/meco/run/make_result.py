@@ -112,13 +112,13 @@ def _choose_point(request: Request, every: Evaluations) -> BestPoint:
     return every.best._replace(x=every.best.x.copy())
 
 
-def constraint_values(names: Sequence[str], found: BestPoint, *allowed: Any) -> dict[str, ConstraintValue]:
-    """Value, violation and tolerance of each constraint, inequalities first."""
-    g, h = found.g, found.h
+def constraint_values(names: Sequence[str], point: BestPoint, ineq_tol: Any, eq_tol: Any) -> dict[str, ConstraintValue]:
+    """Value, violation and tolerance of each constraint at a point, inequalities first."""
+    g, h = point.g, point.h
     rows = zip(
         [*g.tolist(), *h.tolist()],
         [*np.maximum(g, 0.0).tolist(), *np.abs(h).tolist()],
-        [limit for t, v in zip(allowed, (g, h)) for limit in (t + np.zeros(v.size)).tolist()],
+        [limit for t, v in zip((ineq_tol, eq_tol), (g, h)) for limit in (t + np.zeros(v.size)).tolist()],
     )
     return {name: ConstraintValue(*row) for name, row in zip(names, rows)}
 

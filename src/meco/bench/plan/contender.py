@@ -10,7 +10,7 @@ from typing import Any
 from meco.bench.plan.run import TestCase
 from meco.core.registry import short_name
 from meco.errors import InvalidInput
-from meco.files.modules import names_a_file, split
+from meco.files.modules import names_a_file, split_file_name
 from meco.methods import METHODS
 from meco.policies.paper.methods import DEFAULT_POLICY
 from meco.tr.steered import DEFAULT_SEARCH_POLICY
@@ -74,7 +74,7 @@ class Contender:
 
 def cut_name(text: str) -> tuple[str, str]:
     """The method and its options: "SHADE:pop_size=30", "mine.py:Name:pop_size=30"."""
-    path, name = split(text) if names_a_file(text) else ("", text)
+    path, name = split_file_name(text) if names_a_file(text) else ("", text)
     name, _, rest = name.partition(":")
     return f"{path}:{name}" if path else name, rest
 

@@ -155,7 +155,7 @@ class RunFolder:
     def write_trace(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
         """Note now and then what the method did."""
         with self._guard_writing():
-            self._trace.note(nfev, trace)
+            self._trace.note_if_due(nfev, trace)
 
     def save_generation(self, pack_state: Callable[[], bytes | None], force: bool = False) -> None:
         """Write everything so far, and the state of the search where that is due or forced."""

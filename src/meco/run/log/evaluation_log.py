@@ -95,7 +95,7 @@ class EvaluationLog:
     ) -> None:
         self._vote = ConstraintVote(budget, named_count)
         self.constraints: ConstraintLayout | None = None
-        self.declared = False  # whether the counts were given, and not learnt
+        self._declared = False  # whether the counts were given, and not learnt
         self._events = events
         self.unreplayed: dict[int, Entry] = {} if unreplayed is None else unreplayed
         self.same_within = same_within  # [D] how far apart points may lie that count as the same
@@ -126,14 +126,14 @@ class EvaluationLog:
 
     def declare_constraints(self, n_ineq: int, n_eq: int) -> None:
         """Give the number of constraints beforehand; their names are still to come."""
-        self.constraints, self.declared = ConstraintLayout(n_ineq, n_eq), True
+        self.constraints, self._declared = ConstraintLayout(n_ineq, n_eq), True
 
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
         """Another log of the same run that holds these recorded answers; the others are still to be replayed."""
         told = list(told)
         rest = {number: entry for number, entry in self.unreplayed.items() if number not in {e.number for e in told}}
         log = EvaluationLog(self._vote.size, self._vote.named_count, rest, self.same_within)
-        if self.declared:
+        if self._declared:
             log.declare_constraints(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
             replay_batch(log, batch)
@@ -208,7 +208,7 @@ class EvaluationLog:
         said = f"{found.n_ineq} inequalities and {found.n_eq} equalities in most {those} of fun"
         if vote.named_count not in (None, sum(found.counts)):
             raise InvalidInput(f"tolerances: names has {vote.named_count} names, but there are {said}")
-        if self.counts != found.counts and self.declared:
+        if self.counts != found.counts and self._declared:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
         vote.confirm()
         if self.counts != found.counts:
@@ -250,7 +250,7 @@ class EvaluationLog:
             self._vote.note_mismatch(entry)
             said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
             return _without_values(entry, Fault.MISMATCH), said
-        if self.declared and not (self.constraints.g_names or self.constraints.h_names):
+        if self._declared and not (self.constraints.g_names or self.constraints.h_names):
             self.constraints = ConstraintLayout(*self.constraints.counts, entry.g_names, entry.h_names)
         names = self.constraints.g_names, self.constraints.h_names
         if (entry.g_names, entry.h_names) == names:
