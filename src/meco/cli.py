@@ -49,6 +49,7 @@ class Parser(argparse.ArgumentParser):
     """Mistakes in one line, with the way to help."""
 
     def error(self, message: str) -> NoReturn:
+        """End with code 2 and one line."""
         self.exit(2, f"meco: {message}; `{self.prog} --help` says more\n")
 
 

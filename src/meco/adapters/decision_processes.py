@@ -119,21 +119,26 @@ class RelaxationProcess(DecisionProcess):
         }  # fmt: skip
 
     def open_episode(self, choices: Sequence[RunChoice]) -> Episode:
+        """An episode of SHADE whose references are what each environment has reached so far."""
         problems, seeds = zip(*choices)
         known = [reference.of([problem.name])[0] for reference, problem in zip(self.references, problems)]
         return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
 
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
+        """Indices of the grid as values of the action."""
         return self._settings["decoder"].grid[actions.astype(int)]
 
     def remember_outcome(self, episode: Episode) -> None:
+        """Let the best objective of each run be the reference of its environment, where it is better."""
         for reference, name, best in zip(self.references, episode.keys, np.asarray(episode.best_objective)):
             reference.update([name], np.array([best]))
 
     def forget_outcomes(self, environment: int) -> None:
+        """Begin again without a reference for this environment."""
         self.references[environment] = ReferenceObjective()
 
     def _describe_progress(self, known: dict[str, Any]) -> str:
+        """Best objective, mean violation and mean allowance."""
         violation, allowed = known["nu_bar"], np.mean(known["eps"])
         return f"f {known['f_best']:.6g}  mean violation {violation:.3g}  allowed {allowed:.3g}"
 
@@ -175,13 +180,16 @@ class TrustRegionProcess(DecisionProcess):
         self._budget = budget
 
     def open_episode(self, choices: Sequence[RunChoice]) -> TrustRegionEpisode:
+        """An episode of MeCO-TR without its policy."""
         problems, seeds = zip(*choices)
         return TrustRegionEpisode(list(problems), seeds, self._budget)
 
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
+        """Values of theta and share, or indices of their combinations."""
         return actions.astype(np.float64 if self.choices is None else int)
 
     def _describe_progress(self, known: dict[str, Any]) -> str:
+        """The quantile so far."""
         return f"quantile {known['quantile']:.3f}"
 
     def run_info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:

@@ -74,10 +74,12 @@ class MecoSampler(BaseSampler):
         vars(self).update(state, _lock=threading.Lock(), _searches=[], _setting=None)  # the study knows what they knew
 
     def reseed_rng(self) -> None:
+        """Draw other numbers from now on: Optuna calls it in each process of a study."""
         self._random = np.random.default_rng()
         self.independent.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The numeric parameters that all trials have: those that the search proposes together."""
         numeric = (FloatDistribution, IntDistribution)
         found = self._space.calculate(study)
         return {name: d for name, d in found.items() if isinstance(d, numeric) and not d.single()}

@@ -67,6 +67,7 @@ class MeCO(Algorithm):
         )
 
     def _initialize_infill(self) -> Population:
+        """The first candidates; pymoo asks for them by another name."""
         return self._infill()
 
     def _infill(self) -> Population:
@@ -75,6 +76,7 @@ class MeCO(Algorithm):
         return Population.new(X=as_pymoo(self.problem, self.asked))
 
     def _initialize_advance(self, infills: Any = None, **kwargs: Any) -> None:
+        """Tell the values of the first candidates."""
         self._advance(infills)
 
     def _advance(self, infills: Any = None, **kwargs: Any) -> None:

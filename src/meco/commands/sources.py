@@ -40,7 +40,7 @@ class FileFunction:
         return getattr(self.module, "bounds", None)
 
     def close(self) -> None:
-        pass
+        """Nothing to let go of."""
 
 
 class Benchmark:
@@ -55,10 +55,11 @@ class Benchmark:
 
     @property
     def bounds(self) -> Any:
+        """The box of the problem: [D, 2]."""
         return np.stack([self.problem.lower, self.problem.upper], axis=1)
 
     def close(self) -> None:
-        pass
+        """Nothing to let go of."""
 
 
 class Program(Command):

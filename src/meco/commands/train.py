@@ -169,6 +169,7 @@ def _find_pending(configs: Sequence[TrainingConfig], folder: Path, select: bool)
     from meco.learn.paper.selection import name_without_seed
 
     def name_of(config: TrainingConfig) -> str:
+        """The name under which its policy is kept."""
         return name_without_seed(config) if select else config.name
 
     together: dict[str, list[TrainingConfig]] = {}
@@ -216,6 +217,7 @@ class TrainingLine:
         )
 
     def end(self) -> None:
+        """Leave the last line as it is."""
         self._line.end()
 
 

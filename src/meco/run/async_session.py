@@ -32,7 +32,8 @@ class AsyncSession(Session):
     """Every free worker gets a point at once, and every answer is learnt from when it comes."""
 
     def _recorded_answers(self) -> dict[int, Any]:
-        return {}  # it is told in the order recorded, not by number
+        """None: they are told in the order recorded, not by number."""
+        return {}
 
     def _begin_or_resume(self) -> None:
         """Begin the search, or one that knows every recorded answer."""

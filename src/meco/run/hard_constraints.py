@@ -71,6 +71,7 @@ def make_known_limits(request: Request, log: EvaluationLog, corner: np.ndarray, 
     names = [row.name for row in request.linear_rows]
 
     def places() -> np.ndarray:
+        """Where the values of the rows stand among all constraints; -1 where no answer has named them."""
         found = _answered_names(log)
         return np.array([found.index(name) if name in found else -1 for name in names], dtype=int)
 

@@ -67,6 +67,7 @@ class _LiveTable:
         self._live.update(grid, refresh=True)
 
     def close(self) -> None:
+        """Leave the last row and let go of the terminal."""
         self._live.stop()
 
 

@@ -74,7 +74,7 @@ class MapBackend:
             raise StopRun("workers", f"the map returned {count - len(open_jobs)} of {count} results")
 
     def close(self) -> None:
-        pass
+        """Nothing to end: the workers stay their owner's."""
 
 
 def _apply_call(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> JobAnswers:
@@ -161,7 +161,7 @@ class ExecutorBackend:
             return _lost_answers(job, f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
-        pass
+        """Nothing to end: the workers stay their owner's."""
 
 
 def _lost_answers(job: CallJob, reason: str) -> tuple[list[Answer], float]:

@@ -153,9 +153,13 @@ class Backend(Protocol):
     chunks: int
     streams: bool
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]: ...
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
+        """Answers of each job as they come; StopRun where stopping says so."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End workers that were started for this run."""
+        ...
 
 
 class SerialBackend:
@@ -173,7 +177,7 @@ class SerialBackend:
             yield index, *self.call(job.number, job.points)
 
     def close(self) -> None:
-        pass
+        """Nothing was started."""
 
 
 class Caller:

@@ -101,6 +101,7 @@ def restore_search(request: Request, log: EvaluationLog, record: Record, call: P
     """
 
     def zeros(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f, g and h of points [n, D], all 0."""
         p, q = log.counts
         return np.zeros(len(x)), np.zeros((len(x), p)), np.zeros((len(x), q))
 
