@@ -128,7 +128,7 @@ def minimize(
 
 
 def _refuse_reserved(**reserved: Any) -> None:
-    """Say of a keyword whose work is not done yet that it is not."""
+    """Refuse keywords whose work is not built yet."""
     for name, value in reserved.items():
         if value is not None:
             raise InvalidInput(f"{name}= is not built yet; leave it out")

@@ -1,4 +1,4 @@
-"""Numbers and flags as people give them, checked: each error names the thing, name was wanted and name came."""
+"""Numbers and flags as people give them, checked: each error names the thing, what was wanted and what came."""
 
 from __future__ import annotations
 

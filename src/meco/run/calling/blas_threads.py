@@ -9,7 +9,7 @@ import numpy as np
 
 from meco.core.thread_variables import THREAD_VARIABLES
 
-THREAD_COUNT_FUNCTIONS = (  # what libraries of linear algebra call the question
+THREAD_COUNT_FUNCTIONS = (  # of libraries of linear algebra
     "scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads", "openblas_get_num_threads64_",
     "openblas_get_num_threads", "MKL_Get_Max_Threads", "bli_thread_get_num_threads",
 )  # fmt: skip

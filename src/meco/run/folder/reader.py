@@ -85,7 +85,7 @@ class RecordedRun(NamedTuple):
 
 
 def load_run(folder: str | os.PathLike[str]) -> RecordedRun:
-    """Run.json, every call and the count of damaged places of a folder, without touching it."""
+    """What run.json says, every call, and the count of damaged places of a folder, without touching it."""
     path = Path(folder)
     run_json = read_run_json(path)
     if run_json is None:

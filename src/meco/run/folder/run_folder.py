@@ -47,7 +47,7 @@ class RunFolder:
         self.notes: list[str] = []
         self._guard = WriteGuard(self)
         self.broken = False  # whether something could not be written: then nothing more is
-        log = self._read_log(path / "evals.bin")
+        log = self._read_or_repair_log(path / "evals.bin")
         self.log_file = LogFile(path / "evals.bin", log.names, fsync)
         self.recorded = log.entries  # what an interrupted run was told
         self.log_order = [entry.number for entry in log.entries]  # as they stand in the log
@@ -93,7 +93,7 @@ class RunFolder:
             lock.release()
             raise
 
-    def _read_log(self, path: Path) -> LogContent:
+    def _read_or_repair_log(self, path: Path) -> LogContent:
         """What an interrupted run left in its log; a damaged log is written anew without what is lost, with a note."""
         log = read_log(path, self.run_json)
         if not log.damaged:
