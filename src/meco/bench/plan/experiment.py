@@ -80,7 +80,7 @@ class Experiment:
 
     def runs_of(self, contender: Contender, case: TestCase) -> list[Run]:
         """The runs of a contender on a case, with consecutive seeds."""
-        options = contender.fill_options(case, self.pins)
+        options = contender.options_json(case, self.pins)
         seeds = range(self.first_seed, self.first_seed + self.run_count(contender))
         return [Run(contender.method, options, case, seed) for seed in seeds]
 

@@ -76,7 +76,7 @@ class RecordedRounds(Rounds):
             self._recorded = record_work(partial(self._play_steps, self._buffers), self.agents.device)
         return self._recorded.replay()
 
-    def prepare(self, seeds: Sequence[int]) -> None:
+    def draw_ahead(self, seeds: Sequence[int]) -> None:
         self._rng.prepare(seeds)
 
     def _play_steps(self, plan: RoundPlan) -> RoundResult:

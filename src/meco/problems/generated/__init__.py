@@ -45,7 +45,7 @@ def make_batch(family: str, seeds: Iterable[int], dim: int | None = None) -> Gen
     return GeneratedBatch([draw_problem(kind, seed, int(size)) for seed in seeds])
 
 
-def get(name: str, dim: int | None = None) -> Problem:
+def make_problem(name: str, dim: int | None = None) -> Problem:
     """A generated problem by family and seed, such as "G-bowl-linear-0007"."""
     found = parse_name(name)
     if found is None:
