@@ -9,9 +9,7 @@ import numpy as np
 ALONG = 401  # points of a diagonal that are looked at
 
 
-def contour(
-    x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float = 0.0
-) -> tuple[np.ndarray, np.ndarray]:
+def contour(x: np.ndarray, y: np.ndarray, values: np.ndarray, level: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Where values [len(y), len(x)] cross a level: x and y of the ends of strokes, [K, 2] each.
 
     Every cell of the grid is two triangles, in which the values are linear; nan is crossed nowhere.

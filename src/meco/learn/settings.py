@@ -79,6 +79,7 @@ class Settings:
 
     @classmethod
     def _own_defaults(cls) -> dict[str, Any]:
+        """The default of every field by name, records of settings as they are."""
         default = cls()
         return {f.name: getattr(default, f.name) for f in fields(cls)}
 

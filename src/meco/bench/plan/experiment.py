@@ -68,6 +68,7 @@ class Experiment:
         return TestCase(name, dim, self.instance, self._budget_at(dim))
 
     def _budget_at(self, dim: int) -> int:
+        """Evaluations of a run in so many variables."""
         return self.budget or min(self.per_variable * dim, self.most)
 
     def wanted_runs(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:

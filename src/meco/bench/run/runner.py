@@ -146,6 +146,7 @@ class _Campaign:
             self._give_up_task(task, outcome.error)
 
     def _give_up_task(self, task: RunGroup, reason: str) -> None:
+        """Store why the runs of a task have no result, and count it as finished."""
         self.failures.update(dict.fromkeys(task.runs, reason))
         self.store.add_failures(task.runs, reason)
         self.progress.count_finished(task, 0.0)

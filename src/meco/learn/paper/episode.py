@@ -136,6 +136,7 @@ class Episode:
 
     @property
     def _memory(self) -> PopulationMemory:
+        """What the engine's controller remembers of the populations."""
         return self._controller.memory
 
     @property
@@ -176,6 +177,7 @@ class Episode:
         return list(self._evaluator.results(method, self.seeds))
 
     def _summarize_step(self) -> StepSummary:
+        """What the reward compares, now: [B] each."""
         return StepSummary(
             self.population_summary.f_best,
             self.population_summary.nu_bar,
@@ -184,6 +186,7 @@ class Episode:
         )
 
     def _step_and_observe(self) -> None:
+        """One generation, and the features of what came out."""
         self._loop.step()
         self.s = self._controller.observe()  # features of the present population, [B, 10]
 

@@ -46,6 +46,7 @@ def leave_one_out_configs(prefix: str, seed: int = 1, **settings: Any) -> list[T
 
 
 def _make_config(name: str, seed: int, **settings: Any) -> TrainingConfig:
+    """A training of that name and seed; settings by their flat names."""
     return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
 
 

@@ -80,6 +80,7 @@ class RecordedRounds(Rounds):
         self._rng.prepare(seeds)
 
     def _play_steps(self, plan: RoundPlan) -> RoundResult:
+        """The round that lies on the device, step by step."""
         episode = IndexedEpisode(self._problems, self._rng, self._which, references=self._references, **self.options)
         statistics = play_round(episode, self.agents, plan)
         return RoundResult(statistics, episode.best_objective, episode.score)

@@ -78,6 +78,7 @@ def score_reward(before: StepSummary, after: StepSummary, initial: Reference, f_
 
 
 def _clip_reward(r: Array, least: float = -1.0) -> Array:
+    """r between least and 1; 0 where a whole population failed."""
     xp = namespace(r)
     return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: all of a population failed
 

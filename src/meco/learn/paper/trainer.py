@@ -167,6 +167,7 @@ class Trainer:
             self.agents.keep_policies(going)
 
     def _final_weights(self, policy: int) -> Weights:
+        """The weights of a policy that has played all its episodes."""
         stack = torch.from_numpy(self.ended[policy])[None]
         return Weights(*(part[0].numpy() for part in view_layers(stack, self.agents.learner.shape)))
 

@@ -307,4 +307,5 @@ def policy_metadata(
 
 
 def _family_names(problems: Iterable[BudgetedProblem]) -> list[str]:
+    """The families of the problems, each once."""
     return sorted({p.family for p in problems})

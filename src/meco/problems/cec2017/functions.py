@@ -165,6 +165,7 @@ def c12(u: Array) -> Values:
 
 @fused
 def c13(u: Array) -> Values:
+    """Rosenbrock with a limit on Rastrigin's function and two on the sum of the coordinates."""
     total = _sum_coordinates(u)
     return rosenbrock(u), [rastrigin(u) - 100.0, total - 2.0 * u.shape[-1], 5.0 - total], []
 
@@ -185,6 +186,7 @@ def c14(u: Array) -> Values:
 
 @fused
 def c15(u: Array) -> Values:
+    """The largest |u_i| in a ball; the equality lets it have periodic values only."""
     xp = namespace(u)
     f = xp.max(xp.abs(u), axis=-1)
     return f, [sum_of_squares(u) - 100.0 * u.shape[-1]], [xp.cos(f) + xp.sin(f)]

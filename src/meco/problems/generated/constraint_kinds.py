@@ -57,7 +57,7 @@ def linear(v: Array, y: Array, p: Numbers) -> Array:
 def _make_curvature_draw(low: float, high: float, signs: tuple[float, ...], scaled: bool) -> Callable:
     """A draw for quadratics: curvatures from low to high along the turned axes, of these signs.
 
-    scaled divides them by sqrt(D / 2), so that their sum over the variables does not grow with D.
+    scaled divides them by sqrt(D / 2).
     """
 
     def draw(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:

@@ -29,7 +29,7 @@ def in_failing_half_space(v: Array, p: Mapping[str, Array]) -> Array:
 
 
 def draw_failing_cells(rng: Draw, u: np.ndarray) -> dict[str, np.ndarray]:
-    """The factor of each variable in the hash that chooses the cells: integers [1, D], of the known point u [D]."""
+    """The factor of each variable in the hash that chooses the cells: integers [1, D]. Of u [D] only D counts."""
     return {"factor": np.floor(rng.uniform(1.0, PRIME, (1, len(u))))}
 
 

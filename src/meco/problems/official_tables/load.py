@@ -102,5 +102,6 @@ def find_misfit(arrays: Mapping[str, np.ndarray], shapes: Shapes) -> str:
 
 
 def _searched_folders() -> str:
+    """Where tables are looked for, in words for an error."""
     named = os.environ.get("MECO_DATA")
     return f"{named} and {user_data_folder()}" if named else f"{user_data_folder()}; MECO_DATA is not set"
