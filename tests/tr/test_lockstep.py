@@ -107,10 +107,10 @@ def test_one_and_two_threads_of_the_linear_algebra_visit_the_same_points():
 
 def test_runs_without_whole_numbers_do_not_notice_those_that_have_some():
     """Problems of one shape share a batch, whichever of their variables are whole numbers."""
-    from meco.problems.generated import make_problem
+    from meco.problems.generated import get
 
     names = ("G-bowl-linear-0001", "G-steps-outside-0002", "G-bowl-whole-0001")
-    problems = [make_problem(name, dim=3) for name in names]
+    problems = [get(name, dim=3) for name in names]
     together = meco.solve("TR-ES", problems, 60, seeds=[5, 6, 7])
     for run, problem in zip(together, problems):
         alone = meco.solve("TR-ES", problem, 60, seeds=[run.run.seed])[0]

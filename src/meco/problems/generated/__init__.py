@@ -51,3 +51,6 @@ def make_problem(name: str, dim: int | None = None) -> Problem:
     if found is None:
         raise UnknownName("generated problem", name, [problem_name(family, 1) for family in GENERATED])
     return make_batch(found[0].name, [found[1]], dim)[0]
+
+
+get = make_problem  # the name by which tests/tr/test_lockstep.py asks; goes when that test follows
