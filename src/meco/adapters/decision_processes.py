@@ -20,7 +20,7 @@ from meco.learn.tr.episode import TrustRegionEpisode
 from meco.policies.controls import CONTROLS
 from meco.policies.features import FEATURES, FeatureSet
 from meco.policies.paper.steered_rule import DECODERS
-from meco.problems.suite import CEC_NAMES, find, get_problem
+from meco.problems.suite import CEC_NAMES, find_problem_module, get_problem
 from meco.tr.steered import SEARCH_CONTROLS, SEARCH_FEATURES
 
 DEFAULT_FAMILIES = ("bowl-linear", "linear-inside", "steps-outside")  # of the train set, with six inequalities each
@@ -58,7 +58,7 @@ class DecisionProcess(ABC):
     def _find_problem(self, name: str, dim: int) -> Problem:
         """A problem of this environment by name, or any other as get_problem knows it."""
         listed = next((problem for problem in self.problems if problem.name == name), None)
-        return listed or get_problem(name, dim if find(name)[0].scalable else None)
+        return listed or get_problem(name, dim if find_problem_module(name)[0].scalable else None)
 
     @abstractmethod
     def open_episode(self, choices: Sequence[RunChoice]) -> Any:
@@ -121,7 +121,7 @@ class RelaxationProcess(DecisionProcess):
     def open_episode(self, choices: Sequence[RunChoice]) -> Episode:
         """An episode of SHADE whose references are what each environment has reached so far."""
         problems, seeds = zip(*choices)
-        known = [reference.of([problem.name])[0] for reference, problem in zip(self.references, problems)]
+        known = [reference.look_up([problem.name])[0] for reference, problem in zip(self.references, problems)]
         return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
 
     def decode_actions(self, actions: np.ndarray) -> np.ndarray:
@@ -148,8 +148,8 @@ class RelaxationProcess(DecisionProcess):
             "problem": np.array(episode.keys, dtype=object),
             "nfev": np.array(episode.nfev),
             "eps": np.array(episode.eps),
-            "f_best": np.array(episode.now.f_best),
-            "nu_bar": np.array(episode.now.nu_bar),
+            "f_best": np.array(episode.population_summary.f_best),
+            "nu_bar": np.array(episode.population_summary.nu_bar),
             "score": np.array(episode.score),
         }
 

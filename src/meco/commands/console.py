@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from meco.errors import InvalidInput
-from meco.figures.figure import check_kind
+from meco.figures.figure import check_picture_suffix
 from meco.files.regular_files import read_regular
 from meco.files.schema import LARGEST_JSON_BYTES, parse_json
 from meco.result import ConstraintValue, Result, describe_excess
@@ -75,7 +75,7 @@ def check_picture_path(path: str | None) -> None:
     """Refuse a picture that could not be written, before anything is spent on what it would show."""
     if path is None:
         return
-    check_kind(path)
+    check_picture_suffix(path)
     if not Path(path).absolute().parent.is_dir():
         raise InvalidInput(f"--plot: there is no folder {str(Path(path).absolute().parent)!r:.80}")
 
