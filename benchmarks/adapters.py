@@ -28,35 +28,35 @@ def median_run(runs: list[tuple[float, float]]) -> tuple[float, bool]:
     return f, violation <= 0.0
 
 
-def gap(f: float, best: float) -> float:
+def relative_gap(f: float, best: float) -> float:
     """How far f is above the optimum, as a share of it, or absolute near zero."""
     return (f - best) / max(abs(best), 1e-12) if abs(best) > 1e-6 else f - best
 
 
-def cell(runs: list[tuple[float, float]], best: float) -> tuple[str, bool]:
+def format_cell(runs: list[tuple[float, float]], best: float) -> tuple[str, bool]:
     """The table's entry and whether the problem counts as solved."""
     f, feasible = median_run(runs)
     count = sum(violation <= 0.0 for _, violation in runs)
     if not feasible:
         return f"-  {count}/{len(runs)}", False
-    share = gap(f, best)
+    share = relative_gap(f, best)
     return f"{100 * share:.2g} %  {count}/{len(runs)}", share <= CLOSE
 
 
-def table(rows: dict[str, dict[str, list[tuple[float, float]]]], best: dict[str, float], heading: str) -> None:
+def print_table(rows: dict[str, dict[str, list[tuple[float, float]]]], best: dict[str, float], heading: str) -> None:
     """One row a problem, one column a method: distance of the median run from the optimum, feasible runs."""
     methods = list(next(iter(rows.values())))
     print(f"\n{heading}\ndistance of the median run from the optimum (- where it is infeasible), feasible runs\n")
     print(f"{'':18}" + "".join(f"{name:>18}" for name in methods))
     solved = dict.fromkeys(methods, 0)
     for problem, found in rows.items():
-        cells = {name: cell(runs, best[problem]) for name, runs in found.items()}
+        cells = {name: format_cell(runs, best[problem]) for name, runs in found.items()}
         solved = {name: solved[name] + cells[name][1] for name in methods}
         print(f"{problem:18}" + "".join(f"{cells[name][0] + ('' if cells[name][1] else ' '):>18}" for name in methods))
     print(f"{'within 1 %':18}" + "".join(f"{f'{solved[name]} of {len(rows)}':>18}" for name in methods))
 
 
-def say(problem: str, method: str, runs: list[tuple[float, float]], best: float) -> None:
+def print_runs(problem: str, method: str, runs: list[tuple[float, float]], best: float) -> None:
     """Every run of a method on a problem in a line, as soon as they are there."""
     told = "  ".join(f"{f:.8g}{'' if v <= 0 else f' (nu {v:.1e})'}" for f, v in runs)
     print(f"# {problem:16} {method:7} {told}   optimum {best:.8g}", flush=True)
@@ -96,7 +96,7 @@ def pymoo_methods(dim: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def pymoo_run(problem: Any, name: str, build: Callable[[], Any], seed: int) -> tuple[float, float]:
+def run_pymoo(problem: Any, name: str, build: Callable[[], Any], seed: int) -> tuple[float, float]:
     """f and violation at the answer; CMA-ES knows no constraints, so it gets pymoo's penalty."""
     from pymoo.constraints.as_penalty import ConstraintsAsPenalty
     from pymoo.optimize import minimize
@@ -105,10 +105,10 @@ def pymoo_run(problem: Any, name: str, build: Callable[[], Any], seed: int) -> t
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = minimize(asked, build(), ("n_eval", 100 * problem.n_var), seed=seed, return_least_infeasible=True)
-    return judged(problem, found.opt[0].X)
+    return judge_point(problem, found.opt[0].X)
 
 
-def pymoo_lockstep(problem: Any) -> list[tuple[float, float]]:
+def run_pymoo_lockstep(problem: Any) -> list[tuple[float, float]]:
     """The five runs of MeCO() side by side: meco.solve on a problem of pymoo is the same search, run for run."""
     from meco.batch_solve import solve
     from meco.methods import DEFAULT
@@ -116,23 +116,23 @@ def pymoo_lockstep(problem: Any) -> list[tuple[float, float]]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         runs = solve(DEFAULT, problem, budget=100 * problem.n_var, seeds=SEEDS)
-    return [judged(problem, run.x) for run in runs]
+    return [judge_point(problem, run.x) for run in runs]
 
 
-def judged(problem: Any, x: Any) -> tuple[float, float]:
+def judge_point(problem: Any, x: Any) -> tuple[float, float]:
     """f and violation of a point, beyond pymoo's tolerance; what cannot be computed is not feasible."""
-    f, g, h = problem_values(problem, np.asarray(x, dtype=np.float64))
+    f, g, h = pymoo_values(problem, np.asarray(x, dtype=np.float64))
     violation = float(np.maximum(g, 0.0).sum() + np.maximum(np.abs(h) - 1e-4, 0.0).sum())
     return f, violation if np.isfinite(violation) else np.inf
 
 
-def problem_values(problem: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+def pymoo_values(problem: Any, x: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     found = problem.evaluate(x[None], return_as_dictionary=True)
     g, h = (np.asarray(found.get(key, np.zeros((1, 0))))[0] for key in ("G", "H"))
     return float(np.ravel(found["F"])[0]), g, h
 
 
-def compare_pymoo(only: list[str] | None, names: list[str] | None) -> None:
+def print_pymoo(only: list[str] | None, names: list[str] | None) -> None:
     rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
     best = {}
     for label, problem in pymoo_problems().items():
@@ -141,15 +141,15 @@ def compare_pymoo(only: list[str] | None, names: list[str] | None) -> None:
         best[label] = float(np.min(problem.pareto_front()))
         methods = pymoo_methods(problem.n_var)
         rows[label] = {
-            name: pymoo_lockstep(problem)
+            name: run_pymoo_lockstep(problem)
             if name == "MeCO"
-            else [pymoo_run(problem, name, build, seed) for seed in SEEDS]
+            else [run_pymoo(problem, name, build, seed) for seed in SEEDS]
             for name, build in methods.items()
             if not only or name in only
         }
         for name, runs in rows[label].items():
-            say(label, name, runs, best[label])
-    table(rows, best, f"pymoo's own problems, 100 D evaluations, seeds {SEEDS[0]} to {SEEDS[-1]}")
+            print_runs(label, name, runs, best[label])
+    print_table(rows, best, f"pymoo's own problems, 100 D evaluations, seeds {SEEDS[0]} to {SEEDS[-1]}")
 
 
 # ---- Optuna -----------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def optuna_samplers(trials: int, seed: int) -> dict[str, Callable[[], Any]]:
     return known
 
 
-def optuna_run(problem: Any, sampler: Any, trials: int) -> tuple[float, float]:
+def run_optuna(problem: Any, sampler: Any, trials: int) -> tuple[float, float]:
     """f and violation of the best trial, feasible before infeasible."""
     import optuna
 
@@ -184,7 +184,7 @@ def optuna_run(problem: Any, sampler: Any, trials: int) -> tuple[float, float]:
 
     def objective(trial: Any) -> float:
         x = [trial.suggest_float(f"x{i}", a, b) for i, (a, b) in enumerate(zip(problem.xl, problem.xu))]
-        f, g, _ = problem_values(problem, np.array(x))
+        f, g, _ = pymoo_values(problem, np.array(x))
         for i, value in enumerate(g):
             trial.set_constraint(f"g{i}", float(value))
         return f
@@ -197,7 +197,7 @@ def optuna_run(problem: Any, sampler: Any, trials: int) -> tuple[float, float]:
     return min(found, key=lambda run: (run[1] > 0.0, run[1] if run[1] > 0.0 else run[0]))
 
 
-def compare_optuna(only: list[str] | None, names: list[str] | None) -> None:
+def print_optuna(only: list[str] | None, names: list[str] | None) -> None:
     trials = 100
     rows: dict[str, dict[str, list[tuple[float, float]]]] = {}
     best, seconds = {}, dict.fromkeys(optuna_samplers(trials, 0), 0.0)
@@ -209,10 +209,10 @@ def compare_optuna(only: list[str] | None, names: list[str] | None) -> None:
             if only and name not in only:
                 continue
             start = time.process_time()
-            rows[label][name] = [optuna_run(problem, optuna_samplers(trials, s)[name](), trials) for s in SEEDS]
+            rows[label][name] = [run_optuna(problem, optuna_samplers(trials, s)[name](), trials) for s in SEEDS]
             seconds[name] += time.process_time() - start
-            say(label, name, rows[label][name], best[label])
-    table(rows, best, f"Optuna, {trials} trials, seeds {SEEDS[0]} to {SEEDS[-1]}")
+            print_runs(label, name, rows[label][name], best[label])
+    print_table(rows, best, f"Optuna, {trials} trials, seeds {SEEDS[0]} to {SEEDS[-1]}")
     count = len(rows) * len(SEEDS)
     shown = "".join(f"{1000 * s / count / trials:>15.1f} ms" for s in seconds.values() if s)
     print(f"{'CPU of a trial':18}{shown}")
@@ -263,7 +263,7 @@ def scipy_examples() -> dict[str, tuple[Any, ...]]:
     }  # fmt: skip
 
 
-def compare_scipy(only: list[str] | None, names: list[str] | None) -> None:
+def print_scipy(only: list[str] | None, names: list[str] | None) -> None:
     from scipy.optimize import minimize
 
     import meco
@@ -297,7 +297,7 @@ def main() -> None:
     given = parser.parse_args()
     SEEDS[:] = range(given.first_seed, given.first_seed + given.runs)
     start = time.process_time()
-    parts = {"pymoo": compare_pymoo, "optuna": compare_optuna, "scipy": compare_scipy}
+    parts = {"pymoo": print_pymoo, "optuna": print_optuna, "scipy": print_scipy}
     parts[given.part](given.only, given.problems)
     print(f"\n{time.process_time() - start:.0f} s of CPU")
 

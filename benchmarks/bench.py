@@ -20,81 +20,83 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import meco
 from _side_by_side import machine, medians, optional
-from overhead import BUDGET, ours, scipy_de, trivial
-from trust_region import cobyqa
+from overhead import BUDGET, make_ours, make_scipy_de, make_trivial_problem
+from trust_region import run_cobyqa
 
 KEPT = Path(__file__).parent / "results" / "bench.json"
 SLOWER = 1.2  # times the kept ratio
 Ratios = dict[str, float]
 
 
-def beside_scipy() -> Ratios:
+def ratios_to_scipy() -> Ratios:
     """One run of 2500 evaluations with two constraints, by SciPy's vectorised DE without any."""
-    methods = {name: ours(name, 50, 2) for name in ("SHADE", "SHADE-FR", "MeCO", "MA-ES")}
-    wider = {"SHADE, 20 constraints": ours("SHADE", 50, 20), "SHADE, D = 100": ours("SHADE", 100, 2)}
-    seconds = medians({"SciPy": scipy_de(50), **methods, **wider}, 7)
+    methods = {name: make_ours(name, 50, 2) for name in ("SHADE", "SHADE-FR", "MeCO", "MA-ES")}
+    wider = {"SHADE, 20 constraints": make_ours("SHADE", 50, 20), "SHADE, D = 100": make_ours("SHADE", 100, 2)}
+    seconds = medians({"SciPy": make_scipy_de(50), **methods, **wider}, 7)
     return {f"{name} / SciPy DE": seconds[name] / seconds["SciPy"] for name in (*methods, *wider)}
 
 
-def in_lockstep() -> Ratios:
+def lockstep_ratios() -> Ratios:
     """A run among others, by a run alone."""
-    problem, runs = trivial(10, 2), 32
+    problem, runs = make_trivial_problem(10, 2), 32
     found = {}
     for name, budget in (("SHADE", 500), ("MA-ES", 500), ("MeCO", 500), ("TR", 60), ("TR-ES", 60)):
-        one, many = _solving(name, problem, budget, 1), _solving(name, problem, budget, runs)
+        one, many = _make_solve(name, problem, budget, 1), _make_solve(name, problem, budget, runs)
         seconds = medians({"one": one, "many": many}, 3)
         found[f"{name}, {runs} in lockstep / alone"] = seconds["many"] / runs / seconds["one"]
     return found
 
 
-def trust_region() -> Ratios:
+def trust_region_ratios() -> Ratios:
     """TR by COBYQA, both with their evaluations."""
     found = {}
     for dim in (10, 30):
         problem = meco.get_problem("C05", dim=dim)
         budget = 10 * dim
         seconds = medians(
-            {"TR": _solving("TR", problem, budget), "COBYQA": lambda p=problem, b=budget: cobyqa(p, b)}, 3
+            {"TR": _make_solve("TR", problem, budget), "COBYQA": lambda p=problem, b=budget: run_cobyqa(p, b)}, 3
         )
-        found[f"TR / COBYQA, D = {dim}"] = seconds["TR"] / budget / (seconds["COBYQA"] / cobyqa(problem, budget))
+        found[f"TR / COBYQA, D = {dim}"] = seconds["TR"] / budget / (seconds["COBYQA"] / run_cobyqa(problem, budget))
     return found
 
 
-def doors() -> Ratios:
+def minimize_ratios() -> Ratios:
     """minimize() by solve(), on the same search."""
-    problem = trivial(10, 2)
+    problem = make_trivial_problem(10, 2)
     box = list(zip(problem.lower, problem.upper))
     seconds = medians(
         {
             "minimize": lambda: meco.minimize(
                 problem.raw, box, method="SHADE", budget=BUDGET, seed=1, workers=meco.Workers(vectorized=True)
             ),
-            "solve": _solving("SHADE", problem, BUDGET),
+            "solve": _make_solve("SHADE", problem, BUDGET),
         },
         5,
     )
     return {"minimize / solve": seconds["minimize"] / seconds["solve"]}
 
 
-def training() -> Ratios:
+def training_ratios() -> Ratios:
     """A step of fourteen policies that learn, by a generation of their fourteen searches."""
     from meco.learn.paper.presets import PRESETS
-    from training import per_step
+    from training import seconds_per_step
 
     folds = PRESETS["loo50"](1)[::2]
     problems = [meco.get_problem(config.task.problems[0], 50) for config in folds]
-    step = per_step(folds, 98)
+    step = seconds_per_step(folds, 98)
     seconds = medians({"search": lambda: meco.solve("SHADE", problems, BUDGET, range(len(problems)))}, 3)
     return {"training step / generation": step / (seconds["search"] / (BUDGET / 50))}
 
 
-def _solving(method: str, problem: meco.Problem, budget: int, runs: int = 1) -> Callable[[], object]:
+def _make_solve(method: str, problem: meco.Problem, budget: int, runs: int = 1) -> Callable[[], object]:
     return lambda: meco.solve(method, problem, budget, seeds=range(runs))
 
 
-def measured() -> Ratios:
+def measure_ratios() -> Ratios:
     """Every ratio; less is better."""
-    parts = [beside_scipy, in_lockstep, trust_region, doors] + ([training] if optional("torch") else [])
+    parts = [ratios_to_scipy, lockstep_ratios, trust_region_ratios, minimize_ratios] + (
+        [training_ratios] if optional("torch") else []
+    )
     found: Ratios = {}
     for part in parts:
         found |= part()
@@ -102,7 +104,7 @@ def measured() -> Ratios:
     return found
 
 
-def slower(found: Ratios, kept: Ratios) -> list[str]:
+def slower_ratios(found: Ratios, kept: Ratios) -> list[str]:
     """The ratios that are more than a fifth above what was kept."""
     return [name for name, ratio in found.items() if name in kept and ratio > SLOWER * kept[name]]
 
@@ -111,10 +113,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", action="store_true", help="keep these ratios")
     args = parser.parse_args()
-    found = measured()
+    found = measure_ratios()
     kept = json.loads(KEPT.read_text())["ratios"] if KEPT.exists() else {}
-    if not args.keep and slower(found, kept):
-        again = measured()
+    if not args.keep and slower_ratios(found, kept):
+        again = measure_ratios()
         found = {name: min(ratio, again[name]) for name, ratio in found.items()}
     print(f"\n{'':36s} {'now':>7s} {'kept':>7s}")
     for name, ratio in found.items():
@@ -124,7 +126,7 @@ def main() -> None:
     if args.keep:
         KEPT.write_text(json.dumps({"machine": machine(), "ratios": found}, indent=1) + "\n")
         return
-    worse = slower(found, kept)
+    worse = slower_ratios(found, kept)
     print(f"\nslower by more than {SLOWER - 1:.0%}: {', '.join(worse) or 'nothing'}")
 
 

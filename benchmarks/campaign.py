@@ -19,7 +19,7 @@ from meco.bench.run.result_store import ResultStore
 from meco.bench.run.runner import run_campaign
 
 
-def seconds(runs: int, workers: int) -> tuple[float, str]:
+def time_campaign(runs: int, workers: int) -> tuple[float, str]:
     """Time and digest of one campaign from nothing."""
     experiment = adjust_experiment(EXPERIMENTS["table1"], runs, quick=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -40,7 +40,7 @@ def main() -> None:
     args = parser.parse_args()
     base = None
     for workers in args.workers:
-        spent, digest = seconds(args.runs, workers)
+        spent, digest = time_campaign(args.runs, workers)
         base = base or spent
         print(f"{workers} workers: {spent:6.1f} s, {base / spent:.2f}x, results {digest[:12]}")
 

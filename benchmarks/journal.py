@@ -26,12 +26,12 @@ from meco.run.log.log_file import LogFile
 DIM, SIZE, BUDGET, ROUNDS = 50, 50, 2500, 9
 
 
-def trivial(x: np.ndarray):
+def trivial_function(x: np.ndarray):
     """Rows of points, two constraints."""
     return (x * x).sum(axis=1), 1.0 - x[:, :2]
 
 
-def log_alone(folder: Path, fsync: bool) -> tuple[float, float]:
+def time_log(folder: Path, fsync: bool) -> tuple[float, float]:
     """Microseconds for appending one record, and for flushing a generation."""
     rng = np.random.default_rng(1)
     entries = [Entry(i, i // SIZE, 0, Fault.NONE, rng.random(DIM), 1.0, rng.random(2)) for i in range(BUDGET)]
@@ -54,7 +54,7 @@ def time_run(checkpoint) -> float:
     """Seconds of CPU time for one run."""
     begun = time.process_time()
     meco.minimize(
-        trivial,
+        trivial_function,
         [(-5.0, 5.0)] * DIM,
         method=meco.Method("SHADE-FR", pop_size=SIZE),
         budget=BUDGET,
@@ -65,7 +65,7 @@ def time_run(checkpoint) -> float:
     return time.process_time() - begun
 
 
-def states_alone(folder: Path) -> float:
+def time_states(folder: Path) -> float:
     """Microseconds for taking and writing the state of a search, of a run that writes one after each generation."""
     taken, generation = [], RunFolder.generation
 
@@ -86,10 +86,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as name:
         folder = Path(name)
         for fsync in (False, True):
-            rounds = [log_alone(folder, fsync) for _ in range(3 if fsync else ROUNDS)]
+            rounds = [time_log(folder, fsync) for _ in range(3 if fsync else ROUNDS)]
             record, flush = (min(column) for column in zip(*rounds))
             print(f"log alone, fsync {fsync!s:5}: {record:6.2f} us per evaluation, {flush:8.1f} us per generation")
-        cost = states_alone(folder)
+        cost = time_states(folder)
         print(
             f"state file: {cost:8.1f} us, written when {STATE_COST_FACTOR} times as long has passed: "
             f"{100 / STATE_COST_FACTOR:.0f} %"

@@ -23,20 +23,20 @@ from meco.core.arrays import fusing
 from meco.core.streams import DeviceStreams
 
 
-def rate(action, runs: int) -> float:
+def runs_per_second(action, runs: int) -> float:
     start = time.perf_counter()
     action()
     return runs / (time.perf_counter() - start)
 
 
-def on_cpu(method: str, dim: int, rounds: int = 3) -> None:
+def print_cpu_rates(method: str, dim: int, rounds: int = 3) -> None:
     problem = meco.get_problem("C13", dim)
     meco.solve(method, problem, seeds=[0])
     alone, together = [], {size: [] for size in (8, 32, 128)}
     for _ in range(rounds):
-        alone.append(rate(lambda: [meco.solve(method, problem, seeds=[s]) for s in range(8)], 8))
+        alone.append(runs_per_second(lambda: [meco.solve(method, problem, seeds=[s]) for s in range(8)], 8))
         for size, seen in together.items():
-            seen.append(rate(lambda n=size: meco.solve(method, problem, seeds=range(n)), size))
+            seen.append(runs_per_second(lambda n=size: meco.solve(method, problem, seeds=range(n)), size))
     one = sorted(alone)[rounds // 2]
     print(f"{method}, C13, D = {dim}, one core: {one:.1f} runs/s one at a time")
     for size, seen in together.items():
@@ -48,7 +48,7 @@ def on_cpu(method: str, dim: int, rounds: int = 3) -> None:
         print(f"  {size:4d} in lockstep: {median:7.1f} runs/s, {median / one:.2f}x, {peak:.2f} MB per run at the peak")
 
 
-def on_device(method: str, dim: int, runs: int, device: str, plain: bool, rounds: int = 3) -> None:
+def print_device_rates(method: str, dim: int, runs: int, device: str, plain: bool, rounds: int = 3) -> None:
     import torch
 
     problems = meco.get_suite("cec2017", dim=dim)
@@ -63,7 +63,7 @@ def on_device(method: str, dim: int, runs: int, device: str, plain: bool, rounds
         batch_of(200)  # a few generations, which compile all there is
         warm = time.perf_counter() - start
         torch.cuda.reset_peak_memory_stats()
-        speed = sorted(rate(lambda: batch_of(50 * dim), len(batch)) for _ in range(rounds))[rounds // 2]
+        speed = sorted(runs_per_second(lambda: batch_of(50 * dim), len(batch)) for _ in range(rounds))[rounds // 2]
     peak = torch.cuda.max_memory_allocated() / len(batch) / 1e6
     print(
         f"{method}{', plain' if plain else ''}, all 28 problems, D = {dim}, {torch.cuda.get_device_name()}: "
@@ -81,9 +81,9 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="leave the formulas as they are")
     args = parser.parse_args()
     if args.device:
-        on_device(args.method, args.dim, args.runs, args.device, args.plain)
+        print_device_rates(args.method, args.dim, args.runs, args.device, args.plain)
     else:
-        on_cpu(args.method, args.dim)
+        print_cpu_rates(args.method, args.dim)
 
 
 if __name__ == "__main__":

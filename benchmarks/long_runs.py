@@ -28,17 +28,17 @@ class Watched:
     """A cheap function with two constraints that notes, at each mark, the time and the memory taken so far."""
 
     def __init__(self, say):
-        self.say, self.calls, self.begun, self.memory = say, 0, time.process_time(), resident()
+        self.say, self.calls, self.begun, self.memory = say, 0, time.process_time(), resident_memory()
 
     def __call__(self, x):
         self.calls += 1
         if self.calls in MARKS:
             each = (time.process_time() - self.begun) / self.calls * 1e6
-            self.say(f"{self.calls:>8d}  {each:9.1f} us each  {(resident() - self.memory) / 2**20:+7.1f} MB")
+            self.say(f"{self.calls:>8d}  {each:9.1f} us each  {(resident_memory() - self.memory) / 2**20:+7.1f} MB")
         return float(x @ x), [1.0 - x[0], x[1] - 2.0]
 
 
-def resident():
+def resident_memory():
     """Memory in use, in bytes."""
     import resource
 
@@ -48,7 +48,7 @@ def resident():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def run(method, evaluations, how, fun):
+def time_run(method, evaluations, how, fun):
     """One run, with the log and the callback that it is to have; seconds of the processor."""
     options = {"callback": lambda result: result.fun < -1.0 or result.nfev < 0} if "callback" in how else {}
     with tempfile.TemporaryDirectory() as folder:
@@ -58,16 +58,18 @@ def run(method, evaluations, how, fun):
         return time.process_time() - begun
 
 
-def measure(method, evaluations, how):
+def print_marks(method, evaluations, how):
     """Run once, and print a line at each mark."""
-    run(method, 60, how, lambda x: float(x @ x))  # warm
-    run(method, evaluations, how, Watched(lambda text: print(f"{method:8s} {how:13s} {text}", flush=True)))
+    time_run(method, 60, how, lambda x: float(x @ x))  # warm
+    time_run(method, evaluations, how, Watched(lambda text: print(f"{method:8s} {how:13s} {text}", flush=True)))
 
 
-def compare(method, pairs):
+def print_comparison(method, pairs):
     """Run bare and with both in turn, and print how the times compare."""
     evaluations = SHORT.get(method, 500)
-    times = [[run(method, evaluations, how, Watched(lambda text: None)) for how in HOWS[::3]] for _ in range(pairs + 1)]
+    times = [
+        [time_run(method, evaluations, how, Watched(lambda text: None)) for how in HOWS[::3]] for _ in range(pairs + 1)
+    ]
     bare, both = zip(*times[1:])  # the first pair is warm-up
     low, middle, high = statistics.quantiles([b / a for a, b in zip(bare, both)], n=4)
     each = [statistics.median(column) / evaluations * 1e6 for column in (bare, both)]
@@ -88,14 +90,14 @@ def main():
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)  # in this process
     args = parser.parse_args()
     if args.one:
-        return measure(args.methods[0], args.evaluations, args.how[0])
+        return print_marks(args.methods[0], args.evaluations, args.how[0])
     words = [sys.executable, __file__, "--one", "--evaluations", str(args.evaluations)]
     runs = [[*words, "--methods", method, "--how", how] for method in args.methods for how in args.how]
     with ThreadPoolExecutor(args.jobs) as pool:
         for done in pool.map(lambda line: subprocess.run(line, stdout=subprocess.PIPE, text=True), runs):
             print(done.stdout, end="", flush=True)
     for method in args.methods if args.pairs else ():
-        compare(method, args.pairs)
+        print_comparison(method, args.pairs)
     return 0
 
 

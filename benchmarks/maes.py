@@ -23,7 +23,7 @@ from _side_by_side import medians
 DIMENSIONS = (10, 30, 50, 100)
 
 
-def bare_pycma(problem: meco.Problem, budget: int, seed: int) -> None:
+def run_pycma(problem: meco.Problem, budget: int, seed: int) -> None:
     """One run: asked points beyond the budget are not evaluated."""
     import cma
 
@@ -42,14 +42,14 @@ def bare_pycma(problem: meco.Problem, budget: int, seed: int) -> None:
                 strategy.tell(asked, score.tolist())
 
 
-def speed(lockstep: int, rounds: int) -> None:
+def print_speeds(lockstep: int, rounds: int) -> None:
     print(f"C01, 50 D evaluations, runs per second of CPU time, {lockstep} runs in lockstep\n")
     print(f"{'D':>4} {'pycma alone':>12} {'MA-ES alone':>12} {'MA-ES lockstep':>15} {'lockstep / pycma':>17}")
     for dim in DIMENSIONS:
         problem, budget = meco.get_problem("C01", dim=dim), 50 * dim
         seconds = medians(
             {
-                "pycma": lambda p=problem, b=budget: bare_pycma(p, b, 1),
+                "pycma": lambda p=problem, b=budget: run_pycma(p, b, 1),
                 "alone": lambda p=problem, b=budget: meco.solve("MA-ES", p, b, seeds=[1]),
                 "lockstep": lambda p=problem, b=budget: meco.solve("MA-ES", p, b, seeds=range(lockstep)),
             },
@@ -64,7 +64,7 @@ def main() -> None:
     parser.add_argument("--lockstep", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
-    speed(args.lockstep, args.rounds)
+    print_speeds(args.lockstep, args.rounds)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ BUDGET, SIZE = 2500, 50
 SCIPY = "SciPy DE, vectorised, no constraints"
 
 
-def trivial(dim: int, constraints: int) -> meco.Problem:
+def make_trivial_problem(dim: int, constraints: int) -> meco.Problem:
     """Sum of squares with plane constraints, vectorised."""
     normals = np.linspace(-1.0, 1.0, dim * constraints).reshape(dim, constraints)
 
@@ -32,12 +32,12 @@ def trivial(dim: int, constraints: int) -> meco.Problem:
     return meco.Problem("trivial", -box, box, constraints, 0, formula)
 
 
-def ours(method: str, dim: int, constraints: int, runs: int = 1, **options: int):
-    problem = trivial(dim, constraints)
+def make_ours(method: str, dim: int, constraints: int, runs: int = 1, **options: int):
+    problem = make_trivial_problem(dim, constraints)
     return lambda: meco.solve(method, problem, budget=BUDGET, seeds=range(runs), **options)
 
 
-def scipy_de(dim: int):
+def make_scipy_de(dim: int):
     from scipy.optimize import differential_evolution
 
     def run():
@@ -50,7 +50,7 @@ def scipy_de(dim: int):
     return run
 
 
-def pymoo_de(dim: int):
+def make_pymoo_de(dim: int):
     from pymoo.algorithms.soo.nonconvex.de import DE
     from pymoo.core.problem import Problem
     from pymoo.optimize import minimize
@@ -66,7 +66,7 @@ def pymoo_de(dim: int):
     return lambda: minimize(Trivial(), DE(pop_size=SIZE), ("n_eval", BUDGET), seed=1)
 
 
-def pycma(dim: int):
+def make_pycma(dim: int):
     import cma
 
     def run():
@@ -79,7 +79,7 @@ def pycma(dim: int):
     return run
 
 
-def pypop7_shade(dim: int):
+def make_pypop7_shade(dim: int):
     from pypop7.optimizers.de.shade import SHADE
 
     def run():
@@ -98,27 +98,34 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--times", type=int, default=1, help="repeat the single runs, and tell every ratio")
     args = parser.parse_args()
-    table(args.rounds)
+    print_table(args.rounds)
     print()
     for turn in range(args.times if args.times > 1 else 0):
-        seconds = medians({SCIPY: scipy_de(50), **single_runs()}, args.rounds)
+        seconds = medians({SCIPY: make_scipy_de(50), **make_single_runs()}, args.rounds)
         told = ", ".join(f"{name[5:]} {value / seconds[SCIPY]:.2f}" for name, value in seconds.items() if name != SCIPY)
         print(f"run {turn + 1}, x SciPy DE: {told}", flush=True)
 
 
-def single_runs() -> dict[str, Callable[[], object]]:
+def make_single_runs() -> dict[str, Callable[[], object]]:
     """One run with two constraints, the population as in SciPy's."""
-    methods = {f"meco {m}": ours(m, 50, 2) for m in ("SHADE", "SHADE-FR", "MeCO")}
-    return methods | {"meco MA-ES": ours("MA-ES", 50, 2, pop_size=SIZE)}
+    methods = {f"meco {m}": make_ours(m, 50, 2) for m in ("SHADE", "SHADE-FR", "MeCO")}
+    return methods | {"meco MA-ES": make_ours("MA-ES", 50, 2, pop_size=SIZE)}
 
 
-def table(rounds: int) -> None:
-    candidates = {SCIPY: scipy_de(50), **single_runs(), "meco MA-ES, its own population of 15": ours("MA-ES", 50, 2)}
-    candidates |= {"meco SHADE, 32 in lockstep": ours("SHADE", 50, 2, 32)}
-    candidates |= {"meco SHADE, 20 constraints": ours("SHADE", 50, 20), "meco SHADE, D = 100": ours("SHADE", 100, 2)}
-    candidates |= {"pymoo DE": pymoo_de(50)} if optional("pymoo") else {}
-    candidates |= {"pycma": pycma(50)} if optional("cma") else {}
-    candidates |= {"pypop7 SHADE": pypop7_shade(50)} if optional("pypop7") else {}
+def print_table(rounds: int) -> None:
+    candidates = {
+        SCIPY: make_scipy_de(50),
+        **make_single_runs(),
+        "meco MA-ES, its own population of 15": make_ours("MA-ES", 50, 2),
+    }
+    candidates |= {"meco SHADE, 32 in lockstep": make_ours("SHADE", 50, 2, 32)}
+    candidates |= {
+        "meco SHADE, 20 constraints": make_ours("SHADE", 50, 20),
+        "meco SHADE, D = 100": make_ours("SHADE", 100, 2),
+    }
+    candidates |= {"pymoo DE": make_pymoo_de(50)} if optional("pymoo") else {}
+    candidates |= {"pycma": make_pycma(50)} if optional("cma") else {}
+    candidates |= {"pypop7 SHADE": make_pypop7_shade(50)} if optional("pypop7") else {}
     seconds = medians(candidates, rounds)
     seconds["meco SHADE, 32 in lockstep"] /= 32
     base, single = seconds[SCIPY], seconds["meco SHADE"]

@@ -33,23 +33,23 @@ SPREAD = 0.8  # standard deviation of the logarithm of a call's length
 MEAN = 1.0  # seconds
 
 
-def length_of(x: np.ndarray) -> float:
+def call_seconds(x: np.ndarray) -> float:
     """Seconds that a call of x takes."""
     seed = int.from_bytes(np.ascontiguousarray(x).tobytes(), "little") % (1 << 64)
     return MEAN * float(np.random.default_rng(seed).lognormal(-0.5 * SPREAD**2, SPREAD))
 
 
-def slow(x: np.ndarray):
+def slow_function(x: np.ndarray):
     """A smooth function with two constraints that takes its time."""
-    time.sleep(length_of(x))
+    time.sleep(call_seconds(x))
     return float(np.sum((x - 0.3) ** 2) + x[0] * x[1]), [0.5 - x[0] - x[1], float(x @ x) - 8.0]
 
 
-def use(asynchronous: bool, count: int = 8, budget: int = 800) -> tuple[float, float]:
+def measure_use(asynchronous: bool, count: int = 8, budget: int = 800) -> tuple[float, float]:
     """Share of the workers' time spent in calls, and seconds of the run."""
     begun = time.monotonic()
     result = meco.minimize(
-        slow,
+        slow_function,
         [(-2.0, 2.0)] * 8,
         budget=budget,
         seed=1,
@@ -57,10 +57,10 @@ def use(asynchronous: bool, count: int = 8, budget: int = 800) -> tuple[float, f
         workers=meco.Workers(count, asynchronous=asynchronous),
     )
     wall = time.monotonic() - begun
-    return sum(length_of(x) for x in result.evaluations.x) / (count * wall), wall
+    return sum(call_seconds(x) for x in result.evaluations.x) / (count * wall), wall
 
 
-def search(name: str, count: int, asynchronous: bool, seed: int) -> meco.Result:
+def run_workers(name: str, count: int, asynchronous: bool, seed: int) -> meco.Result:
     """A run of so many workers that never sleeps."""
     problem = meco.get_problem(name)
     draw = np.random.default_rng([seed, count])
@@ -88,9 +88,9 @@ def search(name: str, count: int, asynchronous: bool, seed: int) -> meco.Result:
     return optimizer.result
 
 
-def row(name: str, kinds: list[tuple[int, bool]]) -> list[str]:
+def quality_row(name: str, kinds: list[tuple[int, bool]]) -> list[str]:
     """Median gap of the feasible runs of each kind, with their number where it is not all."""
-    found = [[search(name, count, asynchronous, seed) for seed in SEEDS] for count, asynchronous in kinds]
+    found = [[run_workers(name, count, asynchronous, seed) for seed in SEEDS] for count, asynchronous in kinds]
     known = meco.get_problem(name).best_known
     least = min([r.fun for runs in found for r in runs if r.feasible] + ([] if known is None else [known]))
     said = []
@@ -114,7 +114,7 @@ def show_use() -> None:
     """The first table."""
     print("8 workers, 800 calls of uneven length, mean 1 s: share of the workers' time spent in calls")
     for asynchronous in (False, True):
-        share, wall = use(asynchronous)
+        share, wall = measure_use(asynchronous)
         print(f"  asynchronous={asynchronous!s:5}  {share:.3f}  ({wall:.1f} s)", flush=True)
     print()
 
@@ -125,7 +125,7 @@ def show_quality() -> None:
     print(f"median relative gap to the best known f, {METHOD}, 50 D evaluations (at most {MOST}), {len(SEEDS)} seeds")
     print(f"{'':22}" + "".join(f"{('async ' if a else 'batch ') + str(n):>14}" for n, a in kinds))
     for name in PROBLEMS:
-        print(f"{name:22}" + "".join(f"{text:>14}" for text in row(name, kinds)), flush=True)
+        print(f"{name:22}" + "".join(f"{text:>14}" for text in quality_row(name, kinds)), flush=True)
 
 
 if __name__ == "__main__":

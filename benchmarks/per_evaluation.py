@@ -30,7 +30,7 @@ import numpy as np
 
 import meco
 from _side_by_side import machine, optional
-from overhead import trivial
+from overhead import make_trivial_problem
 
 DIMENSIONS = (5, 10, 20, 50, 100)
 ROUNDS = 3
@@ -40,9 +40,9 @@ METHODS = ("MeCO-TR", "TR", "TR-ES", "MeCO", "SHADE-FR", "COBYQA", "COBRA", "CMA
 Cell = tuple[float, bool]  # milliseconds per evaluation, and whether the limit ended the run
 
 
-def valley(dim: int) -> meco.Problem:
+def make_valley_problem(dim: int) -> meco.Problem:
     """Rosenbrock's function with two plane constraints: from D = 10 on no method ends within the budget."""
-    planes = trivial(dim, 2)
+    planes = make_trivial_problem(dim, 2)
 
     def formula(x: Any) -> Any:
         ahead, here = x[..., 1:], x[..., :-1]
@@ -51,7 +51,7 @@ def valley(dim: int) -> meco.Problem:
     return replace(planes, name="valley", formula=formula)
 
 
-def by_solve(method: str, problem: meco.Problem, budget: int, limit: float) -> Cell:
+def time_solve(method: str, problem: meco.Problem, budget: int, limit: float) -> Cell:
     """A method of the table, ended from within its function where it takes too long."""
     calls, start = 0, time.process_time()
 
@@ -68,7 +68,7 @@ def by_solve(method: str, problem: meco.Problem, budget: int, limit: float) -> C
     return 1e3 * (time.process_time() - start) / max(made, 1), made < budget
 
 
-def by_optuna(problem: meco.Problem, budget: int, limit: float) -> Cell:
+def time_optuna(problem: meco.Problem, budget: int, limit: float) -> Cell:
     """Optuna's Gaussian process with constraints."""
     import optuna
 
@@ -97,17 +97,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--limit", type=float, default=60.0)
     limit = parser.parse_args().limit
-    columns: dict[str, Callable[..., Cell]] = {name: partial(by_solve, name) for name in METHODS}
+    columns: dict[str, Callable[..., Cell]] = {name: partial(time_solve, name) for name in METHODS}
     if optional("optuna"):
-        columns["Optuna GP"] = by_optuna
+        columns["Optuna GP"] = time_optuna
     for run in columns.values():
-        run(valley(2), 20, limit)  # imports are over
+        run(make_valley_problem(2), 20, limit)  # imports are over
     print(" ".join(f"{key} {value}" for key, value in machine().items()))
     print("ms of CPU time per evaluation, Rosenbrock's valley with two constraints, the first 5 D + 50 evaluations;")
     print(f"the median of {ROUNDS} rounds; * as many evaluations as {limit:g} s of CPU time allow\n")
     print(f"{'D':>4} " + " ".join(f"{name:>11}" for name in columns), flush=True)
     for dim in DIMENSIONS:
-        problem = valley(dim)
+        problem = make_valley_problem(dim)
         rounds = [[run(problem, 5 * dim + 50, limit) for run in columns.values()] for _ in range(ROUNDS)]
         middle = [sorted(cells)[ROUNDS // 2] for cells in zip(*rounds)]
         told = (f"{each:>10.3f}*" if cut else f"{each:>11.3f}" for each, cut in middle)

@@ -29,13 +29,13 @@ def main() -> None:
     policy = Greedy(weights)
     candidates = {"q_values, NumPy": lambda: q_values(weights, s), "greedy action, NumPy": lambda: policy.act(s, u)}
     if optional("torch"):
-        candidates["q_values, torch"] = torch_forward(weights, s)
-    candidates["features to allowance, NumPy"] = whole_decision(policy)
-    for name, seconds in medians({k: many(c) for k, c in candidates.items()}, ROUNDS).items():
+        candidates["q_values, torch"] = make_torch_forward(weights, s)
+    candidates["features to allowance, NumPy"] = make_whole_decision(policy)
+    for name, seconds in medians({k: repeat_call(c) for k, c in candidates.items()}, ROUNDS).items():
         print(f"{name:30s} {seconds / CALLS * 1e6:7.1f} us")
 
 
-def many(call):
+def repeat_call(call):
     """A candidate called often enough to time."""
 
     def run():
@@ -45,7 +45,7 @@ def many(call):
     return run
 
 
-def torch_forward(weights, s):
+def make_torch_forward(weights, s):
     """The same network as a torch module, without gradients."""
     import torch
 
@@ -65,7 +65,7 @@ def torch_forward(weights, s):
     return forward
 
 
-def whole_decision(policy):
+def make_whole_decision(policy):
     """What a controller adds to a generation of SHADE: one run, N = 50, D = 50."""
     evaluator = Evaluator.on(meco.get_problem("C01", dim=50), budget=2500)
     search = steer_relaxation(policy, Task.of(evaluator, Streams([2])), "epsilon")

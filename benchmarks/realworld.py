@@ -22,7 +22,7 @@ import numpy as np
 from _side_by_side import medians
 from meco.core.problem import Problem
 from meco.errors import MissingData
-from meco.problems.realworld import NAMES, get
+from meco.problems.realworld import NAMES, make_problem
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "problems"))
 from gripper_scalar import objective
@@ -31,29 +31,29 @@ POPULATION = 50
 GRIPPER_POPULATIONS = 30
 
 
-def population(problem: Problem, seed: int) -> np.ndarray:
+def draw_population(problem: Problem, seed: int) -> np.ndarray:
     """Uniform points in the box, [50, D]."""
     return np.random.default_rng(seed).uniform(problem.lower, problem.upper, (POPULATION, problem.dim))
 
 
-def one_by_one(problem: Problem, x: np.ndarray) -> None:
+def evaluate_one_by_one(problem: Problem, x: np.ndarray) -> None:
     for point in x:
         problem.raw(point)
 
 
-def compare(problem: Problem, x: np.ndarray, rounds: int) -> dict[str, float]:
+def time_both(problem: Problem, x: np.ndarray, rounds: int) -> dict[str, float]:
     """Median CPU seconds for the population at once and point by point."""
-    return medians({"batch": partial(problem.raw, x), "loop": partial(one_by_one, problem, x)}, rounds)
+    return medians({"batch": partial(problem.raw, x), "loop": partial(evaluate_one_by_one, problem, x)}, rounds)
 
 
-def every_problem() -> None:
+def print_every_problem() -> None:
     print(f"uniform populations of {POPULATION}, medians of CPU time in turns")
     print(f"{'problem':8} {'D':>4} {'points/s':>12} {'in a loop':>12} {'ratio':>7}")
     for name in NAMES:
-        problem = get(name)
-        x = population(problem, 0)
+        problem = make_problem(name)
+        x = draw_population(problem, 0)
         try:
-            taken = compare(problem, x, rounds=5)
+            taken = time_both(problem, x, rounds=5)
         except MissingData as missing:
             print(f"{name:8} {problem.dim:4d} left out: {missing}")
             continue
@@ -61,14 +61,14 @@ def every_problem() -> None:
         print(f"{name:8} {problem.dim:4d} {speed:12.0f} {slow:12.0f} {speed / slow:7.1f}")
 
 
-def gripper() -> None:
+def print_gripper() -> None:
     """RC24 on many populations: a few uniform points need hundreds of evaluations, and a batch waits for them."""
-    problem = get("RC24")
+    problem = make_problem("RC24")
     batch, loop, plain = [], [], []
     for seed in range(GRIPPER_POPULATIONS):
-        x = population(problem, seed)
+        x = draw_population(problem, seed)
         rows = x.tolist()
-        taken = compare(problem, x, rounds=1) | medians({"plain": lambda rows=rows: [*map(objective, rows)]}, 1)
+        taken = time_both(problem, x, rounds=1) | medians({"plain": lambda rows=rows: [*map(objective, rows)]}, 1)
         batch.append(taken["batch"])
         loop.append(taken["loop"])
         plain.append(taken["plain"])
@@ -82,5 +82,5 @@ def gripper() -> None:
 
 
 if __name__ == "__main__":
-    every_problem()
-    gripper()
+    print_every_problem()
+    print_gripper()

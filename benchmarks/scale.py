@@ -23,7 +23,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import meco
 from _side_by_side import machine
-from overhead import trivial
+from overhead import make_trivial_problem
 
 KEPT = Path(__file__).parent / "results" / "scale.json"
 METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES", "MeCO-TR")
@@ -36,10 +36,10 @@ AXES = {  # what grows, and what stays as it is meanwhile
 }
 
 
-def measured(method: str, D: int, constraints: int, runs: int, budget: int | None = None) -> dict[str, float]:
+def measure(method: str, D: int, constraints: int, runs: int, budget: int | None = None) -> dict[str, float]:
     """Microseconds per evaluation of one run, bytes per run at the peak, and the seconds of one batch."""
     short = 3 * D + 30  # TR's first points and some of its models
-    problem, budget = trivial(D, constraints), short if budget is None else budget
+    problem, budget = make_trivial_problem(D, constraints), short if budget is None else budget
 
     def batch() -> float:
         start = time.process_time()
@@ -73,7 +73,7 @@ def main() -> None:
             for value in values:
                 name = f"{axis} {method} {value}"
                 if name not in kept["points"]:
-                    kept["points"][name] = measured(method, **{**fixed, axis: value})
+                    kept["points"][name] = measure(method, **{**fixed, axis: value})
                     KEPT.write_text(json.dumps(kept, indent=1) + "\n")
                 found = kept["points"][name]
                 print(f"{name:28s} {found['us']:12.1f} us {found['bytes'] / 1e6:9.3f} MB", flush=True)

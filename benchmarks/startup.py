@@ -14,7 +14,7 @@ import time
 ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # it triples import times
 
 
-def seconds(*arguments: str, rounds: int = 9) -> float:
+def median_seconds(*arguments: str, rounds: int = 9) -> float:
     """Median wall seconds of a fresh interpreter, after one to fill the bytecode cache."""
     seen = []
     for turn in range(rounds + 1):
@@ -26,14 +26,14 @@ def seconds(*arguments: str, rounds: int = 9) -> float:
 
 
 def main() -> None:
-    bare, numpy = seconds("-c", "pass"), seconds("-c", "import numpy")
-    both = seconds("-c", "import numpy, meco")
-    used = seconds("-c", "import numpy, meco; meco.solve; meco.minimize; meco.METHODS")
+    bare, numpy = median_seconds("-c", "pass"), median_seconds("-c", "import numpy")
+    both = median_seconds("-c", "import numpy, meco")
+    used = median_seconds("-c", "import numpy, meco; meco.solve; meco.minimize; meco.METHODS")
     print(f"python alone                  {bare:.3f} s")
     print(f"import numpy                  {numpy:.3f} s")
     print(f"import meco beyond NumPy      {both - numpy:.3f} s (at most 0.05)")
     print(f"with solve and minimize       {used - numpy:.3f} s")
-    print(f"meco --help                   {seconds('-m', 'meco', '--help'):.3f} s (at most 0.3)")
+    print(f"meco --help                   {median_seconds('-m', 'meco', '--help'):.3f} s (at most 0.3)")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def main() -> None:
     args = parser.parse_args()
     folds = PRESETS["loo50"](1)
     if args.device:
-        on_device(folds, args.device)
+        print_device_times(folds, args.device)
         return
     found = {}
     for label, configs in (
@@ -47,21 +47,25 @@ def main() -> None:
         ("14 folds in lockstep, 50D", folds[::2]),  # the share of each of two processes
         ("28 folds in lockstep, 50D", folds),
     ):
-        found[label] = seconds = whole(configs) if args.full else per_step(configs, args.steps) * steps_of(configs[0])
-        rate = steps_of(configs[0]) * len(configs) / seconds
+        found[label] = seconds = (
+            seconds_of_training(configs)
+            if args.full
+            else seconds_per_step(configs, args.steps) * count_steps(configs[0])
+        )
+        rate = count_steps(configs[0]) * len(configs) / seconds
         print(f"{label:38s} {rate:8.0f} RL steps/s {seconds:8.1f} s for the training", flush=True)
     print(f"28 folds in lockstep are {28 * found['one fold, 50D'] / found['28 folds in lockstep, 50D']:.2f} times"
           " as fast as one fold after the other")  # fmt: skip
     if optional("stable_baselines3"):
-        compare_sb3(args.steps)
+        print_sb3_comparison(args.steps)
 
 
-def steps_of(config: TrainingConfig) -> int:
+def count_steps(config: TrainingConfig) -> int:
     """RL steps of one policy's training."""
     return config.episodes * config.steps
 
 
-def per_step(configs: list[TrainingConfig], steps: int) -> float:
+def seconds_per_step(configs: list[TrainingConfig], steps: int) -> float:
     """CPU seconds of one step of all policies together."""
     trainer = Trainer(configs)
     rounds = -(-steps // configs[0].steps)
@@ -75,16 +79,16 @@ def per_step(configs: list[TrainingConfig], steps: int) -> float:
     return (clock[-1] - clock[WARM_UP]) / ((len(clock) - 1 - WARM_UP) * configs[0].steps)
 
 
-def whole(configs: list[TrainingConfig]) -> float:
+def seconds_of_training(configs: list[TrainingConfig]) -> float:
     """Wall seconds of the whole training."""
     start = time.perf_counter()
     Trainer(configs).run()
     return time.perf_counter() - start
 
 
-def on_device(folds: list[TrainingConfig], device: str) -> None:
+def print_device_times(folds: list[TrainingConfig], device: str) -> None:
     """Wall seconds of whole trainings, and of the rounds before they are replayed."""
-    steps = steps_of(folds[0]) * len(folds)
+    steps = count_steps(folds[0]) * len(folds)
     for label, compiled in (("as formulas stand", False), ("compiled", True), ("compiled, once more", True)):
         clock = [time.perf_counter()]
         configs = [replace(c, device=device, compiled=compiled) for c in folds]
@@ -94,7 +98,7 @@ def on_device(folds: list[TrainingConfig], device: str) -> None:
               f" then {steps / (total - ready):8.0f} RL steps/s", flush=True)  # fmt: skip
 
 
-def compare_sb3(steps: int) -> None:
+def print_sb3_comparison(steps: int) -> None:
     """The same environment, memory, mini-batch and network size, one learning step per step."""
     import torch
     from stable_baselines3 import DQN
@@ -113,8 +117,8 @@ def compare_sb3(steps: int) -> None:
         agent.learn(steps)
         theirs = steps / (time.process_time() - start)
         config = PRESETS["10d"](1)[0].with_settings(dim=dim)
-        ours = 1.0 / per_step([config], steps)
-        many = 28 / per_step([replace(config, name=str(k), seed=k) for k in range(28)], steps)
+        ours = 1.0 / seconds_per_step([config], steps)
+        many = 28 / seconds_per_step([replace(config, name=str(k), seed=k) for k in range(28)], steps)
         print(f"DQN on MeCO-v0, {dim}D: Stable-Baselines3 {theirs:.0f} steps/s, one policy here {ours:.0f}"
               f" ({ours / theirs:.1f} times), 28 in lockstep {many:.0f} ({many / theirs:.1f} times)")  # fmt: skip
 

@@ -38,7 +38,7 @@ PARTS = {  # where each part of a step is called from
 }
 
 
-def cobyqa(problem: meco.Problem, budget: int) -> int:
+def run_cobyqa(problem: meco.Problem, budget: int) -> int:
     """Evaluations of one bare run from the centre of the unit cube."""
     width, seen = problem.upper - problem.lower, dict[bytes, np.ndarray]()
 
@@ -62,23 +62,23 @@ def cobyqa(problem: meco.Problem, budget: int) -> int:
     return len(seen)
 
 
-def ours(method: str, problem: meco.Problem, budget: int, runs: int = 1) -> Callable[[], object]:
+def make_ours(method: str, problem: meco.Problem, budget: int, runs: int = 1) -> Callable[[], object]:
     return lambda: meco.solve(method, problem, budget, seeds=range(runs))
 
 
-def cost(name: str, dim: int, rounds: int) -> None:
+def print_cost(name: str, dim: int, rounds: int) -> None:
     """A row of the table."""
     problem, budget = meco.get_problem(name, dim=dim), PER_VARIABLE * dim
     candidates: dict[str, Callable[[], object]] = {
-        "COBYQA": lambda: cobyqa(problem, budget),
-        "TR": ours("TR", problem, budget),
-        "TR-ES": ours("TR-ES", problem, budget),
+        "COBYQA": lambda: run_cobyqa(problem, budget),
+        "TR": make_ours("TR", problem, budget),
+        "TR-ES": make_ours("TR-ES", problem, budget),
     }
     if dim in LOCKSTEP:
-        candidates["lockstep"] = ours("TR", problem, budget, RUNS)
+        candidates["lockstep"] = make_ours("TR", problem, budget, RUNS)
     seconds = medians(candidates, rounds)
     each = {key: 1e3 * value / budget for key, value in seconds.items()}
-    each["COBYQA"] = 1e3 * seconds["COBYQA"] / cobyqa(problem, budget)
+    each["COBYQA"] = 1e3 * seconds["COBYQA"] / run_cobyqa(problem, budget)
     row = f"{dim:>4} {each['COBYQA']:>8.2f} {each['TR']:>6.2f} {each['TR-ES']:>6.2f}"
     row += f" {each['TR'] / each['COBYQA']:>11.2f} (at most {ALONE[dim]})"
     if "lockstep" in each:
@@ -88,7 +88,7 @@ def cost(name: str, dim: int, rounds: int) -> None:
 
 
 @contextmanager
-def timed(spent: dict[str, float]) -> Any:
+def time_parts(spent: dict[str, float]) -> Any:
     """Add up the CPU seconds of each part while the block runs."""
     kept = [(owner, name, getattr(owner, name)) for places in PARTS.values() for owner, name in places]
 
@@ -112,11 +112,11 @@ def timed(spent: dict[str, float]) -> Any:
             setattr(owner, name, function)
 
 
-def shares(name: str, dim: int, runs: int) -> None:
+def print_shares(name: str, dim: int, runs: int) -> None:
     """Where the time of a step goes."""
-    run, spent = ours("TR", meco.get_problem(name, dim=dim), 10 * dim, runs), dict[str, float]()
+    run, spent = make_ours("TR", meco.get_problem(name, dim=dim), 10 * dim, runs), dict[str, float]()
     run()
-    with timed(spent):
+    with time_parts(spent):
         start = time.process_time()
         run()
         whole = time.process_time() - start
@@ -125,11 +125,11 @@ def shares(name: str, dim: int, runs: int) -> None:
     print(f"{dim:>4} {runs:>5} " + " ".join(f"{100 * parts[part]:>10.0f} %" for part in parts), flush=True)
 
 
-def growth(name: str, rounds: int) -> None:
+def print_growth(name: str, rounds: int) -> None:
     """From D = 50 to 100, at as many model steps."""
     steps = 200
     seconds = medians(
-        {str(d): ours("TR", meco.get_problem(name, dim=d), 2 * d + 1 + steps) for d in (50, LARGER)}, rounds
+        {str(d): make_ours("TR", meco.get_problem(name, dim=d), 2 * d + 1 + steps) for d in (50, LARGER)}, rounds
     )
     print(f"\na step at D = {LARGER} takes {seconds[str(LARGER)] / seconds['50']:.2f} times one at D = 50")
 
@@ -144,12 +144,12 @@ def main() -> None:
     )
     print(f"{'D':>4} {'COBYQA':>8} {'TR':>6} {'TR-ES':>6} {'TR / COBYQA':>25} {f'{RUNS} in lockstep, of COBYQA':>31}")
     for dim in ALONE:
-        cost(args.problem, dim, args.rounds)
-    growth(args.problem, args.rounds)
+        print_cost(args.problem, dim, args.rounds)
+    print_growth(args.problem, args.rounds)
     print(f"\nshare of CPU time\n\n{'D':>4} {'runs':>5} " + " ".join(f"{part:>12}" for part in (*PARTS, "bookkeeping")))
     for dim in ALONE:
         for runs in (1, RUNS) if dim in LOCKSTEP else (1,):
-            shares(args.problem, dim, runs)
+            print_shares(args.problem, dim, runs)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from users_problems import DESIGNS, Design
 from users_solvers import SOLVERS, Judge, Spent
 
 
-def judged(design: Design, solver: str, seed: int, budget: int) -> tuple[float, float]:
+def run_solver(design: Design, solver: str, seed: int, budget: int) -> tuple[float, float]:
     """f of the best feasible point within the budget (inf without one), and seconds."""
     judge = Judge(design, budget)
     begun = time.perf_counter()
@@ -36,12 +36,12 @@ def judged(design: Design, solver: str, seed: int, budget: int) -> tuple[float, 
     return judge.best, time.perf_counter() - begun
 
 
-def gap(f: float, design: Design) -> float:
+def relative_gap(f: float, design: Design) -> float:
     assert design.best is not None
     return (f - design.best) / abs(design.best)
 
 
-def table(designs: list[Design], solvers: list[str], seeds: range) -> None:
+def print_table(designs: list[Design], solvers: list[str], seeds: range) -> None:
     """A block for each design: feasible share, gaps and time of each solver."""
     first = dict.fromkeys(solvers, 0)
     for design in designs:
@@ -51,9 +51,9 @@ def table(designs: list[Design], solvers: list[str], seeds: range) -> None:
         print(f"  {'solver':<12} {'feasible':>8} {'median gap':>12} {'worst gap':>12} {'s/run':>7}   f of each seed")
         ranked = {}
         for solver in solvers:
-            found = [judged(design, solver, seed, budget) for seed in seeds]
+            found = [run_solver(design, solver, seed, budget) for seed in seeds]
             f = np.array([value for value, _ in found])
-            gaps = np.sort([gap(value, design) for value in f])
+            gaps = np.sort([relative_gap(value, design) for value in f])
             median = float(gaps[len(gaps) // 2])
             share, spent = float(np.isfinite(f).mean()), float(np.median([s for _, s in found]))
             ranked[solver] = (-share, median)
@@ -66,7 +66,7 @@ def table(designs: list[Design], solvers: list[str], seeds: range) -> None:
     print("\nfirst by feasible share, then median gap: " + ", ".join(f"{name} {n}" for name, n in first.items() if n))
 
 
-def best_values(designs: list[Design]) -> None:
+def search_best_values(designs: list[Design]) -> None:
     """The least f that long runs of several methods find."""
     import meco
 
@@ -98,9 +98,9 @@ def main() -> None:
     args = parser.parse_args()
     designs = [d for d in DESIGNS if d.name in args.designs]
     if args.best:
-        best_values(designs)
+        search_best_values(designs)
     else:
-        table(designs, args.solvers, range(args.seeds))
+        print_table(designs, args.solvers, range(args.seeds))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,9 @@ def test_minimize_evaluates_the_points_that_solve_evaluates(method):
 @pytest.mark.parametrize("method", ENGINE_CLASSES)
 def test_bench_ends_where_solve_ends(method):
     problem = get_problem("corner", dim=3)
-    experiment = Experiment("one", "", (Contender.of(method),), ("corner",), (3,), budget=budget(method), runs=1)
+    experiment = Experiment(
+        "one", "", (Contender.from_method(method),), ("corner",), (3,), budget=budget(method), runs=1
+    )
     (task,) = make_groups(run for _, run in replace(experiment, first_seed=SEED).wanted_runs())
     outcome = run_group(task)
     assert outcome.error == ""

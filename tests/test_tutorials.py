@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-notebook = pytest.importorskip("tools.notebook", reason="only a checkout has the tools").notebook
+make_notebook = pytest.importorskip("tools.notebook", reason="only a checkout has the tools").make_notebook
 
 pytestmark = pytest.mark.docs
 ROOT = Path(__file__).parent.parent
@@ -43,7 +43,7 @@ def test_there_are_three():
 def test_a_tutorial_runs_as_a_notebook(page, tmp_path):
     for module in NEEDS.get(page.stem, ()):
         pytest.importorskip(module)
-    made = notebook(page.read_text(encoding="utf-8"))
+    made = make_notebook(page.read_text(encoding="utf-8"))
     (tmp_path / "page.ipynb").write_text(json.dumps(made))
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
     (tmp_path / "run.py").write_text(RUNNER)
@@ -58,7 +58,7 @@ def test_a_tutorial_runs_as_a_notebook(page, tmp_path):
 
 def test_a_page_becomes_cells():
     page = "# Title\n\nWords.\n\n```python\nprint(1)\n```\n\n```text\n1\n```\n\nMore.\n\n```console\nmeco demo\n```\n"
-    made = notebook(page)
+    made = make_notebook(page)
     assert [cell["cell_type"] for cell in made["cells"]] == ["markdown", "code", "markdown"]
     assert made["cells"][1]["source"] == ["print(1)"]
     assert made["cells"][1]["outputs"][0]["text"] == ["1"]

@@ -15,7 +15,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from meco.bench.report.campaign_report import write_campaign_report  # noqa: E402
 from tools import gallery  # noqa: E402
-from tools.notebook import notebook  # noqa: E402
+from tools.notebook import make_notebook  # noqa: E402
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -23,13 +23,13 @@ def on_files(files: Files, config: Any) -> Files:
     for name, draw in gallery.PICTURES.items():
         files.append(File.generated(config, f"made/{name}", content=draw()))
     for page in sorted((ROOT / "docs" / "tutorials").glob("*.md")):
-        made = json.dumps(notebook(page.read_text(encoding="utf-8")), indent=1)
+        made = json.dumps(make_notebook(page.read_text(encoding="utf-8")), indent=1)
         files.append(File.generated(config, f"tutorials/{page.stem}.ipynb", content=made))
-    files.append(File.generated(config, "report.html", content=report()))
+    files.append(File.generated(config, "report.html", content=compose_report()))
     return files
 
 
 @cache  # a server builds the pages again and again
-def report() -> bytes:
+def compose_report() -> bytes:
     """The page of our results, from the packed store."""
     return write_campaign_report(ROOT / "results", page_only=True).page.read_bytes()

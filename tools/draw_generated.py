@@ -29,7 +29,7 @@ TRIED = 60  # seeds among which one is chosen for its picture
 CHOSEN = {"bowl-islands": 1}  # more than one island
 
 
-def member(name: str) -> Problem:
+def find_member(name: str) -> Problem:
     """The first member whose feasible share is easy to see, else the one with the largest."""
     batch = make_batch(name, [CHOSEN[name]] if name in CHOSEN else range(1, TRIED + 1), 2)
     u = np.random.default_rng(0).random((500, 2))
@@ -82,13 +82,13 @@ def draw_map(ax: Any, problem: Problem) -> None:
     ax.set(xlim=(0, problem.upper[0]), ylim=(0, problem.upper[1]), aspect="equal")
 
 
-def contact_sheet() -> Any:
+def draw_contact_sheet() -> Any:
     """One tile for every family, in the order of the sets."""
     rows = -(-len(GENERATED) // COLUMNS)
     figure, axes = plt.subplots(rows, COLUMNS, figsize=(COLUMNS * SIDE, rows * (SIDE + 0.22)), layout="constrained")
     for ax, (name, family) in zip(axes.flat, GENERATED.items()):
         if isinstance(family, Family):
-            draw_formula(ax, member(name), family)
+            draw_formula(ax, find_member(name), family)
         else:
             draw_map(ax, make_batch(name, [1])[0])
         ax.set_title(name, fontsize=8, color=TINTS[family.set], pad=3)
@@ -102,7 +102,7 @@ def contact_sheet() -> Any:
 
 def main(path: str) -> None:
     """Write the sheet."""
-    contact_sheet().savefig(Path(path), dpi=100)
+    draw_contact_sheet().savefig(Path(path), dpi=100)
 
 
 if __name__ == "__main__":

@@ -41,24 +41,24 @@ def vessel(x: np.ndarray) -> Any:
     return names["vessel"](x)
 
 
-def run() -> bytes:
+def draw_run() -> bytes:
     """One run of the default on the vessel."""
     result = meco.minimize(vessel, [(0.1, 10), (0.1, 10), (10, 100), (10, 240)], budget=200, seed=1)
     return result.plot().to_svg().encode()
 
 
-def mission() -> bytes:
+def draw_mission() -> bytes:
     """A UAV mission and the best known flight through it."""
     shown = load_mission("UAV-07")
     return shown.plot(shown.known_x).to_svg().encode()
 
 
-def missions() -> bytes:
+def draw_missions() -> bytes:
     """The sixteen missions with their best known flights."""
     return missions_figure([load_mission(name) for name in MISSION_NAMES]).to_svg().encode()
 
 
-def trust_region() -> bytes:
+def draw_trust_region() -> bytes:
     """A step of the default's models, drawn in two variables."""
     return step_figure().to_svg().encode()
 
@@ -67,33 +67,33 @@ def trust_region() -> bytes:
 
 
 @cache
-def _paper(name: str) -> RunArrays:
+def _paper_results(name: str) -> RunArrays:
     """The runs of one of the paper's experiments, with the colours of the report."""
     results, palette = read_results(ROOT / "results"), result_figures.Palette()
     found = {e.name: e for e in known_experiments(results)}[name]
-    sets = [RunArrays.of(results, found, dim) for dim in found.dims]
-    object.__setattr__(sets[0], "slots", palette.slots(sets))
+    sets = [RunArrays.from_store(results, found, dim) for dim in found.dims]
+    object.__setattr__(sets[0], "slots", palette.assign_slots(sets))
     return sets[0]
 
 
-def ranks() -> bytes:
+def draw_ranks() -> bytes:
     """Who stands where on the paper's functions."""
-    top = compose_headline([_paper("table1")])
+    top = compose_headline([_paper_results("table1")])
     assert top is not None
     return top.figure.to_svg().encode()
 
 
-def convergence() -> bytes:
+def draw_convergence() -> bytes:
     """Gap and violation left over the evaluations."""
-    return curves.progress_figure(_paper("table1")).to_svg().encode()
+    return curves.progress_figure(_paper_results("table1")).to_svg().encode()
 
 
-def feasible() -> bytes:
+def draw_feasible_shares() -> bytes:
     """Feasible runs of every method on every function."""
-    return heatmaps.feasibility_figure(_paper("table1")).to_svg().encode()
+    return heatmaps.feasibility_figure(_paper_results("table1")).to_svg().encode()
 
 
-def compared() -> bytes:
+def draw_comparison() -> bytes:
     """The default beside other libraries on designs as users have them."""
     text = (ROOT / "benchmarks" / "results" / "users.txt").read_text(encoding="utf-8")
     rows = read_comparison(text)
@@ -132,12 +132,12 @@ def _closeness(gap: float) -> tuple[float, str]:
 
 
 PICTURES: dict[str, Callable[[], bytes]] = {
-    "run.svg": run,
-    "mission.svg": mission,
-    "missions.svg": missions,
-    "trust-region.svg": trust_region,
-    "ranks.svg": ranks,
-    "convergence.svg": convergence,
-    "feasible.svg": feasible,
-    "compared.svg": compared,
+    "run.svg": draw_run,
+    "mission.svg": draw_mission,
+    "missions.svg": draw_missions,
+    "trust-region.svg": draw_trust_region,
+    "ranks.svg": draw_ranks,
+    "convergence.svg": draw_convergence,
+    "feasible.svg": draw_feasible_shares,
+    "compared.svg": draw_comparison,
 }

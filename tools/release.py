@@ -27,14 +27,14 @@ MARKERS = "not slow and not attack"  # pages too
 TESTS = ("tests/test_imports.py", "tests/test_docs.py", "tests/test_door.py", "tests/tools", "tests/experiments")
 
 
-def run(*command: object, cwd: Path = ROOT, **more: str) -> None:
+def run_command(*command: object, cwd: Path = ROOT, **more: str) -> None:
     """A command that must succeed, in an environment without this source tree."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     print("$", *command, flush=True)
     subprocess.run([str(part) for part in command], cwd=cwd, env={**clean, **more}, check=True)
 
 
-def index(folder: Path, files: Sequence[Path]) -> str:
+def write_index(folder: Path, files: Sequence[Path]) -> str:
     """A simple index (PEP 503) with these files, as an address."""
     place = folder / "simple" / NAME
     place.mkdir(parents=True)
@@ -44,7 +44,7 @@ def index(folder: Path, files: Sequence[Path]) -> str:
     return place.parent.as_uri()
 
 
-def example() -> str:
+def read_example() -> str:
     """The README's first block of Python."""
     found = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
@@ -56,21 +56,23 @@ def main() -> None:
     parser.add_argument("--tests", nargs="*", default=TESTS, help="what to test of the source archive")
     args = parser.parse_args()
     shutil.rmtree(DIST, ignore_errors=True)
-    run(sys.executable, "-m", "hatchling", "build")
+    run_command(sys.executable, "-m", "hatchling", "build")
     wheel, source = next(DIST.glob("*.whl")), next(DIST.glob("*.tar.gz"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        address = index(folder, [wheel, source])
+        address = write_index(folder, [wheel, source])
         venv.create(folder / "fresh", with_pip=True)
         python = folder / "fresh" / ("Scripts" if os.name == "nt" else "bin") / "python"
-        run(python, "-m", "pip", "install", "-q", "--extra-index-url", address, f"{NAME}[cli]=={version(wheel)}")
-        run(python, "-c", example(), cwd=folder)
-        run(python, "-m", "meco", "demo", cwd=folder)
+        run_command(
+            python, "-m", "pip", "install", "-q", "--extra-index-url", address, f"{NAME}[cli]=={wheel_version(wheel)}"
+        )
+        run_command(python, "-c", read_example(), cwd=folder)
+        run_command(python, "-m", "meco", "demo", cwd=folder)
         with tarfile.open(source) as archive:
             archive.extractall(folder, filter="data")
         unpacked = folder / source.name.removesuffix(".tar.gz")
         if args.tests:
-            run(
+            run_command(
                 sys.executable,
                 "-m",
                 "pytest",
@@ -83,7 +85,7 @@ def main() -> None:
     print(f"{wheel.name} ({wheel.stat().st_size >> 10} kB) and {source.name} ({source.stat().st_size >> 10} kB) work")
 
 
-def version(wheel: Path) -> str:
+def wheel_version(wheel: Path) -> str:
     """The version that a wheel's name tells."""
     return wheel.name.split("-")[1]
 

@@ -23,7 +23,7 @@ PAGES = {  # of the site: name of the picture, page, whether on a phone in the d
 }
 
 
-def of_watch(browser: Browser, picture: Path) -> None:
+def capture_watch(browser: Browser, picture: Path) -> None:
     """A run in the watching page."""
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / "vessel"
@@ -40,7 +40,7 @@ def of_watch(browser: Browser, picture: Path) -> None:
                 made.shutdown()
 
 
-def of_page(browser: Browser, address: str, picture: Path, phone: bool = False) -> None:
+def capture_page(browser: Browser, address: str, picture: Path, phone: bool = False) -> None:
     """A page in its first window."""
     browser.size(390 if phone else WIDE, HIGH, dark=phone)
     browser.open(address)
@@ -52,10 +52,10 @@ def main(site: Path = ROOT / "site", folder: Path = SCREENS) -> list[Path]:
     """Take all of them; the pictures that were made."""
     folder.mkdir(parents=True, exist_ok=True)
     with Browser() as browser:
-        of_watch(browser, folder / "watch.png")
-        of_page(browser, (site / "report.html").as_uri(), folder / "report.png")
+        capture_watch(browser, folder / "watch.png")
+        capture_page(browser, (site / "report.html").as_uri(), folder / "report.png")
         for name, (page, phone) in PAGES.items():
-            of_page(browser, (site / page).as_uri(), folder / f"{name}.png", phone)
+            capture_page(browser, (site / page).as_uri(), folder / f"{name}.png", phone)
     return sorted(folder.glob("*.png"))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from meco.core.capabilities import Convergence
 from meco.errors import InvalidInput, warn_user
@@ -14,15 +14,18 @@ from meco.methods import DEFAULT, METHODS, methods_that_offer
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import Result
 from meco.run.calling.call import Call
-from meco.run.calling.caller import Backend, Serial, Stopping
-from meco.run.folder.run_folder import RunFolder, read_inputs
-from meco.run.request import Request, make_request, options_of, tolerances_of
-from meco.run.scipy_compat import explain_keywords
+from meco.run.calling.caller import Backend, SerialBackend, Stopping
+from meco.run.folder.run_folder import RunFolder, read_recorded_inputs
+from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs
+from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.session import Session
 from meco.variables import HasEnds, Variables
 
+if TYPE_CHECKING:
+    from meco.run.constraints import LimitedValues
 
-@explain_keywords
+
+@explain_unknown_keywords
 def minimize(
     fun: Callable[..., Any],
     bounds: Iterable[Any] | Variables | HasEnds,
@@ -88,11 +91,16 @@ def minimize(
     pool, stop_at, saved = Workers.read(workers), Stop.read(stop), Checkpoint.read(checkpoint)
     asked: dict[str, Any] = {"budget": budget, "seed": seed, "method": method, "tolerances": tolerances}
     if saved is not None and saved.resume:
-        pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
+        asked, pool, on_error = _fill_from_folder(saved, asked, pool, on_error)
     request = make_request(bounds, x0=x0, evaluated=evaluated, workers=pool, **asked)
     for note in request.notes:
         warn_user(note)
-    request, call = _add_constraints(request, fun, constraints, pool)
+    separate = _read_separate(constraints, request.variables)
+    if separate or request.keep_feasible:
+        from meco.run.hard_constraints import add_hard_constraints
+
+        request = add_hard_constraints(request, separate)
+    call = Call(fun, separate, pool.vectorized, request.variables if request.variables.names else None)
     if stop_at.converged and Convergence not in METHODS[request.method].offers:
         raise InvalidInput(
             f'stop="converged" needs one of {methods_that_offer(Convergence)}; {request.method} cannot tell'
@@ -101,13 +109,13 @@ def minimize(
     with closing(_make_backend(pool, call, request)) as backend, ExitStack() as files:
         folder = None
         if saved is not None:
-            inputs = request.facts() | {
+            inputs = request.describe_inputs() | {
                 "fun": _function_name(fun),
                 "on_error": on_error,
                 "asynchronous": pool.asynchronous,
             }
             folder = files.enter_context(closing(RunFolder.open(saved, inputs, getattr(fun, "source", None))))
-        session = (_check_async_session(request, backend) if pool.asynchronous else Session)(
+        session = (_async_session_class(request, backend) if pool.asynchronous else Session)(
             request,
             backend,
             stopping,
@@ -120,61 +128,57 @@ def minimize(
 
 
 def _refuse_reserved(**reserved: Any) -> None:
-    """Say of a keyword whose work is not done yet that it is not."""
+    """Refuse keywords whose work is not built yet."""
     for name, value in reserved.items():
         if value is not None:
             raise InvalidInput(f"{name}= is not built yet; leave it out")
 
 
-def _fill_from_folder(saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any) -> tuple[Workers, Any]:
-    """Fill in what a resumed run recorded, wherever the caller left the default."""
-    before = read_inputs(saved.folder)
+def _fill_from_folder(
+    saved: Checkpoint, asked: dict[str, Any], pool: Workers, on_error: Any
+) -> tuple[dict[str, Any], Workers, Any]:
+    """What is asked for, workers and on_error: what a resumed run recorded wherever the caller left the default."""
+    before, asked = read_recorded_inputs(saved.folder), dict(asked)
     if not before:
-        return pool, on_error
+        return asked, pool, on_error
     for key in ("budget", "seed"):
         asked[key] = before[key] if asked[key] is None else asked[key]
     if asked["tolerances"] is None:
-        asked["tolerances"] = tolerances_of(before)
+        asked["tolerances"] = tolerances_from_inputs(before)
     batch = before["options"].get("batch")
     if isinstance(asked["method"], str) and asked["method"] in (DEFAULT, before["method"]):
-        options = options_of(before)
+        options = options_from_inputs(before)
         options.pop("batch", None)
         asked["method"] = Method(before["method"], **options)
     asynchronous = pool.asynchronous or bool(before.get("asynchronous"))
     pool = Workers(pool.n, batch if pool.batch is None else pool.batch, asynchronous, pool.timeout, pool.vectorized)
-    return pool, before.get("on_error") if on_error is None else on_error
+    return asked, pool, before.get("on_error") if on_error is None else on_error
 
 
-def _add_constraints(request: Request, fun: Any, given: Any, pool: Workers) -> tuple[Request, Call]:
-    """The request with what its separate constraints say, and the call of function and constraints."""
-    separate: tuple[Any, ...] = ()
-    if given is not None and not (isinstance(given, (list, tuple)) and not given):
-        from meco.run.constraints import read_constraints
+def _read_separate(constraints: Any, variables: Variables) -> tuple[LimitedValues, ...]:
+    """Constraints that were given beside the function; their module is loaded only where there are any."""
+    if constraints is None or (isinstance(constraints, (list, tuple)) and not constraints):
+        return ()
+    from meco.run.constraints import read_constraints
 
-        separate = read_constraints(given, request.variables)
-    if separate or request.keep:
-        from meco.run.hard_constraints import read_hard_constraints
-
-        request = read_hard_constraints(request, separate)
-    named = request.variables if request.variables.names else None
-    return request, Call(fun, separate, pool.vectorized, named)
+    return read_constraints(constraints, variables)
 
 
 def _make_backend(pool: Workers, call: Call, request: Request) -> Backend:
     """Where the function is called: here, or wherever the workers are."""
     if pool.n == 1 and pool.timeout is None and not getattr(call.fun, "isolated", False):
-        return Serial(call)
+        return SerialBackend(call)
     from meco.run.calling.backends import choose_backend
 
     return choose_backend(pool, call, request.options.get("batch"))
 
 
-def _check_async_session(request: Request, backend: Backend) -> type[Session]:
+def _async_session_class(request: Request, backend: Backend) -> type[Session]:
     """The session of asynchronous runs, where the workers can be given one point at a time."""
-    from meco.run.async_search import refuse_generations
+    from meco.run.async_search import check_asynchronous
     from meco.run.async_session import AsyncSession
 
-    refuse_generations(request.method)
+    check_asynchronous(request.method)
     if not backend.streams:
         raise InvalidInput("asynchronous=True needs a number of workers or an executor: a map takes points together")
     return AsyncSession

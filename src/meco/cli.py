@@ -12,11 +12,12 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import ModuleType
 from typing import NoReturn
 
 from meco import __version__
 from meco.errors import MecoError
-from meco.files.names import visible
+from meco.files.names import escape_for_terminal
 
 COMMANDS = {
     "solve": "solve a benchmark problem, a Python function, a program or a mission file",
@@ -35,7 +36,7 @@ COMMANDS = {
 }
 
 
-EXIT = """exit codes:
+EXIT_CODES = """exit codes:
   0    done; for solve and resume: a feasible point was found
   1    part of it is missing or wrong (bench, reproduce, policy verify)
   2    no feasible point was found; or the input cannot be used, which one line on standard error says
@@ -48,6 +49,7 @@ class Parser(argparse.ArgumentParser):
     """Mistakes in one line, with the way to help."""
 
     def error(self, message: str) -> NoReturn:
+        """End with code 2 and one line."""
         self.exit(2, f"meco: {message}; `{self.prog} --help` says more\n")
 
 
@@ -71,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("MECO_TRACEBACK"):
             raise
         code, said = _explain_error(error)
-        print("meco: " + visible(" ".join(said.split())), file=sys.stderr)
+        print("meco: " + escape_for_terminal(" ".join(said.split())), file=sys.stderr)
         return code
 
 
@@ -91,7 +93,7 @@ def _run_command(arguments: list[str]) -> int:
     parser = Parser(
         prog="meco",
         description="Minimise something expensive under constraints.",
-        epilog=f"meco COMMAND --help says more\n\n{EXIT}",
+        epilog=f"meco COMMAND --help says more\n\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"meco {__version__}")
@@ -117,7 +119,8 @@ def _explain_error(error: Exception) -> tuple[int, str]:
     return 70, f"{type(error).__name__}: {error} (a defect of meco: MECO_TRACEBACK=1 shows where; please report it)"
 
 
-def _import_command(name: str):
+def _import_command(name: str) -> ModuleType:
+    """The module of a command, with its configure() and run()."""
     return importlib.import_module(f"meco.commands.{name.replace('-', '_')}")
 
 

@@ -43,16 +43,16 @@ class Evaluations:
     best: ClassVar[BestPoint | None] = None
 
     @classmethod
-    def later(
+    def deferred(
         cls, make_columns: Callable[[], Mapping[str, np.ndarray]], leader: int, best: BestPoint | None
     ) -> Evaluations:
-        """The same, made when a column is looked at, all columns by name; the best of them is known before."""
+        """Evaluations whose columns make_columns() gives by name when one is first read; the best is known before."""
         columns = object.__new__(cls)
         vars(columns).update(_make_columns=make_columns, leader=leader, best=best)
         return columns
 
     def __getattr__(self, name: str) -> Any:
-        """A column that later() left to be made: all of them are made now."""
+        """A column that deferred() left to be made: all of them are made now."""
         if name not in self.__dataclass_fields__ or "_make_columns" not in vars(self):
             raise AttributeError(name)
         vars(self).update(self._make_columns())

@@ -14,14 +14,14 @@ from meco.core.memory import DoesNotFit, Record
 from meco.errors import DamagedFile, InvalidInput, MecoError, warn_user
 from meco.methods import DEFAULT
 from meco.options import Method, Tolerances, Workers
-from meco.read_numbers import whole_number
+from meco.read_numbers import read_whole_number
 from meco.result import Result
-from meco.run.async_search import AsyncSearch, refuse_generations
+from meco.run.async_search import AsyncSearch, check_asynchronous
 from meco.run.calling.answers import Answer, Fault, check_finite, failed_answer
 from meco.run.folder.optimizer_state import STATE_FORMAT, ToldPoints, read_state
 from meco.run.folder.search_state import (
     SearchState,
-    can_be_saved,
+    can_save_search,
     capture_search,
     fingerprint,
     make_record,
@@ -32,8 +32,8 @@ from meco.run.function_source import ValueLookup
 from meco.run.known_points import KnownPoints
 from meco.run.log.evaluation_log import Entry, EvaluationLog, PriorEvaluations
 from meco.run.make_result import make_result
-from meco.run.request import Request, make_request, options_of, tolerances_of, variables_of
-from meco.run.scipy_compat import explain_keywords
+from meco.run.request import Request, make_request, options_from_inputs, tolerances_from_inputs, variables_from_inputs
+from meco.run.scipy_compat import explain_unknown_keywords
 from meco.run.search import make_search
 from meco.variables import HasEnds, Variables
 
@@ -54,7 +54,7 @@ class Optimizer:
         True
     """
 
-    @explain_keywords
+    @explain_unknown_keywords
     @np.errstate(all="ignore")  # ours, whatever the caller set
     def __init__(
         self,
@@ -83,21 +83,22 @@ class Optimizer:
         )
         for note in self.request.notes:
             warn_user(note)
-        counts = (whole_number(n_ineq, "n_ineq", least=0), whole_number(n_eq, "n_eq", least=0))
+        counts = (read_whole_number(n_ineq, "n_ineq", least=0), read_whole_number(n_eq, "n_eq", least=0))
         known = self.request.known
         if known is not None and (known.g.shape[1], known.h.shape[1]) != counts:
             raise InvalidInput(
                 f"n_ineq and n_eq must be the numbers of constraints, as evaluated has them too; got {n_ineq}, {n_eq}"
             )
         self.log = EvaluationLog(self.request.budget)
-        self.log.declare(*counts)
+        self.log.declare_constraints(*counts)
         self.asynchronous = pool.asynchronous
         if self.asynchronous:
-            refuse_generations(self.request.method)
+            check_asynchronous(self.request.method)
         self._outstanding: dict[int, np.ndarray] = {}  # points that were given out and not told yet, by number
         self._search: AsyncSearch | GenerationSearch = self._make_search(self.log)
 
     def _make_search(self, log: EvaluationLog, record: Any = None, nit: int = 0) -> AsyncSearch | GenerationSearch:
+        """A search on this log: a new one, or that of a record after so many generations."""
         kind: Any = AsyncSearch if self.asynchronous else GenerationSearch
         return kind(self.request, log, record=record, nit=nit)
 
@@ -156,9 +157,9 @@ class Optimizer:
         numbers = self._find_numbers(points)
         for k, number in enumerate(numbers):
             values = (float(f[k, 0]), g[k], h[k])
-            self.log.take(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
+            self.log.add_answer(*self._make_entry(number, self._outstanding.pop(number), values, bool(lost[k])))
         for number in numbers:
-            self._search.take_answer(number)
+            self._search.accept_answer(number)
 
     def learn(self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray) -> None:
         """Learn from points [n, D] that were proposed elsewhere, once there are models; for methods that can."""
@@ -214,7 +215,7 @@ class Optimizer:
         p, q = self.log.counts
         numbers = sorted(self.log.entries)
         f, g, h = self.log.values(numbers)
-        inputs = self.request.facts() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT}
+        inputs = self.request.describe_inputs() | {"n_ineq": p, "n_eq": q, "format": STATE_FORMAT}
         inputs["asynchronous"] = self.asynchronous
         x = np.array([self.log.entries[n].x for n in numbers]).reshape(-1, self.request.dim)
         state: dict[str, Any] = {"inputs": json.dumps(inputs), "number": np.array(numbers, dtype=np.int64)}
@@ -225,7 +226,7 @@ class Optimizer:
         memory, covered, nit = self._search.saved
         record = None if memory is None else make_record(memory, self._search.loop.evaluator, nit)
         if record is not None:
-            saved = SearchState(record, covered, nit, 0, fingerprint(self.request.facts()), "")
+            saved = SearchState(record, covered, nit, 0, fingerprint(self.request.describe_inputs()), "")
             state["search"] = np.frombuffer(saved.pack(), dtype=np.uint8)
         return state
 
@@ -238,12 +239,12 @@ class Optimizer:
         inputs, told, outstanding, known = read_state(state)
         batch = inputs["options"].get("batch")
         if method is None:
-            options = options_of(inputs)
+            options = options_from_inputs(inputs)
             options.pop("batch", None)
             method = Method(inputs["method"], **options)
         try:
             search = cls(
-                variables_of(inputs),
+                variables_from_inputs(inputs),
                 inputs["n_ineq"],
                 inputs["n_eq"],
                 budget=inputs["budget"],
@@ -251,23 +252,23 @@ class Optimizer:
                 x0=inputs["x0"],
                 evaluated=known,
                 seed=inputs["seed"],
-                tolerances=tolerances_of(inputs),
+                tolerances=tolerances_from_inputs(inputs),
                 workers=Workers(batch=batch, asynchronous=inputs["asynchronous"]),
             )
             if search.asynchronous:
-                search._resume_points(told, outstanding)
+                search._resume_asynchronous(told, outstanding)
             else:
                 search._resume_generations(told, outstanding, state.get("search"))
         except (MecoError, TypeError) as error:
             raise DamagedFile(f"this state cannot be continued: {error}") from error
         return search
 
-    def _resume_points(self, told: ToldPoints, outstanding: ToldPoints) -> None:
+    def _resume_asynchronous(self, told: ToldPoints, outstanding: ToldPoints) -> None:
         """Learn from every answer in the order in which it was told, and wait for what is outstanding."""
         search: Any = self._search
         index = {n: k for k, n in enumerate(told.number.tolist())}
         search.replay([self._recorded_entry(told, index[n]) for n in told.order.tolist()])
-        search.renumber({*told.number.tolist(), *outstanding.number.tolist()})
+        search.restore_numbering({*told.number.tolist(), *outstanding.number.tolist()})
         for n, x, unit in zip(outstanding.number.tolist(), outstanding.x, search.evaluator.box.pin(outstanding.x)):
             self._outstanding[n] = x
             search.mark_outstanding(n, unit)
@@ -287,7 +288,7 @@ class Optimizer:
             at = until
         numbers = outstanding.number.tolist()
         unasked = self._outstanding.keys() - set(numbers)
-        self._search.give_back(len(unasked))  # type: ignore[union-attr]
+        self._search.propose_again(len(unasked))  # type: ignore[union-attr]
         self._outstanding = {n: x for n, x in self._outstanding.items() if n not in unasked}
         while self._outstanding.keys() != set(numbers):
             found = self._search.propose()
@@ -296,20 +297,21 @@ class Optimizer:
             self._outstanding[found[0]] = found[1]
 
     def _recorded_entry(self, told: ToldPoints, k: int) -> Entry:
+        """The k-th of the answers that were told, as the log keeps it."""
         values = (float(told.f[k]), told.g[k], told.h[k])
         return self._make_entry(int(told.number[k]), told.x[k], values, not np.isfinite(told.f[k]))[0]
 
     def _restore_search(self, told: ToldPoints, saved: Any) -> int:
-        """Bring back a search that was saved after some of these answers: how many, 0 where it must be told all."""
+        """Replace log and search by those that were saved after some of these answers: how many, 0 where none were."""
         state = unpack_state(saved.tobytes()) if isinstance(saved, np.ndarray) and saved.dtype == np.uint8 else None
-        if state is None or state.fingerprint != fingerprint(self.request.facts()):
+        if state is None or state.fingerprint != fingerprint(self.request.describe_inputs()):
             return 0
         log, count = EvaluationLog(self.request.budget), state.covered
         if not np.array_equal(told.number[:count], np.arange(count)):
             return 0
-        log.declare(*self.log.counts)
-        for n in log.plan(count):
-            log.take(self._recorded_entry(told, n))
+        log.declare_constraints(*self.log.counts)
+        for n in log.reserve_numbers(count):
+            log.add_recorded(self._recorded_entry(told, n))
         log.check_constraints()
         try:
             search = self._make_search(log, state.record, state.generation)
@@ -322,7 +324,7 @@ class Optimizer:
 class GenerationSearch:
     """A search whose candidates are asked for one by one, and told when the last of a generation is answered.
 
-    Optimizer uses this and AsyncSearch alike: propose, take_answer, done, nit, loop and saved.
+    Optimizer uses this and AsyncSearch alike: propose, accept_answer, done, nit, loop and saved.
     """
 
     def __init__(self, request: Request, log: EvaluationLog, record: Record | None = None, nit: int = 0) -> None:
@@ -341,14 +343,14 @@ class GenerationSearch:
         return self.loop.evaluator.left <= 0
 
     def _next_generation(self) -> None:
-        """Candidates of the next generation; one that holds known points only passes by itself."""
+        """Ask for the next generation; one that holds known points only is told at once."""
         evaluator, known = self.loop.evaluator, cast(KnownPoints, self.loop.evaluator.known)
         self._points, self._numbers, self._out = np.zeros((0, self.request.dim)), [], 0
         while evaluator.left > 0 and not self._numbers:
             self._unit = self.loop.ask()
             called = known.unknown(self._unit)[: evaluator.left]
             self._points = evaluator.box.to_box(self._unit)[0][called]
-            self._numbers = list(self.log.plan(len(self._points)))
+            self._numbers = list(self.log.reserve_numbers(len(self._points)))
             if not self._numbers:
                 self._tell_generation()
 
@@ -359,12 +361,12 @@ class GenerationSearch:
         self._out += 1
         return self._numbers[self._out - 1], self._points[self._out - 1].copy()
 
-    def give_back(self, count: int) -> None:
+    def propose_again(self, count: int) -> None:
         """Propose the last so many of this generation again."""
         self._out -= count
 
-    def take_answer(self, number: int) -> None:
-        """Go on when the last answer of a generation has come."""
+    def accept_answer(self, number: int) -> None:
+        """Tell the engine, and begin the next generation, when this was the last answer of one."""
         if self._numbers and all(n in self.log.entries for n in self._numbers):
             self._tell_generation()
             self._next_generation()
@@ -378,12 +380,12 @@ class GenerationSearch:
 
     def _save_state(self) -> None:
         """Hold on to what the search knows, after how many answers and generations."""
-        saved = capture_search(self.loop) if can_be_saved(self.request) else None
+        saved = capture_search(self.loop) if can_save_search(self.request) else None
         self.saved = saved, len(self.log), self.nit
 
 
 def _copy_numbers(values: Any, name: str) -> np.ndarray:
-    """A copy of numbers."""
+    """Numbers as a new float64 array; name is for the error."""
     try:
         return np.array(to_numpy(values), dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
-from meco.read_numbers import read_flag, read_real, read_seconds, whole_number
+from meco.read_numbers import read_flag, read_real, read_seconds, read_whole_number
 
 INEQ_TOL, EQ_TOL = 1e-8, 1e-4  # rounding, and what the benchmark suites call an equality
 STOP_NAMES = ("feasible", "converged")
@@ -44,8 +44,8 @@ class Tolerances:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ineq", _read_tolerance(self.ineq, "ineq"))
         object.__setattr__(self, "eq", _read_tolerance(self.eq, "eq"))
-        object.__setattr__(self, "keep_feasible", _read_kept(self.keep_feasible))
-        object.__setattr__(self, "names", read_names(self.names))
+        object.__setattr__(self, "keep_feasible", _read_keep_feasible(self.keep_feasible))
+        object.__setattr__(self, "names", read_constraint_names(self.names))
 
     @classmethod
     def read(cls, given: Any) -> Tolerances:
@@ -79,7 +79,7 @@ def _check_tolerance(value: Any, what: str) -> float:
     return number
 
 
-def _read_kept(given: Any) -> bool | tuple[str, ...]:
+def _read_keep_feasible(given: Any) -> bool | tuple[str, ...]:
     """True for every inequality, False for none, or names."""
     if given is None or isinstance(given, (bool, np.bool_)):
         return bool(given)
@@ -88,7 +88,7 @@ def _read_kept(given: Any) -> bool | tuple[str, ...]:
     return tuple(given)
 
 
-def read_names(given: Any) -> tuple[str, ...]:
+def read_constraint_names(given: Any) -> tuple[str, ...]:
     """Names of constraints, each once."""
     if given is None:
         return ()
@@ -135,7 +135,7 @@ class Workers:
                 raise InvalidInput(f"workers must be 1 or more, or -1 for all cores; got {self.n}")
             object.__setattr__(self, "n", (os.cpu_count() or 1) if count == -1 else count)
         if self.batch is not None:
-            object.__setattr__(self, "batch", whole_number(self.batch, "batch"))
+            object.__setattr__(self, "batch", read_whole_number(self.batch, "batch"))
         if self.timeout is not None:
             object.__setattr__(self, "timeout", read_seconds(self.timeout, "timeout", positive=True))
         for name in ("asynchronous", "vectorized"):

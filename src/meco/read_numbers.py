@@ -11,8 +11,8 @@ import numpy as np
 from meco.errors import InvalidInput
 
 
-def whole_number(value: Any, name: str, least: int = 1) -> int:
-    """A whole number that is not too small, however it was written."""
+def read_whole_number(value: Any, name: str, least: int = 1) -> int:
+    """A whole number of at least `least`, also where it comes as a float; name is for the error, as below."""
     try:
         number = int(value) if isinstance(value, float) and value.is_integer() else operator.index(value)
     except TypeError as error:
@@ -22,14 +22,14 @@ def whole_number(value: Any, name: str, least: int = 1) -> int:
     return number
 
 
-def read_flag(value: Any, what: str) -> bool:
+def read_flag(value: Any, name: str) -> bool:
     """True or False, also as 1 and 0."""
     if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
         return bool(value)
-    raise InvalidInput(f"{what} must be True or False; got {value!r:.60}")
+    raise InvalidInput(f"{name} must be True or False; got {value!r:.60}")
 
 
-def read_real(value: Any, what: str) -> float:
+def read_real(value: Any, name: str) -> float:
     """A number, infinite where it is too large for one, but not nan."""
     try:
         number = math.nan if isinstance(value, (bool, np.bool_, str, bytes, complex)) else float(value)
@@ -38,7 +38,7 @@ def read_real(value: Any, what: str) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if math.isnan(number):
-        raise InvalidInput(f"{what} must be a number; got {value!r:.60}")
+        raise InvalidInput(f"{name} must be a number; got {value!r:.60}")
     return number
 
 

@@ -157,7 +157,7 @@ class Result(Mapping[str, Any]):
         """Convergence, each constraint and what the method did as a figure; saved where a path is given."""
         from meco.figures.run_figure import run_figure
 
-        self._need_evaluations()
+        self._require_evaluations()
         figure = run_figure(self)
         if path is not None:
             figure.save(path)
@@ -167,24 +167,30 @@ class Result(Mapping[str, Any]):
         """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
         from meco.bench.report.run_page import write_report
 
-        self._need_evaluations()
+        self._require_evaluations()
         return write_report(self, path)
 
-    def _need_evaluations(self) -> None:
+    def _require_evaluations(self) -> None:
+        """Refuse a result of solve(), which has none."""
         if self.evaluations is None:
             raise InvalidInput("runs on benchmark problems keep no evaluations to show; minimize() keeps them")
 
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """Every evaluation as CSV with a header: written to a path, or returned as text."""
-        from meco.run.csv_table import write_csv
+        from pathlib import Path
 
-        return write_csv(self, path)
+        from meco.run.csv_table import format_csv
+
+        if path is None:
+            return format_csv(self)
+        Path(path).write_text(format_csv(self), encoding="utf-8")
+        return None
 
     def to_frame(self) -> Any:
         """Every evaluation as a pandas DataFrame, where pandas is installed."""
-        from meco.run.csv_table import as_frame
+        from meco.run.csv_table import make_data_frame
 
-        return as_frame(self)
+        return make_data_frame(self)
 
     def summary(self) -> dict[str, Any]:
         """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
@@ -192,7 +198,7 @@ class Result(Mapping[str, Any]):
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
-        return {key: plain(value) for key, value in {**found, **facts}.items()}
+        return {key: to_json_types(value) for key, value in {**found, **facts}.items()}
 
 
 def describe_excess(found: ConstraintValue) -> str:
@@ -203,22 +209,23 @@ def describe_excess(found: ConstraintValue) -> str:
     return f" over by {found.violation:.3g}{within}"
 
 
-def plain(value: Any) -> Any:
+def to_json_types(value: Any) -> Any:
     """The same in types that JSON knows; numbers that are not finite become null."""
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): to_json_types(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
+        return [to_json_types(v) for v in value]
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return to_json_types(value.tolist())
     if isinstance(value, np.generic):
-        return plain(value.item())
+        return to_json_types(value.item())
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
 
 
 def _format_value(value: Any, indent: int) -> str:
+    """A value as repr() shows it; constraints a line each, indented by so many spaces."""
     if isinstance(value, Mapping):
         rows = [f"{name}: {found.value:.6g}{describe_excess(found)}" for name, found in value.items()]
         return ("\n" + " " * indent).join(rows)

@@ -18,7 +18,7 @@ import numpy as np
 from in_process import call, complaint
 
 from meco.errors import MecoError
-from meco.files.safetensors import parse_tensors, write_tensors
+from meco.files.safetensors import pack_tensors, parse_tensors
 from meco.policies.policy_file import METADATA_DIGEST
 from meco.policies.store import load_policy, policy_path
 from meco.problems.uav.mission import load_mission, parse_mission
@@ -147,7 +147,7 @@ def policy(draw, place):
     else:
         tensors, texts = parse_tensors(content, "policy")
         record, did, _ = changed(json.loads(texts["policy"]), draw)
-        content = write_tensors(tensors, {**texts, "policy": json.dumps(record)})
+        content = pack_tensors(tensors, {**texts, "policy": json.dumps(record)})
     (place / "mine.safetensors").write_bytes(content)
     original = load_policy("meco-10d")
     try:

@@ -19,7 +19,7 @@ from changed_fields import FUNCTION, _store
 from in_process import call, complaint
 
 from meco.bench.run.campaign_folder import PACKED_FILE
-from meco.run.folder.reader import write_facts
+from meco.run.folder.reader import write_run_json
 from meco.run.log.log_file import FRAME, HEAD, HEADER, MARK
 
 MORE = 400 << 20  # bytes of memory that reading may take beyond what was there
@@ -197,7 +197,7 @@ def foreign_run(draw, place):
         (place / "r").mkdir()
     if what != "copy":
         facts["place"] = draw.choice([None, "0" * 64, ""])
-    write_facts(place / "r", facts)
+    write_run_json(place / "r", facts)
     code, said, _ = call(["resume", "r", "--quiet"], place)
     if mark.exists():
         return f"{what}: it ran unasked"

@@ -31,4 +31,4 @@ def report(folder):
 
 @pytest.fixture(scope="session")
 def runs(folder):
-    return RunArrays.of(read_results(folder), SMALL, 10)
+    return RunArrays.from_store(read_results(folder), SMALL, 10)

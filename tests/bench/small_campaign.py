@@ -18,7 +18,7 @@ VIEWS = (
 SMALL = Experiment(
     "small",
     "A small <experiment>",
-    tuple(Contender.of(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "MeCO-rand")),
+    tuple(Contender.from_method(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "MeCO-rand")),
     ("C01", "C04", "C06", "C20"),
     dims=(10,),
     budget=200,

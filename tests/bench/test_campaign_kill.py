@@ -67,7 +67,7 @@ def start(tmp_path, executor, pause=0.15):
 def stored(tmp_path) -> int:
     try:
         with ResultStore.open(tmp_path / "out") as store:
-            return store.count()
+            return store.count_runs()
     except MecoError:
         return 0
 

@@ -117,7 +117,7 @@ def compared(mine, tmp_path):
 
 def told(results: StoreContents, change) -> str:
     runs = {run: change(run, record) for run, record in results.runs.items()}
-    return choice.compose_advice(RunArrays.of(replace(results, runs=runs), results.experiments[0]), 0)
+    return choice.compose_advice(RunArrays.from_store(replace(results, runs=runs), results.experiments[0]), 0)
 
 
 def with_f(record: RunRecord, f: float | None) -> RunRecord:
@@ -149,7 +149,7 @@ def test_where_nothing_is_feasible_the_nearest_is_named(compared):
 
 
 def test_curves_begin_where_most_runs_are_feasible(compared):
-    figure = choice.best_feasible_figure(RunArrays.of(compared, compared.experiments[0]), 0)
+    figure = choice.best_feasible_figure(RunArrays.from_store(compared, compared.experiments[0]), 0)
     assert [row[0].text for row in figure.table.rows] == ["SHADE-FR", "MA-ES"]
     for mark in figure.panels[0].marks:
         assert not np.isnan(np.asarray(mark.y)).any()

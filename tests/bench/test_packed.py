@@ -40,7 +40,7 @@ def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     with ResultStore.open_campaign(out) as store:
         run_campaign([SMALL], store, RunExecutor(), quiet=True)
-        store.add_failures([next(iter(store.done()))._replace(seed=99)], "no luck")
+        store.add_failures([next(iter(store.stored_runs()))._replace(seed=99)], "no luck")
     return out
 
 
@@ -91,8 +91,8 @@ def test_the_best_design_on_each_problem_is_kept_and_of_each_method_where_it_is_
     assert len(kept) == len({run[alike] for run in before.runs})
     for run, x in kept.items():
         assert before.runs[run].x == x
-        rivals = [record.order() for other, record in before.runs.items() if other[alike] == run[alike]]
-        assert before.runs[run].order() == min(rivals)
+        rivals = [record.sort_key() for other, record in before.runs.items() if other[alike] == run[alike]]
+        assert before.runs[run].sort_key() == min(rivals)
 
 
 def test_of_many_runs_those_at_even_ranks_keep_their_curves(folder, tmp_path, monkeypatch):
@@ -122,9 +122,9 @@ def test_the_same_results_give_the_same_bytes(folder, alone, tmp_path):
 def test_a_campaign_in_a_folder_with_the_packed_store_alone_runs_only_what_is_missing(alone):
     with ResultStore.open_campaign(alone) as store:
         more = replace(SMALL, runs=4)
-        assert store.count() == 27
+        assert store.count_runs() == 27
         summary = run_campaign([more], store, RunExecutor(), quiet=True)
-        assert (summary.done, store.count()) == (36, 36)
+        assert (summary.done, store.count_runs()) == (36, 36)
         assert store.sessions()[max(store.sessions())]["runs"] == 9
     assert len(read_results(alone).runs) == 36  # the store counts from now on
 

@@ -61,7 +61,7 @@ def test_table1_has_every_method_at_50d_with_leave_one_out_policies_and_the_pape
     case = e.cases()[4]
     assert case == Case("C05", 50, "paper", 2500)
     meco = next(c for c in e.contenders if c.label == "MeCO")
-    assert json.loads(meco.fill_options(case)) == {"policy": "meco-loo50-C05"}
+    assert json.loads(meco.options_json(case)) == {"policy": "meco-loo50-C05"}
 
 
 def test_surrogates_run_three_times_unless_more_are_asked_for():
@@ -112,19 +112,19 @@ def test_ablations_use_the_held_out_problems_and_policies_of_their_own_dimension
     e = EXPERIMENTS["ablation-reward"]
     assert e.problems == HELD_OUT
     variant = next(c for c in e.contenders if c.label == "MeCO-r1+r2")
-    assert json.loads(variant.fill_options(Case("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
+    assert json.loads(variant.options_json(Case("C07", 30, "paper", 1500))) == {"policy": "meco-r1r2-30d"}
     hidden = next(c for c in EXPERIMENTS["ablation-state"].contenders if "hidden" in c.options)
     assert hidden.options["hidden"] == [7, 8, 9, 10]
 
 
 def test_the_printed_tables_are_whole():
-    assert len(printed.values("table1")) == 28 * 12
-    assert len(printed.values("realworld")) == 8 * 8
-    assert printed.values("table1")["C01", "MeCO"] == (1.01e5, 4.54e4, None)
-    assert printed.values("realworld")["RC23", "MeCO"] == (None, None, 0.015429)
-    assert printed.average_ranks("table1")["MeCO"] == 2.25
-    assert printed.gains()["MeCO-u", 30] == 0.8619
-    assert printed.engineering_problems()["RC32"]["best_known"] == "-30665.5"
+    assert len(printed.read_cells("table1")) == 28 * 12
+    assert len(printed.read_cells("realworld")) == 8 * 8
+    assert printed.read_cells("table1")["C01", "MeCO"] == (1.01e5, 4.54e4, None)
+    assert printed.read_cells("realworld")["RC23", "MeCO"] == (None, None, 0.015429)
+    assert printed.read_average_ranks("table1")["MeCO"] == 2.25
+    assert printed.read_gains()["MeCO-u", 30] == 0.8619
+    assert printed.read_engineering_problems()["RC32"]["best_known"] == "-30665.5"
 
 
 def test_a_contender_of_the_command_line_may_bring_options():
@@ -147,7 +147,7 @@ def test_options_may_be_lists_and_paths_may_hold_braces():
     c = Contender.parse("COBRA:cycle=[0.1,0],cap=80")
     assert c.options == {"cycle": [0.1, 0], "cap": 80}
     braces = Contender.parse("MeCO:policy=/x/{y}/{dim}.safetensors")
-    assert json.loads(braces.fill_options(Case("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
+    assert json.loads(braces.options_json(Case("C07", 30, "paper", 1500))) == {"policy": "/x/{y}/30.safetensors"}
 
 
 def test_comparisons_with_other_budgets_and_instances_have_names_of_their_own():
@@ -175,7 +175,7 @@ def own_results(tmp_path, capsys):
 def counted(folder) -> list[int]:
     """Runs that a report finds, for each experiment."""
     found = read_results(folder)
-    return [len(RunArrays.of(found, e).records) for e in known_experiments(found)]
+    return [len(RunArrays.from_store(found, e).records) for e in known_experiments(found)]
 
 
 def test_a_report_on_ones_own_problems_needs_the_folder_alone(own_results):

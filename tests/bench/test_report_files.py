@@ -138,7 +138,7 @@ def test_the_long_csv_has_one_row_per_problem_and_method(report, folder):
     ],
 )
 def test_every_mark_is_well_formed_svg(mark):
-    text = svg.draw(Panel("p & q", [mark], Axis("x", (0, 2)), Axis("y", (-1, 1))), "id")
+    text = svg.draw_panel(Panel("p & q", [mark], Axis("x", (0, 2)), Axis("y", (-1, 1))), "id")
     assert ET.fromstring(text).tag == "svg"
 
 
@@ -166,7 +166,7 @@ def test_routes_show_the_map_and_a_flight_for_each_method(tmp_path):
     )
     with ResultStore.open_campaign(tmp_path) as store:
         run_campaign([flights], store, RunExecutor(), quiet=True)
-        s = RunArrays.of(store.contents(), flights)
+        s = RunArrays.from_store(store.contents(), flights)
     figure = trajectories.trajectory_figure(s)
     route = next(m for m in figure.panels[0].marks if isinstance(m, Line))
     assert route.x.shape == (8,)

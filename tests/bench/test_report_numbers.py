@@ -17,7 +17,7 @@ from meco.bench.report import heatmaps, page, result_figures, result_tables
 from meco.bench.report.campaign_report import build_section, write_campaign_report
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.result_store import ResultStore, read_results
-from meco.figures.panel import Axis, Line, Panel, limits, margins, tick_text, ticks
+from meco.figures.panel import Axis, Line, Panel, axis_limits, panel_margins, tick_text, tick_values
 from meco.figures.table import format_number, mark_best
 
 pytest.importorskip("scipy")
@@ -50,7 +50,7 @@ def test_the_score_table_shows_our_mean_the_last_population_and_the_printed_mean
     assert cell.lines[2][1] == "paper 1.27e5"
     assert [c.peer for c in table.columns] == [False, False, False, True, True]
     assert sum(c.mark == "best" for c in table.rows[0]) == 1
-    paper = printed.values("table1")
+    paper = printed.read_cells("table1")
     below = sum(runs.score[0, j].mean() < paper[p, "SHADE"].mean for j, p in enumerate(runs.problems))
     assert [c.text for c in table.footer[0]][:2] == ["below printed", f"{below} of 4"]
     assert table.footer[0][-1].text == "–"  # a peer that the paper does not print
@@ -67,7 +67,7 @@ def test_ranks_stand_side_by_side_under_both_metrics_and_beside_the_printed_ones
 
 @pytest.mark.parametrize("metric", ["score", "first"])
 def test_a_third_method_changes_no_p_value_before_the_correction(runs, monkeypatch, metric):
-    monkeypatch.setattr(result_tables.stats, "holm", lambda p: p)
+    monkeypatch.setattr(result_tables.stats, "holm_correction", lambda p: p)
     column = 2 if metric == "score" else 4
     of_all = {row[0].text: row[column].value for row in result_tables.pair_table(runs).rows}
     for other in (1, 2, 3):
@@ -99,7 +99,7 @@ def test_a_partial_campaign_is_reported_without_warnings(partial):
 
 
 def test_an_incomplete_first_contender_leaves_the_other_heat_tiles_their_shares(partial):
-    sets = [RunArrays.of(read_results(partial), TWO, dim) for dim in TWO.dims]
+    sets = [RunArrays.from_store(read_results(partial), TWO, dim) for dim in TWO.dims]
     assert not sets[0].complete[0]
     for panel in heatmaps.heat_figure(sets).panels:
         shares = {mark.label.split(",")[0]: mark.share for mark in panel.marks}
@@ -126,15 +126,15 @@ def test_a_contender_that_lacks_one_run_on_one_problem_is_not_finished(folder):
 
 
 def test_gains_are_relative_to_the_first_population(folder):
-    s = RunArrays.of(read_results(folder), TWO, 4)
+    s = RunArrays.from_store(read_results(folder), TWO, 4)
     table = result_tables.gain_table([s])
-    share = 1 - s.score / s.numbers("first_score")
+    share = 1 - s.score / s.field_values("first_score")
     assert table.rows[0][1].value == pytest.approx(share[0].mean())
 
 
 def test_contenders_keep_their_colour_throughout_a_page(runs):
     palette = result_figures.Palette()
-    first, second = palette.slots([runs]), palette.slots([runs])
+    first, second = palette.assign_slots([runs]), palette.assign_slots([runs])
     assert first == second
     assert first["SHADE"] == result_figures.USUAL.index("SHADE")
     assert len(set(first.values())) == len(first)
@@ -148,22 +148,22 @@ def test_numbers_read_as_in_the_paper():
 
 
 def test_ticks_are_round_and_inside():
-    assert ticks(0, 100, False, 6) == [0, 20, 40, 60, 80, 100]
-    assert ticks(0.5, 2e4, True) == [1, 10, 100, 1000, 10000]
-    assert ticks(7.2e4, 7.35e4, True) == [7.2e4, 7.25e4, 7.3e4, 7.35e4]
+    assert tick_values(0, 100, False, 6) == [0, 20, 40, 60, 80, 100]
+    assert tick_values(0.5, 2e4, True) == [1, 10, 100, 1000, 10000]
+    assert tick_values(7.2e4, 7.35e4, True) == [7.2e4, 7.25e4, 7.3e4, 7.35e4]
     assert [tick_text(v, True) for v in (0.01, 1.0, 2000.0, 1e6, 7.25e4)] == ["0.01", "1", "2000", "1e6", "7.25e4"]
     panel = Panel("", [Line(np.array([1.0, 2.0]), np.array([np.nan, 5.0]), 0)])
-    assert limits(panel, "y")[0] < 5 < limits(panel, "y")[1]
+    assert axis_limits(panel, "y")[0] < 5 < axis_limits(panel, "y")[1]
 
 
 def test_a_number_at_the_very_end_of_an_axis_has_room():
     short, long = (Panel("", [], Axis("evaluations", (0, end))) for end in (1, 25000))
-    assert margins(long)[1] > margins(short)[1]
+    assert panel_margins(long)[1] > panel_margins(short)[1]
 
 
 def test_what_many_tables_ask_is_answered_once_and_cannot_be_changed(runs):
-    assert runs.numbers("f") is runs.numbers("f")
-    assert runs.cells() is runs.cells()
-    assert runs.cells(snapshot=True) is not runs.cells()
+    assert runs.field_values("f") is runs.field_values("f")
+    assert runs.feasibility_cells() is runs.feasibility_cells()
+    assert runs.feasibility_cells(snapshot=True) is not runs.feasibility_cells()
     with pytest.raises(ValueError, match="read-only"):
-        runs.numbers("f")[0] = 0.0
+        runs.field_values("f")[0] = 0.0

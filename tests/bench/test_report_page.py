@@ -24,7 +24,7 @@ needs_browser = pytest.mark.skipif(
 )
 VIEWS = ("ranks", "critical", "values", "feasibility", "progress", "ecdf", "convergence")
 TRIAL = Experiment(
-    "trial", "A trial", tuple(Contender.of(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "TR-ES")),
+    "trial", "A trial", tuple(Contender.from_method(m) for m in ("SHADE", "SHADE-eps", "MA-ES", "TR-ES")),
     ("C01", "C04", "C20"), dims=(4,), budget=120, runs=2, report=ReportPlan(views=VIEWS), first_seed=1,
 )  # fmt: skip
 KEPT = Path(__file__).parents[2] / "results"
@@ -41,7 +41,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def results(folder):
-    return RunArrays.of(read_results(folder), TRIAL, 4)
+    return RunArrays.from_store(read_results(folder), TRIAL, 4)
 
 
 def test_the_headline_says_who_comes_first(results, folder):
@@ -64,9 +64,9 @@ def test_every_figure_has_its_numbers_beside_it(folder):
 
 
 def test_families_differ_by_their_strokes_and_variants_by_their_colours(results):
-    slots = result_figures.Palette().slots([results])
+    slots = result_figures.Palette().assign_slots([results])
     assert len(set(slots.values())) == 4
-    dash = dict(zip(results.labels, result_figures.dashes(results)))
+    dash = dict(zip(results.labels, result_figures.line_dashes(results)))
     assert dash["SHADE"] == dash["SHADE-eps"] == ""
     assert len({dash["SHADE"], dash["MA-ES"], dash["TR-ES"]}) == 3
 

@@ -14,38 +14,38 @@ scipy_stats = pytest.importorskip("scipy.stats")
 
 
 def test_equal_values_share_the_mean_of_their_ranks():
-    assert_array_equal(stats.ranks(np.array([3.0, 1.0, 3.0, 2.0])), [3.5, 1.0, 3.5, 2.0])
+    assert_array_equal(stats.rank_first_axis(np.array([3.0, 1.0, 3.0, 2.0])), [3.5, 1.0, 3.5, 2.0])
 
 
 def test_ranks_agree_with_scipy_column_by_column():
     values = np.random.default_rng(1).integers(0, 6, size=(9, 40)).astype(float)
-    assert_array_equal(stats.ranks(values), scipy_stats.rankdata(values, axis=0))
+    assert_array_equal(stats.rank_first_axis(values), scipy_stats.rankdata(values, axis=0))
 
 
 def test_a_missing_value_has_no_rank_and_moves_no_other():
-    assert_array_equal(stats.ranks(np.array([2.0, np.nan, 1.0])), [2.0, np.nan, 1.0])
+    assert_array_equal(stats.rank_first_axis(np.array([2.0, np.nan, 1.0])), [2.0, np.nan, 1.0])
 
 
 def test_means_and_extremes_skip_what_is_missing_and_are_nan_where_nothing_is():
     values = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan], [np.inf, 2.0, np.nan]])
-    assert_array_equal(stats.mean_of(values, 1), [2.0, np.nan, np.inf])
-    assert_array_equal(stats.least_of(values, 1), [1.0, np.nan, 2.0])
-    assert_array_equal(stats.greatest_of(values, 1), [3.0, np.nan, np.inf])
-    assert stats.least_of(values) == 1.0
+    assert_array_equal(stats.nan_mean(values, 1), [2.0, np.nan, np.inf])
+    assert_array_equal(stats.nan_min(values, 1), [1.0, np.nan, 2.0])
+    assert_array_equal(stats.nan_max(values, 1), [3.0, np.nan, np.inf])
+    assert stats.nan_min(values) == 1.0
 
 
 def test_the_printed_average_ranks_follow_from_the_printed_means_within_a_tenth():
-    cells, known = printed.values("table1"), printed.average_ranks("table1")
+    cells, known = printed.read_cells("table1"), printed.read_average_ranks("table1")
     problems = sorted({problem for problem, _ in cells})
     means = np.array([[cells[p, m].mean for p in problems] for m in known])
     assert means.shape == (12, 28)
-    assert_allclose(stats.ranks(means).mean(axis=1), list(known.values()), atol=0.1)
+    assert_allclose(stats.rank_first_axis(means).mean(axis=1), list(known.values()), atol=0.1)
 
 
 def test_the_printed_engineering_ranks_follow_exactly_from_the_printed_cells():
-    cells, known = printed.values("realworld"), printed.average_ranks("realworld")
+    cells, known = printed.read_cells("realworld"), printed.read_average_ranks("realworld")
     table = []
-    for problem in printed.engineering_problems():
+    for problem in printed.read_engineering_problems():
         row = [cells[problem, m] for m in known]
         none = float("nan")
         table.append(
@@ -79,7 +79,7 @@ def test_positions_order_runs_feasible_by_f_then_infeasible_by_violation():
 
 def test_friedman_agrees_with_scipy_also_with_ties():
     values = np.random.default_rng(2).integers(0, 5, size=(6, 20)).astype(float)
-    ours, theirs = stats.friedman(stats.ranks(values)), scipy_stats.friedmanchisquare(*values)
+    ours, theirs = stats.friedman_test(stats.rank_first_axis(values)), scipy_stats.friedmanchisquare(*values)
     assert_allclose(ours, theirs, rtol=1e-12)
 
 
@@ -95,14 +95,14 @@ def test_cliques_are_the_widest_groups_within_the_difference():
 
 
 def test_holm_steps_down_and_never_falls():
-    assert_allclose(stats.holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
-    assert_array_equal(stats.holm(np.array([0.5, np.nan, 0.9])), [1.0, np.nan, 1.0])
+    assert_allclose(stats.holm_correction(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
+    assert_array_equal(stats.holm_correction(np.array([0.5, np.nan, 0.9])), [1.0, np.nan, 1.0])
 
 
 def test_wilcoxon_is_scipys_and_one_for_equal_samples():
     a, b = np.random.default_rng(3).normal(size=(2, 15))
-    assert stats.wilcoxon(a, b) == scipy_stats.wilcoxon(a, b).pvalue
-    assert stats.wilcoxon(a, a) == 1.0
+    assert stats.wilcoxon_p(a, b) == scipy_stats.wilcoxon(a, b).pvalue
+    assert stats.wilcoxon_p(a, a) == 1.0
 
 
 def test_wins_ties_and_losses_follow_the_rank_sum_test():
@@ -131,16 +131,16 @@ def test_places_of_two_methods_are_ranked_among_these_two_only():
 def test_the_uav_score_is_one_at_the_best_and_zero_at_the_worst_of_each_mission():
     score = np.array([[[10.0, 20.0], [7.0, 7.0]], [[30.0, np.inf], [7.0, np.nan]]])  # [M, P, R]
     expected = np.array([[[1.0, 0.5], [1.0, 1.0]], [[0.0, 0.0], [1.0, np.nan]]])
-    assert_array_equal(stats.performance(score), expected)
+    assert_array_equal(stats.normalised_performance(score), expected)
 
 
 def test_the_bootstrap_interval_holds_the_mean_and_shrinks_with_more_values():
     rng = np.random.default_rng(4)
     few, many = rng.normal(size=10), rng.normal(size=1000)
-    low, high = stats.bootstrap(few)
+    low, high = stats.bootstrap_interval(few)
     assert low < few.mean() < high
-    assert np.diff(stats.bootstrap(many)) < high - low
-    assert stats.bootstrap(np.full(5, 2.0)) == (2.0, 2.0)
+    assert np.diff(stats.bootstrap_interval(many)) < high - low
+    assert stats.bootstrap_interval(np.full(5, 2.0)) == (2.0, 2.0)
 
 
 def test_the_ecdf_counts_targets_reached_by_each_time():

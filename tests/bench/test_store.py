@@ -46,7 +46,7 @@ def run(seed: int, method: str = "SHADE") -> Run:
 def test_a_record_keeps_the_results_of_a_run():
     problem = get_problem("C06", dim=10)
     found = solve("SHADE", problem, 500, [3])[0]
-    kept = RunRecord.of(found, problem, 500, 0.5)
+    kept = RunRecord.from_result(found, problem, 500, 0.5)
     assert (kept.f, kept.nu, kept.score, kept.final_score) == (found.f, found.nu, found.score, found.paper.final_score)
     assert_array_equal(read_design(kept.x, 10), found.x)
 
@@ -55,7 +55,7 @@ def test_a_record_keeps_the_results_of_a_run():
 def test_a_curve_is_the_trace_at_the_checkpoints_to_a_seventh_of_a_percent_of_the_way_to_go(problem):
     problem = get_problem(problem, dim=10)
     found = solve("SHADE", problem, 600, [3])[0]
-    kept = RunRecord.of(found, problem, 600, 0.5)
+    kept = RunRecord.from_result(found, problem, 600, 0.5)
     curve, trace = read_curve(kept.curve, kept.score, kept.f), found.trace
     index = np.searchsorted(trace["nfev"], CURVE_SHARES * 600 + 1e-6, side="right") - 1
     begun, feasible = index >= 0, (index >= 0) & trace["feasible"][index]
@@ -84,7 +84,7 @@ def test_a_survivor_that_breaks_one_of_several_tolerances_is_not_called_feasible
     problem = Problem("pair", np.zeros(2), np.ones(2), 0, 2, values)
     found = solve("SHADE", problem, 100, [1])[0]
     assert (found.paper.snapshot.nu, found.paper.snapshot.feasible) == (1.5e-4, False)
-    assert not RunRecord.of(found, problem, 100, 0.0).snapshot_feasible
+    assert not RunRecord.from_result(found, problem, 100, 0.0).snapshot_feasible
 
 
 @pytest.mark.parametrize("method", ["SHADE", "CMA-ES", "COBYQA"])
@@ -133,7 +133,7 @@ def test_an_interrupted_write_leaves_nothing_of_it(tmp_path):
     with ResultStore.open_campaign(tmp_path) as store:
         with pytest.raises(KeyboardInterrupt):
             store.add_runs(broken())
-        assert store.count() == 0
+        assert store.count_runs() == 0
 
 
 def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
@@ -144,7 +144,7 @@ def test_a_full_disk_is_said_clearly_and_what_was_there_stays_whole(tmp_path):
         with pytest.raises(StoreError, match=r"disk is full.*give the same command"):
             store.add_runs([(run(k), record(k, x=bytes(2000))) for k in range(1, 50)])
     with ResultStore.open(tmp_path) as store:
-        assert store.done() == {run(0)}
+        assert store.stored_runs() == {run(0)}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="file size limits are a Unix thing")
@@ -167,7 +167,7 @@ def test_results_of_another_version_are_not_mixed_but_can_be_read(tmp_path):
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1.*another --out"):
         ResultStore.open_campaign(tmp_path)
     with ResultStore.open(tmp_path) as store:
-        assert store.count() == 0
+        assert store.count_runs() == 0
     with pytest.raises(InvalidInput, match=r"holds results of meco 0\.0\.1"):  # the refusal let go of the folder
         ResultStore.open_campaign(tmp_path)
 
@@ -199,7 +199,7 @@ def test_a_store_whose_making_was_cut_short_is_made_anew(tmp_path):
     with pytest.raises(InvalidInput, match="holds no results yet"):
         ResultStore.open(tmp_path)
     with ResultStore.open_campaign(tmp_path) as store:
-        assert store.count() == 0
+        assert store.count_runs() == 0
 
 
 def test_a_folder_without_results_says_what_makes_them(tmp_path):
@@ -231,7 +231,7 @@ def test_stores_of_several_machines_join(tmp_path):
             store.add_session(part, {"started": part})
     with ResultStore.open_campaign(tmp_path / "a") as store:
         assert store.merge(read_results(tmp_path / "b")) == 1
-        assert {r.seed for r in store.done()} == {0, 1, 2}
+        assert {r.seed for r in store.stored_runs()} == {0, 1, 2}
         assert [c.label for c in store.experiments()[0].contenders] == ["a", "b"]
         assert set(store.sessions()) == {"a", "b"}
 

@@ -16,6 +16,6 @@ def test_names_that_xml_cannot_say_leave_figures_that_can_be_read():
 
 
 def test_an_experiment_whose_name_is_markup_leaves_a_drawing_that_can_be_read():
-    drawn = svg.draw(Panel("t", [Line(np.arange(3.0), np.arange(3.0), 0)]), '"><script>&', "title")
+    drawn = svg.draw_panel(Panel("t", [Line(np.arange(3.0), np.arange(3.0), 0)]), '"><script>&', "title")
     assert "<script>" not in drawn
     assert ElementTree.fromstring(drawn).tag == "svg"

@@ -123,5 +123,5 @@ def test_whoever_has_read_enough_is_no_error(place):
 def test_the_page_and_the_help_name_the_same_codes():
     page = (Path(__file__).parents[2] / "docs" / "promises.md").read_text()
     told = {int(code) for code in re.findall(r"^\| (\d+) \|", page, flags=re.MULTILINE)}
-    assert told == {int(code) for code in re.findall(r"^  (\d+) ", cli.EXIT, flags=re.MULTILINE)}
+    assert told == {int(code) for code in re.findall(r"^  (\d+) ", cli.EXIT_CODES, flags=re.MULTILINE)}
     assert told == {*CODES, 70, 130}

@@ -12,7 +12,7 @@ import pytest
 import meco
 from meco.cli import main
 from meco.commands.run_status import read_run_status
-from meco.files.names import visible
+from meco.files.names import escape_for_terminal
 from page_skeleton import Skeleton
 
 HOSTILE = [
@@ -69,7 +69,7 @@ def test_failures_that_cannot_be_read_are_not_told(tmp_path, content):
 
 
 def test_names_of_others_do_not_command_the_terminal(tmp_path, capsys):
-    assert visible("a\x1b[2Jb\r\u202ec\ud800\tν – \n") == "a\\x1b[2Jb\\r\\u202ec\\ud800\tν – \n"
+    assert escape_for_terminal("a\x1b[2Jb\r\u202ec\ud800\tν – \n") == "a\\x1b[2Jb\\r\\u202ec\\ud800\tν – \n"
     assert main(["solve", "no\x1b[2Jsuch", "--quiet"]) == 2
     assert main(["policy", "show", str(tmp_path / "p\x1b[2J.npz")]) == 2
     assert "\x1b" not in capsys.readouterr().err

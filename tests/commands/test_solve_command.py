@@ -136,7 +136,7 @@ def test_a_program_gets_its_number_and_a_folder_of_its_own(tmp_path):
         "import json, os, sys\nx = json.load(open(sys.argv[1]))\n"
         "json.dump({'f': x['id'], 'g': [len(x['x'])], 'h': [len(os.listdir('.'))]}, open(sys.argv[2], 'w'))"
     )
-    command = Command(f"{sys.executable} {script} {{input}} {{output}}", tmp_path / "calls", keep=True)
+    command = Command(f"{sys.executable} {script} {{input}} {{output}}", tmp_path / "calls", keep_calls=True)
     assert command(np.zeros(4), 7) == {"f": 7, "g": [4], "h": [3]}
     assert json.loads((tmp_path / "calls" / "000007" / "input.json").read_text()) == {"x": [0.0] * 4, "id": 7}
 

@@ -9,18 +9,18 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from meco.cli import main  # noqa: E402
-from meco.commands.train import command_for  # noqa: E402
+from meco.commands.train import command_of_policy  # noqa: E402
 from meco.errors import DamagedFile  # noqa: E402
 from meco.learn import Trainer, TrainingConfig  # noqa: E402
-from meco.learn.paper.presets import PRESETS, leave_one_out  # noqa: E402
-from meco.learn.paper.training_record import draw_log, read_log, write_trained  # noqa: E402
+from meco.learn.paper.presets import PRESETS, leave_one_out_configs  # noqa: E402
+from meco.learn.paper.training_record import draw_log, read_log, write_policy_and_log  # noqa: E402
 from meco.policies import load_policy  # noqa: E402
 from quick_training import QUICK, quick  # noqa: E402
 
 
 def test_a_policy_carries_the_record_of_its_training(tmp_path):
     trained = Trainer([quick(decoder="aa")]).run()[0]
-    policy = load_policy(write_trained(tmp_path, trained, "meco train --preset x"))
+    policy = load_policy(write_policy_and_log(tmp_path, trained, "meco train --preset x"))
     log = tmp_path / "quick.training.jsonl"
     known = policy.metadata
     assert known["log_digest"] == hashlib.sha256(log.read_bytes()).hexdigest()
@@ -35,7 +35,7 @@ def test_a_policy_carries_the_record_of_its_training(tmp_path):
 
 
 def test_a_training_log_can_be_drawn(tmp_path):
-    write_trained(tmp_path, Trainer([quick()]).run()[0])
+    write_policy_and_log(tmp_path, Trainer([quick()]).run()[0])
     draw_log(tmp_path / "quick.training.jsonl", tmp_path / "log.svg")
     assert "Mean return of an episode" in (tmp_path / "log.svg").read_text(encoding="utf-8")
     (tmp_path / "broken.jsonl").write_text("{}\n")
@@ -44,7 +44,7 @@ def test_a_training_log_can_be_drawn(tmp_path):
 
 
 def test_the_command_trains_what_a_preset_says(tmp_path, capsys, monkeypatch):
-    small = lambda seed: leave_one_out("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
+    small = lambda seed: leave_one_out_configs("tiny", seed, **{k: v for k, v in QUICK.items() if k != "problems"})  # noqa: E731
     monkeypatch.setitem(PRESETS._items, "tiny", small)
     words = ["train", "--preset", "tiny", "--only", "tiny-ring,tiny-corner", "--out", str(tmp_path), "--quiet"]
     monkeypatch.setattr(sys, "argv", ["meco", *words])
@@ -91,4 +91,6 @@ def test_the_command_refuses_what_it_does_not_know(words, message, capsys, tmp_p
 
 def test_the_recorded_command_is_the_one_that_makes_this_policy():
     words = ["train", "--preset", "loo50", "--out=x", "--only", "a,b", "--resume", "--set", "memory=512"]
-    assert command_for(words, "meco-loo50-C03") == "meco train --preset loo50 --set memory=512 --only meco-loo50-C03"
+    assert (
+        command_of_policy(words, "meco-loo50-C03") == "meco train --preset loo50 --set memory=512 --only meco-loo50-C03"
+    )

@@ -158,7 +158,7 @@ def test_a_stuck_run_does_not_disturb_its_neighbours():
         alone = solve("C2oDE", problem, budget=333, seeds=[seed], pop_size=10)[0]
         assert_array_equal(together[row].x, alone.x)
         assert together[row].paper.final_score == alone.paper.final_score
-        recorded, wanted = (RunRecord.of(r, problem, 333, 0.0) for r in (together[row], alone))
+        recorded, wanted = (RunRecord.from_result(r, problem, 333, 0.0) for r in (together[row], alone))
         assert recorded == wanted  # also its curve: generations spent waiting do not show
 
 

@@ -22,7 +22,7 @@ from meco.figures.panel import (
     Words,
     legend_rows,
 )
-from meco.figures.svg import draw, size
+from meco.figures.svg import draw_panel, panel_size
 
 RAMP = np.array([0.0, 1.0])
 SIMPLE = Figure("simple", "A line", [Panel("up", [Line(RAMP, RAMP, 0, "line")])], legend=[LegendKey("line", 0)])
@@ -69,7 +69,9 @@ def test_a_file_knows_light_and_dark_and_has_no_variables_left():
 
 @pytest.mark.parametrize("mark", MARKS, ids=lambda mark: type(mark).__name__)
 def test_every_mark_is_well_formed_on_a_panel_and_in_a_legend(mark):
-    drawn = draw(Panel("p", [mark], Axis("x", (0, 1)), Axis("y", (0, 1)), legend=[LegendKey("k", 1, mark=mark)]), "id")
+    drawn = draw_panel(
+        Panel("p", [mark], Axis("x", (0, 1)), Axis("y", (0, 1)), legend=[LegendKey("k", 1, mark=mark)]), "id"
+    )
     assert ET.fromstring(drawn).tag == "svg"
 
 
@@ -77,12 +79,12 @@ def test_a_legend_breaks_where_the_width_ends_and_its_panel_grows():
     keys = [LegendKey("twelve signs", k) for k in range(5)]
     assert [len(row) for row in legend_rows(keys, 300)] == [2, 2, 1]
     plain, named = Panel("p", [], size=(300, 200)), Panel("p", [], size=(300, 200), legend=keys)
-    assert size(named)[1] - size(plain)[1] == 64
+    assert panel_size(named)[1] - panel_size(plain)[1] == 64
 
 
 def test_on_a_map_small_marks_are_not_cut_at_the_edge():
     axis = Axis(limits=(0.0, 1.0), hidden=True)
-    text = draw(
+    text = draw_panel(
         Panel("map", [Spot(0, 0, "start"), Segment((0, 1), (0, 1)), Outline(*SQUARE, "area")], axis, axis, equal=True),
         "id",
     )

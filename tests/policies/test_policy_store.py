@@ -18,7 +18,7 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.streams import Streams
 from meco.errors import DamagedFile, InvalidInput, MissingData, UnknownName
-from meco.files.safetensors import parse_tensors, write_tensors
+from meco.files.safetensors import pack_tensors, parse_tensors
 from meco.policies import policy_file
 from meco.policies import store as policy_store
 from meco.policies.network import Weights, draw_weights
@@ -44,7 +44,7 @@ def with_record(tmp_path, **changes):
     record = {**json.loads(texts["policy"]), **changes}
     record = {k: v for k, v in record.items() if v is not None}
     changed = tmp_path / "changed.safetensors"
-    changed.write_bytes(write_tensors(tensors, {"policy": json.dumps(record)}))
+    changed.write_bytes(pack_tensors(tensors, {"policy": json.dumps(record)}))
     return changed
 
 

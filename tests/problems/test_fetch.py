@@ -14,8 +14,8 @@ from numpy.testing import assert_array_equal
 
 from meco.errors import DamagedFile, MissingData, UnknownName
 from meco.problems.official_tables import load as tables
-from meco.problems.official_tables.fetch import CEC2017_MEMBERS, RWCO_MEMBERS, SOURCES, fetch
-from meco.problems.realworld import get
+from meco.problems.official_tables.fetch import CEC2017_MEMBERS, RWCO_MEMBERS, SOURCES, fetch_tables
+from meco.problems.realworld import make_problem
 from meco.problems.suite import get_problem
 
 pytest.importorskip("pooch")
@@ -120,24 +120,26 @@ def test_default_addresses_are_the_organisers_files():
 def test_fetched_tables_serve_the_problems_that_need_them(server, home, monkeypatch):
     arrays = numbers(RWCO_SHAPES, "rwco.npz")
     with pytest.raises(MissingData):
-        get("RC40").raw(get("RC40").lower)
+        make_problem("RC40").raw(make_problem("RC40").lower)
     url, sha256 = server(rwco_zip(arrays))
-    path = fetch("rwco", url, sha256)
-    assert path == home / "rwco.npz" == tables.find("rwco.npz")
-    fetched = {name: get(name).raw(get(name).upper) for name in ("RC34", "RC36", "RC40", "RC53", "RC57")}
+    path = fetch_tables("rwco", url, sha256)
+    assert path == home / "rwco.npz" == tables.find_table_file("rwco.npz")
+    fetched = {
+        name: make_problem(name).raw(make_problem(name).upper) for name in ("RC34", "RC36", "RC40", "RC53", "RC57")
+    }
     if not OFFICIAL:
         pytest.skip("MECO_DATA is not set: the fetched tables are random, so there is nothing to compare with")
     monkeypatch.setenv("MECO_DATA", OFFICIAL)
     for name, values in fetched.items():
-        for ours, official in zip(values, get(name).raw(get(name).upper)):
+        for ours, official in zip(values, make_problem(name).raw(make_problem(name).upper)):
             assert_array_equal(ours, official)
 
 
 def test_fetched_shifts_and_matrices_are_those_of_the_matlab_files(server, home, monkeypatch):
     arrays = numbers(CEC2017_SHAPES, "cec2017c.npz")
     url, sha256 = server(cec2017_zip(arrays))
-    fetch("cec2017", url, sha256)
-    kept = tables.load("cec2017c.npz", "cec2017")
+    fetch_tables("cec2017", url, sha256)
+    kept = tables.load_tables("cec2017c.npz", "cec2017")
     assert set(kept) == set(CEC2017_SHAPES)
     for key in CEC2017_SHAPES:
         assert_array_equal(kept[key], arrays[key])
@@ -153,14 +155,14 @@ def test_mirrors_and_folders_can_be_named(server, home, monkeypatch, tmp_path):
     url, sha256 = server(rwco_zip(numbers(RWCO_SHAPES, "rwco.npz")), "/mirror.zip")
     monkeypatch.setenv("MECO_RWCO_URL", url)
     monkeypatch.setenv("MECO_RWCO_SHA256", sha256.upper())
-    assert fetch("rwco", folder=tmp_path / "elsewhere") == tmp_path / "elsewhere" / "rwco.npz"
+    assert fetch_tables("rwco", folder=tmp_path / "elsewhere") == tmp_path / "elsewhere" / "rwco.npz"
     assert os.listdir(tmp_path / "elsewhere") == ["rwco.npz"]
 
 
 def test_an_unexpected_archive_is_refused_and_leaves_nothing_behind(server, home):
     url, _ = server(rwco_zip(numbers(RWCO_SHAPES, "rwco.npz")))
     with pytest.raises(DamagedFile, match=r"SOFTWARE\.zip.*hash.*MECO_RWCO_URL"):
-        fetch("rwco", url)
+        fetch_tables("rwco", url)
     assert not home.exists()
 
 
@@ -171,23 +173,23 @@ def test_a_damaged_archive_is_refused_and_leaves_nothing_behind(server, home, na
     small = make({key: np.zeros([n + 1 for n in shape]) for key, shape in shapes.items()})
     for broken in (whole[: len(whole) // 2], b"not a zip", zipped({"readme.txt": "empty"}), small):
         with pytest.raises(DamagedFile, match=r"archive from http"):
-            fetch(name, *server(broken))
+            fetch_tables(name, *server(broken))
     assert not home.exists()
 
 
 def test_garbage_inside_the_archive_is_refused(server, home):
     members = {f"{CEC2017_MEMBERS}/Function{k}.mat": b"MATLAB 5.0 but not really" for k in range(1, 12)}
     with pytest.raises(DamagedFile, match="cannot be read"):
-        fetch("cec2017", *server(zipped(members)))
+        fetch_tables("cec2017", *server(zipped(members)))
     words = {f"{RWCO_MEMBERS}/{key}.txt": "one two three" for key in RWCO_SHAPES}
     with pytest.raises(DamagedFile, match="cannot be read"):
-        fetch("rwco", *server(zipped(words)))
+        fetch_tables("rwco", *server(zipped(words)))
     assert not home.exists()
 
 
 def test_a_failed_write_keeps_the_old_file(server, home, monkeypatch):
     url, sha256 = server(rwco_zip(numbers(RWCO_SHAPES, "rwco.npz")))
-    path = fetch("rwco", url, sha256)
+    path = fetch_tables("rwco", url, sha256)
     before = path.read_bytes()
 
     def fail(*_):
@@ -195,7 +197,7 @@ def test_a_failed_write_keeps_the_old_file(server, home, monkeypatch):
 
     monkeypatch.setattr("meco.problems.official_tables.fetch.os.replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        fetch("rwco", url, sha256)
+        fetch_tables("rwco", url, sha256)
     assert os.listdir(home) == ["rwco.npz"]
     assert path.read_bytes() == before
 
@@ -203,23 +205,23 @@ def test_a_failed_write_keeps_the_old_file(server, home, monkeypatch):
 def test_an_unreachable_address_is_a_clear_error(server, home):
     url, _ = server(b"")
     with pytest.raises(MissingData, match=r"could not download .*missing\.zip.*MECO_DATA"):
-        fetch("rwco", url.replace("archive", "missing"))
+        fetch_tables("rwco", url.replace("archive", "missing"))
     assert not home.exists()
 
 
 def test_an_unknown_data_set_is_named_with_its_nearest():
     with pytest.raises(UnknownName, match="did you mean 'cec2017'"):
-        fetch("cec2018")
+        fetch_tables("cec2018")
 
 
 def test_missing_tables_name_both_ways_to_get_them(home, monkeypatch):
-    problem = get("RC35")
+    problem = make_problem("RC35")
     assert (problem.dim, problem.n_eq, problem.best_known) == (153, 148, 0.079963854)
     with pytest.raises(MissingData, match=r"meco data fetch rwco.*MECO_DATA"):
         problem.raw(problem.lower)
     monkeypatch.setenv("MECO_DATA", str(home))
     with pytest.raises(MissingData, match=r"cec2017c\.npz.*meco data fetch cec2017.*MECO_DATA"):
-        tables.load("cec2017c.npz", "cec2017")
+        tables.load_tables("cec2017c.npz", "cec2017")
 
 
 def test_a_damaged_table_file_is_a_clear_error(home, monkeypatch, tmp_path):
@@ -235,15 +237,15 @@ def test_a_damaged_table_file_is_a_clear_error(home, monkeypatch, tmp_path):
     for content in (b"", b"junk", sound[: len(sound) // 2], vector.getvalue(), objects.getvalue()):
         file.write_bytes(content)
         with pytest.raises(DamagedFile, match=r"rwco\.npz.*meco data fetch rwco"):
-            get("RC51").raw(np.ones(59))
+            make_problem("RC51").raw(np.ones(59))
     np.savez(file, FunctionPS1_G=np.zeros((30, 30)))
     with pytest.raises(DamagedFile, match="no array 'FunctionPS1_B'"):
-        get("RC51").raw(np.ones(59))
+        make_problem("RC51").raw(np.ones(59))
     np.savez(file, FunctionPS1_G=np.zeros((3, 30)))
     with pytest.raises(DamagedFile, match=r"FunctionPS1_G must have shape \(30, 30\); got \(3, 30\)"):
-        get("RC51").raw(np.ones(59))
+        make_problem("RC51").raw(np.ones(59))
     file.write_bytes(sound)
-    assert np.isfinite(get("RC51").raw(np.ones(59))[0])
+    assert np.isfinite(make_problem("RC51").raw(np.ones(59))[0])
 
 
 def test_the_user_folder_follows_the_platform(monkeypatch, tmp_path):
@@ -257,4 +259,4 @@ def test_the_user_folder_follows_the_platform(monkeypatch, tmp_path):
     }
     for platform, folder in expected.items():
         monkeypatch.setattr("sys.platform", platform)
-        assert tables.user_folder() == tmp_path / folder
+        assert tables.user_data_folder() == tmp_path / folder

@@ -16,7 +16,7 @@ from meco.bench.plan.comparison import make_comparison
 from meco.core.evaluator import Evaluator
 from meco.errors import InvalidInput, UnknownName
 from meco.problems.generated import GENERATED, SETS, Family, make_batch
-from meco.problems.generated.constraint_kinds import CONSTRAINTS, normals
+from meco.problems.generated.constraint_kinds import CONSTRAINTS, outward_normals
 from meco.problems.generated.objective_kinds import OBJECTIVES
 from meco.problems.uav.collision import Obstacles
 
@@ -159,7 +159,7 @@ def test_without_room_a_convex_kind_lies_on_one_side_of_its_plane(name):
     turned = v @ np.linalg.qr(rng.normal(size=(dim, dim)))[0]
     inside = entry.value(v, turned, {key: array[None] for key, array in drawn.items()}) <= 0
     assert np.any(inside)
-    assert np.all((v @ normals(drawn).T)[inside] <= 1e-12)
+    assert np.all((v @ outward_normals(drawn).T)[inside] <= 1e-12)
 
 
 # Lockstep and libraries

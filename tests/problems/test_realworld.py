@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from array_libraries import every_library
 from for_every import for_every
 from meco.errors import UnknownName
-from meco.problems.realworld import NAMES, PAPER_EIGHT, get
+from meco.problems.realworld import NAMES, PAPER_EIGHT, make_problem
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -45,7 +45,7 @@ def values(golden):
 @pytest.mark.official
 @for_every(NAMES)
 def test_golden_values_are_met(name, values):
-    problem = get(name)
+    problem = make_problem(name)
     for points in (name, f"{name}_edge"):
         if f"{points}_x" in values:
             f, g, h = problem.raw(values[f"{points}_x"])
@@ -57,21 +57,21 @@ def test_golden_values_are_met(name, values):
 @pytest.mark.official
 def test_small_constraints_of_the_thrust_bearing_are_met_relatively(values):
     for points in ("RC25", "RC25_edge"):
-        ours, official = get("RC25").raw(values[f"{points}_x"])[1], values[f"{points}_g"]
+        ours, official = make_problem("RC25").raw(values[f"{points}_x"])[1], values[f"{points}_g"]
         assert_allclose(ours[:, [3, 5]], official[:, [3, 5]], rtol=1e-9, atol=0)
 
 
 @pytest.mark.official
 def test_boxes_counts_and_best_known_values_are_the_suites(values):
     for k, name in enumerate(NAMES):
-        problem = get(name)
+        problem = make_problem(name)
         assert_array_equal(problem.lower, values[f"{name}_lb"])
         assert_array_equal(problem.upper, values[f"{name}_ub"])
         assert (problem.dim, problem.n_ineq, problem.n_eq) == (values["D"][k], values["n_g"][k], values["n_h"][k])
         if name != "RC24":  # the printed value has never been reached
             assert problem.best_known == values["best_known"][k]
-    assert get("RC24").best_known == 2.5437855668
-    assert "2.5287918415" in get("RC24").source
+    assert make_problem("RC24").best_known == 2.5437855668
+    assert "2.5287918415" in make_problem("RC24").source
 
 
 # ---------------------------------------------------------------- shapes and libraries
@@ -79,7 +79,7 @@ def test_boxes_counts_and_best_known_values_are_the_suites(values):
 
 @for_every(*WITH_TABLES)
 def test_a_point_a_population_and_a_batch_agree(name):
-    problem = get(name)
+    problem = make_problem(name)
     x = uniform(problem, 2, 5)
     batch = problem.raw(x)
     assert [part.shape for part in batch] == [(2, 5), (2, 5, problem.n_ineq), (2, 5, problem.n_eq)]
@@ -94,7 +94,7 @@ def test_a_point_a_population_and_a_batch_agree(name):
 @every_library
 @for_every(*WITH_TABLES)
 def test_formulas_agree_with_numpy(name, xp):
-    problem = get(name)
+    problem = make_problem(name)
     x = uniform(problem, 2, 3, seed=1)
     for ours, theirs in zip(problem.raw(x), problem.raw(xp.asarray(x))):
         assert theirs.dtype == xp.float64
@@ -110,7 +110,7 @@ def test_formulas_agree_with_numpy(name, xp):
 def test_every_problem_tells_its_facts_without_tables(name, monkeypatch, tmp_path):
     monkeypatch.setenv("MECO_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    problem = get(name)
+    problem = make_problem(name)
     assert problem.name == name
     assert problem.title
     assert "Kumar et al. 2020" in problem.source
@@ -122,7 +122,7 @@ def test_every_problem_tells_its_facts_without_tables(name, monkeypatch, tmp_pat
 
 @for_every(PAPER_EIGHT)
 def test_known_points_are_feasible_and_near_the_best_known_value(name):
-    problem = get(name)
+    problem = make_problem(name)
     f, g, h = problem.raw(problem.known_x)
     assert np.all((problem.lower <= problem.known_x) & (problem.known_x <= problem.upper))
     assert np.all(g <= 0)
@@ -134,7 +134,7 @@ def test_known_points_are_feasible_and_near_the_best_known_value(name):
 def test_the_marked_variables_and_no_others_are_rounded():
     """Moving every rounded variable to its integer changes nothing; moving any other one does."""
     for name in FORMULAS:
-        problem = get(name)
+        problem = make_problem(name)
         marked = np.zeros(problem.dim, dtype=bool) if problem.integrality is None else problem.integrality
         x = uniform(problem, seed=2)
         whole = np.where(marked, np.sign(x) * np.floor(np.abs(x) + 0.5), x)
@@ -146,14 +146,14 @@ def test_the_marked_variables_and_no_others_are_rounded():
 
 def test_names_resolve_and_unknown_ones_are_refused_with_a_hint():
     assert len(NAMES) == 57
-    assert get("rc24") is get("RC24")
+    assert make_problem("rc24") is make_problem("RC24")
     with pytest.raises(UnknownName, match="RC"):
-        get("RC58")
+        make_problem("RC58")
 
 
 def test_a_field_is_loaded_when_first_asked_for():
     code = (
-        "import sys, meco.problems.realworld as r; r.get('RC20'); "
+        "import sys, meco.problems.realworld as r; r.make_problem('RC20'); "
         "loaded = [m for m in sys.modules if m.startswith('meco.problems.realworld.')]; print(sorted(loaded))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -165,7 +165,7 @@ def test_a_field_is_loaded_when_first_asked_for():
 
 
 def test_the_gripper_follows_the_search_step_by_step():
-    problem = get("RC24")
+    problem = make_problem("RC24")
     x = uniform(problem, 400, seed=3)
     x[::4, 3] = 0  # an offset of 0 makes the force purely imaginary where the links cannot meet
     x[1::8, :2] = 150
@@ -178,13 +178,13 @@ def test_the_gripper_follows_the_search_step_by_step():
 
 
 def test_the_gripper_lives_on_a_search_that_misses_the_least_force():
-    problem = get("RC24")
+    problem = make_problem("RC24")
     assert problem.raw(problem.known_x)[0] < 2.55
     assert_allclose(objective(problem.known_x.tolist()), problem.raw(problem.known_x)[0], rtol=1e-12)
 
 
 def test_a_row_without_arc_cosine_does_not_change_its_neighbours():
-    problem = get("RC22")
+    problem = make_problem("RC22")
     x = uniform(problem, 200)
     together = problem.raw(x)[1][:, 7]
     alone = np.array([problem.raw(point)[1][7] for point in x])
@@ -193,7 +193,7 @@ def test_a_row_without_arc_cosine_does_not_change_its_neighbours():
 
 
 def test_a_gear_on_top_of_the_pinion_counts_as_a_million():
-    problem = get("RC26")
+    problem = make_problem("RC26")
     x = uniform(problem, seed=4)
     x[13], x[18] = x[12], x[17]
     f, g, _ = problem.raw(x)
@@ -202,29 +202,29 @@ def test_a_gear_on_top_of_the_pinion_counts_as_a_million():
 
 
 def test_halves_are_rounded_away_from_zero():
-    assert get("RC08").raw([1.0, -0.5])[0] == 1.0
-    assert get("RC08").raw([1.0, 0.5])[0] == 3.0
-    assert get("RC12").raw([1.0, 2, 3, 1, 1, 1, -0.5])[0] == np.inf
+    assert make_problem("RC08").raw([1.0, -0.5])[0] == 1.0
+    assert make_problem("RC08").raw([1.0, 0.5])[0] == 3.0
+    assert make_problem("RC12").raw([1.0, 2, 3, 1, 1, 1, -0.5])[0] == np.inf
 
 
 def test_the_full_beam_and_the_exact_gear_ratio_are_optimal():
-    assert_allclose(get("RC33").raw(np.ones(30))[0], 2.639346497, rtol=1e-9)
-    assert get("RC31").raw([20.0, 20.0, 400 / (1 / 6.931) / 50, 50.0])[0] < 1e-30
+    assert_allclose(make_problem("RC33").raw(np.ones(30))[0], 2.639346497, rtol=1e-9)
+    assert make_problem("RC31").raw([20.0, 20.0, 400 / (1 / 6.931) / 50, 50.0])[0] < 1e-30
 
 
 def test_degenerate_points_are_not_finite_and_raise_nothing():
-    _, g, _ = get("RC20").raw(np.array([[0.0, 0.0], [0.0, 0.5]]))
+    _, g, _ = make_problem("RC20").raw(np.array([[0.0, 0.0], [0.0, 0.5]]))
     assert_array_equal(g, [[np.nan, np.nan, np.inf], [np.inf, np.inf, 2 / (np.sqrt(2) * 0.5) - 2]])
-    assert get("RC02").raw([5e5, 5e5, 5e5, 0, 0.01, 0.01, 150, 200, 200, 200, 200])[0] == np.inf
-    assert np.isnan(get("RC27").raw(np.full(10, -1.0))[1]).all()
-    assert np.isnan(get("RC33").raw(np.zeros(30))[0])
-    assert np.isnan(get("RC24").raw(np.full((2, 7), np.nan))[0]).all()
+    assert make_problem("RC02").raw([5e5, 5e5, 5e5, 0, 0.01, 0.01, 150, 200, 200, 200, 200])[0] == np.inf
+    assert np.isnan(make_problem("RC27").raw(np.full(10, -1.0))[1]).all()
+    assert np.isnan(make_problem("RC33").raw(np.zeros(30))[0])
+    assert np.isnan(make_problem("RC24").raw(np.full((2, 7), np.nan))[0]).all()
 
 
 @pytest.mark.official
 def test_no_voltage_and_an_empty_ration_are_not_finite():
     for name in TABLES:
-        problem = get(name)
+        problem = make_problem(name)
         _, g, h = problem.raw(np.zeros(problem.dim))
         if name < "RC44":
             assert not np.isfinite(h).all()
@@ -235,7 +235,7 @@ def test_no_voltage_and_an_empty_ration_are_not_finite():
 
 @for_every(*WITH_TABLES)
 def test_points_that_are_no_numbers_count_as_failed(name):
-    problem = get(name)
+    problem = make_problem(name)
     for bad in (np.nan, np.inf):
         f, g, h = problem.raw(np.full(problem.dim, bad))
         assert not (np.isfinite(f) and np.isfinite(g).all() and np.isfinite(h).all())

@@ -13,10 +13,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from meco.errors import DamagedFile, InvalidInput, UnknownName
 from meco.figures.mission_figure import missions_figure
-from meco.figures.panel import margins
-from meco.figures.svg import size
+from meco.figures.panel import panel_margins
+from meco.figures.svg import panel_size
 from meco.problems.suite import get_problem
-from meco.problems.uav.flight_model import MISSION_NAMES, Parameters, flight_time, rates
+from meco.problems.uav.flight_model import MISSION_NAMES, Parameters, data_rates, flight_time
 from meco.problems.uav.mission import Mission, load_mission, parse_mission
 
 MODEL = Parameters()
@@ -54,7 +54,7 @@ def test_flight_time_has_two_branches_that_meet_at_the_switch():
 
 def test_the_rate_falls_with_the_slant_distance():
     sensors = np.array([[0.0, 0.0], [99.0, 0.0], [1200.0, 0.0], [2000.0, 0.0], [0.0, 1999.0]])
-    found = rates(np.array([[0.0, 0.0], [0.0, 15.0]]), sensors, MODEL)
+    found = data_rates(np.array([[0.0, 0.0], [0.0, 15.0]]), sensors, MODEL)
     assert found[0, 0] == 49.5  # 50 - 0.025 * 20
     assert_allclose(found[0, 1], 50 - 0.025 * 101, rtol=1e-14)  # 20, 99, 101 is a right triangle
     assert_allclose(found[1, 0], 50 - 0.025 * 25, rtol=1e-14)  # and so is 15, 20, 25
@@ -327,7 +327,7 @@ def test_a_map_is_drawn_with_and_without_a_flight(tmp_path):
 
 def test_one_kilometre_is_as_long_up_as_across():
     panel = load_mission("UAV-09").plot().panels[0]
-    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
     assert abs((width - left - right) / 8.5 - (height - top - bottom) / 4.5) < 0.5
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco import Stop
 from meco.errors import InvalidInput
-from meco.run.confirm import mean_values, most_called
+from meco.run.confirm import average_calls, best_confirmed_point
 from small_runs import f_and_g, noted
 
 BOX = [(-2.0, 2.0)] * 3
@@ -62,11 +62,11 @@ def test_means_and_spreads_of_repeated_points():
         x=np.array([[0.0], [1.0], [0.0], [2.0]]), f=np.array([1.0, 2.0, 3.0, 0.0]), g=np.zeros((4, 0)),
         h=np.zeros((4, 0)), failed=np.array([False, False, False, True]),
     )  # fmt: skip
-    found = mean_values(every)
+    found = average_calls(every)
     assert_array_equal(found.calls, [2, 1])
     assert_array_equal(found.mean[0], [2.0, 2.0])
     assert_allclose(found.spread[0], [np.sqrt(2.0), 0.0])
-    assert most_called(every, (0.0, 0.0)).x == [0.0]
+    assert best_confirmed_point(every, (0.0, 0.0)).x == [0.0]
 
 
 def test_a_search_that_ended_early_is_confirmed_too():

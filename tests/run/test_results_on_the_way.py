@@ -107,7 +107,7 @@ def test_the_best_is_the_first_of_the_best_rows_in_whatever_portions_they_come(s
     for number in draw.permutation(30) if seed % 3 == 0 else range(30):  # with gaps, or without
         entries[int(number)] = drawn(draw, int(number))
         if draw.random() < 0.3:
-            every = table.update(entries)
+            every = table.evaluations_of(entries)
             strict = every.evaluation(0.0, tolerances[1])
             ev = strict if strict.feasible.any() else Evaluation.of(strict.f, strict.g, strict.h, *tolerances)
             at = int(best(feasibility_first(ev))[0])

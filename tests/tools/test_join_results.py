@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent.parent))
 
 from tools import join_results
 
-CONTENDERS = (Contender.of("SHADE"), Contender.of("MeCO-TR"))
+CONTENDERS = (Contender.from_method("SHADE"), Contender.from_method("MeCO-TR"))
 PLAN = Experiment("small", "Small", CONTENDERS, ("RC20",), budget=20, runs=1)
 
 

@@ -22,7 +22,7 @@ def test_a_shipped_map_is_a_draw_of_its_recipe(name):
     else:
         pytest.fail(f"no draw gives the sensors of {name}")
     mission, route = drawn
-    assert generator.worth_flying(mission, route)
+    assert generator.is_worth_flying(mission, route)
     for part in ("start", "end", "rectangles", "circles"):
         assert_array_equal(getattr(mission, part), getattr(shipped, part))
 

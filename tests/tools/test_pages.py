@@ -48,8 +48,8 @@ def ranks_of_tables():
     """Every rank of a table, with one digit and with two."""
     found = set()
     for file in tables.TABLES.glob("*-ranks.csv"):
-        for row in tables.read(file.stem).values():
-            found |= {f"{tables.value(text):.{digits}f}" for text in row.values() for digits in (1, 2)}
+        for row in tables.read_table(file.stem).values():
+            found |= {f"{tables.parse_number(text):.{digits}f}" for text in row.values() for digits in (1, 2)}
     return found
 
 
@@ -96,10 +96,10 @@ def test_numbers_follow_the_tables(tmp_path, monkeypatch):
     assert "**TR 1.25** and SHADE 1.75" in told
     assert "10; 3 of SHADE" in told
     assert "| TR | 1 | 2 | none |" in BLOCKS["losses"]("uav")
-    assert renew.cell("uav-ranks|TR|feasible runs|%") == "88 %"
-    assert renew.cell("uav-ranks|MeCO-TR|runs") == "–"
+    assert renew.format_table_number("uav-ranks|TR|feasible runs|%") == "88 %"
+    assert renew.format_table_number("uav-ranks|MeCO-TR|runs") == "–"
     with pytest.raises(KeyError):
-        renew.cell("uav-ranks|SHAED|runs")
+        renew.format_table_number("uav-ranks|SHAED|runs")
 
 
 def test_a_critical_difference_tells_apart_what_is_further_away():
@@ -110,7 +110,7 @@ def test_a_critical_difference_tells_apart_what_is_further_away():
 
 
 def test_steering_is_compared_problem_by_problem():
-    found = steering.steering()
+    found = steering.read_steering()
     assert len(found.families) == len(found.quantiles) == 336
     lead = found.gains("own rule")
     counts = {family: int((found.families == family).sum()) for family in lead}

@@ -22,10 +22,10 @@ import numpy as np
 from meco.batch_solve import solve
 from meco.errors import InvalidInput
 from meco.problems.uav.flight_model import MISSION_NAMES
-from meco.problems.uav.layouts import LAYOUTS, sensor_group
+from meco.problems.uav.layouts import LAYOUTS, draw_sensor_group
 from meco.problems.uav.mission import Mission, load_mission
 from meco.problems.uav.obstacles import draw_obstacles
-from tools.missions.search import reference
+from tools.missions.search import search_reference
 
 SEED = 2026
 GRID = 10.0  # maps are drawn on a grid of ten metres
@@ -48,7 +48,7 @@ class Recipe:
     solved: tuple[float, float]  # share of plain runs of 2500 evaluations that may end feasible
 
 
-def _recipe(about: str, km: tuple[float, float], layout: str, groups: tuple[int, ...], *rest: Any) -> Recipe:
+def _make_recipe(about: str, km: tuple[float, float], layout: str, groups: tuple[int, ...], *rest: Any) -> Recipe:
     return Recipe(about, (1000 * km[0], 1000 * km[1]), layout, groups, *rest)
 
 
@@ -56,24 +56,26 @@ RECIPES = dict(
     zip(
         MISSION_NAMES,
         [  # about, km, layout, groups, spread, (rectangles, circles, polygons), size, overlaps, solved
-            _recipe("Two fields", (5, 4), "line", (3, 3), 350, (2, 1, 1), (300, 520), 0, (0.95, 1.0)),
-            _recipe("Three farms", (5, 5), "line", (3, 2, 3), 350, (2, 2, 1), (300, 560), 0, (0.95, 1.0)),
-            _recipe("Up and down", (6, 4), "zigzag", (5, 3, 4), 400, (2, 2, 2), (300, 560), 1, (0.95, 1.0)),
-            _recipe("Around the bay", (5.5, 5.5), "arc", (3, 4, 3), 420, (2, 2, 4), (320, 600), 1, (0.9, 1.0)),
-            _recipe("Four valleys", (6.5, 5), "zigzag", (3, 3, 3, 3), 420, (3, 3, 3), (320, 600), 1, (0.85, 0.95)),
-            _recipe("Lone posts", (6.5, 5.5), "scatter", (1,) * 11, 100, (4, 3, 4), (320, 620), 1, (0.75, 0.8)),
-            _recipe("Four corners", (6, 6), "corners", (3, 4, 3, 4), 450, (4, 3, 4), (320, 640), 2, (0.6, 0.7)),
-            _recipe("Crowded ends", (7, 5), "zigzag", (6, 4, 6), 520, (4, 4, 4), (340, 640), 2, (0.5, 0.55)),
-            _recipe(
+            _make_recipe("Two fields", (5, 4), "line", (3, 3), 350, (2, 1, 1), (300, 520), 0, (0.95, 1.0)),
+            _make_recipe("Three farms", (5, 5), "line", (3, 2, 3), 350, (2, 2, 1), (300, 560), 0, (0.95, 1.0)),
+            _make_recipe("Up and down", (6, 4), "zigzag", (5, 3, 4), 400, (2, 2, 2), (300, 560), 1, (0.95, 1.0)),
+            _make_recipe("Around the bay", (5.5, 5.5), "arc", (3, 4, 3), 420, (2, 2, 4), (320, 600), 1, (0.9, 1.0)),
+            _make_recipe("Four valleys", (6.5, 5), "zigzag", (3, 3, 3, 3), 420, (3, 3, 3), (320, 600), 1, (0.85, 0.95)),
+            _make_recipe("Lone posts", (6.5, 5.5), "scatter", (1,) * 11, 100, (4, 3, 4), (320, 620), 1, (0.75, 0.8)),
+            _make_recipe("Four corners", (6, 6), "corners", (3, 4, 3, 4), 450, (4, 3, 4), (320, 640), 2, (0.6, 0.7)),
+            _make_recipe("Crowded ends", (7, 5), "zigzag", (6, 4, 6), 520, (4, 4, 4), (340, 640), 2, (0.5, 0.55)),
+            _make_recipe(
                 "The long valley", (8.5, 4.5), "zigzag", (3, 3, 3, 3, 3), 450, (5, 4, 5), (340, 620), 2, (0.4, 0.45)
             ),
-            _recipe("Scattered posts", (6.5, 6.5), "scatter", (1,) * 14, 100, (4, 5, 5), (320, 640), 2, (0.3, 0.35)),
-            _recipe("The great arc", (7.5, 6), "arc", (4, 5, 4, 5), 520, (5, 5, 6), (340, 660), 3, (0.2, 0.25)),
-            _recipe("The maze", (8, 7), "zigzag", (4, 5, 4, 5), 550, (7, 6, 7), (340, 680), 4, (0.05, 0.15)),
-            _recipe("Round trip", (5.5, 5.5), "ring", (3, 4, 3), 420, (3, 3, 3), (320, 620), 1, (0.85, 1.0)),
-            _recipe("From the hub", (7.5, 7), "hub", (3, 4, 3, 3, 3), 450, (4, 4, 5), (320, 640), 2, (0.55, 0.7)),
-            _recipe("The wide ring", (7, 7), "ring", (4, 5, 4, 5), 520, (5, 5, 5), (340, 660), 3, (0.3, 0.4)),
-            _recipe("Every post", (7, 6.5), "loop", (1,) * 16, 100, (6, 5, 6), (340, 660), 3, (0.05, 0.15)),
+            _make_recipe(
+                "Scattered posts", (6.5, 6.5), "scatter", (1,) * 14, 100, (4, 5, 5), (320, 640), 2, (0.3, 0.35)
+            ),
+            _make_recipe("The great arc", (7.5, 6), "arc", (4, 5, 4, 5), 520, (5, 5, 6), (340, 660), 3, (0.2, 0.25)),
+            _make_recipe("The maze", (8, 7), "zigzag", (4, 5, 4, 5), 550, (7, 6, 7), (340, 680), 4, (0.05, 0.15)),
+            _make_recipe("Round trip", (5.5, 5.5), "ring", (3, 4, 3), 420, (3, 3, 3), (320, 620), 1, (0.85, 1.0)),
+            _make_recipe("From the hub", (7.5, 7), "hub", (3, 4, 3, 3, 3), 450, (4, 4, 5), (320, 640), 2, (0.55, 0.7)),
+            _make_recipe("The wide ring", (7, 7), "ring", (4, 5, 4, 5), 520, (5, 5, 5), (340, 660), 3, (0.3, 0.4)),
+            _make_recipe("Every post", (7, 6.5), "loop", (1,) * 16, 100, (6, 5, 6), (340, 660), 3, (0.05, 0.15)),
         ],
     )
 )
@@ -83,26 +85,26 @@ def draw_mission(name: str, recipe: Recipe, rng: np.random.Generator) -> tuple[M
     """One draw of a recipe with the straight route over its groups [G + 2, 2], or None where no map came out."""
     area = np.array(recipe.area, dtype=np.float64)
     start, middles, end = LAYOUTS[recipe.layout](rng, area, len(recipe.groups))
-    groups = [sensor_group(rng, middle, n, recipe.spread) for middle, n in zip(middles, recipe.groups)]
+    groups = [draw_sensor_group(rng, middle, n, recipe.spread) for middle, n in zip(middles, recipe.groups)]
     sensors = np.clip(np.concat(groups), 100, area - 100)
     route = np.concat([start[None], middles, end[None]])
     shapes = draw_obstacles(recipe.obstacles, recipe.size, recipe.overlaps, route, area, rng)
     if shapes is None:
         return None
-    obstacles: Any = [[snap(shape) for shape in kind] for kind in shapes]
+    obstacles: Any = [[snap_to_grid(shape) for shape in kind] for kind in shapes]
     try:
-        mission = Mission(name, recipe.area, snap(start), snap(end), snap(sensors), *obstacles)
+        mission = Mission(name, recipe.area, snap_to_grid(start), snap_to_grid(end), snap_to_grid(sensors), *obstacles)
     except InvalidInput:  # rounding to the grid may push a start into an obstacle
         return None
     return replace(mission, description=recipe.about), route
 
 
-def snap(points: Any) -> np.ndarray:
+def snap_to_grid(points: Any) -> np.ndarray:
     """To the grid."""
     return np.round(np.asarray(points, dtype=np.float64) / GRID) * GRID
 
 
-def worth_flying(mission: Mission, route: np.ndarray) -> bool:
+def is_worth_flying(mission: Mission, route: np.ndarray) -> bool:
     """No hover point hears every sensor; the straight flights to the end and over the groups collide."""
     apart = np.linalg.norm(mission.sensors[:, None] - mission.sensors, axis=-1)
     legs = mission.obstacles.length(route[:-1], route[1:])
@@ -120,22 +122,22 @@ def make_mission(name: str) -> Mission:
     recipe, number = RECIPES[name], MISSION_NAMES.index(name) + 1
     for attempt in range(ATTEMPTS):
         drawn = draw_mission(name, recipe, np.random.default_rng([SEED, number, attempt]))
-        if drawn is None or not worth_flying(*drawn):
+        if drawn is None or not is_worth_flying(*drawn):
             continue
         mission, share = drawn[0], solved_share(drawn[0])
         print(f"{name}, draw {attempt}: {share:.0%} of the plain runs end feasible", flush=True)
         if not recipe.solved[0] <= share <= recipe.solved[1]:
             continue
-        found = reference(mission, seed=1000 * number)
+        found = search_reference(mission, seed=1000 * number)
         if found is not None:
             print(f"{name}: reference {found[1]:.6f} s", flush=True)
             return replace(mission, known_x=found[0], best_known=found[1])
     raise InvalidInput(f"no draw of {name} passed within {ATTEMPTS}; widen its recipe")
 
 
-def search_again(mission: Mission, seed: int) -> Mission:
+def improve_mission(mission: Mission, seed: int) -> Mission:
     """The mission with the better of its known flight and that of another search."""
-    found = reference(mission, seed)
+    found = search_reference(mission, seed)
     if found is None or (mission.best_known is not None and found[1] >= mission.best_known):
         return mission
     print(f"{mission.name}: {mission.best_known} -> {found[1]:.6f} s", flush=True)
@@ -152,7 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     wanted.folder.mkdir(parents=True, exist_ok=True)
     for name in wanted.names or MISSION_NAMES:
         file = wanted.folder / f"{name}.json"
-        mission = make_mission(name) if wanted.again is None else search_again(load_mission(file), wanted.again)
+        mission = make_mission(name) if wanted.again is None else improve_mission(load_mission(file), wanted.again)
         file.write_text(mission.to_json(), encoding="utf-8")
 
 

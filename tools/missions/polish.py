@@ -14,7 +14,7 @@ import numpy as np
 
 from meco.errors import load_extra
 from meco.problems.uav.collision import signed_area
-from meco.problems.uav.flight_model import HOVER_POINTS, flight_time, rates, route_corners
+from meco.problems.uav.flight_model import HOVER_POINTS, data_rates, flight_time, route_corners
 from meco.problems.uav.mission import Mission
 
 PLACES = 2 * HOVER_POINTS  # the first entries of x are the hover points, the others their times
@@ -39,7 +39,7 @@ def polish_flight(mission: Mission, x: np.ndarray) -> np.ndarray:
 
     def conditions(z: np.ndarray) -> np.ndarray:
         y = flights.x(z)
-        rate = rates(y[:PLACES].reshape(-1, 2), mission.sensors, model)
+        rate = data_rates(y[:PLACES].reshape(-1, 2), mission.sensors, model)
         data = y[PLACES:] @ rate - model.Q_lambda * ENOUGH
         return np.concat([data / 10, model.R_lambda - np.sum(rate, axis=1), air(y) / 10])
 
@@ -88,25 +88,25 @@ class Stops:
 
 def clearances(mission: Mission, x: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
     """What must stay positive for flights around x to meet no obstacle, as a function of the flight."""
-    before, corner, after = corners(mission)
+    before, corner, after = obstacle_corners(mission)
     centre, radius = mission.circles[:, :2], mission.circles[:, 2]
-    side, passed = beside(mission, x, corner)  # [legs, corners]
-    walls = np.sign(beside(mission, x, before)[0]) + np.sign(beside(mission, x, after)[0])
+    side, passed = offsets_from_legs(mission, x, corner)  # [legs, corners]
+    walls = np.sign(offsets_from_legs(mission, x, before)[0]) + np.sign(offsets_from_legs(mission, x, after)[0])
     sign = np.where(np.abs(side) < 1e-3, walls / 2, np.sign(side))  # of a corner that is touched: where its walls lie
     passed &= (np.abs(side) < NEAR) & (sign != 0)
-    offset, rounded = beside(mission, x, centre)
+    offset, rounded = offsets_from_legs(mission, x, centre)
     turn = np.sign(offset)
     rounded &= np.abs(offset) < NEAR + radius
     points = x[:PLACES].reshape(-1, 2)
-    faced = facing(points, corner, after)
+    faced = stands_before_wall(points, corner, after)
     close = np.linalg.norm(points[:, None] - centre, axis=-1) < NEAR + radius
 
     def air(y: np.ndarray) -> np.ndarray:
         at = y[:PLACES].reshape(-1, 2)
         parts = [
-            (sign * beside(mission, y, corner)[0])[passed],
-            (turn * beside(mission, y, centre)[0] - radius)[rounded],
-            outside(at, corner, after)[faced],
+            (sign * offsets_from_legs(mission, y, corner)[0])[passed],
+            (turn * offsets_from_legs(mission, y, centre)[0] - radius)[rounded],
+            distances_outside(at, corner, after)[faced],
             (np.linalg.norm(at[:, None] - centre, axis=-1) - radius)[close],
         ]
         return np.concat(parts) - MARGIN
@@ -114,7 +114,7 @@ def clearances(mission: Mission, x: np.ndarray) -> Callable[[np.ndarray], np.nda
     return air
 
 
-def corners(mission: Mission) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def obstacle_corners(mission: Mission) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The corners of rectangles and polygons, counterclockwise, with the ones before and after them: [V, 2] each."""
     rings = [np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]]) for x0, y0, x1, y1 in mission.rectangles]
     rings += [ring if signed_area(ring) > 0 else ring[::-1] for ring in mission.polygons]
@@ -122,7 +122,7 @@ def corners(mission: Mission) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return before, at, after
 
 
-def beside(mission: Mission, x: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def offsets_from_legs(mission: Mission, x: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How far to the left of each leg places [V, 2] lie, and whether the leg passes them: [7, V] each."""
     route = route_corners(x, mission.start, mission.end)
     step = np.diff(route, axis=0)[:, None]
@@ -133,16 +133,16 @@ def beside(mission: Mission, x: np.ndarray, places: np.ndarray) -> tuple[np.ndar
     return left, (along > -SLACK) & (along < length + SLACK) & (length > 1e-3)
 
 
-def outside(points: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def distances_outside(points: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """How far points [I, 2] lie to the right of the walls a -> b, that is, outside: [I, V]."""
     wall = b - a
     to = points[:, None] - a
     return (wall[:, 1] * to[..., 0] - wall[:, 0] * to[..., 1]) / np.linalg.norm(wall, axis=-1)
 
 
-def facing(points: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def stands_before_wall(points: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Whether a point stands near and before a wall: [I, V]."""
     wall = b - a
     share = np.sum((points[:, None] - a) * wall, axis=-1) / np.sum(wall * wall, axis=-1)
-    distance = outside(points, a, b)
+    distance = distances_outside(points, a, b)
     return (share > 0) & (share < 1) & (distance > -1e-3) & (distance < NEAR)

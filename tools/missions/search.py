@@ -16,7 +16,7 @@ import numpy as np
 from meco.batch_solve import solve
 from meco.core.problem import Problem
 from meco.errors import load_extra
-from meco.problems.uav.flight_model import HOVER_POINTS, rates
+from meco.problems.uav.flight_model import HOVER_POINTS, data_rates
 from meco.problems.uav.mission import Mission
 from tools.missions.polish import ENOUGH, PLACES, polish_flight
 
@@ -24,35 +24,37 @@ Draw = np.random.Generator
 Flight = tuple[np.ndarray, float]  # x and its objective
 
 
-def reference(mission: Mission, seed: int, effort: float = 1.0) -> Flight | None:
+def search_reference(mission: Mission, seed: int, effort: float = 1.0) -> Flight | None:
     """The best feasible flight found, or None where no run found one; effort scales the evaluations."""
     problem = mission.problem()
     rng = np.random.default_rng([seed, 1])
     starts = [x for plan in PLANS for x in planned_flights(mission, problem, plan, seed, int(5000 * effort))]
-    flights = [(x, float(judge(problem, x))) for x in starts]
+    flights = [(x, float(flight_objectives(problem, x))) for x in starts]
     for kept, rounds in ((24, 150), (8, 300)):
-        flights = [improve(mission, problem, flight, rng, int(rounds * effort)) for flight in best_of(flights, kept)]
-    found = [simplify(mission, problem, flight, rng, int(80 * effort)) for flight in best_of(flights, 3)]
+        flights = [
+            improve_flight(mission, problem, flight, rng, int(rounds * effort)) for flight in select_best(flights, kept)
+        ]
+    found = [drop_stops(mission, problem, flight, rng, int(80 * effort)) for flight in select_best(flights, 3)]
     return min(found, key=lambda flight: flight[1], default=None)
 
 
-def best_of(flights: Sequence[Flight], count: int) -> list[Flight]:
+def select_best(flights: Sequence[Flight], count: int) -> list[Flight]:
     """The best feasible flights, those of equal objective only once."""
     ordered = sorted((flight for flight in flights if np.isfinite(flight[1])), key=lambda flight: flight[1])
     kept = {round(f, 4): (x, f) for x, f in reversed(ordered)}
     return sorted(kept.values(), key=lambda flight: flight[1])[:count]
 
 
-def improve(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
+def improve_flight(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
     """The flight shortened by so many rounds of moves, and settled."""
-    return settle(mission, problem, shorten(mission, problem, flight, rng, rounds))
+    return settle_flight(mission, problem, shorten_flight(mission, problem, flight, rng, rounds))
 
 
-def simplify(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
+def drop_stops(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
     """The flight with stops left out, or passed without waiting, as long as that makes it better."""
     while True:
-        others = [(x, float(judge(problem, x))) for x in simpler(mission, flight[0])]
-        tried = [improve(mission, problem, other, rng, rounds) for other in best_of(others, len(others))]
+        others = [(x, float(flight_objectives(problem, x))) for x in flights_with_one_stop_less(mission, flight[0])]
+        tried = [improve_flight(mission, problem, other, rng, rounds) for other in select_best(others, len(others))]
         best = min(tried, key=lambda other: other[1], default=flight)
         if best[1] > flight[1] - 1e-6:
             return flight
@@ -76,7 +78,7 @@ class Plan(NamedTuple):
         times, idle = z[..., 2 * self.stops :], np.zeros((*leading, spare))
         times = np.concat([times[..., : ends[0]], idle, times[..., ends[0] :]], axis=-1)
         x = np.concat([points.reshape(*leading, -1), times], axis=-1)
-        return enough_data(mission, x.reshape(-1, x.shape[-1])).reshape(x.shape)
+        return stretch_hover_times(mission, x.reshape(-1, x.shape[-1])).reshape(x.shape)
 
 
 PLANS = (*(Plan(n, 1, 1) for n in (1, 2, 3, 4)), Plan(5, 1, 0), Plan(5, 0, 1), Plan(6, 0, 0))
@@ -96,7 +98,7 @@ def planned_flights(mission: Mission, problem: Problem, plan: Plan, seed: int, b
     return [plan.flights(mission, run.x) for run in runs if run.feasible][:6]
 
 
-def simpler(mission: Mission, x: np.ndarray) -> np.ndarray:
+def flights_with_one_stop_less(mission: Mission, x: np.ndarray) -> np.ndarray:
     """Flights without one of the stops: no waiting there, or its hover points moved to the stop before or after."""
     points, times = x[:PLACES].reshape(-1, 2), x[PLACES:]
     corners = np.concat([mission.start[None], points, mission.end[None]])
@@ -107,47 +109,47 @@ def simpler(mission: Mission, x: np.ndarray) -> np.ndarray:
         found.append(np.concat([points.ravel(), np.where(there, 0.0, times)]))
         for neighbour in (corners[first], corners[last + 2]):
             found.append(np.concat([np.where(there[:, None], neighbour, points).ravel(), times]))
-    return enough_data(mission, np.array(found))
+    return stretch_hover_times(mission, np.array(found))
 
 
-def judge(problem: Problem, x: np.ndarray) -> np.ndarray:
+def flight_objectives(problem: Problem, x: np.ndarray) -> np.ndarray:
     """Objective of flights [..., 18] that keep every constraint and meet no obstacle at all; inf for the others."""
     f, g, h = problem.raw(x)
     inside = np.all((x >= problem.lower) & (x <= problem.upper), axis=-1)
     return np.where(inside & np.all(g <= 0, axis=-1) & np.all(h == 0, axis=-1), f, np.inf)
 
 
-def enough_data(mission: Mission, x: np.ndarray) -> np.ndarray:
+def stretch_hover_times(mission: Mission, x: np.ndarray) -> np.ndarray:
     """Stretch all hovering times of a flight by one factor, so that the neediest sensor is just served."""
     model = mission.parameters
-    rate = rates(x[:, :PLACES].reshape(len(x), -1, 2), mission.sensors, model)
+    rate = data_rates(x[:, :PLACES].reshape(len(x), -1, 2), mission.sensors, model)
     least = np.min(np.sum(rate * x[:, PLACES:, None], axis=1), axis=1, keepdims=True)
     times = x[:, PLACES:] * (model.Q_lambda * ENOUGH / np.maximum(least, 1e-9))
     return np.concat([x[:, :PLACES], np.minimum(times, model.T_max)], axis=1)
 
 
-def least_times(mission: Mission, problem: Problem, flight: Flight) -> Flight:
+def minimise_hover_times(mission: Mission, problem: Problem, flight: Flight) -> Flight:
     """The flight with the hovering times of least sum that collect all data at its points."""
     optimize = load_extra("scipy.optimize", "peers", "the search for reference flights")
     x, model = flight[0], mission.parameters
-    rate = rates(x[:PLACES].reshape(-1, 2), mission.sensors, model)  # [I, J]
+    rate = data_rates(x[:PLACES].reshape(-1, 2), mission.sensors, model)  # [I, J]
     needed = np.full(len(mission.sensors), -model.Q_lambda * ENOUGH)
     best = optimize.linprog(np.ones(HOVER_POINTS), A_ub=-rate.T, b_ub=needed, bounds=(0, model.T_max))
     trial = np.concat([x[:PLACES], np.clip(best.x, 0, model.T_max)]) if best.status == 0 else x
-    value = float(judge(problem, trial))
+    value = float(flight_objectives(problem, trial))
     return (trial, value) if value < flight[1] else flight
 
 
-def shorten(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
+def shorten_flight(mission: Mission, problem: Problem, flight: Flight, rng: Draw, rounds: int) -> Flight:
     """Try moves of the hover points in batches and keep what flies and hovers shorter."""
     x, f = flight
     for _ in range(rounds):
-        trials = enough_data(mission, draw_neighbours(mission, x, rng))
-        values = judge(problem, trials)
+        trials = stretch_hover_times(mission, draw_neighbours(mission, x, rng))
+        values = flight_objectives(problem, trials)
         k = int(np.argmin(values))
         if values[k] < f:
             x, f = trials[k], float(values[k])
-    return least_times(mission, problem, (x, f))
+    return minimise_hover_times(mission, problem, (x, f))
 
 
 def draw_neighbours(mission: Mission, x: np.ndarray, rng: Draw, each: int = 40) -> np.ndarray:
@@ -171,15 +173,15 @@ def draw_neighbours(mission: Mission, x: np.ndarray, rng: Draw, each: int = 40) 
     return np.concat([at.reshape(-1, PLACES), stay.reshape(-1, HOVER_POINTS)], axis=1)
 
 
-def settle(mission: Mission, problem: Problem, flight: Flight) -> Flight:
+def settle_flight(mission: Mission, problem: Problem, flight: Flight) -> Flight:
     """The flight moved towards the bottom of the smooth program around it, as far as it stays feasible."""
     while True:
         x, f = flight
         target = polish_flight(mission, x)
         trials = np.array([x + share * (target - x) for share in (1.0, 0.6, 0.3, 0.1, 0.03, 0.01)])
-        trials = np.concat([trials[:1], enough_data(mission, trials)])
-        values = judge(problem, trials)
+        trials = np.concat([trials[:1], stretch_hover_times(mission, trials)])
+        values = flight_objectives(problem, trials)
         k = int(np.argmin(values))
         if not values[k] < f - 1e-7:
-            return least_times(mission, problem, flight)
+            return minimise_hover_times(mission, problem, flight)
         flight = trials[k], float(values[k])

@@ -11,7 +11,7 @@ from tools.pages.tables import ROOT
 def main(words: list[str]) -> int:
     if words != ["--check"]:
         write_tables(ROOT / "results")
-        scale.draw(ROOT / "docs" / "images" / "scale.png")
+        scale.draw_scale(ROOT / "docs" / "images" / "scale.png")
     files = make_pages()
     old = [f for f, text in files.items() if not f.is_file() or f.read_text(encoding="utf-8") != text]
     if words == ["--check"]:

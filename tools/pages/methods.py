@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from meco.method_record import MethodRecord, fixed_size, size_by_dimension
 from meco.methods import METHODS
-from tools.pages.tables import ROOT, table
+from tools.pages.tables import ROOT, markdown_table
 
 PAGES = ROOT / "docs" / "methods"
 HEAD = (
@@ -39,21 +39,24 @@ UNITS = {  # what a method notices -> what its page says
 SIZES = {fixed_size: "50", size_by_dimension: "4 + ⌊3 ln D⌋", None: ""}
 
 
-def methods() -> str:
+def methods_table() -> str:
     """Every method of the library, one row each."""
-    return table(HEAD, [_row(name, METHODS[name]) for name in METHODS if _page(name) is not None], "---", "---")
+    return markdown_table(
+        HEAD, [_method_row(name, METHODS[name]) for name in METHODS if _method_page(name) is not None], "---", "---"
+    )
 
 
-def units(name: str) -> str:
+def units_text(name: str) -> str:
     """What the page of a method says of units."""
     return f"**Units.** {UNITS[METHODS[name].scale_sensitive_to]}"
 
 
-def _row(name: str, record: MethodRecord) -> tuple[str, ...]:
+def _method_row(name: str, record: MethodRecord) -> tuple[str, ...]:
+    """The row of a method, by HEAD."""
     size = record.population
     counted = SIZES[size] if size in SIZES else f"{size(50, 2500)} at D = 50"
     return (
-        f"[{name}]({_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
+        f"[{name}]({_method_page(name)})", record.family, record.about, counted, "yes" if record.lockstep else "",
         "yes" if record.has_ask else "",
         ", ".join(_SHORT[unit] for unit in record.scale_sensitive_to if unit in _SHORT),
         record.extra or "", f"{record.cost_seconds:g}",
@@ -63,7 +66,7 @@ def _row(name: str, record: MethodRecord) -> tuple[str, ...]:
 _SHORT = {"f": "f", "each": "constraints"}
 
 
-def _page(name: str) -> str | None:
+def _method_page(name: str) -> str | None:
     """The page of a method, or of its family; a plug-in has none here."""
     names = (f"{stem.lower()}.md" for stem in (name, METHODS[name].family))
     return next((page for page in names if (PAGES / page).is_file()), None)

@@ -21,14 +21,14 @@ STYLE = """
 """
 
 
-def picture(seen: Sequence[Standing]) -> str:
+def draw_headline(seen: Sequence[Standing]) -> str:
     """Two panels beside each other, the key below."""
     parts, y = [], float(PAD)
     for k in range(0, len(seen), 2):
         pair = seen[k : k + 2]
         for i, s in enumerate(pair):
-            parts.append(f'<g transform="translate({PAD + i * (PANEL + GAP)} {y:g})">{_panel(s)}</g>')
-        y += max(TOP + FOOT + ROW * len(_shown(s)) for s in pair) + 14
+            parts.append(f'<g transform="translate({PAD + i * (PANEL + GAP)} {y:g})">{_draw_panel(s)}</g>')
+        y += max(TOP + FOOT + ROW * len(_shown_methods(s)) for s in pair) + 14
     height = y + 62
     said = "; ".join(f"{s.title}: {s.order(FIRST)[0]} is first, {s.order(FIRST)[1]} second" for s in seen)
     return (
@@ -37,18 +37,19 @@ def picture(seen: Sequence[Standing]) -> str:
         f'<title id="t">Average ranks on {len(seen)} suites</title>\n'
         f'<desc id="d">Feasibility first, {escape(said)}.</desc>\n'
         f"<style>{STYLE}</style>\n"
-        f'<rect class="card" width="{WIDTH}" height="{height:g}" rx="14"/>\n{"".join(parts)}{_key(y)}</svg>\n'
+        f'<rect class="card" width="{WIDTH}" height="{height:g}" rx="14"/>\n{"".join(parts)}{_draw_key(y)}</svg>\n'
     )
 
 
-def _shown(s: Standing) -> list[str]:
+def _shown_methods(s: Standing) -> list[str]:
+    """The methods that the picture names, best first."""
     order = s.order(FIRST)
     return [m for m in order if m in order[:LEADERS] or m in OURS]
 
 
-def _panel(s: Standing) -> str:
+def _draw_panel(s: Standing) -> str:
     """A row for each method: a dot feasibility first, a ring by f+ν; the band is the critical difference."""
-    rows = _shown(s)
+    rows = _shown_methods(s)
     end = max(s.rank(m, c) for m in rows for c in (SCORE, FIRST)) + 0.6
     bottom = TOP + ROW * len(rows)
 
@@ -58,41 +59,44 @@ def _panel(s: Standing) -> str:
     first = s.rank(rows[0], FIRST)
     left, right = across(first), across(first + s.difference)
     parts = [
-        _text(0, 18, s.title[0].upper() + s.title[1:], "t", 18, weight=700),
-        _text(0, 39, f"{s.problems} problems, {len(s.methods)} methods", "s", 14),
+        _text_element(0, 18, s.title[0].upper() + s.title[1:], "t", 18, weight=700),
+        _text_element(0, 39, f"{s.problems} problems, {len(s.methods)} methods", "s", 14),
         f'<rect class="band" x="{left:.1f}" y="{TOP - 4}" width="{right - left:.1f}" height="{bottom - TOP + 4}"/>',
     ]
     for tick in range(1, int(end) + 1, 2) if end < 12 else [1, *range(5, int(end) + 1, 5)]:
         parts.append(f'<path class="grid" d="M{across(tick):.1f} {TOP - 4}V{bottom}"/>')
-        parts.append(_text(across(tick), bottom + 18, str(tick), "s", 14, "middle"))
+        parts.append(_text_element(across(tick), bottom + 18, str(tick), "s", 14, "middle"))
     for place, method in enumerate(rows):
         parts.append(
-            _row(method, across(s.rank(method, FIRST)), across(s.rank(method, SCORE)), TOP + ROW * (place + 0.5))
+            _draw_row(method, across(s.rank(method, FIRST)), across(s.rank(method, SCORE)), TOP + ROW * (place + 0.5))
         )
     return "".join(parts) + "\n"
 
 
-def _row(method: str, dot: float, ring: float, y: float) -> str:
+def _draw_row(method: str, dot: float, ring: float, y: float) -> str:
+    """A method with its dot and ring, at a height."""
     ours = method in OURS
-    name = _text(NAMES - 6, y + 5, method, "o" if ours else "t", 16, "end", 700 if ours else 400)
+    name = _text_element(NAMES - 6, y + 5, method, "o" if ours else "t", 16, "end", 700 if ours else 400)
     marks = f'<path class="link" stroke-width="3" d="M{dot:.1f} {y:g}H{ring:.1f}"/>'
     marks += f'<circle class="ring" stroke-width="2" cx="{ring:.1f}" cy="{y:g}" r="5"/>'
     marks += f'<circle class="dot" stroke-width="2" cx="{dot:.1f}" cy="{y:g}" r="5"/>'
     return f'<g class="{"ours" if ours else "others"}">{name}{marks}</g>'
 
 
-def _key(y: float) -> str:
+def _draw_key(y: float) -> str:
+    """What dot, ring and band mean, at a height."""
     return (
         f'<g transform="translate({PAD} {y:g})"><circle class="dot" cx="6" cy="8" r="5"/>'
-        f"{_text(18, 13, 'average rank, feasibility first', 't', 15)}"
-        f'<circle class="ring" stroke-width="2" cx="262" cy="8" r="5"/>{_text(274, 13, "by f+ν", "t", 15)}'
-        f"{_text(360, 13, 'left is better; 1 is the best', 's', 15)}"
+        f"{_text_element(18, 13, 'average rank, feasibility first', 't', 15)}"
+        f'<circle class="ring" stroke-width="2" cx="262" cy="8" r="5"/>{_text_element(274, 13, "by f+ν", "t", 15)}'
+        f"{_text_element(360, 13, 'left is better; 1 is the best', 's', 15)}"
         f'<rect class="band" x="0" y="26" width="14" height="16"/>'
-        f"{_text(22, 40, 'critical difference: dots within it are not told apart from the first', 't', 15)}</g>"
+        f"{_text_element(22, 40, 'critical difference: dots within it are not told apart from the first', 't', 15)}</g>"
     )
 
 
-def _text(x: float, y: float, text: str, kind: str, size: int, anchor: str = "start", weight: int = 400) -> str:
+def _text_element(x: float, y: float, text: str, kind: str, size: int, anchor: str = "start", weight: int = 400) -> str:
+    """Text at a place."""
     return (
         f'<text class="{kind}" x="{x:.1f}" y="{y:g}" font-size="{size}" font-weight="{weight}" '
         f'text-anchor="{anchor}">{escape(text)}</text>'

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.pages import methods, results, scale, steering
-from tools.pages.picture import picture
-from tools.pages.standings import OURS, standings
-from tools.pages.tables import ROOT, percent, read, value
+from tools.pages.picture import draw_headline
+from tools.pages.standings import OURS, headline_standings
+from tools.pages.tables import ROOT, format_percent, parse_number, read_table
 
 DOCS = ROOT / "docs"
 PAGES = (ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted((DOCS / "methods").glob("*.md")))
@@ -17,24 +17,35 @@ PICTURE = DOCS / "images" / "results.svg"
 BLOCK = re.compile(r"(<!-- numbers: ([^>]+?) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 INLINE = re.compile(r"(<!--=([^>]+)-->).*?(<!--/-->)", flags=re.DOTALL)
 BLOCKS: dict[str, Callable[..., str]] = {
-    "headline": results.headline, "verdict": results.verdict, "summary": results.summary, "ranks": results.ranks,
-    "losses": results.losses, "printed": results.printed, "beside": results.beside, "table": results.whole,
-    "protocol": results.protocol, "policy": steering.policy, "gains": steering.gains, "learned": steering.learned,
-    "methods": methods.methods, "units": methods.units, "scale": scale.scale,
-}  # fmt: skip
+    "headline": results.headline_table,
+    "verdict": results.verdict_text,
+    "summary": results.suite_summary,
+    "ranks": results.rank_table,
+    "losses": results.losses_table,
+    "printed": results.printed_comparison,
+    "beside": results.side_by_side_table,
+    "table": results.full_table,
+    "protocol": results.run_counts_text,
+    "policy": steering.policy_table,
+    "gains": steering.gains_text,
+    "learned": steering.learned_text,
+    "methods": methods.methods_table,
+    "units": methods.units_text,
+    "scale": scale.scale_text,
+}
 
 
-def cell(place: str) -> str:
+def format_table_number(place: str) -> str:
     """A number of a table: TABLE|ROW|COLUMN, and how it is written; control|trained is what a training took."""
     name, row, *rest = place.split("|")
     if name == "control":
-        return str(steering.control()[row])
+        return str(steering.read_control()[row])
     column, *form = rest
-    rows = read(name) or {}
+    rows = read_table(name) or {}
     if row not in rows and (not rows or row in OURS):  # not run yet; any other name is a mistake
         return "–"
     found = rows[row][column]
-    return percent(found) if form == ["%"] else format(value(found), form[0] if form else ".2f")
+    return format_percent(found) if form == ["%"] else format(parse_number(found), form[0] if form else ".2f")
 
 
 def renew_page(text: str) -> str:
@@ -44,9 +55,12 @@ def renew_page(text: str) -> str:
         kind, *arguments = seen[2].split()
         return f"{seen[1]}\n{BLOCKS[kind](*arguments)}\n\n{seen[3]}"
 
-    return INLINE.sub(lambda seen: seen[1] + cell(seen[2]) + seen[3], BLOCK.sub(block, text))
+    return INLINE.sub(lambda seen: seen[1] + format_table_number(seen[2]) + seen[3], BLOCK.sub(block, text))
 
 
 def make_pages() -> dict[Path, str]:
     """Every file, as it should be."""
-    return {**{page: renew_page(page.read_text(encoding="utf-8")) for page in PAGES}, PICTURE: picture(standings())}
+    return {
+        **{page: renew_page(page.read_text(encoding="utf-8")) for page in PAGES},
+        PICTURE: draw_headline(headline_standings()),
+    }

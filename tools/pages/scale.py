@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tools.pages.tables import KEPT, table
+from tools.pages.tables import KEPT, markdown_table
 
 METHODS = ("SHADE", "MA-ES", "MeCO", "TR", "TR-ES", "MeCO-TR")
 AXES = {  # what grows -> its title, what is fixed, and which number is told
@@ -19,7 +19,7 @@ COLOURS = ("#1f5fa8", "#2a8f57", "#a02c4a", "#a06a00", "#6b4fa0", "#3a3a3a")
 Points = dict[str, dict[str, float]]
 
 
-def values(points: Points, axis: str, number: str) -> dict[int, dict[str, float]]:
+def measured_values(points: Points, axis: str, number: str) -> dict[int, dict[str, float]]:
     """What was measured along an axis: the value that grew -> method -> number."""
     found: dict[int, dict[str, float]] = {}
     for name, point in points.items():
@@ -29,34 +29,35 @@ def values(points: Points, axis: str, number: str) -> dict[int, dict[str, float]
     return dict(sorted(found.items()))
 
 
-def _growth(points: Points, axis: str, number: str, title: str) -> str:
+def _growth_table(points: Points, axis: str, number: str, title: str) -> str:
     """One row for each value that grew, one column for each method."""
     rows = [
-        [f"{value:,}", *(_told(each[m], number) if m in each else "" for m in METHODS)]
-        for value, each in values(points, axis, number).items()
+        [f"{value:,}", *(_format_measurement(each[m], number) if m in each else "" for m in METHODS)]
+        for value, each in measured_values(points, axis, number).items()
     ]
-    return table([title, *METHODS], rows, "--:")
+    return markdown_table([title, *METHODS], rows, "--:")
 
 
-def _told(value: float, number: str) -> str:
+def _format_measurement(value: float, number: str) -> str:
+    """A measured number as the tables print it."""
     shown = value / 1e6 if number == "bytes" else value
     return f"{shown:,.0f}" if shown >= 100 else f"{shown:.3g}"
 
 
-def scale() -> str:
+def scale_text() -> str:
     """All tables with their captions."""
     kept = json.loads((KEPT / "scale.json").read_text(encoding="utf-8"))
     points, machine = kept["points"], kept["machine"]
     parts = []
     for axis, (title, fixed, number) in AXES.items():
-        parts += [f"### {title}", f"Microseconds per evaluation: {fixed}.", _growth(points, axis, number, title)]
+        parts += [f"### {title}", f"Microseconds per evaluation: {fixed}.", _growth_table(points, axis, number, title)]
     parts += ["### Memory", "Megabytes of a run at the peak of 3 D + 30 evaluations, two constraints."]
-    parts += [_growth(points, "D", "bytes", "D")]
+    parts += [_growth_table(points, "D", "bytes", "D")]
     parts += [f"*{machine['cpu']}, one core shared with other programs; commit {machine['commit']}.*"]
     return "\n\n".join(parts)
 
 
-def draw(file: Path) -> None:
+def draw_scale(file: Path) -> None:
     """One panel for each axis, both directions logarithmic."""
     import matplotlib
 
@@ -66,7 +67,7 @@ def draw(file: Path) -> None:
     points = json.loads((KEPT / "scale.json").read_text(encoding="utf-8"))["points"]
     figure, panels = plt.subplots(1, len(AXES), figsize=(11.0, 2.9), sharey=True, layout="constrained")
     for panel, (axis, (title, fixed, number)) in zip(panels, AXES.items()):
-        along = values(points, axis, number)
+        along = measured_values(points, axis, number)
         for method, colour in zip(METHODS, COLOURS):
             seen = [(max(v, 1), each[method]) for v, each in along.items() if method in each]
             panel.loglog(*zip(*seen), marker="o", ms=3, lw=1.3, color=colour, label=method)

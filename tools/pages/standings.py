@@ -7,7 +7,7 @@ from functools import cached_property
 
 from meco.bench.report import stats
 from meco.bench.report.stats import Feasibility
-from tools.pages.tables import Table, read, read_long, value
+from tools.pages.tables import Table, parse_number, read_long, read_table
 
 OURS = ("TR", "TR-ES", "MeCO-TR")
 SCORE, FIRST = "rank, f+ν", "rank, feasibility first"
@@ -32,6 +32,7 @@ class Standing:
 
     @property
     def title(self) -> str:
+        """What the problems of the suite are called."""
         return SUITES[self.suite]
 
     @property
@@ -41,10 +42,12 @@ class Standing:
 
     @property
     def methods(self) -> list[str]:
+        """Every method that ran."""
         return list(self.table)
 
     def rank(self, method: str, column: str) -> float:
-        return value(self.table[method][column])
+        """The average rank of a method in a column of the table."""
+        return parse_number(self.table[method][column])
 
     def order(self, column: str) -> list[str]:
         """Methods from the first to the last."""
@@ -69,18 +72,19 @@ class Standing:
         """Problem -> method -> place, feasibility first."""
         cells: dict[str, dict[str, Feasibility]] = {}
         for row in read_long(f"{self.suite}-feasibility-first"):
-            facts = (value(row[k]) for k in ("feasible_share", "mean_f", "std_f", "mean_violation"))
+            facts = (parse_number(row[k]) for k in ("feasible_share", "mean_f", "std_f", "mean_violation"))
             cells.setdefault(row["problem"], {})[row["method"]] = Feasibility(*facts)
         return {p: dict(zip(of, stats.feasibility_ranks(list(of.values())))) for p, of in cells.items()}
 
 
-def standing(suite: str) -> Standing | None:
-    ranks, feasible = read(f"{suite}-ranks"), read(f"{suite}-feasibility")
+def read_standing(suite: str) -> Standing | None:
+    """The standing on a suite, from its tables; None where it has not been run."""
+    ranks, feasible = read_table(f"{suite}-ranks"), read_table(f"{suite}-feasibility")
     if ranks is None or feasible is None:
         return None
     return Standing(suite, ranks, len(next(iter(feasible.values()))))
 
 
-def standings() -> list[Standing]:
+def headline_standings() -> list[Standing]:
     """Of the suites that the headline shows."""
-    return [found for suite in SUITES if (found := standing(suite)) is not None][:SHOWN]
+    return [found for suite in SUITES if (found := read_standing(suite)) is not None][:SHOWN]

@@ -20,7 +20,7 @@ from meco.learn.tr.episode import TrustRegionEpisode
 from meco.policies.controls import CONTROLS
 from meco.policies.features import FEATURES, FeatureSet
 from meco.policies.paper.steered_rule import DECODERS
-from meco.problems.suite import CEC_NAMES, find, get_problem
+from meco.problems.suite import CEC_NAMES, find_problem_module, get_problem
 from meco.tr.steered import SEARCH_CONTROLS, SEARCH_FEATURES
 
 DEFAULT_FAMILIES = ("bowl-linear", "linear-inside", "steps-outside")  # of the train set, with six inequalities each
@@ -42,7 +42,7 @@ class DecisionProcess(ABC):
     def __init__(self, environments: int = 1, **settings: Any) -> None:
         """For so many environments in lockstep."""
 
-    def draw(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:
+    def draw_run(self, generator: np.random.Generator, wanted: Problem | str | None) -> RunChoice:
         """Problem and seed of the next run, drawn in this order; wanted overrules the problem alone."""
         chosen = self.problems[int(generator.integers(len(self.problems)))]
         seed = int(generator.integers(2**62))
@@ -57,19 +57,19 @@ class DecisionProcess(ABC):
 
     def _find_problem(self, name: str, dim: int) -> Problem:
         """A problem of this environment by name, or any other as get_problem knows it."""
-        own = next((problem for problem in self.problems if problem.name == name), None)
-        return own or get_problem(name, dim if find(name)[0].scalable else None)
+        listed = next((problem for problem in self.problems if problem.name == name), None)
+        return listed or get_problem(name, dim if find_problem_module(name)[0].scalable else None)
 
     @abstractmethod
-    def open(self, choices: Sequence[RunChoice]) -> Any:
+    def open_episode(self, choices: Sequence[RunChoice]) -> Any:
         """An episode with a run for each choice, that of environment i at i."""
 
     @abstractmethod
-    def decode(self, actions: np.ndarray) -> np.ndarray:
+    def decode_actions(self, actions: np.ndarray) -> np.ndarray:
         """Actions of the runs as the episode takes them."""
 
     @abstractmethod
-    def info(self, episode: Any) -> dict[str, np.ndarray]:
+    def run_info(self, episode: Any) -> dict[str, np.ndarray]:
         """Information on every run beside its observation."""
 
     @abstractmethod
@@ -78,16 +78,16 @@ class DecisionProcess(ABC):
 
     def describe(self, episode: Any) -> str:
         """The state of the first run, in a line."""
-        known = {name: values[0] for name, values in self.info(episode).items()}
+        known = {name: values[0] for name, values in self.run_info(episode).items()}
         return (
             f"{known['problem']}  {known['nfev']} of {episode.budget} evaluations  "
             f"{self._describe_progress(known)}  least f + nu {known['score']:.6g}"
         )
 
-    def close(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
+    def remember_outcome(self, episode: Any) -> None:  # noqa: B027 - most rewards remember nothing
         """Remember what an ended episode reached, where the reward asks for it."""
 
-    def forget(self, environment: int) -> None:  # noqa: B027
+    def forget_outcomes(self, environment: int) -> None:  # noqa: B027
         """Begin again as if nothing had been remembered, so that a seeded environment repeats itself."""
 
 
@@ -111,40 +111,45 @@ class RelaxationProcess(DecisionProcess):
         reward: str = "full",
         decoder: str = "geometric",
     ) -> None:
-        """A reference objective for each environment: forget() and close() find them by their index."""
+        """A reference objective for each environment, by its index."""
         self.problems = [p if isinstance(p, Problem) else get_problem(p, dim, instance) for p in problems]
         self.references = [ReferenceObjective() for _ in range(environments)]
         self._settings: dict[str, Any] = {
             "budget": budget, "pop_size": pop_size, "reward": reward, "decoder": DECODERS[decoder],
         }  # fmt: skip
 
-    def open(self, choices: Sequence[RunChoice]) -> Episode:
+    def open_episode(self, choices: Sequence[RunChoice]) -> Episode:
+        """An episode of SHADE whose references are what each environment has reached so far."""
         problems, seeds = zip(*choices)
-        known = [own.of([problem.name])[0] for own, problem in zip(self.references, problems)]
+        known = [reference.look_up([problem.name])[0] for reference, problem in zip(self.references, problems)]
         return Episode(list(problems), seeds, references=np.array(known), record=False, **self._settings)
 
-    def decode(self, actions: np.ndarray) -> np.ndarray:
+    def decode_actions(self, actions: np.ndarray) -> np.ndarray:
+        """Indices of the grid as values of the action."""
         return self._settings["decoder"].grid[actions.astype(int)]
 
-    def close(self, episode: Episode) -> None:
-        for own, name, best in zip(self.references, episode.keys, np.asarray(episode.best_objective)):
-            own.update([name], np.array([best]))
+    def remember_outcome(self, episode: Episode) -> None:
+        """Let the best objective of each run be the reference of its environment, where it is better."""
+        for reference, name, best in zip(self.references, episode.keys, np.asarray(episode.best_objective)):
+            reference.update([name], np.array([best]))
 
-    def forget(self, environment: int) -> None:
+    def forget_outcomes(self, environment: int) -> None:
+        """Begin again without a reference for this environment."""
         self.references[environment] = ReferenceObjective()
 
     def _describe_progress(self, known: dict[str, Any]) -> str:
+        """Best objective, mean violation and mean allowance."""
         violation, allowed = known["nu_bar"], np.mean(known["eps"])
         return f"f {known['f_best']:.6g}  mean violation {violation:.3g}  allowed {allowed:.3g}"
 
-    def info(self, episode: Episode) -> dict[str, np.ndarray]:
+    def run_info(self, episode: Episode) -> dict[str, np.ndarray]:
         """Per run: problem, evaluations, allowances, best objective, nu-bar, least f + nu so far."""
         return {
             "problem": np.array(episode.keys, dtype=object),
             "nfev": np.array(episode.nfev),
             "eps": np.array(episode.eps),
-            "f_best": np.array(episode.now.f_best),
-            "nu_bar": np.array(episode.now.nu_bar),
+            "f_best": np.array(episode.population_summary.f_best),
+            "nu_bar": np.array(episode.population_summary.nu_bar),
             "score": np.array(episode.score),
         }
 
@@ -174,17 +179,20 @@ class TrustRegionProcess(DecisionProcess):
         self.low, self.high = (np.array([getattr(c, end) for c in controls.controls]) for end in ("low", "high"))
         self._budget = budget
 
-    def open(self, choices: Sequence[RunChoice]) -> TrustRegionEpisode:
+    def open_episode(self, choices: Sequence[RunChoice]) -> TrustRegionEpisode:
+        """An episode of MeCO-TR without its policy."""
         problems, seeds = zip(*choices)
         return TrustRegionEpisode(list(problems), seeds, self._budget)
 
-    def decode(self, actions: np.ndarray) -> np.ndarray:
+    def decode_actions(self, actions: np.ndarray) -> np.ndarray:
+        """Values of theta and share, or indices of their combinations."""
         return actions.astype(np.float64 if self.choices is None else int)
 
     def _describe_progress(self, known: dict[str, Any]) -> str:
+        """The quantile so far."""
         return f"quantile {known['quantile']:.3f}"
 
-    def info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:
+    def run_info(self, episode: TrustRegionEpisode) -> dict[str, np.ndarray]:
         """Per run: problem, evaluations, quantile so far, least f + nu."""
         return {
             "problem": np.array(episode.keys, dtype=object),

@@ -61,18 +61,20 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
         """A new episode on a drawn problem, or on options["problem"]."""
         super().reset(seed=seed)
         if seed is not None:
-            self._process.forget(0)
-        self._episode = self._process.open([self._process.draw(self.np_random, (options or {}).get("problem"))])
+            self._process.forget_outcomes(0)
+        self._episode = self._process.open_episode(
+            [self._process.draw_run(self.np_random, (options or {}).get("problem"))]
+        )
         s = self._episode.reset()
-        self._show()
+        self._print_if_human()
         return s[0].astype(np.float32), self._info()
 
     def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Apply an action up to the next decision; an episode is never truncated."""
-        s, r, done = self._episode.step(self._process.decode(np.asarray(action)[None]))
+        s, r, done = self._episode.step(self._process.decode_actions(np.asarray(action)[None]))
         if done[0]:
-            self._process.close(self._episode)
-        self._show()
+            self._process.remember_outcome(self._episode)
+        self._print_if_human()
         return s[0].astype(np.float32), float(r[0]), bool(done[0]), False, self._info()
 
     def render(self) -> Any:
@@ -81,12 +83,14 @@ class ProcessEnv(gymnasium.Env[np.ndarray, Any]):
             return search_figure(self._episode).to_array()
         return self._process.describe(self._episode) if self.render_mode == "ansi" else None
 
-    def _show(self) -> None:
+    def _print_if_human(self) -> None:
+        """Print the state of the run where render_mode is "human"."""
         if self.render_mode == "human":
             print(self._process.describe(self._episode))
 
     def _info(self) -> dict[str, Any]:
-        return {name: values[0] for name, values in self._process.info(self._episode).items()}
+        """Information on the one run, as Gymnasium wants it."""
+        return {name: values[0] for name, values in self._process.run_info(self._episode).items()}
 
 
 class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
@@ -114,17 +118,17 @@ class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """New episodes; options={"problem": ...} takes one problem for all runs, or a list of one each."""
         each = [seed + i for i in range(self.num_envs)] if isinstance(seed, int) else seed
-        for i, own in enumerate(each or []):
-            if own is not None:
-                self._generators[i] = seeding.np_random(own)[0]
-                self._process.forget(i)
+        for i, seed_of_run in enumerate(each or []):
+            if seed_of_run is not None:
+                self._generators[i] = seeding.np_random(seed_of_run)[0]
+                self._process.forget_outcomes(i)
         wanted = (options or {}).get("problem")
         names = wanted if isinstance(wanted, (list, tuple)) else [wanted] * self.num_envs
         if len(names) != self.num_envs:
             raise InvalidInput(f"{self.num_envs} environments need one problem or {self.num_envs}; got {len(names)}")
-        choices = [self._process.draw(generator, name) for generator, name in zip(self._generators, names)]
-        self._episode, self._over = self._process.open(choices), False
-        return self._episode.reset().astype(np.float32), self._process.info(self._episode)
+        choices = [self._process.draw_run(generator, name) for generator, name in zip(self._generators, names)]
+        self._episode, self._over = self._process.open_episode(choices), False
+        return self._episode.reset().astype(np.float32), self._process.run_info(self._episode)
 
     def step(self, actions: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Apply the actions up to the next decision; after the end, begin new episodes instead."""
@@ -132,11 +136,11 @@ class ProcessVectorEnv(gymnasium.vector.VectorEnv[np.ndarray, Any, np.ndarray]):
         if self._over:
             s, info = self.reset()
             return s, np.zeros(self.num_envs), never, never, info
-        s, r, done = self._episode.step(self._process.decode(np.asarray(actions)))
+        s, r, done = self._episode.step(self._process.decode_actions(np.asarray(actions)))
         self._over = bool(done[0])
         if self._over:
-            self._process.close(self._episode)
-        return s.astype(np.float32), r, done, never, self._process.info(self._episode)
+            self._process.remember_outcome(self._episode)
+        return s.astype(np.float32), r, done, never, self._process.run_info(self._episode)
 
 
 class MecoEnv(ProcessEnv):

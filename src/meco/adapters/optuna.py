@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.adapters.optuna_trials import NumericParameter, as_point, constraints_of
+from meco.adapters.optuna_trials import NumericParameter, trial_as_point, trial_constraints
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
@@ -28,11 +28,11 @@ class StudySearch:
 
     def __init__(self, optimizer: Optimizer, told: set[int]) -> None:
         self.optimizer, self.told = optimizer, told
-        self.own: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
+        self.asked: dict[int, np.ndarray] = {}  # number of a trial -> the point that was asked for it
 
     def tell(self, number: int, known: PriorEvaluations) -> None:
         """Tell the value of an own point, or let the search learn from one that another proposed."""
-        search, x = self.optimizer, self.own.pop(number, None)
+        search, x = self.optimizer, self.asked.pop(number, None)
         if x is not None:
             search.tell(x, known.f, known.g)
         elif not search.nit:  # its first points are not complete: it will be told later
@@ -74,10 +74,12 @@ class MecoSampler(BaseSampler):
         vars(self).update(state, _lock=threading.Lock(), _searches=[], _setting=None)  # the study knows what they knew
 
     def reseed_rng(self) -> None:
+        """Draw other numbers from now on: Optuna calls it in each process of a study."""
         self._random = np.random.default_rng()
         self.independent.reseed_rng()
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The numeric parameters that all trials have: those that the search proposes together."""
         numeric = (FloatDistribution, IntDistribution)
         found = self._space.calculate(study)
         return {name: d for name, d in found.items() if isinstance(d, numeric) and not d.single()}
@@ -92,17 +94,17 @@ class MecoSampler(BaseSampler):
         if not search_space or not complete:
             return {}
         axes = {name: NumericParameter.of(d) for name, d in search_space.items()}
-        constraints = tuple(constraints_of(complete[0]))
+        constraints = tuple(trial_constraints(complete[0]))
         sign = -1.0 if study.direction == StudyDirection.MAXIMIZE else 1.0
         with self._lock:
             if self._setting != (search_space, constraints):
                 self._searches, self._setting = [], (search_space, constraints)
-            ended = {t.number: as_point(t, axes, constraints, sign) for t in trials if t.state.is_finished()}
+            ended = {t.number: trial_as_point(t, axes, constraints, sign) for t in trials if t.state.is_finished()}
             for search in self._searches:
                 for number in sorted(ended.keys() - search.told):
                     search.tell(number, ended[number])
             search, x = self._ask_running() or self._begin_search(trials, trial, axes, constraints, ended)
-            search.own[trial.number] = x
+            search.asked[trial.number] = x
         return {name: axis.to_value(v) for (name, axis), v in zip(axes.items(), x[0].tolist())}
 
     def _ask_running(self) -> tuple[StudySearch, np.ndarray] | None:

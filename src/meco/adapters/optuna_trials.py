@@ -41,20 +41,20 @@ class NumericParameter(NamedTuple):
         return cls(d.low, d.high, False, float, float)
 
 
-def constraints_of(trial: FrozenTrial) -> dict[str, float]:
+def trial_constraints(trial: FrozenTrial) -> dict[str, float]:
     """Constraint values by name; Optuna 4 keeps them as a list."""
     named = getattr(trial, "constraints", None)
     listed = trial.system_attrs.get("constraints") or ()
     return {str(i): c for i, c in enumerate(listed)} if named is None else named
 
 
-def as_point(
+def trial_as_point(
     trial: FrozenTrial, axes: dict[str, NumericParameter], constraints: tuple[str, ...], sign: float
 ) -> PriorEvaluations:
     """A finished trial as one point; nan where it failed or was pruned, and for what is missing or out of range."""
     x = [axis.from_value(trial.params[name]) if name in trial.params else math.nan for name, axis in axes.items()]
     x = [v if axis.low <= v <= axis.high else math.nan for v, axis in zip(x, axes.values())]
-    found = constraints_of(trial)
+    found = trial_constraints(trial)
     f = sign * trial.value if trial.state == TrialState.COMPLETE and trial.value is not None else math.nan
     g = [found.get(name, math.nan) for name in constraints]
     return PriorEvaluations(np.array([x]), np.array([f]), np.array([g]).reshape(1, -1), np.zeros((1, 0)))

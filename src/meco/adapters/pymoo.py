@@ -10,7 +10,7 @@ from meco.errors import InvalidInput, load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
 from meco.options import Method, Tolerances, Workers
-from meco.problems.pymoo_problem import as_pymoo, box_of, from_pymoo
+from meco.problems.pymoo_problem import from_pymoo, read_pymoo_bounds, to_pymoo_points
 from meco.variables import Variables
 
 load_extra("pymoo", "peers", "meco.adapters.pymoo")
@@ -47,7 +47,7 @@ class MeCO(Algorithm):
         """Make the search for a problem, within the termination's evaluations."""
         if problem.n_obj != 1:
             raise InvalidInput(f"{type(problem).__name__} has {problem.n_obj} objectives; MeCO minimises one")
-        lower, upper, whole = box_of(problem)
+        lower, upper, whole = read_pymoo_bounds(problem)
         planned = getattr(self.termination, "n_max_evals", None)
         budget = self.budget or (int(planned) if planned is not None and np.isfinite(planned) else None)
         x0, evaluated = _split_sampling(self.sampling)
@@ -67,14 +67,16 @@ class MeCO(Algorithm):
         )
 
     def _initialize_infill(self) -> Population:
+        """The first candidates; pymoo asks for them by another name."""
         return self._infill()
 
     def _infill(self) -> Population:
         """All candidates that can be evaluated now, side by side if the problem does so."""
         self.asked = self.search.ask()
-        return Population.new(X=as_pymoo(self.problem, self.asked))
+        return Population.new(X=to_pymoo_points(self.problem, self.asked))
 
     def _initialize_advance(self, infills: Any = None, **kwargs: Any) -> None:
+        """Tell the values of the first candidates."""
         self._advance(infills)
 
     def _advance(self, infills: Any = None, **kwargs: Any) -> None:

@@ -24,7 +24,7 @@ from scipy.optimize import OptimizeResult  # noqa: E402
 LEAST_BUDGET, BUDGET_PER_VARIABLE = 500, 100  # evaluations: at least, and for each variable
 
 
-def as_scipy(result: Result) -> OptimizeResult:
+def as_scipy_result(result: Result) -> OptimizeResult:
     """The same in SciPy's record; what it has no name for stands in its `meco`."""
     names = ("x", "fun", "success", "status", "message", "nfev", "nit", "maxcv")
     return OptimizeResult(**{name: getattr(result, name) for name in names}, meco=result)
@@ -56,7 +56,7 @@ def scipy_method(
     SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, checkpoint, ...
     """
     x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
-    pairs = finite_bounds(bounds, x0.size)
+    pairs = read_finite_bounds(bounds, x0.size)
     if budget is None:
         budget = max(LEAST_BUDGET, BUDGET_PER_VARIABLE * x0.size) if maxfev is None else maxfev
     given = args if isinstance(args, tuple) else (args,)
@@ -73,10 +73,10 @@ def scipy_method(
         callback=_wrap_callback(callback) if callback is not None else Progress() if disp else None,
         **options,
     )
-    return as_scipy(found)
+    return as_scipy_result(found)
 
 
-def finite_bounds(bounds: Any, dim: int) -> np.ndarray:
+def read_finite_bounds(bounds: Any, dim: int) -> np.ndarray:
     """Bounds in any of SciPy's forms as an array [D, 2], or an error that asks for the missing ones."""
     wanted = "MeCO searches inside a box: give finite bounds for every variable, such as bounds=[(-10, 10)] * {}"
     if bounds is None:
@@ -100,7 +100,7 @@ def _wrap_callback(callback: Callable[..., Any]) -> Callable[[Any], bool]:
     def call_back(found: Any) -> bool:
         """Whether to stop: the callback said so by True or StopIteration."""
         try:
-            answer = callback(intermediate_result=as_scipy(found)) if named else callback(np.copy(found.x))
+            answer = callback(intermediate_result=as_scipy_result(found)) if named else callback(np.copy(found.x))
         except StopIteration:
             return True
         return answer is True

@@ -11,7 +11,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from meco.core.thread_variables import use_one_thread
 
     use_one_thread()
-    from meco.commands.campaign import add_options
+    from meco.commands.campaign import add_campaign_options
 
     parser.add_argument("--suite", help="cec2017, realworld, rwco, uav or toy")
     parser.add_argument(
@@ -24,15 +24,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dim", type=int, nargs="+", metavar="D", help="dimensions, where a problem has a choice")
     parser.add_argument("--instance", default="paper", help="paper, official or a number (CEC2017 only)")
     parser.add_argument("--budget", type=int, metavar="N", help="evaluations of a run; 50 D unless given")
-    add_options(parser)
+    add_campaign_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare the methods that the options name; the exit code says whether every run was made."""
     from meco.bench.plan.comparison import folder_name, make_comparison
-    from meco.commands.campaign import check_options, run_and_report
+    from meco.commands.campaign import check_campaign_options, run_and_report
 
-    check_options(args)
+    check_campaign_options(args)
     experiment = make_comparison(
         args.suite, args.problem, args.methods, args.dim, args.instance, args.budget, args.runs, args.cobra_runs
     )

@@ -17,7 +17,7 @@ from meco.bench.run.runner import CampaignStopped, Summary, run_campaign, stoppi
 from meco.errors import InvalidInput, MecoError
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_campaign_options(parser: argparse.ArgumentParser) -> None:
     """The options of every campaign."""
     parser.add_argument(
         "--runs", type=int, metavar="N", help="runs of each method on each problem, with consecutive seeds"
@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
-def check_options(args: argparse.Namespace) -> None:
+def check_campaign_options(args: argparse.Namespace) -> None:
     """Refuse numbers that make no sense before anything is written."""
     if args.cobra_runs is not None and args.cobra_runs < LEAST_SURROGATE_RUNS:
         raise InvalidInput(f"--cobra-runs must be at least {LEAST_SURROGATE_RUNS}; got {args.cobra_runs}")
@@ -58,21 +58,21 @@ def run_and_report(experiments: Sequence[Experiment], folder: str, args: argpars
         raise MecoError("nothing could be run: " + "; ".join(reasons))
     _print_summary(summary, folder)
     if not args.no_report:
-        _print_report(folder)
+        _write_report(folder)
     return 1 if summary.failures else 0
 
 
 def _run_missing(experiments: Sequence[Experiment], folder: str, args: argparse.Namespace) -> Summary:
     """Run what is missing, with workers that are gone when this ends, however it ends."""
     workers = start_executor(args.executor, args.workers)
-    now = True
+    at_once = True  # workers that still have work are ended
     try:
         with ResultStore.open_campaign(folder) as store:
             summary = run_campaign(experiments, store, workers, args.quiet)
-            now = False
+            at_once = False
         return summary
     finally:
-        workers.close(now)
+        workers.close(at_once)
 
 
 def _print_summary(summary: Summary, folder: str) -> None:
@@ -88,7 +88,7 @@ def _print_summary(summary: Summary, folder: str) -> None:
         print(f"  {reason} [{len(problems)} problems]", file=sys.stderr)
 
 
-def _print_report(folder: str) -> None:
+def _write_report(folder: str) -> None:
     """Write the report of a folder and say where it is."""
     from meco.bench.report.campaign_report import write_campaign_report
 

@@ -58,7 +58,7 @@ def _seconds_quiet(folder: Path) -> float | None:
 
 def _describe_experiment(results: StoreContents, experiment: Experiment, dim: int | None) -> dict[str, Any]:
     """Each contender at each problem: runs made, and how they stand among the problems that all have begun."""
-    found = RunArrays.of(results, experiment, dim)
+    found = RunArrays.from_store(results, experiment, dim)
     cases = list(dict.fromkeys(experiment.cases(dim)))
     place = {label: m for m, label in enumerate(found.labels)}
     rank = _mean_ranks(found)
@@ -84,9 +84,9 @@ def _mean_ranks(found: RunArrays) -> dict[int, float]:
     """Mean rank of each contender, feasibility first, over the problems that every contender has begun."""
     if not found.records:
         return {}
-    begun = np.flatnonzero(found.there.any(axis=2).all(axis=0))
+    begun = np.flatnonzero(found.exists.any(axis=2).all(axis=0))
     if not begun.size:
         return {}
-    cells = found.cells()
+    cells = found.feasibility_cells()
     ranks = [stats.feasibility_ranks([row[j] for row in cells]) for j in begun]
     return dict(enumerate(np.mean(ranks, axis=0).round(2).tolist()))

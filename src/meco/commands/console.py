@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from meco.errors import InvalidInput
-from meco.figures.figure import check_kind
+from meco.figures.figure import check_picture_suffix
 from meco.files.regular_files import read_regular
 from meco.files.schema import LARGEST_JSON_BYTES, parse_json
 from meco.result import ConstraintValue, Result, describe_excess
@@ -21,7 +21,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
         return None
     text = " ".join(words)
     try:
-        if _names_file(text):
+        if _is_file_path(text):
             text = read_regular(Path(text), LARGEST_JSON_BYTES).decode("utf-8").strip()
         if text.startswith("["):
             pairs = parse_json(text, "--bounds")
@@ -36,7 +36,7 @@ def parse_bounds(words: Sequence[str] | None, dim: int | None) -> Any:
     return pairs * dim
 
 
-def _names_file(text: str) -> bool:
+def _is_file_path(text: str) -> bool:
     """Whether a text is the path of a file."""
     try:
         return Path(text).is_file()
@@ -71,16 +71,16 @@ def parse_tolerance(text: str | None, what: str) -> Any:
     return found if len(found) > 1 else found[0]
 
 
-def check_picture(path: str | None) -> None:
+def check_picture_path(path: str | None) -> None:
     """Refuse a picture that could not be written, before anything is spent on what it would show."""
     if path is None:
         return
-    check_kind(path)
+    check_picture_suffix(path)
     if not Path(path).absolute().parent.is_dir():
         raise InvalidInput(f"--plot: there is no folder {str(Path(path).absolute().parent)!r:.80}")
 
 
-def describe(result: Result, variables: Sequence[str] = ()) -> str:
+def describe_result(result: Result, variables: Sequence[str] = ()) -> str:
     """A result in words and columns; variables are called as given, else by the names of the run."""
     if not variables and result.run.variables is not None:
         variables = result.run.variables.labels(units=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from meco.problems.official_tables.load import TABLE_FILES, find
+from meco.problems.official_tables.load import TABLE_FILES, find_table_file
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,11 +22,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Fetch tables, or say where they are looked for."""
     if args.action == "fetch":
-        from meco.problems.official_tables.fetch import fetch  # brings what only downloads need
+        from meco.problems.official_tables.fetch import fetch_tables  # brings what only downloads need
 
-        print(fetch(args.name, args.url, args.sha256))
+        print(fetch_tables(args.name, args.url, args.sha256))
         return 0
-    found = {name: find(file) for name, file in TABLE_FILES.items()}
+    found = {name: find_table_file(file) for name, file in TABLE_FILES.items()}
     if args.json:
         print(json.dumps({name: None if path is None else str(path) for name, path in found.items()}))
         return 0

@@ -11,7 +11,7 @@ import webbrowser
 from dataclasses import replace
 from pathlib import Path
 
-from meco.commands.console import describe
+from meco.commands.console import describe_result
 from meco.commands.sources import Benchmark, find_problem
 from meco.core.problem import Problem
 from meco.core.signals import treat_sigterm_as_interrupt
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"{name}: {story}", file=sys.stderr)
         spent = budget if args.budget is None else args.budget
         result, seconds = _solve_story(problem, args.method, spent, args, not args.quiet)
-        text = f"{describe(result, problem.variables)}\n\n{_headline_text(problem, result, seconds)}"
+        text = f"{describe_result(result, problem.variables)}\n\n{_headline_text(problem, result, seconds)}"
         print(text)
         stopped = result.run.stop_reason == "interrupt"
         if rivals and not stopped:
@@ -129,6 +129,7 @@ def _draw_pictures(name: str, result: Result, folder: Path) -> list[str]:
 
 
 def _section_html(problem: Problem, story: str, text: str, drawings: list[str]) -> str:
+    """One solved problem as a section of the page; drawings are SVG texts."""
     title = html.escape(problem.title or problem.name)
     return f"<h2>{title}</h2><p>{html.escape(story)}</p>{''.join(drawings)}<pre>{html.escape(text)}</pre>"
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from meco.run.folder.reader import load_run
 from meco.run.log.evaluation_log import Entry, EvaluationLog
-from meco.run.request import variables_of
-from meco.run.tolerances import recorded_tolerances
+from meco.run.request import variables_from_inputs
+from meco.run.tolerances import resolve_recorded_tolerances
 
 CALL_FIELDS = ("number", "batch", "attempt", "fault", "feasible")  # of _describe_calls(), before x in a table
 
@@ -30,23 +30,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write every evaluation of a run; damaged places are left out with a warning."""
-    facts, log, damaged = load_run(args.run)
+    run_json, log, damaged = load_run(args.run)
     if damaged:
         print(f"meco: {damaged} damaged places of {args.run} are left out", file=sys.stderr)
     write = _write_jsonl if args.jsonl else _write_csv
     if args.output is None:
-        write(sys.stdout, log, facts["inputs"])
+        write(sys.stdout, log, run_json["inputs"])
     else:
         with open(args.output, "w", encoding="utf-8", newline="") as file:
-            write(file, log, facts["inputs"])
+            write(file, log, run_json["inputs"])
     return 0
 
 
 def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
     """A row for each evaluation: CALL_FIELDS, x, f and the constraints, numbers as Python writes them."""
     writer = csv.writer(file, lineterminator="\n")
-    names = log.names(inputs["tolerances"]["names"])
-    writer.writerow([*CALL_FIELDS, *variables_of(inputs).labels(), "f", *names])
+    names = log.constraint_names(inputs["tolerances"]["names"])
+    writer.writerow([*CALL_FIELDS, *variables_from_inputs(inputs).labels(), "f", *names])
     for head, e in _describe_calls(log, inputs):
         cells = [*(head[name] for name in CALL_FIELDS), *e.x.tolist(), float(e.f), *e.g.tolist(), *e.h.tolist()]
         writer.writerow([_csv_cell(value) for value in cells])
@@ -55,7 +55,7 @@ def _write_csv(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None
 def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> None:
     """x, by name where the variables have names, and the constraints as one field each; not finite becomes null."""
     variables = inputs["variable_names"]
-    names, p = log.names(inputs["tolerances"]["names"]), log.counts[0]
+    names, p = log.constraint_names(inputs["tolerances"]["names"]), log.counts[0]
     for head, e in _describe_calls(log, inputs):
         g = {name: _finite_or_none(v) for name, v in zip(names[:p], e.g.tolist())}
         h = {name: _finite_or_none(v) for name, v in zip(names[p:], e.h.tolist())}
@@ -67,20 +67,22 @@ def _write_jsonl(file: TextIO, log: EvaluationLog, inputs: dict[str, Any]) -> No
 def _describe_calls(log: EvaluationLog, inputs: dict[str, Any]) -> Iterator[tuple[dict[str, Any], Entry]]:
     """What describes each call, and the call, with as many constraint values as there are constraints."""
     p, q = log.counts
-    allowed = recorded_tolerances(inputs, log)
+    allowed = resolve_recorded_tolerances(inputs, log)
     for number in sorted(log.entries):
         e = log.entries[number]
         e = e if (e.g.size, e.h.size) == (p, q) else e._replace(g=np.full(p, np.nan), h=np.full(q, np.nan))
         yield {
             "number": e.number, "batch": e.batch, "attempt": e.attempt,
             "fault": "" if e.good else e.fault.name.lower(),
-            "feasible": e.feasible(*allowed),
+            "feasible": e.is_feasible(*allowed),
         }, e  # fmt: skip
 
 
 def _finite_or_none(value: float) -> float | None:
+    """The number, or null of JSON for what it cannot say."""
     return value if abs(value) < float("inf") else None
 
 
 def _csv_cell(value: Any) -> Any:
+    """A value as the CSV has it: floats to the last bit, truth values as 0 and 1."""
     return repr(value) if isinstance(value, float) else int(value) if isinstance(value, bool) else value

@@ -15,6 +15,7 @@ KINDS = ("methods", "problems", "suites", "generated")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco list`."""
     parser.add_argument("kind", nargs="?", help="methods, problems, suites or generated (the first three unless given)")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from meco.errors import DamagedFile
-from meco.files.names import visible
+from meco.files.names import escape_for_terminal
 from meco.policies.store import load_policy, policy_names, policy_path, verify_policy
 
 SHOWN = ("suite", "dim", "controls", "seed", "commit")  # columns of the list
@@ -29,6 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """List, show or verify policies; the exit code."""
     return {"list": _list_policies, "show": _show_policy, "verify": _verify_policies}[args.action](args)
 
 
@@ -47,7 +48,9 @@ def _list_policies(args: argparse.Namespace) -> int:
                 print(f"{name:{width}s}  damaged, see `meco policy verify {name}`")
                 continue
             suite, dim, controls, seed, commit = ("-" if metadata.get(k) is None else str(metadata[k]) for k in SHOWN)
-            print(visible(f"{name:{width}s}  {suite:10s} {dim:>4s}  {controls:10s} {seed:>6s}  {commit[:12]}"))
+            print(
+                escape_for_terminal(f"{name:{width}s}  {suite:10s} {dim:>4s}  {controls:10s} {seed:>6s}  {commit[:12]}")
+            )
     return 0
 
 
@@ -66,7 +69,7 @@ def _show_policy(args: argparse.Namespace) -> int:
         print(json.dumps(metadata))
         return 0
     for name, value in metadata.items():
-        print(visible(f"{name:16s} {value if isinstance(value, str) else json.dumps(value)}"))
+        print(escape_for_terminal(f"{name:16s} {value if isinstance(value, str) else json.dumps(value)}"))
     return 0
 
 
@@ -80,7 +83,7 @@ def _verify_policies(args: argparse.Namespace) -> int:
         for name, wrong in found.items():
             print(f"{name}: {'whole' if not wrong else 'NOT as it should be'}")
             for complaint in wrong:
-                print(visible(f"  {complaint}"))
+                print(escape_for_terminal(f"  {complaint}"))
         if not found:
             print("no policy is installed; `meco train` makes one")
     return 1 if any(found.values()) else 0

@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     from meco.bench.report.campaign_report import write_campaign_report
     from meco.bench.run.campaign_folder import PACKED_FILE
     from meco.bench.run.result_store import ResultStore, read_results, write_packed
-    from meco.files.names import visible
+    from meco.files.names import escape_for_terminal
 
     if args.merge:
         with ResultStore.open_campaign(args.folder) as store:
@@ -33,5 +33,5 @@ def run(args: argparse.Namespace) -> int:
     if args.pack:
         print(f"wrote {write_packed(read_results(args.folder), Path(args.folder) / PACKED_FILE)}")
     for line in write_campaign_report(args.folder, page_only=args.page_only).lines:
-        print(visible(line))  # names of experiments and methods may be a stranger's
+        print(escape_for_terminal(line))  # names of experiments and methods may be a stranger's
     return 0

@@ -12,20 +12,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     use_one_thread()
     from meco.bench.plan.experiments import EXPERIMENTS
-    from meco.commands.campaign import add_options
+    from meco.commands.campaign import add_campaign_options
 
     parser.add_argument("experiment", metavar="ID", help=f"{', '.join(EXPERIMENTS)} or all")
     parser.add_argument("--quick", action="store_true", help="a look in a minute: fewer methods, 3 runs")
-    add_options(parser)
+    add_campaign_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the experiments of a name; the exit code says whether every run was made."""
     from meco.bench.plan.experiments import find_experiments, with_methods
     from meco.bench.plan.revise import adjust_experiment
-    from meco.commands.campaign import check_options, run_and_report
+    from meco.commands.campaign import check_campaign_options, run_and_report
 
-    check_options(args)
+    check_campaign_options(args)
     found = [(e, args.methods) for e in find_experiments(args.experiment)]
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
         found = with_methods([e for e, _ in found], args.methods)

@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from meco.commands.solve import show_result, stop_of, workers_of
+from meco.commands.solve import make_stop, make_workers, show_result
 from meco.commands.sources import open_source
 from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
-from meco.run.folder.reader import folder_fingerprint, read_facts
+from meco.run.folder.reader import folder_fingerprint, read_run_json
 from meco.run.progress import Progress
-from meco.run.request import options_of, tolerances_of, variables_of
+from meco.run.request import options_from_inputs, tolerances_from_inputs, variables_from_inputs
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,10 +42,10 @@ def run(args: argparse.Namespace) -> int:
     from meco.api import minimize
 
     folder = Path(args.run).absolute()
-    facts = read_facts(folder)
-    if facts is None:
+    run_json = read_run_json(folder)
+    if run_json is None:
         raise InvalidInput(f"{folder} is not the folder of a run: it has no run.json")
-    source, inputs = facts.get("source"), facts["inputs"]
+    source, inputs = run_json.get("source"), run_json["inputs"]
     if source is None:
         raise InvalidInput(
             f"the run in {folder} was started from Python; continue it there with "
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if not set(inputs["options"]) <= METHOD_OPTIONS:
         raise DamagedFile(f"{folder / 'run.json'}: options of a run are {', '.join(sorted(METHOD_OPTIONS))}")
-    _ask_before_running(folder, facts, args.yes)
+    _confirm_foreign_run(folder, run_json, args.yes)
     try:
         os.chdir(source["folder"])  # relative paths mean what they meant
     except OSError as error:
@@ -63,21 +63,21 @@ def run(args: argparse.Namespace) -> int:
     options = dict(source["options"])
     if args.workers is not None:
         options["workers"] = args.workers
-    method = options_of(inputs)
+    method = options_from_inputs(inputs)
     batch = method.pop("batch", None)
     try:
         with treat_sigterm_as_interrupt():
             result = minimize(
                 fun,
-                variables_of(inputs),
+                variables_from_inputs(inputs),
                 budget=inputs["budget"],
                 method=Method(inputs["method"], **method),
                 x0=inputs["x0"],
                 evaluated=source.get("evaluated"),
                 seed=inputs["seed"],
-                tolerances=tolerances_of(inputs),
-                workers=workers_of(options, batch, bool(inputs.get("asynchronous"))),
-                stop=stop_of(args),
+                tolerances=tolerances_from_inputs(inputs),
+                workers=make_workers(options, batch, bool(inputs.get("asynchronous"))),
+                stop=make_stop(args),
                 on_error=inputs["on_error"],
                 callback=None if args.quiet else Progress(),
                 checkpoint=Checkpoint(folder, resume=True, fsync=args.fsync),
@@ -87,12 +87,12 @@ def run(args: argparse.Namespace) -> int:
         fun.close()
 
 
-def _ask_before_running(folder: Path, facts: dict[str, Any], yes: bool) -> None:
+def _confirm_foreign_run(folder: Path, run_json: dict[str, Any], assume_yes: bool) -> None:
     """Ask before anything runs that a folder from elsewhere names; one that was made here is the user's own."""
-    source, method = facts["source"], facts["inputs"]["method"]
+    source, method = run_json["source"], run_json["inputs"]["method"]
     runs = {"command": source.get("command"), "file": f"{source.get('path')}:{source.get('function')}"}
     named = [str(what) for what in (runs.get(source["kind"]), method if names_a_file(method) else None) if what]
-    if yes or not named or facts.get("place") == folder_fingerprint(folder):
+    if assume_yes or not named or run_json.get("place") == folder_fingerprint(folder):
         return
     said = f"{folder} was not made here, or was moved; resuming it runs {' and '.join(map(repr, named))}"
     if not sys.stdin.isatty():

@@ -19,15 +19,15 @@ from meco.run.calling.answers import Fault
 from meco.run.folder.reader import load_run
 from meco.run.folder.run_folder import DURATION_ROW
 from meco.run.folder.trace_file import read_trace
-from meco.run.request import variables_of
-from meco.run.tolerances import recorded_tolerances
+from meco.run.request import variables_from_inputs
+from meco.run.tolerances import resolve_recorded_tolerances
 
 LARGEST_FILE = 1 << 30  # bytes of the times of calls, or of the failures
-POINTS = 300  # of a curve, at most
-BEST = 20  # points drawn across the variables
-LATELY = 100  # evaluations over which a constraint's keeping is counted
+CURVE_POINTS = 300  # of a curve, at most
+DRAWN_POINTS = 20  # points drawn across the variables
+RECENT_EVALUATIONS = 100  # evaluations over which a constraint's keeping is counted
 TOLD_FAILURES = 5  # failures told in words
-APART = 0.01  # of the box in some variable: points that are closer are one design to an eye
+DISTINCT_SHARE = 0.01  # of the box in some variable: points that are closer are one design to an eye
 STEERING = {  # what methods tell of themselves in the trace: its name on the page, and whether it is a share
     "theta": ("Theta, the violation that a step may leave", True),
     "share": ("Share of the evolution strategy", True),
@@ -39,10 +39,10 @@ STEERING = {  # what methods tell of themselves in the trace: its name on the pa
 
 def read_run_status(folder: Path) -> dict[str, Any]:
     """Everything the page shows of the run in a folder, now, as JSON; watch.js reads these keys."""
-    facts, log, _ = load_run(folder)
-    inputs = facts["inputs"]
-    variables, tolerances = variables_of(inputs), recorded_tolerances(inputs, log)
-    every = log.columns(len(variables.each), None, *tolerances)
+    run_json, log, _ = load_run(folder)
+    inputs = run_json["inputs"]
+    variables, tolerances = variables_from_inputs(inputs), resolve_recorded_tolerances(inputs, log)
+    every = log.to_evaluations(len(variables.each), None, *tolerances)
     ended = _read_result(folder)
     shown = {
         "kind": "run", "folder": folder.name, "fun": inputs["fun"], "method": inputs["method"], "seed": inputs["seed"],
@@ -51,23 +51,24 @@ def read_run_status(folder: Path) -> dict[str, Any]:
         "variables": variables.labels(units=True),
         "lower": variables.lower.tolist(), "upper": variables.upper.tolist(), "steering": _steering_curves(folder),
         "message": None if ended is None else ended["message"],
-        **_read_times(folder, len(every), inputs["budget"], ended),
+        **_describe_timing(folder, len(every), inputs["budget"], ended),
     }  # fmt: skip
     if not len(every) or every.failed.all():
         return shown | {"curve": [], "best": None, "points": [], "constraints": []}
     ev = every.evaluation(*tolerances)
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
     nu = np.where(every.feasible, 0.0, ev.nu[0])
-    width = variables.upper - variables.lower
+    width, names = variables.upper - variables.lower, log.constraint_names(inputs["tolerances"]["names"])
     return shown | {
         "curve": _sample_curve(every.f, nu, every.feasible, every.failed),
         "best": _describe_point(every, ranked[0]),
         "points": [_describe_point(every, ranked[i]) for i in _choose_distinct(every.x[ranked], width)],
-        "constraints": _describe_constraints(every, ranked[0], log.names(inputs["tolerances"]["names"]), tolerances),
+        "constraints": _describe_constraints(every, ranked[0], names, tolerances),
     }
 
 
 def _describe_point(every: Evaluations, i: int) -> dict[str, Any]:
+    """Row i of the evaluations as the page shows it."""
     return {"x": every.x[i].tolist(), "f": float(every.f[i]), "feasible": bool(every.feasible[i]), "number": i + 1}
 
 
@@ -76,10 +77,10 @@ def _choose_distinct(x: np.ndarray, width: np.ndarray) -> list[int]:
     unit = x / np.where(width > 0, width, 1.0)
     kept: list[int] = []
     near = np.zeros(len(x), dtype=bool)
-    while len(kept) < BEST and not near.all():
+    while len(kept) < DRAWN_POINTS and not near.all():
         first = int(np.argmin(near))
         kept.append(first)
-        near |= np.abs(unit - unit[first]).max(axis=1) < APART
+        near |= np.abs(unit - unit[first]).max(axis=1) < DISTINCT_SHARE
     return kept
 
 
@@ -87,25 +88,26 @@ def _sample_curve(f: np.ndarray, nu: np.ndarray, feasible: np.ndarray, failed: n
     """Evaluations, least feasible f so far (None before there is one) and least violation so far."""
     best = np.minimum.accumulate(np.where(feasible, f, np.inf))
     least = np.minimum.accumulate(np.where(failed, np.inf, nu))
-    at = np.unique(np.linspace(0, len(f) - 1, POINTS).astype(int))
+    at = np.unique(np.linspace(0, len(f) - 1, CURVE_POINTS).astype(int))
     return [[int(i) + 1, _finite_or_none(best[i]), _finite_or_none(least[i])] for i in at]
 
 
 def _describe_constraints(
-    every: Evaluations, top: int, names: tuple[str, ...], tolerances: Any
+    every: Evaluations, best: int, names: tuple[str, ...], tolerances: Any
 ) -> list[dict[str, Any]]:
     """Each constraint at the best point, and the share of the latest answers that kept it."""
     values = np.concatenate([every.g, every.h], axis=1)
     over = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
     allowed = np.concatenate([np.broadcast_to(t, v.shape[1]) for t, v in zip(tolerances, (every.g, every.h))])
-    lately = over[~every.failed][-LATELY:] <= allowed
+    lately = over[~every.failed][-RECENT_EVALUATIONS:] <= allowed
     return [
         {"name": n, "value": float(v), "violation": float(c) if c > tol else 0.0, "kept": float(share)}
-        for n, v, c, tol, share in zip(names, values[top], over[top], allowed, lately.mean(axis=0))
+        for n, v, c, tol, share in zip(names, values[best], over[best], allowed, lately.mean(axis=0))
     ]
 
 
 def _finite_or_none(value: float) -> float | None:
+    """The number, or null of JSON for what it cannot say."""
     return float(value) if np.isfinite(value) else None
 
 
@@ -120,6 +122,7 @@ def _steering_curves(folder: Path) -> list[dict[str, Any]]:
 
 
 def _count_failures(fault: np.ndarray) -> dict[str, int]:
+    """How many calls failed in each way, by its name."""
     return {Fault(int(k)).name.lower(): n for k, n in sorted(Counter(fault.tolist()).items()) if k != Fault.NONE}
 
 
@@ -146,7 +149,7 @@ def _read_result(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _read_times(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
+def _describe_timing(folder: Path, count: int, budget: int, ended: dict[str, Any] | None) -> dict[str, Any]:
     """Whether the run has ended, how old its last call is, and the seconds that the rest will take at this pace."""
     content = read_regular(folder / "times.bin", LARGEST_FILE) if (folder / "times.bin").exists() else b""
     whole = content[: len(content) // DURATION_ROW.size * DURATION_ROW.size]

@@ -14,8 +14,15 @@ from typing import Any
 import numpy as np
 
 from meco.batch_solve import solve
-from meco.commands.console import check_picture, describe, describe_point, parse_bounds, parse_numbers, parse_tolerance
-from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, is_function, mission_digest
+from meco.commands.console import (
+    check_picture_path,
+    describe_point,
+    describe_result,
+    parse_bounds,
+    parse_numbers,
+    parse_tolerance,
+)
+from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, mission_digest, names_a_function
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
 from meco.core.progress_line import ProgressLine, clock
@@ -82,6 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    """Solve what the arguments name; SIGTERM ends it as Ctrl-C does. The exit code."""
     with treat_sigterm_as_interrupt():
         return _solve_target(args)
 
@@ -90,15 +98,15 @@ def _solve_target(args: argparse.Namespace) -> int:
     """A function or program by minimize(); a benchmark problem by solve(), unless an option needs minimize()."""
     if (args.target is None) == (args.program is None):
         raise InvalidInput('give one thing to solve: a name, "problem.py:fun", a mission file, or --command')
-    check_picture(args.plot)
-    if args.program is not None or is_function(args.target):
+    check_picture_path(args.plot)
+    if args.program is not None or names_a_function(args.target):
         return _solve_function(args)
     problem = find_problem(args.target, args.dim, _parse_instance(args.instance))
-    door = (
+    options_of_minimize = (
         "checkpoint", "max_time", "target_value", "stop", "x0", "evaluated", "eq_tol", "ineq_tol", "log", "keep",
         "confirm", "report",
     )  # fmt: skip
-    if any(getattr(args, name) is not None for name in door):
+    if any(getattr(args, name) is not None for name in options_of_minimize):
         if args.runs != 1:
             raise InvalidInput("--checkpoint, limits and starting points are for a single run; leave --runs out")
         source = {
@@ -108,7 +116,7 @@ def _solve_target(args: argparse.Namespace) -> int:
             "instance": _parse_instance(args.instance),
         }
         source["digest"] = mission_digest(args.target)
-        return _minimize(args, Benchmark(problem, source), problem)
+        return _run_minimize(args, Benchmark(problem, source), problem)
     return _solve_benchmark(args, problem)
 
 
@@ -131,10 +139,10 @@ def _solve_function(args: argparse.Namespace) -> int:
         fun = FileFunction(path, name)
     if args.runs != 1:
         raise InvalidInput("--runs is for benchmark problems; start one run for each seed instead")
-    return _minimize(args, fun)
+    return _run_minimize(args, fun)
 
 
-def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
+def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None) -> int:
     """One run by minimize(), with the options of the command; `fun.source` becomes the source in run.json."""
     from meco.api import minimize
 
@@ -151,8 +159,8 @@ def _minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = None
             evaluated=args.evaluated,
             seed=args.seed,
             tolerances=_read_tolerances(args, problem),
-            workers=workers_of(options, args.batch, args.asynchronous),
-            stop=stop_of(args),
+            workers=make_workers(options, args.batch, args.asynchronous),
+            stop=make_stop(args),
             on_error=args.on_error,
             callback=None if args.quiet else Progress(),
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
@@ -196,13 +204,13 @@ def _read_tolerances(args: argparse.Namespace, problem: Problem | None) -> Toler
     )
 
 
-def workers_of(options: dict[str, Any], batch: int | None = None, asynchronous: bool = False) -> Workers:
-    """Who calls the function, from the options of a call."""
+def make_workers(options: dict[str, Any], batch: int | None = None, asynchronous: bool = False) -> Workers:
+    """Who calls the function, from call_options()."""
     n = 1 if options["workers"] is None else options["workers"]
     return Workers(n, batch, asynchronous, options["timeout"], options["vectorized"])
 
 
-def stop_of(args: argparse.Namespace) -> Stop:
+def make_stop(args: argparse.Namespace) -> Stop:
     """What ends the run, from --target, --max-time and --stop."""
     return Stop(args.target_value, args.max_time, args.stop == "feasible", args.stop == "converged")
 
@@ -214,7 +222,7 @@ def call_options(args: argparse.Namespace) -> dict[str, Any]:
 
 def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> int:
     """Show the result of one run, and draw it where asked; the exit code says whether it is feasible."""
-    print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe(result, variables))
+    print(json.dumps(result.summary(), ensure_ascii=False) if args.json else describe_result(result, variables))
     kept = getattr(args, "run", None) or getattr(args, "checkpoint", None)
     if kept and result.run.stop_reason not in ("budget", "finished"):
         print(f"meco: `meco resume {kept}` goes on from here", file=sys.stderr)
@@ -248,7 +256,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     options = {key: getattr(args, key) for key in ("policy", "pop_size", "batch") if getattr(args, key) is not None}
     seeds = range(first, first + args.runs)
     with note_signals() as stop:
-        watch = Watch(stop, args.quiet)
+        watch = RunsWatcher(stop, args.quiet)
         results = solve(args.method, problem, args.budget, seeds, watch=watch, **options)
         watch.close()
     print(
@@ -264,7 +272,7 @@ def _solve_benchmark(args: argparse.Namespace, problem: Problem) -> int:
     return 0 if best.feasible else INFEASIBLE
 
 
-class Watch:
+class RunsWatcher:
     """Tells how far the runs are, and whether they are to stop."""
 
     def __init__(self, stop: Callable[[], bool], quiet: bool) -> None:
@@ -272,10 +280,10 @@ class Watch:
 
     def __call__(self, evaluator: Evaluator) -> bool:
         if not self.quiet and self.line.due:
-            self.line.show(self._text(evaluator, self.line.elapsed))
+            self.line.show(self._format_progress(evaluator, self.line.elapsed))
         return self.stop()
 
-    def _text(self, evaluator: Evaluator, elapsed: float) -> str:
+    def _format_progress(self, evaluator: Evaluator, elapsed: float) -> str:
         """Evaluations spent, feasible runs, the best feasible f, and the time left."""
         spent, budget = int(evaluator.nfev.max()), evaluator.budget
         held = evaluator.history.feasible_best.host()
@@ -302,6 +310,7 @@ def _run_summary(r: Result) -> dict[str, Any]:
 
 
 def _best_result(results: list[Result]) -> Result:
+    """The best of several runs, feasibility first."""
     return min(results, key=lambda r: (not r.feasible, r.f if r.feasible else r.nu))
 
 
@@ -338,19 +347,19 @@ def _constraints_at(problem: Problem, x: np.ndarray) -> dict[str, ConstraintValu
     return {name: ConstraintValue(*row) for name, row in zip(names, rows)}
 
 
-def _draw_picture(path: str, target: str | None, x: np.ndarray, otherwise: Any) -> None:
-    """The map of a mission with its route, or curves."""
+def _draw_picture(path: str, target: str | None, x: np.ndarray, draw_curves: Callable[[str], Any]) -> None:
+    """Write the map of a mission with its route x; of any other target, what draw_curves(path) writes."""
     if target is not None and (target.upper().startswith("UAV-") or target.lower().endswith(".json")):
         from meco.problems.uav.mission import load_mission
 
         load_mission(target).plot(x, path)
     else:
-        otherwise(path)
+        draw_curves(path)
     print(f"picture: {path}", file=sys.stderr)
 
 
 def _draw_curves(results: list[Result], path: str) -> None:
-    """f + nu of each run over its evaluations."""
+    """Write a figure of f + nu of each run over its evaluations."""
     from meco.figures.run_figure import scores_figure
 
     scores_figure(results).save(path)

@@ -40,7 +40,7 @@ class FileFunction:
         return getattr(self.module, "bounds", None)
 
     def close(self) -> None:
-        pass
+        """Nothing to let go of."""
 
 
 class Benchmark:
@@ -55,10 +55,11 @@ class Benchmark:
 
     @property
     def bounds(self) -> Any:
+        """The box of the problem: [D, 2]."""
         return np.stack([self.problem.lower, self.problem.upper], axis=1)
 
     def close(self) -> None:
-        pass
+        """Nothing to let go of."""
 
 
 class Program(Command):
@@ -66,9 +67,9 @@ class Program(Command):
 
     bounds = None
 
-    def __init__(self, line: str, folder: str | None = None, keep: bool = False) -> None:
-        super().__init__(line, folder, keep)
-        self.source: dict[str, Any] = {"kind": "command", "command": line, "keep": keep}
+    def __init__(self, line: str, folder: str | None = None, keep_calls: bool = False) -> None:
+        super().__init__(line, folder, keep_calls)
+        self.source: dict[str, Any] = {"kind": "command", "command": line, "keep": keep_calls}
 
 
 def find_problem(target: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
@@ -80,7 +81,7 @@ def find_problem(target: str, dim: int | None = None, instance: str | int = "pap
     return get_problem(target, dim, instance)
 
 
-def is_function(target: str) -> bool:
+def names_a_function(target: str) -> bool:
     """Whether a target names a function of a Python file."""
     return names_a_file(target)
 

@@ -16,8 +16,8 @@ from meco.core.signals import note_signals
 from meco.errors import InvalidInput, MecoError, load_extra
 from meco.files.modules import names_a_file
 from meco.learn.paper.config import INSTANCES, TaskSettings, TrainingConfig
-from meco.learn.paper.presets import PRESETS, for_seeds, leave_one_out, problems_without, select_policies
-from meco.learn.paper.training_record import write_trained
+from meco.learn.paper.presets import PRESETS, configs_for_seeds, leave_one_out_configs, problems_without, select_configs
+from meco.learn.paper.training_record import write_policy_and_log
 from meco.policies.store import SUFFIX, load_policy
 
 TASK_OPTIONS = ("suite", "dim", "leave_one_out", "holdout", "name")  # options that say what to train, as a preset does
@@ -78,13 +78,13 @@ def read_configs(args: argparse.Namespace) -> list[TrainingConfig]:
     make = _find_preset(args)
     if args.select and args.only is not None:  # names of what is kept, whatever the seed
         wanted, args.only = args.only, None
-        configs = for_seeds(lambda seed: select_policies(make(seed), wanted), args.seeds)
+        configs = configs_for_seeds(lambda seed: select_configs(make(seed), wanted), args.seeds)
     else:
-        configs = for_seeds(make, args.seeds)
+        configs = configs_for_seeds(make, args.seeds)
     changes: dict[str, Any] = {k: getattr(args, k) for k in ("instances", "epochs", "device")}
     changes = {k: v for k, v in changes.items() if v is not None}
     configs = [c.with_settings(**changes).with_texts(read_settings(args)) for c in configs]
-    return configs if args.only is None else select_policies(configs, args.only)
+    return configs if args.only is None else select_configs(configs, args.only)
 
 
 def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfig]]:
@@ -97,7 +97,7 @@ def _find_preset(args: argparse.Namespace) -> Callable[[int], list[TrainingConfi
     suite, dim = args.suite or "cec2017", 10 if args.dim is None else args.dim
     name = args.name or f"{suite}-{dim}d"
     if args.leave_one_out:
-        return partial(leave_one_out, name, suite=suite, dim=dim)
+        return partial(leave_one_out_configs, name, suite=suite, dim=dim)
     problems = problems_without(suite, args.holdout or ())
     task = TaskSettings(suite, dim, problems)
     return lambda seed: [TrainingConfig(name, task, seed=seed)]
@@ -131,7 +131,7 @@ def _train_group(group: list[TrainingConfig], args: argparse.Namespace, stop: Ca
     if report:
         report.end()
     for trained, losses in _choose_policies(done, args.select):
-        print(write_trained(args.out, trained, command_for(sys.argv[1:], trained.config.name), losses))
+        print(write_policy_and_log(args.out, trained, command_of_policy(sys.argv[1:], trained.config.name), losses))
     if done:
         checkpoint.unlink(missing_ok=True)
     return bool(done)
@@ -147,12 +147,12 @@ def _choose_policies(done: Sequence[Any], select: bool) -> list[tuple[Any, Any]]
     return [choose_seed([t for t in done if name_without_seed(t.config) == name], name) for name in names]
 
 
-def command_for(arguments: Sequence[str], name: str) -> str:
+def command_of_policy(arguments: Sequence[str], name: str) -> str:
     """The command that makes this one policy again, whatever was trained beside it."""
-    return shlex.join(["meco", *policy_words(arguments), "--only", name])
+    return shlex.join(["meco", *words_of_policy(arguments), "--only", name])
 
 
-def policy_words(arguments: Sequence[str]) -> list[str]:
+def words_of_policy(arguments: Sequence[str]) -> list[str]:
     """The words of a command that change the policy; where it is written and how long that may take are left out."""
     words, rest = [], list(arguments)
     while rest:
@@ -169,6 +169,7 @@ def _find_pending(configs: Sequence[TrainingConfig], folder: Path, select: bool)
     from meco.learn.paper.selection import name_without_seed
 
     def name_of(config: TrainingConfig) -> str:
+        """The name under which its policy is kept."""
         return name_without_seed(config) if select else config.name
 
     together: dict[str, list[TrainingConfig]] = {}
@@ -198,11 +199,12 @@ class TrainingLine:
     def __init__(self, label: str) -> None:
         self.label, self._line = label, ProgressLine(every=10.0)
 
-    def __call__(self, status) -> None:
+    def __call__(self, status: Any) -> None:
+        """Rewrite the line where that is due; status is a TrainingStatus of the trainer."""
         if self._line.due or status.played == status.episodes:
-            self._line.show(self.text(status))
+            self._line.show(self.format_status(status))
 
-    def text(self, status) -> str:
+    def format_status(self, status: Any) -> str:
         """Share done, mean return and loss of the round, the actions taken as bars, time left."""
         many = status.outcomes
         counts = [sum(o.actions[a] for o in many) for a in range(len(many[0].actions))]
@@ -215,14 +217,17 @@ class TrainingLine:
         )
 
     def end(self) -> None:
+        """Leave the last line as it is."""
         self._line.end()
 
 
 def _parse_names(text: str) -> tuple[str, ...]:
+    """The names in "C07,C08"."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _parse_seeds(text: str) -> tuple[int, ...]:
+    """The numbers in "1,2,3"."""
     return tuple(int(part) for part in _parse_names(text))
 
 

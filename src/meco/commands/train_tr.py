@@ -9,7 +9,7 @@ import time
 from dataclasses import replace
 from functools import partial
 
-from meco.commands.train import EXIT_STOPPED, add_common_options, policy_words, read_settings
+from meco.commands.train import EXIT_STOPPED, add_common_options, read_settings, words_of_policy
 from meco.core.signals import note_signals
 from meco.errors import InvalidInput
 from meco.learn.settings import check_device
@@ -17,6 +17,7 @@ from meco.learn.tr.training import RolloutConfig, train_by_rollouts
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco train-tr`."""
     add_common_options(parser)
     parser.add_argument("--processes", type=int, default=1, help="number of processes (default: 1)")
     parser.add_argument("--seconds", type=float, help="stop after so long; the same command goes on")
@@ -28,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInput(f"--processes must be at least 1; got {args.processes}")
     end = None if args.seconds is None else time.monotonic() + args.seconds
     report = (lambda line: None) if args.quiet else partial(print, file=sys.stderr, flush=True)
-    command = shlex.join(["meco", *policy_words(sys.argv[1:])])
+    command = shlex.join(["meco", *words_of_policy(sys.argv[1:])])
     with note_signals() as stop:
         stop_or_late = lambda: stop() or (end is not None and time.monotonic() > end)  # noqa: E731
         for seed in args.seeds:

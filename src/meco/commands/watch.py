@@ -15,14 +15,15 @@ from typing import Any
 
 from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import InvalidInput, MecoError
-from meco.run.folder.reader import read_facts
+from meco.run.folder.reader import read_run_json
 
-HERE = "127.0.0.1"
+LOCAL_HOST = "127.0.0.1"
 PAGE = {"/": ("watch.html", "text/html"), "/watch.css": ("watch.css", "text/css"),
         "/watch.js": ("watch.js", "text/javascript")}  # fmt: skip
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `meco watch`."""
     parser.add_argument("run", help="folder of a run or of a campaign, under way or finished")
     parser.add_argument("--port", type=int, default=0, help="port on this machine; any free one unless given")
     parser.add_argument("--browser", action="store_true", help="open the page in a browser")
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serve the page of a folder until Ctrl-C."""
     with make_server(Path(args.run), args.port) as serving:
-        address = f"http://{HERE}:{serving.server_address[1]}/"
+        address = f"http://{LOCAL_HOST}:{serving.server_address[1]}/"
         print(f"{args.run} at {address} (Ctrl-C ends it)", flush=True)
         if args.browser:
             import webbrowser
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 def make_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing."""
     try:
-        made = ThreadingHTTPServer((HERE, port), partial(Page, make_follower(folder.absolute())))
+        made = ThreadingHTTPServer((LOCAL_HOST, port), partial(Page, make_follower(folder.absolute())))
     except (OSError, OverflowError) as error:
         raise InvalidInput(f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}") from error
     made.daemon_threads = True
@@ -58,21 +59,21 @@ def make_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
 class Follower:
     """Tells the present state of a folder; one in which nothing has changed is not read again."""
 
-    def __init__(self, folder: Path, read: Callable[[Path], dict[str, Any]]) -> None:
-        self.folder, self.read = folder, read
-        self.kept: tuple[Any, float, dict[str, Any]] = None, 0.0, {}
+    def __init__(self, folder: Path, read_status: Callable[[Path], dict[str, Any]]) -> None:
+        self.folder, self._read_status = folder, read_status
+        self._cached: tuple[Any, float, dict[str, Any]] = None, 0.0, {}
 
     def __call__(self) -> dict[str, Any]:
         """The state, read again where a file has changed; `quiet` grows with the time since then."""
         now = time.monotonic()
-        mark = _folder_state(self.folder)
-        if mark != self.kept[0]:
-            self.kept = mark, now, self.read(self.folder)
-        _, at, told = self.kept
+        mark = _file_stamps(self.folder)
+        if mark != self._cached[0]:
+            self._cached = mark, now, self._read_status(self.folder)
+        _, at, told = self._cached
         return told if told["quiet"] is None else told | {"quiet": told["quiet"] + now - at}
 
 
-def _folder_state(folder: Path) -> dict[str, tuple[int, int]]:
+def _file_stamps(folder: Path) -> dict[str, tuple[int, int]]:
     """What differs once a file of a folder was written; one that has just gone is not there."""
     found = {}
     for path in folder.iterdir():
@@ -84,7 +85,7 @@ def _folder_state(folder: Path) -> dict[str, tuple[int, int]]:
 
 def make_follower(folder: Path) -> Follower:
     """What follows a folder: as a run's where it has run.json, else as a campaign's."""
-    if read_facts(folder) is not None:
+    if read_run_json(folder) is not None:
         from meco.commands.run_status import read_run_status
 
         return Follower(folder, read_run_status)
@@ -107,7 +108,7 @@ class Page(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """Answer with the page, its files or the status, to this machine alone."""
         host = self.headers.get("Host", "").rpartition(":")[0]
-        if host not in (HERE, "localhost"):  # a name of another site that was turned to this machine
+        if host not in (LOCAL_HOST, "localhost"):  # a name of another site that was turned to this machine
             return self._send(403, "text/plain", b"for this machine alone")
         if self.path in PAGE:
             name, kind = PAGE[self.path]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from meco.errors import InvalidInput, UnknownName
-from meco.files.modules import file_digest, load_file, names_a_file, split
+from meco.files.modules import file_digest, load_file, names_a_file, split_file_name
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def _load_from_file(self, text: str) -> str:
         """Something in a Python file: its name holds the path and the version of the file."""
-        path, rest = split(text)
+        path, rest = split_file_name(text)
         name, _, wanted = rest.partition("@")
         digest = file_digest(path)
         if wanted and wanted != digest:
@@ -166,7 +166,7 @@ def short_name(name: str) -> str:
     """The name as a table shows it: without the folder and the version of a file."""
     if not names_a_file(name):
         return name
-    path, rest = split(name)
+    path, rest = split_file_name(name)
     return f"{Path(path).name}:{rest.partition('@')[0]}"
 
 

@@ -48,11 +48,11 @@ class Figure:
         """One SVG document: panels in rows, their titles above, the legend below."""
         parts, width, y = self._draw_panels()
         y += PAD if self.legend else 0
-        parts.append(f'<g transform="translate({PAD} 0)">{svg.legend(self.legend, width - 2 * PAD, y)}</g>')
+        parts.append(f'<g transform="translate({PAD} 0)">{svg.draw_legend(self.legend, width - 2 * PAD, y)}</g>')
         height = round(y + legend_height(self.legend, width - 2 * PAD) + PAD)
         return svg.replace_invalid(
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-            f'font-size="{svg.FONT}" font-family="{FACES}" class="panel"><style>{_file_style()}</style>'
+            f'font-size="{svg.FONT}" font-family="{FACES}" class="panel"><style>{_style_with_colours()}</style>'
             f'<rect class="sheet" width="{width}" height="{height}"/>{"".join(parts)}</svg>\n'
         )
 
@@ -62,32 +62,32 @@ class Figure:
         """The panels as drawn, and the width and height that they take."""
         columns = min(len(self.panels), 4 if self.small else 2)
         rows = [self.panels[i : i + columns] for i in range(0, len(self.panels), columns)]
-        width = max(sum(svg.size(p)[0] + GAP for p in row) for row in rows) - GAP + 2 * PAD
+        width = max(sum(svg.panel_size(p)[0] + GAP for p in row) for row in rows) - GAP + 2 * PAD
         parts, y = [], float(PAD)
         for k, row in enumerate(rows):
             x, head = PAD, (TITLE if any(p.title for p in row) else 0) + (NOTE if any(p.note for p in row) else 0)
             for i, panel in enumerate(row):
-                parts.append(svg.write("words", x + 6, y + 13, panel.title, weight=700))
-                parts.append(svg.write("note", x + 6, y + 13 + NOTE, panel.note) if panel.note else "")
-                parts.append(svg.draw(panel, f"{self.name}-{k}-{i}", self.title, (x, y + head)))
-                x += svg.size(panel)[0] + GAP
-            y += max(svg.size(p)[1] for p in row) + head + (GAP if k < len(rows) - 1 else 0)
+                parts.append(svg.text_element("words", x + 6, y + 13, panel.title, weight=700))
+                parts.append(svg.text_element("note", x + 6, y + 13 + NOTE, panel.note) if panel.note else "")
+                parts.append(svg.draw_panel(panel, f"{self.name}-{k}-{i}", self.title, (x, y + head)))
+                x += svg.panel_size(panel)[0] + GAP
+            y += max(svg.panel_size(p)[1] for p in row) + head + (GAP if k < len(rows) - 1 else 0)
         return parts, width, y
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the figure as its name ends: .svg, .png or .pdf."""
-        kind = check_kind(path)
+        kind = check_picture_suffix(path)
         text = self.to_svg()
         if kind == "svg":
             Path(path).write_text(text, encoding="utf-8")
         elif kind == "png":
             Path(path).write_bytes(self.to_png())
         else:
-            Path(path).write_bytes(converter().svg2pdf(bytestring=text.encode()))
+            Path(path).write_bytes(load_converter().svg2pdf(bytestring=text.encode()))
 
     def to_png(self, scale: float = 2.0) -> bytes:
         """The picture in pixels; scale counts them for each unit of the drawing."""
-        return converter().svg2png(bytestring=self.to_svg().encode(), scale=scale)
+        return load_converter().svg2png(bytestring=self.to_svg().encode(), scale=scale)
 
     def to_array(self) -> np.ndarray:
         """RGB [height, width, 3]."""
@@ -95,17 +95,17 @@ class Figure:
         return np.asarray(image.open(io.BytesIO(self.to_png(1.0))).convert("RGB"))
 
 
-def check_kind(path: str | os.PathLike[str]) -> str:
+def check_picture_suffix(path: str | os.PathLike[str]) -> str:
     """How a picture's name ends, where that is a kind of file that can be written here; an error otherwise."""
     kind = Path(path).suffix.lower().lstrip(".")
     if kind not in KINDS:
         raise InvalidInput(f"a picture is a file that ends in .svg, .png or .pdf; got {Path(path).name!r:.60}")
     if kind != "svg":
-        converter()
+        load_converter()
     return kind
 
 
-def converter() -> ModuleType:
+def load_converter() -> ModuleType:
     """CairoSVG, or an error that says how to get it."""
     try:
         return load_extra("cairosvg", "plot", "a picture as PNG or PDF")
@@ -114,13 +114,14 @@ def converter() -> ModuleType:
 
 
 @cache
-def _file_style() -> str:
+def _style_with_colours() -> str:
     """The style of marks with colours put in, since not every program knows variables: light, and dark on a screen."""
     light, dark = (_fill_colours(theme) for theme in _read_themes()[:2])
     return f"{light}@media screen and (prefers-color-scheme: dark) {{{dark}}}"
 
 
 def _fill_colours(theme: dict[str, str]) -> str:
+    """The style of marks with the colours of a theme in place of variables."""
     return re.sub(r"var\(--([\w-]+)\)", lambda found: theme[found[1]], MARKS)
 
 

@@ -72,6 +72,7 @@ def missions_figure(missions: Sequence[Mission]) -> Figure:
 
 
 def _map_axes(mission: Mission, label: str = "") -> tuple[Axis, Axis]:
+    """Both axes of a mission's map, in kilometres; hidden without a label."""
     width, height = np.array(mission.area) / KM
     return Axis(label, (0.0, float(width)), hidden=not label), Axis(label, (0.0, float(height)), hidden=not label)
 
@@ -94,10 +95,12 @@ def ground_marks(mission: Mission) -> list[Mark]:
 
 
 def _rectangle_outline(x0: float, y0: float, x1: float, y1: float, kind: str) -> Outline:
+    """A rectangle by two of its corners."""
     return Outline(np.array([x0, x1, x1, x0]), np.array([y0, y0, y1, y1]), kind)
 
 
 def _disc_outline(x: float, y: float, radius: float, kind: str) -> Outline:
+    """A circle as a closed line."""
     return Outline(x + radius * np.cos(CIRCLE), y + radius * np.sin(CIRCLE), kind)
 
 

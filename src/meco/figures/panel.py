@@ -182,8 +182,8 @@ class Panel:
     note: str = ""  # a second line of the title, in files
 
 
-def limits(panel: Panel, direction: str) -> tuple[float, float]:
-    """The limits an axis was given, or those of its marks with a little room."""
+def axis_limits(panel: Panel, direction: str) -> tuple[float, float]:
+    """Least and largest value of the axis x or y: its own limits, or those of its marks with a little room."""
     axis = panel.x if direction == "x" else panel.y
     if axis.limits is not None:
         return axis.limits
@@ -201,7 +201,7 @@ def limits(panel: Panel, direction: str) -> tuple[float, float]:
     return (float(10**low), float(10**high)) if axis.log else (float(low), float(high))
 
 
-def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
+def tick_values(low: float, high: float, log: bool, most: int = 6) -> list[float]:
     """Round values between two limits: decades on a log axis, else steps of 1, 2 or 5."""
     if log:
         first, last = int(np.ceil(np.log10(low) - 1e-9)), int(np.floor(np.log10(high) + 1e-9))
@@ -211,7 +211,7 @@ def ticks(low: float, high: float, log: bool, most: int = 6) -> list[float]:
             return found
         fine = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
         inside = [float(v) for v in fine if low * 0.999 <= v <= high * 1.001]
-        return inside if len(inside) > 1 else ticks(low, high, False, 4)
+        return inside if len(inside) > 1 else tick_values(low, high, False, 4)
     raw = (high - low) / max(most - 1, 1)
     unit = 10.0 ** float(np.floor(np.log10(raw))) if raw > 0 else 1.0
     width = next(unit * k for k in (1, 2, 5, 10) if unit * k >= 0.75 * raw)
@@ -227,15 +227,15 @@ def tick_text(value: float, log: bool) -> str:
 
 
 def axis_labels(panel: Panel, direction: str) -> list[tuple[float, str]]:
-    """Where an axis is labelled, and with what."""
+    """Where the axis x or y is labelled, and with what."""
     axis = panel.x if direction == "x" else panel.y
     if axis.names:
         return list(axis.names)
     most = 5 if direction == "y" else max(3, panel.size[0] // 90)
-    return [(v, tick_text(v, axis.log)) for v in ticks(*limits(panel, direction), axis.log, most)]
+    return [(v, tick_text(v, axis.log)) for v in tick_values(*axis_limits(panel, direction), axis.log, most)]
 
 
-def margins(panel: Panel) -> tuple[float, float, float, float]:
+def panel_margins(panel: Panel) -> tuple[float, float, float, float]:
     """Room for the labels and the legend, in pixels: left, right, top, bottom."""
     below = legend_height(panel.legend, panel.size[0])
     if panel.x.hidden and panel.y.hidden:

@@ -22,7 +22,11 @@ CONTROL_LINES = (("theta", "θ, violation that a step may leave"), ("share", "sh
 
 def run_figure(result: Any) -> Figure:
     """A result of minimize() on one sheet."""
-    shown = [figure for figure in (convergence(result), violation(result), controls(result)) if figure is not None]
+    shown = [
+        figure
+        for figure in (convergence_figure(result), violation_figure(result), controls_figure(result))
+        if figure is not None
+    ]
     panels = [_with_own_legend(panel, figure.legend) for figure in shown for panel in figure.panels]
     if not result.evaluations.feasible.any():
         words = Words(0.5 * max(1, result.nfev), 0.5, "no feasible point was found")
@@ -67,10 +71,12 @@ def _step_curve(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _count_calls(result: Any) -> np.ndarray:
+    """Calls made up to each evaluation; known points are none."""
     return np.cumsum(~result.evaluations.known)
 
 
 def _evaluation_axis(result: Any) -> Axis:
+    """The horizontal axis of all panels: evaluations."""
     return Axis("evaluations", (0.0, float(max(1, result.nfev))))
 
 
@@ -83,7 +89,7 @@ def _restart_strokes(result: Any, low: float, high: float) -> list[Mark]:
     return [Segment((float(x), float(x)), (low, high)) for x in at]
 
 
-def convergence(result: Any) -> Figure | None:
+def convergence_figure(result: Any) -> Figure | None:
     """The best feasible f so far, and its distance from the last; None where nothing is feasible."""
     every = result.evaluations
     best = np.minimum.accumulate(np.where(every.feasible, every.f, np.inf)) if len(every) else np.zeros(0)
@@ -103,7 +109,7 @@ def convergence(result: Any) -> Figure | None:
     return Figure("convergence", "Convergence", panels, "The best feasible f so far.")
 
 
-def violation(result: Any) -> Figure | None:
+def violation_figure(result: Any) -> Figure | None:
     """The least violation so far, in sum and of each constraint; None where there is nothing to show."""
     every, names = result.evaluations, list(result.constraints)
     c = np.concatenate([np.maximum(every.g, 0.0), np.abs(every.h)], axis=1)
@@ -137,7 +143,7 @@ def violation(result: Any) -> Figure | None:
     return Figure("violation", "Violation", panels, caption, legend) if panels else None
 
 
-def controls(result: Any) -> Figure | None:
+def controls_figure(result: Any) -> Figure | None:
     """What was set, what share was feasible, and the radius of a trust region; None where nothing is known."""
     trace = result.trace
     shown = [(key, label) for key, label in CONTROL_LINES if key in trace]

@@ -22,26 +22,26 @@ from meco.figures.panel import (
     Mark,
     Panel,
     axis_labels,
+    axis_limits,
     legend_height,
     legend_rows,
-    limits,
-    margins,
+    panel_margins,
 )
 
-Put = Callable[[float, float], tuple[float, float]]  # data to pixels
+ToPixels = Callable[[float, float], tuple[float, float]]  # data to pixels
 FONT = 12
 DRAWN_ON_TOP = (fig.Spot, fig.Badge, fig.Words)  # on a map these stand on top, and are whole at its edge
 
 
-def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
+def draw_panel(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, float] | None = None) -> str:
     """One panel as an <svg> element; its accessible name is the figure's title and its own."""
     name = ": ".join(filter(None, (figure_title, panel.title)))
     ident = escape(ident)  # made of the experiment's name, which may be a stranger's
-    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
-    across = _make_scale(panel.x, limits(panel, "x"), left, width - right)
-    up = _make_scale(panel.y, limits(panel, "y"), height - bottom, top)
+    (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
+    across = _make_scale(panel.x, axis_limits(panel, "x"), left, width - right)
+    up = _make_scale(panel.y, axis_limits(panel, "y"), height - bottom, top)
 
-    def put(x: float, y: float) -> tuple[float, float]:
+    def to_pixels(x: float, y: float) -> tuple[float, float]:
         return across(x), up(y)
 
     spot = "" if corner is None else f' x="{corner[0]:g}" y="{corner[1]:g}" width="{width}" height="{height}"'
@@ -53,10 +53,14 @@ def draw(panel: Panel, ident: str, figure_title: str = "", corner: tuple[float, 
         "" if panel.y.hidden else _draw_y_axis(panel, up),
         "" if panel.x.hidden else _draw_x_axis(panel, across),
         f'<g clip-path="url(#{ident}-c)">' if panel.equal or not panel.x.hidden else "<g>",
-        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if not (panel.equal and isinstance(mark, DRAWN_ON_TOP))),
+        *(
+            _DRAW[type(mark)](mark, to_pixels)
+            for mark in panel.marks
+            if not (panel.equal and isinstance(mark, DRAWN_ON_TOP))
+        ),
         "</g>",
-        *(_DRAW[type(mark)](mark, put) for mark in panel.marks if panel.equal and isinstance(mark, DRAWN_ON_TOP)),
-        legend(panel.legend, width, height - legend_height(panel.legend, width)),
+        *(_DRAW[type(mark)](mark, to_pixels) for mark in panel.marks if panel.equal and isinstance(mark, DRAWN_ON_TOP)),
+        draw_legend(panel.legend, width, height - legend_height(panel.legend, width)),
         "</svg>",
     ]
     return "".join(parts)
@@ -66,11 +70,11 @@ def _axis_attributes(panel: Panel) -> str:
     """Where the axes lie in pixels and in data, for a script that reads curves back; nothing where there is no axis."""
     if panel.x.hidden or panel.y.hidden or not any(isinstance(mark, fig.Line) for mark in panel.marks):
         return ""
-    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
     ends = ((left, width - right), (height - bottom, top))
     said = []
     for name, (start, stop) in zip("xy", ends):
-        axis, (low, high) = getattr(panel, name), limits(panel, name)
+        axis, (low, high) = getattr(panel, name), axis_limits(panel, name)
         said.append(f' data-{name}="{start:.1f} {stop:.1f} {low:.6g} {high:.6g} {int(axis.log)}"')
     return "".join(said)
 
@@ -80,23 +84,27 @@ def replace_invalid(text: str) -> str:
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
-def size(panel: Panel) -> tuple[int, int]:
+def panel_size(panel: Panel) -> tuple[int, int]:
     """Width and height in pixels; with equal units the height follows from the width."""
     width, height = panel.size
     height += round(legend_height(panel.legend, width))
     if panel.equal:
-        (x0, x1), (y0, y1), (left, right, top, bottom) = limits(panel, "x"), limits(panel, "y"), margins(panel)
+        (x0, x1), (y0, y1), (left, right, top, bottom) = (
+            axis_limits(panel, "x"),
+            axis_limits(panel, "y"),
+            panel_margins(panel),
+        )
         height = round(top + bottom + (width - left - right) * (y1 - y0) / (x1 - x0))
     return width, height
 
 
-def legend(keys: Sequence[LegendKey], width: float, top: float) -> str:
+def draw_legend(keys: Sequence[LegendKey], width: float, top: float) -> str:
     """The entries of a legend in rows that are no wider than this, from a height downwards."""
     parts = []
     for row, entries in enumerate(legend_rows(keys, width)):
         y = top + LEGEND_ROW * (row + 0.5)
         for across, key in entries:
-            label = write("words", across + 30, y + 4, key.label)
+            label = text_element("words", across + 30, y + 4, key.label)
             parts.append(f'<g class="{_series_class(key.series)}">{_legend_sample(key, across, y)}{label}</g>')
     return "".join(parts)
 
@@ -117,22 +125,22 @@ def _make_scale(axis: Axis, ends: tuple[float, float], start: float, stop: float
     low, high = (np.log10(v) for v in ends) if axis.log else ends
     span = (high - low) or 1.0
 
-    def at(value: float) -> float:
+    def pixel(value: float) -> float:
         if axis.log:
             value = np.log10(value) if value > 0 else -np.inf
         return float(np.clip(start + (value - low) / span * (stop - start), -1e4, 1e4))
 
-    return at
+    return pixel
 
 
 def _draw_y_axis(panel: Panel, up: Callable[[float], float]) -> str:
     """Grid lines, ticks and label of the vertical axis."""
-    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
     out = []
     for value, text in axis_labels(panel, "y"):
         y = up(value)
         out.append("" if panel.y.names else f'<path class="grid" d="M{left:.1f} {y:.1f}H{width - right:.1f}"/>')
-        out.append(write("tick", left - 6, y + 4, text, "end"))
+        out.append(text_element("tick", left - 6, y + 4, text, "end"))
     if panel.y.label:
         turn = f"translate(12 {(top + height - bottom) / 2:.0f}) rotate(-90)"
         out.append(f'<text class="axis" transform="{turn}" text-anchor="middle">{escape(panel.y.label)}</text>')
@@ -141,47 +149,53 @@ def _draw_y_axis(panel: Panel, up: Callable[[float], float]) -> str:
 
 def _draw_x_axis(panel: Panel, across: Callable[[float], float]) -> str:
     """Grid lines, ticks and label of the horizontal axis."""
-    (width, height), (left, right, top, bottom) = size(panel), margins(panel)
+    (width, height), (left, right, top, bottom) = panel_size(panel), panel_margins(panel)
     out = []
     for value, text in axis_labels(panel, "x"):
         x = across(value)
         out.append("" if panel.x.names else f'<path class="grid" d="M{x:.1f} {top}V{height - bottom:.1f}"/>')
-        out.append(write("tick", x, height - bottom + 16, text, "middle"))
+        out.append(text_element("tick", x, height - bottom + 16, text, "middle"))
     out.append(f'<path class="rule" d="M{left:.1f} {height - bottom:.1f}H{width - right:.1f}"/>')
     if panel.x.label:
-        out.append(write("axis", (left + width - right) / 2, height - bottom + 34, panel.x.label, "middle"))
+        out.append(text_element("axis", (left + width - right) / 2, height - bottom + 34, panel.x.label, "middle"))
     return "".join(out)
 
 
 # -- marks -----------------------------------------------------------------------------------
 
 
-def write(kind: str, x: float, y: float, text: str, anchor: str = "start", weight: int = 0) -> str:
+def text_element(kind: str, x: float, y: float, text: str, anchor: str = "start", weight: int = 0) -> str:
     """Text at a place in pixels."""
     bold = f' font-weight="{weight}"' if weight else ""
     return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{bold}>{escape(text)}</text>'
 
 
 def _series_class(series: int) -> str:
+    """The class by which the style sheet colours a series."""
     return "m" if series == MUTED else f"s{series}"
 
 
 def _label_attribute(label: str) -> str:
+    """The label as an attribute that scripts read; nothing without one."""
     return f' data-s="{escape(label)}"' if label else ""
 
 
 def _title_element(label: str) -> str:
+    """The label as a tooltip; nothing without one."""
     return f"<title>{escape(label)}</title>" if label else ""
 
 
-def _pixel_points(x: np.ndarray, y: np.ndarray, put: Put) -> list[str]:
+def _pixel_points(x: np.ndarray, y: np.ndarray, to_pixels: ToPixels) -> list[str]:
+    """Points in data as "x,y" in pixels."""
     seen = zip(x, y)
-    return ["{:.1f} {:.1f}".format(*put(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)]
+    return [
+        "{:.1f} {:.1f}".format(*to_pixels(float(a), float(b))) for a, b in seen if np.isfinite(a) and np.isfinite(b)
+    ]
 
 
-def _draw_line(mark: fig.Line, put: Put) -> str:
+def _draw_line(mark: fig.Line, to_pixels: ToPixels) -> str:
     """A curve; values that are not finite are left out."""
-    points = _pixel_points(mark.x, mark.y, put)
+    points = _pixel_points(mark.x, mark.y, to_pixels)
     if not points:
         return ""
     dash = f' stroke-dasharray="{mark.dash}"' if mark.dash else ""
@@ -190,10 +204,10 @@ def _draw_line(mark: fig.Line, put: Put) -> str:
     return f'<g class="line {_series_class(mark.series)}"{_label_attribute(mark.label)}>{inner}</g>'
 
 
-def _draw_band(mark: fig.Band, put: Put) -> str:
+def _draw_band(mark: fig.Band, to_pixels: ToPixels) -> str:
     """The room between two curves."""
     low, high = mark.y
-    points = _pixel_points(mark.x, high, put) + _pixel_points(mark.x[::-1], low[::-1], put)
+    points = _pixel_points(mark.x, high, to_pixels) + _pixel_points(mark.x[::-1], low[::-1], to_pixels)
     return (
         f'<path class="band {_series_class(mark.series)}"{_label_attribute(mark.label)} d="M{"L".join(points)}Z"/>'
         if points
@@ -201,11 +215,11 @@ def _draw_band(mark: fig.Band, put: Put) -> str:
     )
 
 
-def _draw_box(mark: fig.BoxPlot, put: Put) -> str:
+def _draw_box(mark: fig.BoxPlot, to_pixels: ToPixels) -> str:
     """A horizontal box with whiskers, and its numbers as a tooltip."""
-    low, first, middle, third, high = (put(v, mark.y)[0] for v in mark.x)
-    y = put(mark.x[2], mark.y)[1]
-    beyond = "".join(f'<circle cx="{put(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
+    low, first, middle, third, high = (to_pixels(v, mark.y)[0] for v in mark.x)
+    y = to_pixels(mark.x[2], mark.y)[1]
+    beyond = "".join(f'<circle cx="{to_pixels(v, mark.y)[0]:.1f}" cy="{y:.1f}" r="1.8"/>' for v in mark.beyond)
     numbers = ", ".join(f"{v:.3g}" for v in mark.x)
     return (
         f'<g class="box {_series_class(mark.series)}">{_title_element(f"{mark.label}: {numbers}")}'
@@ -215,9 +229,9 @@ def _draw_box(mark: fig.BoxPlot, put: Put) -> str:
     )
 
 
-def _draw_dot(mark: fig.Dot, put: Put) -> str:
+def _draw_dot(mark: fig.Dot, to_pixels: ToPixels) -> str:
     """A value between the ends of its interval."""
-    (low, _), (x, y), (high, _) = (put(v, mark.y) for v in mark.x)
+    (low, _), (x, y), (high, _) = (to_pixels(v, mark.y) for v in mark.x)
     label = "{}: {:.3g} ({:.3g} to {:.3g})".format(mark.label, *np.array(mark.x)[[1, 0, 2]])
     return (
         f'<g class="dot {_series_class(mark.series)}">{_title_element(label)}<path d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
@@ -225,23 +239,24 @@ def _draw_dot(mark: fig.Dot, put: Put) -> str:
     )
 
 
-def _draw_tile(mark: fig.Tile, put: Put) -> str:
+def _draw_tile(mark: fig.Tile, to_pixels: ToPixels) -> str:
     """A rectangle that is darker the greater its share."""
-    (x0, y0), (x1, y1) = put(mark.x[0], mark.y[1]), put(mark.x[1], mark.y[0])
+    (x0, y0), (x1, y1) = to_pixels(mark.x[0], mark.y[1]), to_pixels(mark.x[1], mark.y[0])
     kind = "on" if mark.share > 0.55 else "off"
-    word = write(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
+    word = text_element(kind, (x0 + x1) / 2, (y0 + y1) / 2 + 4, mark.text, "middle") if mark.text else ""
     share = min(max(mark.share, 0.0), 1.0) if np.isfinite(mark.share) else 0.0
     rect = f'x="{x0:.1f}" y="{y0:.1f}" width="{x1 - x0:.1f}" height="{y1 - y0:.1f}"'
     return f'<g class="tile">{_title_element(mark.label)}<rect {rect} fill-opacity="{share:.3f}"/>{word}</g>'
 
 
-def _draw_outline(mark: fig.Outline, put: Put) -> str:
-    return f'<path class="{mark.kind}" d="M{"L".join(_pixel_points(mark.x, mark.y, put))}Z"/>'
+def _draw_outline(mark: fig.Outline, to_pixels: ToPixels) -> str:
+    """A closed line through its corners."""
+    return f'<path class="{mark.kind}" d="M{"L".join(_pixel_points(mark.x, mark.y, to_pixels))}Z"/>'
 
 
-def _draw_spot(mark: fig.Spot, put: Put) -> str:
+def _draw_spot(mark: fig.Spot, to_pixels: ToPixels) -> str:
     """A small mark of its kind; scripts find hover points by their label."""
-    x, y = put(mark.x, mark.y)
+    x, y = to_pixels(mark.x, mark.y)
     body = {
         "sensor": f'<path d="M{x - 4:.1f} {y:.1f}h8M{x:.1f} {y - 4:.1f}v8"/>',
         "hover": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6"/>',
@@ -251,20 +266,22 @@ def _draw_spot(mark: fig.Spot, put: Put) -> str:
     return f'<g class="{mark.kind} {_series_class(mark.series)}"{data}>{_title_element(mark.label)}{body}</g>'
 
 
-def _draw_segment(mark: fig.Segment, put: Put) -> str:
-    way = "M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*put(mark.x[0], mark.y[0]), *put(mark.x[1], mark.y[1]))
+def _draw_segment(mark: fig.Segment, to_pixels: ToPixels) -> str:
+    """A straight stroke."""
+    way = "M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*to_pixels(mark.x[0], mark.y[0]), *to_pixels(mark.x[1], mark.y[1]))
     return f'<path class="stroke {_series_class(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
-def _draw_strokes(mark: fig.Strokes, put: Put) -> str:
-    ends = [(*put(x[0], y[0]), *put(x[1], y[1])) for x, y in zip(mark.x, mark.y)]
+def _draw_strokes(mark: fig.Strokes, to_pixels: ToPixels) -> str:
+    """Straight strokes as one path."""
+    ends = [(*to_pixels(x[0], y[0]), *to_pixels(x[1], y[1])) for x, y in zip(mark.x, mark.y)]
     way = "".join("M{:.1f} {:.1f}L{:.1f} {:.1f}".format(*end) for end in ends)
     return f'<path class="stroke {_series_class(mark.series)}" stroke-width="{mark.width:g}" d="{way}"/>'
 
 
-def _draw_arrow(mark: fig.Arrow, put: Put) -> str:
+def _draw_arrow(mark: fig.Arrow, to_pixels: ToPixels) -> str:
     """A triangle in the middle of a leg that points along it."""
-    a, b = (np.array(put(x, y)) for x, y in zip(mark.x, mark.y))
+    a, b = (np.array(to_pixels(x, y)) for x, y in zip(mark.x, mark.y))
     along = (b - a) / (np.linalg.norm(b - a) or 1.0) * mark.size
     middle, aside = (a + b) / 2.0, 0.55 * np.array([-along[1], along[0]])
     corners = (middle + along, middle - 0.6 * along + aside, middle - 0.6 * along - aside)
@@ -272,19 +289,20 @@ def _draw_arrow(mark: fig.Arrow, put: Put) -> str:
     return f'<path class="arrow {_series_class(mark.series)}" d="M{way}Z"/>'
 
 
-def _draw_badge(mark: fig.Badge, put: Put) -> str:
-    x, y = put(mark.x, mark.y)
-    word = write("number", x, y + 3.6, mark.text, "middle", 700)
+def _draw_badge(mark: fig.Badge, to_pixels: ToPixels) -> str:
+    """A circle with a short text in it."""
+    x, y = to_pixels(mark.x, mark.y)
+    word = text_element("number", x, y + 3.6, mark.text, "middle", 700)
     return f'<g class="badge {_series_class(mark.series)}"><circle cx="{x:.1f}" cy="{y:.1f}" r="8"/>{word}</g>'
 
 
-def _draw_words(mark: fig.Words, put: Put) -> str:
+def _draw_words(mark: fig.Words, to_pixels: ToPixels) -> str:
     """Text, with a halo below where it stands on other marks."""
-    x, y = put(mark.x, mark.y)
+    x, y = to_pixels(mark.x, mark.y)
     x, y, weight = x + mark.shift[0], y + mark.shift[1] + 4, 700 if mark.bold else 0
     kind = "words" if mark.series is None else f"words {_series_class(mark.series)}"
-    around = write("halo", x, y, mark.text, mark.anchor, weight) if mark.halo else ""
-    return around + write(kind, x, y, mark.text, mark.anchor, weight)
+    around = text_element("halo", x, y, mark.text, mark.anchor, weight) if mark.halo else ""
+    return around + text_element(kind, x, y, mark.text, mark.anchor, weight)
 
 
 _DRAW: dict[type[Mark], Callable[..., str]] = {  # every kind of mark, and what draws it

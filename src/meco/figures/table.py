@@ -111,12 +111,14 @@ def _html_row(table: Table, row: Sequence[Cell]) -> str:
 
 
 def _sort_value(value: float | str) -> str:
+    """What a column is sorted by, as an attribute's text."""
     if isinstance(value, str):
         return value
     return "Infinity" if math.isnan(value) or math.isinf(value) else repr(float(value))
 
 
 def _class_attribute(names: str) -> str:
+    """A class attribute; nothing without names."""
     return f' class="{names}"' if names else ""
 
 
@@ -154,6 +156,7 @@ def to_latex(table: Table) -> str:
 
 
 def _tex_row(row: Sequence[Cell]) -> str:
+    """A row of LaTeX."""
     return " & ".join(_tex_cell(cell) for cell in row) + r" \\"
 
 
@@ -168,6 +171,7 @@ def _tex_cell(cell: Cell) -> str:
 
 
 def _escape_tex(text: str) -> str:
+    """Text in which LaTeX reads no command."""
     escaped = "".join(_TEX.get(char, char) for char in _join_lines(text))
     escaped = re.sub(r"^[\[*]", r"{\g<0>}", escaped)  # the line break before it would read it as its own argument
     return re.sub(r"(?<![\w.])(-?\d[\d.]*)e(-?\d+)", r"$\1\\mathrm{e}{\2}$", escaped)
@@ -185,6 +189,7 @@ def to_markdown(table: Table) -> str:
 
 
 def _markdown_cell(cell: Cell) -> str:
+    """The text of a cell, bold or in italics as marked."""
     text = _escape_markdown(cell.text)
     marked = {"best": f"**{text}**", "second": f"*{text}*"}.get(cell.mark, text)
     return " ".join([marked, *(f"({_escape_markdown(line)})" for kind, line in cell.lines if kind != "population")])
@@ -213,6 +218,7 @@ def to_csv(table: Table) -> str:
 
 
 def _csv_value(value: object) -> object:
+    """A value as CSV keeps it."""
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.10g}"
     return "" if value is None else value

@@ -9,7 +9,7 @@ from pathlib import Path
 from meco.errors import InvalidInput
 from meco.files.regular_files import check_regular
 
-_HERE: set[str] = set()  # folders this process writes to: the system's lock is per process
+_LOCKED_HERE: set[str] = set()  # folders this process writes to: the system's lock is per process
 
 
 class Lock:
@@ -19,14 +19,14 @@ class Lock:
         """Take the lock at once, or say which process holds it."""
         check_regular(path.parent, [path.name])
         self.name = os.path.realpath(path)
-        if self.name in _HERE:
+        if self.name in _LOCKED_HERE:
             raise InvalidInput(f"{path.parent} is already in use by another run of this process")
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        if not _take_lock(self.descriptor):
+        if not _try_lock(self.descriptor):
             holder = os.read(self.descriptor, 32).decode("ascii", "replace").strip()
             os.close(self.descriptor)
             raise InvalidInput(f"{path.parent} is in use by process {holder or 'unknown'}; wait for it or end it first")
-        _HERE.add(self.name)
+        _LOCKED_HERE.add(self.name)
         with suppress(OSError):  # on a full disk the lock holds, and only does not say whose it is
             os.ftruncate(self.descriptor, 0)
             os.write(self.descriptor, f"{os.getpid()}\n".encode())
@@ -34,17 +34,17 @@ class Lock:
     def release(self) -> None:
         """Let the next writer in."""
         if self.descriptor >= 0:
-            _HERE.discard(self.name)
+            _LOCKED_HERE.discard(self.name)
             os.close(self.descriptor)
             self.descriptor = -1
 
 
-def _take_lock(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     """Whether the lock is ours now; a file system without locks cannot say no."""
     try:
         import fcntl
     except ImportError:
-        return _take_lock_on_windows(descriptor)
+        return _try_lock_on_windows(descriptor)
     try:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not inherited by worker processes
     except (BlockingIOError, PermissionError):
@@ -54,7 +54,7 @@ def _take_lock(descriptor: int) -> bool:
     return True
 
 
-def _take_lock_on_windows(descriptor: int) -> bool:
+def _try_lock_on_windows(descriptor: int) -> bool:
     """Whether the lock is ours now, by the means of Windows."""
     import msvcrt
 

@@ -18,7 +18,7 @@ def names_a_file(text: str) -> bool:
     return MARK in text
 
 
-def split(text: str) -> tuple[str, str]:
+def split_file_name(text: str) -> tuple[str, str]:
     """The file and the name in it: "mine.py:Name" -> ("mine.py", "Name")."""
     path, _, name = text.partition(MARK)
     return f"{path}.py", name

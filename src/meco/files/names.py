@@ -14,6 +14,6 @@ def safe_name(text: str) -> str:
     return name or "_"
 
 
-def visible(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     """The text for a terminal: what would move the cursor, hide or turn what is written is spelt out."""
     return re.sub(UNSEEN, lambda found: found[0].encode("unicode_escape").decode(), text)

@@ -25,7 +25,7 @@ EXACT: dict[str, np.dtype[Any]] = {
 }  # fmt: skip
 
 
-def write_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], exact: bool = False) -> bytes:
+def pack_tensors(tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str], exact: bool = False) -> bytes:
     """Float64 tensors and texts as one block of bytes; exact keeps whole numbers and truth values what they are."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     blocks, at = [], 0
@@ -46,7 +46,7 @@ def read_tensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
 
 def parse_tensors(content: bytes, source: str, exact: bool = False) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The same from bytes; source is named in errors. exact reads what write_tensors wrote so, and nothing else."""
+    """The same from bytes; source is named in errors. exact reads what pack_tensors wrote so, and nothing else."""
     types = EXACT if exact else TYPES
     length = int.from_bytes(content[:8], "little")
     if len(content) < 8 or length > min(LARGEST_HEADER, len(content) - 8):

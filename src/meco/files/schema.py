@@ -54,30 +54,31 @@ def check(value: Any, form: Any, where: str) -> None:
         if value is not None:
             check(value, form.form, where)
     elif isinstance(form, list):
-        _expect(isinstance(value, list), where, "a list", value)
+        _require(isinstance(value, list), where, "a list", value)
         for i, item in enumerate(value):
             check(item, form[0], f"{where}[{i}]")
     elif isinstance(form, dict):
-        _expect(isinstance(value, dict), where, WORDS[dict], value)
+        _require(isinstance(value, dict), where, WORDS[dict], value)
         for name, inner in value.items() if str in form else ():
             check(inner, form[str], f"{where}.{name}")
         for name, inner in form.items():
             if name is not str:
-                _expect(name in value or isinstance(inner, Maybe), f"{where}.{name}", "there", "nothing")
+                _require(name in value or isinstance(inner, Maybe), f"{where}.{name}", "there", "nothing")
                 check(value.get(name), inner, f"{where}.{name}")
     else:
-        _expect(_is_of(value, form), where, WORDS.get(form, form.__name__), value)
+        _require(_is_kind(value, form), where, WORDS.get(form, form.__name__), value)
 
 
-def _is_of(value: Any, kind: type) -> bool:
+def _is_kind(value: Any, kind: type) -> bool:
     """Whether a value is of a kind; numbers must be finite and of sensible size."""
     if kind is int:
         return type(value) is int and abs(value) < LARGEST_NUMBER
     if kind is float:
-        return _is_of(value, int) or (type(value) is float and math.isfinite(value))
+        return _is_kind(value, int) or (type(value) is float and math.isfinite(value))
     return isinstance(value, kind)
 
 
-def _expect(right: bool, where: str, wanted: str, value: Any) -> None:
+def _require(right: bool, where: str, wanted: str, value: Any) -> None:
+    """Refuse a value that is not right: where it stands, and what was wanted."""
     if not right:
         raise DamagedFile(f"{where} must be {wanted}; got {value!r:.60}")

@@ -25,7 +25,7 @@ def source_digest(modules: Iterable[str], within: Iterable[str] = ()) -> str:
         if name in seen or not (file := _module_file(name)).is_file():
             continue
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        seen[name] = as_lists(tree)
+        seen[name] = syntax_as_lists(tree)
         waiting += [other for other in _find_imports(tree) if other.startswith(parts)] if parts else []
     return hashlib.sha256(json.dumps(sorted(seen.items())).encode()).hexdigest()
 
@@ -47,15 +47,16 @@ def _module_file(module: str) -> Path:
     return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
 
 
-def as_lists(node: Any) -> Any:
+def syntax_as_lists(node: Any) -> Any:
     """A syntax tree as lists, without docstrings, places and empty fields, so alike for every version of Python."""
     if isinstance(node, ast.AST):
         fields = ((name, value) for name, value in ast.iter_fields(node) if value not in (None, []))
-        return [type(node).__name__, *([name, as_lists(value)] for name, value in fields if name != "kind")]
+        return [type(node).__name__, *([name, syntax_as_lists(value)] for name, value in fields if name != "kind")]
     if isinstance(node, list):
-        return [as_lists(each) for each in node if not _is_docstring(each)]
+        return [syntax_as_lists(each) for each in node if not _is_docstring(each)]
     return repr(node)
 
 
 def _is_docstring(node: Any) -> bool:
+    """Whether a statement is a text by itself."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

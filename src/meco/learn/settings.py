@@ -37,7 +37,7 @@ class Settings:
             values: dict[str, Any] = {}
             for name, default in cls._own_defaults().items():
                 if isinstance(default, Settings):
-                    values[name] = default.from_dict(default.pick(settings))
+                    values[name] = default.from_dict(default.select_known(settings))
                 elif name in settings:
                     values[name] = tuple(settings[name]) if isinstance(default, tuple) else settings[name]
             return cls(**values)
@@ -48,8 +48,10 @@ class Settings:
         """With other values of some settings, by name."""
         check_names(changes, self._defaults())
         own = {name: value for name, value in changes.items() if name in self._own_defaults()}
-        groups = {name: group for name, group in self._groups().items() if group.pick(changes)}
-        return replace(self, **own, **{name: replace(group, **group.pick(changes)) for name, group in groups.items()})
+        groups = {name: group for name, group in self._groups().items() if group.select_known(changes)}
+        return replace(
+            self, **own, **{name: replace(group, **group.select_known(changes)) for name, group in groups.items()}
+        )
 
     def with_texts(self, texts: Mapping[str, str]) -> Self:
         """With settings given as text, as on a command line: {"memory": "512"}."""
@@ -65,8 +67,8 @@ class Settings:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 
     @classmethod
-    def pick(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the settings that are this record's, by name."""
+    def select_known(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the settings that this record has, by name; the others are left out."""
         known = cls._defaults()
         return {name: value for name, value in settings.items() if name in known}
 
@@ -77,6 +79,7 @@ class Settings:
 
     @classmethod
     def _own_defaults(cls) -> dict[str, Any]:
+        """The default of every field by name, records of settings as they are."""
         default = cls()
         return {f.name: getattr(default, f.name) for f in fields(cls)}
 
@@ -89,9 +92,9 @@ class Settings:
         return found
 
 
-def check_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def check_names(settings: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """Refuse settings that do not exist."""
-    for name in given:
+    for name in settings:
         if name not in known:
             raise UnknownName("training setting", name, known)
 

@@ -17,7 +17,7 @@ import meco
 from meco.core.arrays import to_numpy
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_bytes
-from meco.files.safetensors import read_tensors, write_tensors
+from meco.files.safetensors import pack_tensors, read_tensors
 from meco.policies.controls import CONTROLS, DECODER_OF_CONTROLS, control_set_name
 from meco.policies.features import FEATURES
 from meco.policies.network import PAPER_SHAPE, Q_OUTPUTS, NetworkShape, Weights
@@ -82,7 +82,7 @@ def save_policy(path: str | os.PathLike[str], weights: Weights, metadata: Mappin
     except (TypeError, ValueError) as error:  # DamagedFile is a ValueError
         raise InvalidInput(f"cannot save {os.fspath(path)}: {error}") from error
     target = Path(path)
-    write_bytes(target, write_tensors(numbers._asdict(), texts))
+    write_bytes(target, pack_tensors(numbers._asdict(), texts))
 
 
 def digest_metadata(metadata: Mapping[str, Any]) -> str:

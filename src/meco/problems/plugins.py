@@ -9,17 +9,17 @@ from meco.core.registry import Registry
 from meco.errors import InvalidInput
 
 
-def _problem_or_maker(given: Any) -> Any:
-    """What a plug-in may give: a problem, or a function dim -> problem."""
-    if isinstance(given, Problem) or callable(given):
-        return given
-    raise InvalidInput(f"a problem must be a meco.Problem, or a function that makes one; got {given!r:.60}")
+def _check_plugin(plugin: Any) -> Any:
+    """The plug-in itself, where it is a problem or a function dim -> problem; an error otherwise."""
+    if isinstance(plugin, Problem) or callable(plugin):
+        return plugin
+    raise InvalidInput(f"a problem must be a meco.Problem, or a function that makes one; got {plugin!r:.60}")
 
 
-PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems", accept=_problem_or_maker)
+PLUGINS: Registry[Any] = Registry("problem", {}, group="meco.problems", accept=_check_plugin)
 
 
-def get(name: str, dim: int | None = None) -> Problem:
+def make_problem(name: str, dim: int | None = None) -> Problem:
     """A problem of a plug-in; of a function that makes problems, the one with that many variables."""
     found = PLUGINS[name]
     problem = found if isinstance(found, Problem) else found() if dim is None else found(dim)

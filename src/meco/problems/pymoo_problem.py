@@ -13,74 +13,75 @@ from meco.errors import InvalidInput
 KINDS = {"Real": float, "Integer": int, "Binary": bool}  # variables of a mixed problem that are numbers
 
 
-def is_pymoo(given: Any) -> bool:
+def is_pymoo(problem: Any) -> bool:
     """Whether this looks like a pymoo problem."""
-    return all(hasattr(given, name) for name in ("n_var", "n_obj", "n_ieq_constr", "n_eq_constr", "evaluate"))
+    return all(hasattr(problem, name) for name in ("n_var", "n_obj", "n_ieq_constr", "n_eq_constr", "evaluate"))
 
 
-def from_pymoo(given: Any) -> Problem:
+def from_pymoo(problem: Any) -> Problem:
     """A pymoo problem with one objective as a meco.Problem, its known optimum included.
 
     Whole-number variables come from vtype=int or bool, or from Integer and Binary among vars.
     """
-    name = type(given).__name__
-    if given.n_obj != 1:
-        raise InvalidInput(f"{name} has {given.n_obj} objectives; only problems with one can be minimised")
-    lower, upper, whole = box_of(given)
+    name = type(problem).__name__
+    if problem.n_obj != 1:
+        raise InvalidInput(f"{name} has {problem.n_obj} objectives; only problems with one can be minimised")
+    lower, upper, whole = read_pymoo_bounds(problem)
 
     def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Objective, inequalities and equalities at points [n, D]."""
-        rows = np.asarray(x).reshape(-1, given.n_var)
-        found = given.evaluate(as_pymoo(given, rows), return_as_dictionary=True)
+        rows = np.asarray(x).reshape(-1, problem.n_var)
+        found = problem.evaluate(to_pymoo_points(problem, rows), return_as_dictionary=True)
         f, g, h = (found.get(key, np.zeros((len(rows), 0))) for key in ("F", "G", "H"))
         return f.reshape(x.shape[:-1]), g.reshape(*x.shape[:-1], -1), h.reshape(*x.shape[:-1], -1)
 
     return Problem(
-        name, lower, upper, given.n_ieq_constr, given.n_eq_constr, formula,
-        source="pymoo", best_known=_known_optimum(given), integrality=whole if whole.any() else None,
-        variables=tuple(given.vars) if _is_mixed(given) else (),
+        name, lower, upper, problem.n_ieq_constr, problem.n_eq_constr, formula,
+        source="pymoo", best_known=_known_optimum(problem), integrality=whole if whole.any() else None,
+        variables=tuple(problem.vars) if _is_mixed(problem) else (),
     )  # fmt: skip
 
 
-def box_of(given: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def read_pymoo_bounds(problem: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Lower and upper bounds of a pymoo problem, and which variables are whole numbers: [D] each."""
-    if _is_mixed(given):
-        kinds = [KINDS.get(type(variable).__name__) for variable in given.vars.values()]
-        for name, kind in zip(given.vars, kinds):
+    if _is_mixed(problem):
+        kinds = [KINDS.get(type(variable).__name__) for variable in problem.vars.values()]
+        for name, kind in zip(problem.vars, kinds):
             if kind is None:
                 raise InvalidInput(
-                    f"variable {name!r} of {type(given).__name__} is a {type(given.vars[name]).__name__}; "
+                    f"variable {name!r} of {type(problem).__name__} is a {type(problem.vars[name]).__name__}; "
                     "only Real, Integer and Binary are numbers that can be searched"
                 )
-        pairs = [(0, 1) if kind is bool else v.bounds for v, kind in zip(given.vars.values(), kinds)]
+        pairs = [(0, 1) if kind is bool else v.bounds for v, kind in zip(problem.vars.values(), kinds)]
         lower, upper = np.array(pairs, dtype=np.float64).T
         return lower, upper, np.array([kind is not float for kind in kinds])
-    if given.xl is None or given.xu is None:
-        raise InvalidInput(f"{type(given).__name__} has no bounds: set its xl and xu")
+    if problem.xl is None or problem.xu is None:
+        raise InvalidInput(f"{type(problem).__name__} has no bounds: set its xl and xu")
     lower, upper = (
-        np.broadcast_to(np.asarray(side, dtype=np.float64), (given.n_var,)) for side in (given.xl, given.xu)
+        np.broadcast_to(np.asarray(side, dtype=np.float64), (problem.n_var,)) for side in (problem.xl, problem.xu)
     )
-    return lower, upper, np.full(given.n_var, given.vtype in (int, bool))
+    return lower, upper, np.full(problem.n_var, problem.vtype in (int, bool))
 
 
-def as_pymoo(given: Any, x: np.ndarray) -> np.ndarray:
+def to_pymoo_points(problem: Any, x: np.ndarray) -> np.ndarray:
     """Points [n, D] as this pymoo problem wants them: of its type, or a dict for each point."""
-    if not _is_mixed(given):
-        return x.astype(given.vtype) if given.vtype in (int, bool) else x
-    names = list(given.vars)
-    kinds = [KINDS[type(given.vars[name]).__name__] for name in names]
+    if not _is_mixed(problem):
+        return x.astype(problem.vtype) if problem.vtype in (int, bool) else x
+    names = list(problem.vars)
+    kinds = [KINDS[type(problem.vars[name]).__name__] for name in names]
     made = [{name: kind(value) for name, kind, value in zip(names, kinds, row)} for row in x]
     return np.array(made, dtype=object)
 
 
-def _is_mixed(given: Any) -> bool:
-    return isinstance(getattr(given, "vars", None), Mapping)
+def _is_mixed(problem: Any) -> bool:
+    """Whether its variables are named objects of several types, as pymoo has them in `vars`."""
+    return isinstance(getattr(problem, "vars", None), Mapping)
 
 
-def _known_optimum(given: Any) -> float | None:
+def _known_optimum(problem: Any) -> float | None:
     """The least objective of the known optima, if the problem knows any."""
     try:
-        front = given.pareto_front()
+        front = problem.pareto_front()
     except Exception:  # whatever a problem without one does
         return None
     return None if front is None else float(np.min(front))

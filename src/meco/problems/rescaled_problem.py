@@ -13,7 +13,7 @@ from meco.problems.suite import UNITS_SUFFIX, get_problem
 LARGEST = 13  # factors are 2^-13 to 2^13, some 1e-4 to 1e4
 
 
-def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
+def make_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """The problem "C05" in the units of "C05-units", which are the same in every dimension and instance."""
     ours = get_problem(name[: -len(UNITS_SUFFIX)], dim, instance)
     f, g, h = draw_factors(name, ours.n_ineq, ours.n_eq)

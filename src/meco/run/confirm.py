@@ -15,10 +15,10 @@ import numpy as np
 
 from meco.core.evaluation import Evaluation
 from meco.core.metrics import feasibility_first
-from meco.core.rule import best as best_index
+from meco.core.rule import best as best_of_order
 from meco.errors import InvalidInput
 from meco.evaluations import BestPoint, Evaluations
-from meco.read_numbers import whole_number
+from meco.read_numbers import read_whole_number
 from meco.result import Result
 from meco.run.calling.answers import Answer, Fault
 from meco.run.calling.call import Call
@@ -28,7 +28,7 @@ from meco.run.make_result import constraint_values
 CALLS_PER_POINT = 4  # that is called again, on average at least
 
 
-class Means(NamedTuple):
+class PointMeans(NamedTuple):
     """Distinct points [n, D]; of the calls of each how many [n], and means and spreads of f [n], g [n, p], h [n, q]."""
 
     x: np.ndarray
@@ -36,21 +36,21 @@ class Means(NamedTuple):
     mean: tuple[np.ndarray, np.ndarray, np.ndarray]
     spread: tuple[np.ndarray, np.ndarray, np.ndarray]
 
-    def best(self, allowed: tuple[Any, Any], least: int = 1) -> int | None:
-        """The best by its means of those called at least so often; None where there is none."""
+    def best_index(self, tolerances: tuple[Any, Any], min_calls: int = 1) -> int | None:
+        """Index of the best by its means of those called at least so often; None where there is none."""
         f, g, h = self.mean
-        ev = Evaluation.of(f[None], g[None], h[None], *allowed)
-        few = (self.calls < least)[None]
-        return None if few.all() else int(best_index(feasibility_first(ev).last_where(few))[0])
+        ev = Evaluation.of(f[None], g[None], h[None], *tolerances)
+        few = (self.calls < min_calls)[None]
+        return None if few.all() else int(best_of_order(feasibility_first(ev).last_where(few))[0])
 
 
-def mean_values(every: Evaluations) -> Means:
+def average_calls(every: Evaluations) -> PointMeans:
     """The means of all points with an answer; the spread is the standard deviation of a sample, 0 of one call."""
     good = np.flatnonzero(~every.failed)
     x, index, calls = np.unique(every.x[good], axis=0, return_inverse=True, return_counts=True)
     index = index.reshape(-1)
 
-    def both(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def mean_and_spread(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Mean and spread of the calls of each point."""
         wide = values[good].reshape(len(good), -1)
         total = np.zeros((len(x), wide.shape[1]))
@@ -61,15 +61,15 @@ def mean_values(every: Evaluations) -> Means:
         shape = (len(x), *values.shape[1:])
         return mean.reshape(shape), spread.reshape(shape)
 
-    mean, spread = zip(*(both(v) for v in (every.f, every.g, every.h)))
-    return Means(x, calls, mean, spread)
+    mean, spread = zip(*(mean_and_spread(v) for v in (every.f, every.g, every.h)))
+    return PointMeans(x, calls, mean, spread)
 
 
-def next_point(every: Evaluations, allowed: tuple[Any, Any], calls: int) -> np.ndarray | None:
+def point_to_call(every: Evaluations, tolerances: tuple[Any, Any], calls: int) -> np.ndarray | None:
     """The point [D] to call again: the best by its mean, of at most a quarter as many points as there are calls."""
-    found = mean_values(every)
+    found = average_calls(every)
     enough = np.count_nonzero(found.calls > 1) >= max(1, calls // CALLS_PER_POINT)
-    at = found.best(allowed, least=2 if enough else 1) if len(found.x) else None
+    at = found.best_index(tolerances, min_calls=2 if enough else 1) if len(found.x) else None
     return None if at is None else found.x[at]
 
 
@@ -85,15 +85,15 @@ class ConfirmedPoint(NamedTuple):
     spread: tuple[float, np.ndarray, np.ndarray]
 
 
-def most_called(every: Evaluations, allowed: tuple[Any, Any]) -> ConfirmedPoint | None:
+def best_confirmed_point(every: Evaluations, tolerances: tuple[Any, Any]) -> ConfirmedPoint | None:
     """The best by its means of points called half as often as any or more; None where none was called again."""
-    found = mean_values(every)
+    found = average_calls(every)
     most = int(np.max(found.calls, initial=0))
-    at = found.best(allowed, least=(most + 1) // 2) if most > 1 else None
+    at = found.best_index(tolerances, min_calls=(most + 1) // 2) if most > 1 else None
     if at is None:
         return None
     f, g, h = (m[at] for m in found.mean)
-    ev = Evaluation.of(f[None, None], g[None, None], h[None, None], *allowed)
+    ev = Evaluation.of(f[None, None], g[None, None], h[None, None], *tolerances)
     spread = tuple(s[at] for s in found.spread)
     return ConfirmedPoint(found.x[at], float(f), g, h, bool(ev.feasible[0, 0]), int(found.calls[at]), spread)
 
@@ -119,7 +119,7 @@ def confirm(
         >>> result.repeated["calls"] > 1
         True
     """
-    run, every, calls = result.run, result.evaluations, whole_number(calls, "calls")
+    run, every, calls = result.run, result.evaluations, read_whole_number(calls, "calls")
     if every is None or run.variables is None:
         raise InvalidInput("confirm() takes a result of minimize() or of an Optimizer")
     if not callable(fun):
@@ -127,11 +127,11 @@ def confirm(
     separate = read_constraints(constraints, run.variables)
     call = Call(fun, separate, vectorized, run.variables if run.variables.names else None)
     made = failed = 0
-    while made < calls and (x := next_point(every, run.tolerances, calls)) is not None:
+    while made < calls and (x := point_to_call(every, run.tolerances, calls)) is not None:
         (answer,), _ = call(result.nfev + made, x[None])
         failed += answer.fault is not Fault.NONE
         every, made = every.with_answer(x, *_values_in_order(answer, result, every), *run.tolerances), made + 1
-    found = most_called(every, run.tolerances)
+    found = best_confirmed_point(every, run.tolerances)
     if found is None:
         return replace(result, nfev=result.nfev + made, evaluations=every, run=replace(run, nfail=run.nfail + failed))
     spread, *others = found.spread

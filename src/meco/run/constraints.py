@@ -34,12 +34,12 @@ class LimitedValues:
             c = c[:, None] if c.ndim == 1 else c
             if c.shape[0] != x.shape[0]:
                 raise ValueError(f"a constraint gave shape {np.shape(found)} for {x.shape[0]} rows (rows are points)")
-        low, high, equal, above, below = self.sides(c.shape[-1])
+        low, high, equal, above, below = self.split_limits(c.shape[-1])
         g = np.concatenate([c[..., above] - high[above], low[below] - c[..., below]], axis=-1)
         return g, c[..., equal] - low[equal]
 
-    def sides(self, count: int) -> tuple[np.ndarray, ...]:
-        """Limits of `count` values, and which of them are equalities, have an upper limit, have a lower one."""
+    def split_limits(self, count: int) -> tuple[np.ndarray, ...]:
+        """Lower and upper limits [count], and masks of values that are equalities, have an upper limit, a lower one."""
         low, high = np.broadcast_to(self.lower, (count,)), np.broadcast_to(self.upper, (count,))
         equal = low == high
         return low, high, equal, np.isfinite(high) & ~equal, np.isfinite(low) & ~equal
@@ -75,7 +75,7 @@ def linear_rows(constraints: Sequence[Any]) -> list[Row]:
         if not isinstance(item.values, MatrixProduct):
             continue
         matrix = item.values.matrix
-        low, high, equal, above, below = item.sides(len(matrix))
+        low, high, equal, above, below = item.split_limits(len(matrix))
         g = np.concatenate([matrix[above], -matrix[below]]), np.concatenate([-high[above], low[below]])
         for kind, (slopes, offsets) in (("g", g), ("h", (matrix[equal], -low[equal]))):
             names = label_names(item.label, len(offsets), kind)
@@ -142,20 +142,20 @@ def _read_constraint(item: Any, where: str, variables: Variables) -> LimitedValu
             _check_reachable(matrix, low, high, lower, upper, where)
             return LimitedValues(MatrixProduct(matrix), low, high, where, hard)
         if callable(getattr(item, "fun", None)):
-            return LimitedValues(_take_points(item.fun, variables), low, high, where if hard else "", hard)
+            return LimitedValues(_as_function_of_points(item.fun, variables), low, high, where if hard else "", hard)
         _check_reachable(np.eye(dim), low, high, lower, upper, where)
         return LimitedValues(MatrixProduct(np.eye(dim)), low, high, where, hard)  # bounds on x, given as a constraint
     if isinstance(item, Mapping):
         return _read_dict(item, where, variables)
     if callable(item):
-        return LimitedValues(_take_points(item, variables))
+        return LimitedValues(_as_function_of_points(item, variables))
     raise InvalidInput(
         f"{where} must be a NonlinearConstraint, a LinearConstraint, a dict with 'type' and 'fun', "
         f"or a function whose values must be <= 0; got {item!r:.60}"
     )
 
 
-def _take_points(fun: Callable[..., Any], variables: Variables) -> Callable[..., Any]:
+def _as_function_of_points(fun: Callable[..., Any], variables: Variables) -> Callable[..., Any]:
     """A user's function as one of points, whether or not it wants names."""
     return FunctionOfNames(fun, variables) if variables.names else fun
 
@@ -179,7 +179,7 @@ def _read_dict(item: Mapping[str, Any], where: str, variables: Variables) -> Lim
     kind, fun, args = item.get("type"), item.get("fun"), item.get("args", ())
     if kind not in ("ineq", "eq") or not callable(fun):
         raise InvalidInput(f"{where}: a dict needs 'type': 'ineq' (fun >= 0) or 'eq', and a callable 'fun'; got {item}")
-    fun = _take_points(fun, variables)
+    fun = _as_function_of_points(fun, variables)
     args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
     if kind == "eq":
         return LimitedValues(BoundArguments(fun, args), np.array(0.0), np.array(0.0))

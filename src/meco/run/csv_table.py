@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import importlib
 import io
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from meco.result import Result
 
 
-def columns(result: Result) -> dict[str, np.ndarray]:
+def evaluation_columns(result: Result) -> dict[str, np.ndarray]:
     """The columns by name; values of failed calls are nan."""
     every = result.evaluations
     if every is None:
@@ -31,24 +30,21 @@ def columns(result: Result) -> dict[str, np.ndarray]:
     return x | {"f": every.f} | values | marks
 
 
-def write_csv(result: Result, path: Any = None) -> str | None:
-    """The table as CSV with a header, to a file or as text; numbers to the last bit."""
-    table = columns(result)
+def format_csv(result: Result) -> str:
+    """The table as CSV text with a header; numbers to the last bit."""
+    table = evaluation_columns(result)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table)
     for row in zip(*(column.tolist() for column in table.values())):
         writer.writerow([int(v) if isinstance(v, bool) else repr(v) for v in row])
-    if path is None:
-        return text.getvalue()
-    Path(path).write_text(text.getvalue(), encoding="utf-8")
-    return None
+    return text.getvalue()
 
 
-def as_frame(result: Result) -> Any:
+def make_data_frame(result: Result) -> Any:
     """The table as a pandas DataFrame."""
     try:
         pandas = importlib.import_module("pandas")
     except ImportError as error:
         raise MissingExtra("to_frame() needs pandas: pip install pandas (to_csv() needs nothing)") from error
-    return pandas.DataFrame(columns(result))
+    return pandas.DataFrame(evaluation_columns(result))

@@ -29,6 +29,7 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
     names = (*_constraint_names(first.g_names, first.g.size, "g"), *_constraint_names(first.h_names, first.h.size, "h"))
 
     def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f [...], g [..., p] and h [..., q] of points [..., D], each by a call of its own."""
         rows = np.asarray(x, dtype=np.float64).reshape(-1, lower.size)
         found = [_values_in_order(call(0, row[None])[0][0], first) for row in rows]
         f, g, h = (np.array(column).reshape(*x.shape[:-1], -1) for column in zip(*found))
@@ -78,8 +79,10 @@ def _reorder(values: np.ndarray, names: tuple[str, ...], wanted: tuple[str, ...]
 
 
 def _constraint_names(names: tuple[str, ...], count: int, letter: str) -> list[str]:
+    """A name for each constraint: the given one, or letter and number where there is none."""
     return [name or f"{letter}{i}" for i, name in enumerate(names or ("",) * count, 1)]
 
 
 def _make_title(fun: Callable[..., Any], name: str) -> str:
+    """The first line of the docstring of fun, else its name."""
     return (fun.__doc__ or name).strip().partition("\n")[0]

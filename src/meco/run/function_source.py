@@ -43,7 +43,7 @@ class ValueLookup:
 def make_box(request: Request) -> Box:
     """The box of a request, for one run."""
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
-    return Box(request.lower[None, None], request.upper[None, None], integer, request.scale())
+    return Box(request.lower[None, None], request.upper[None, None], integer, request.make_log_scale())
 
 
 class AnsweredConstraints:
@@ -64,7 +64,7 @@ class AnsweredConstraints:
 
 
 class FunctionSource:
-    """One run on a function. inside moves points [n, D] of the unit cube to where they may lie at first."""
+    """One run on a function. project moves points [n, D] of the unit cube to where hard constraints let them lie."""
 
     runs, xp, device, finite, recordable = 1, np, None, False, False
     names = ("fun",)
@@ -75,25 +75,25 @@ class FunctionSource:
         log: EvaluationLog,
         call: PointCaller,
         box: Box,
-        inside: Callable[[np.ndarray], np.ndarray] = lambda unit: unit,
+        project: Callable[[np.ndarray], np.ndarray] = lambda unit: unit,
     ) -> None:
-        self.box, self.strictest = box, [request.strictest]
+        self.box, self.strictest = box, [request.strictest_tolerances]
         constraints = AnsweredConstraints(request, log)
         self.counts, self.tolerances = constraints.counts, constraints.tolerances
-        self._request, self._log, self._call, self._inside = request, log, call, inside
+        self._request, self._log, self._call, self._project = request, log, call, project
         self._budget = request.budget
         self._scouting = np.random.default_rng([request.seed, SCOUT_STREAM])
         self._scouted: list[tuple[np.ndarray, Values]] = []
 
     def with_call(self, call: PointCaller) -> FunctionSource:
         """The same source, with another function behind it."""
-        return FunctionSource(self._request, self._log, call, self.box, self._inside)
+        return FunctionSource(self._request, self._log, call, self.box, self._project)
 
     def values(self, x: np.ndarray) -> Values:
         """What the function says of points [1, n, D], in the width of its constraints."""
         with np.errstate(all="ignore"):
             f, g, h = self._call(x[0])
-        if self._log.constraints is None and self._scout(len(f)):
+        if self._log.constraints is None and self._scout_answer(len(f)):
             g, h = (np.full((len(f), n), np.nan) for n in self._log.counts)
         return f[None], g[None], h[None]
 
@@ -101,15 +101,15 @@ class FunctionSource:
         """The same: there is one run."""
         return self.values(x)
 
-    def _scout(self, size: int) -> bool:
-        """Look elsewhere when all of the first candidates failed: whether an answer came within the budget.
+    def _scout_answer(self, size: int) -> bool:
+        """Call random points, so many at a time, until one gives an answer: whether one did within the budget.
 
         An engine can only be told once it is known how many constraints there are.
         """
         log = self._log
         while log.constraints is None and log.planned < self._budget:
             unit = self._scouting.random((min(size, self._budget - log.planned), self.box.dim))
-            x = self.box.to_box(self._inside(unit)[None])
+            x = self.box.to_box(self._project(unit)[None])
             with np.errstate(all="ignore"):
                 f, g, h = self._call(x[0])
             self._scouted.append((x, (f[None], g[None], h[None])))

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 ROUNDING_SHARE = 1e-9  # by which a starting point may be outside of a row, in shares of the row's terms
 
 
-def read_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
+def add_hard_constraints(request: Request, constraints: tuple[LimitedValues, ...]) -> Request:
     """The request with its linear rows and what must never be violated, from its constraints and keep_feasible."""
-    rows, keep = linear_rows(constraints), request.keep
+    rows, keep = linear_rows(constraints), request.keep_feasible
     if request.logarithmic is not None:  # such a row is not linear in what the search moves
         rows = [row for row in rows if not np.any(row.slope[request.logarithmic])]
     labels = tuple(c.label for c in constraints if c.hard)
     rows = [
         row._replace(hard=row.hard or keep is True or (isinstance(keep, tuple) and row.name in keep)) for row in rows
     ]
-    request = replace(request, rows=tuple(rows), hard=labels)
+    request = replace(request, linear_rows=tuple(rows), hard_labels=labels)
     if not (keep or labels):
         return request
     if LinearRows not in METHODS[request.method].offers:
@@ -41,7 +41,7 @@ def read_hard_constraints(request: Request, constraints: tuple[LimitedValues, ..
     for row in rows:
         for i, x in enumerate([] if request.x0 is None else request.x0):
             _check_starting_point(row, x, i)
-    if needs_models(request) and request.x0 is None and request.known is None:
+    if keeping_needs_models(request) and request.x0 is None and request.known is None:
         raise InvalidInput(
             "constraints that must never be violated need a point to start from that keeps them: give x0="
         )
@@ -56,37 +56,37 @@ def _check_starting_point(row: Row, x: np.ndarray, number: int) -> None:
         raise InvalidInput(f"x0: point {number} violates {row.name} by {over:.6g}, which must never be violated")
 
 
-def needs_models(request: Request) -> bool:
+def keeping_needs_models(request: Request) -> bool:
     """Whether some of what must be kept is not a linear row, so that only models can tell."""
-    named = () if isinstance(request.keep, bool) else request.keep
-    rows = [row.name for row in request.rows]
-    known = all(any(name.startswith(f"{label} ") for name in rows) for label in request.hard)
-    return request.keep is True or not known or not set(named) <= set(rows)
+    named = () if isinstance(request.keep_feasible, bool) else request.keep_feasible
+    rows = [row.name for row in request.linear_rows]
+    known = all(any(name.startswith(f"{label} ") for name in rows) for label in request.hard_labels)
+    return request.keep_feasible is True or not known or not set(named) <= set(rows)
 
 
-def make_known_limits(request: Request, log: EvaluationLog, unit: tuple[np.ndarray, np.ndarray]) -> KnownLimits:
-    """The rows in the unit cube, whose corner and width are unit; places and names come from the log."""
-    corner, width = unit
-    slope = np.array([row.slope for row in request.rows]).reshape(-1, corner.size)
-    offset = np.array([row.offset for row in request.rows])
-    names = [row.name for row in request.rows]
+def make_known_limits(request: Request, log: EvaluationLog, corner: np.ndarray, width: np.ndarray) -> KnownLimits:
+    """The rows in the unit cube, which spans width [D] from corner [D] of the box; the log tells their places."""
+    slope = np.array([row.slope for row in request.linear_rows]).reshape(-1, corner.size)
+    offset = np.array([row.offset for row in request.linear_rows])
+    names = [row.name for row in request.linear_rows]
 
     def places() -> np.ndarray:
-        found = _names_of_answers(log)
+        """Where the values of the rows stand among all constraints; -1 where no answer has named them."""
+        found = _answered_names(log)
         return np.array([found.index(name) if name in found else -1 for name in names], dtype=int)
 
     return KnownLimits(
         slope=slope * width,
         offset=offset + slope @ corner,
-        equal=np.array([row.equal for row in request.rows], dtype=bool),
-        hard=np.array([row.hard for row in request.rows], dtype=bool),
+        equal=np.array([row.equal for row in request.linear_rows], dtype=bool),
+        hard=np.array([row.hard for row in request.linear_rows], dtype=bool),
         places=places,
-        hard_constraints=lambda: _find_hard_constraints(request, log),
-        needs_models=needs_models(request),
+        hard_constraints=lambda: _hard_constraint_mask(request, log),
+        needs_models=keeping_needs_models(request),
     )
 
 
-def _names_of_answers(log: EvaluationLog) -> list[str]:
+def _answered_names(log: EvaluationLog) -> list[str]:
     """The names that came with the answers, "" where none did."""
     agreed, (p, q) = log.constraints, log.counts
     if agreed is None:
@@ -94,18 +94,18 @@ def _names_of_answers(log: EvaluationLog) -> list[str]:
     return [*(agreed.g_names or ("",) * p), *(agreed.h_names or ("",) * q)]
 
 
-def _find_hard_constraints(request: Request, log: EvaluationLog) -> np.ndarray:
+def _hard_constraint_mask(request: Request, log: EvaluationLog) -> np.ndarray:
     """Constraints [C] that must be kept at every evaluation."""
-    shown, told, p = log.names(request.names), _names_of_answers(log), log.counts[0]
-    named = () if isinstance(request.keep, bool) else request.keep
+    shown, told, p = log.constraint_names(request.constraint_names), _answered_names(log), log.counts[0]
+    named = () if isinstance(request.keep_feasible, bool) else request.keep_feasible
     for name in named:
         if name not in shown and name not in told:
             raise UnknownConstraint("constraint (in keep_feasible)", name, shown)
-    rows = {row.name for row in request.rows}
+    rows = {row.name for row in request.linear_rows}
     found = []
     for i, (name, own) in enumerate(zip(shown, told)):
-        wanted = name in named or own in named or own.startswith(tuple(f"{label} " for label in request.hard))
+        wanted = name in named or own in named or own.startswith(tuple(f"{label} " for label in request.hard_labels))
         if wanted and i >= p and own not in rows:
             raise InvalidInput(f"keep_feasible: {name} is an equality, which no search can keep at every evaluation")
-        found.append(i < p and (wanted or request.keep is True))
+        found.append(i < p and (wanted or request.keep_feasible is True))
     return np.array(found, dtype=bool)

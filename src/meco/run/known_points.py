@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.box import Box, candidate_keys
+from meco.core.box import candidate_keys
 from meco.run.log.evaluation_log import PriorEvaluations
 
 
@@ -22,16 +22,14 @@ class KnownPoints:
         self._values: dict[bytes, list[tuple[Any, ...]]] = {}
         self._count = 0  # values that were not asked for yet
 
-    def add(self, known: PriorEvaluations, box: Box) -> np.ndarray:
-        """Know these points, whose unit coordinates [n, D] are given back."""
-        unit = box.pin(known.x)
+    def add(self, unit: np.ndarray, known: PriorEvaluations) -> None:
+        """Know these points, which lie at unit [n, D] in the unit cube."""
         for i, row in enumerate(unit):
             self._values.setdefault(row.tobytes(), []).append((known.f[i], known.g[i], known.h[i]))
         self._count += len(unit)
-        return unit
 
     def take(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Any]:
-        """Values of the candidates [1, n, D] that are known, by their index; each is given once."""
+        """Values of the candidates [1, n, D] that are known, by their index; each is given once, and then forgotten."""
         found: dict[int, Any] = {}
         if self._count:
             for i, key in enumerate(candidate_keys(unit)):

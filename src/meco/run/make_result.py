@@ -37,9 +37,9 @@ def make_result(
 ) -> Result:
     """The result of everything the log holds."""
     allowed = request.resolve_tolerances(log)
-    every = log.columns(request.dim, request.known, *allowed, by_arrival=by_arrival)
+    every = log.to_evaluations(request.dim, request.known, *allowed, by_arrival=by_arrival)
     found = _choose_point(request, every)
-    names = distinct_names(log.names(request.names))
+    names = distinct_names(log.constraint_names(request.constraint_names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
     prices = None if reason == "running" else _estimate_multipliers(loop, found)
@@ -53,7 +53,7 @@ def make_result(
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         starts=int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1,
-        versions=versions() | _policy_version(loop),
+        versions=library_versions() | _policy_version(loop),
         notes=tuple(notes),
     )
     result = Result(
@@ -74,7 +74,7 @@ def make_result(
     return replace(result, message=_write_message(result, log, detail))
 
 
-def versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     """What a run depended on; run folders and saved searches hold these names."""
     return {"meco": meco.__version__, "python": PYTHON_VERSION, "numpy": np.__version__}
 
@@ -112,13 +112,13 @@ def _choose_point(request: Request, every: Evaluations) -> BestPoint:
     return every.best._replace(x=every.best.x.copy())
 
 
-def constraint_values(names: Sequence[str], found: BestPoint, *allowed: Any) -> dict[str, ConstraintValue]:
-    """Value, violation and tolerance of each constraint, inequalities first."""
-    g, h = found.g, found.h
+def constraint_values(names: Sequence[str], point: BestPoint, ineq_tol: Any, eq_tol: Any) -> dict[str, ConstraintValue]:
+    """Value, violation and tolerance of each constraint at a point, inequalities first."""
+    g, h = point.g, point.h
     rows = zip(
         [*g.tolist(), *h.tolist()],
         [*np.maximum(g, 0.0).tolist(), *np.abs(h).tolist()],
-        [limit for t, v in zip(allowed, (g, h)) for limit in (t + np.zeros(v.size)).tolist()],
+        [limit for t, v in zip((ineq_tol, eq_tol), (g, h)) for limit in (t + np.zeros(v.size)).tolist()],
     )
     return {name: ConstraintValue(*row) for name, row in zip(names, rows)}
 

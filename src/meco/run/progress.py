@@ -24,7 +24,7 @@ class Progress:
         if now - self._last < self._every and result.nfev < result.run.budget:
             return
         self._last = now
-        row = situation(result, now - self._begun)
+        row = describe_progress(result, now - self._begun)
         line = "  ".join(f"{key} {value}" for key, value in row.items())
         if line != self._written:
             self._written = line
@@ -67,10 +67,11 @@ class _LiveTable:
         self._live.update(grid, refresh=True)
 
     def close(self) -> None:
+        """Leave the last row and let go of the terminal."""
         self._live.stop()
 
 
-def situation(result: Result, elapsed: float) -> dict[str, str]:
+def describe_progress(result: Result, elapsed: float) -> dict[str, str]:
     """Best feasible value, violation, evaluations and time left, in words."""
     spent, budget = result.nfev, result.run.budget
     return {

@@ -16,10 +16,10 @@ from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
 from meco.methods import METHODS
 from meco.options import Method, Tolerances, Workers
-from meco.read_numbers import whole_number
+from meco.read_numbers import read_whole_number
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.scipy_compat import read_seed
-from meco.run.tolerances import check_names, resolve_all, strictest
+from meco.run.tolerances import check_constraint_names, resolve_tolerances_by_name, strictest_tolerance
 from meco.variables import Variable, Variables
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MOST_POPULATION_NUMBERS = 100_000_000  # in a population
 
-OBJECT = "object"  # the key that marks an option which was an object
+OBJECT_KEY = "object"  # the key that marks an option which was an object
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +44,8 @@ class Request:
     known: PriorEvaluations | None = None
     tolerances: Tolerances = field(default_factory=Tolerances)
     notes: tuple[str, ...] = ()  # what the user should know before the first evaluation
-    hard: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
-    rows: tuple[Row, ...] = ()  # linear constraints
+    hard_labels: tuple[str, ...] = ()  # labels of separate constraints that must never be violated
+    linear_rows: tuple[Row, ...] = ()  # linear constraints
 
     @cached_property
     def lower(self) -> np.ndarray:
@@ -75,26 +75,28 @@ class Request:
         return len(self.variables.each)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def constraint_names(self) -> tuple[str, ...]:
         """Names of constraints, where they were given."""
         return tuple(self.tolerances.names)
 
     @property
-    def keep(self) -> bool | tuple[str, ...]:
+    def keep_feasible(self) -> bool | tuple[str, ...]:
         """Constraints that must never be violated: True for every inequality, or names."""
         kept = self.tolerances.keep_feasible
         return kept if isinstance(kept, bool) else tuple(kept)
 
     def resolve_tolerances(self, log: EvaluationLog) -> tuple[Any, Any]:
         """Tolerances of inequalities and equalities: a number, or an array [p], [q] by the names that the log knows."""
-        return resolve_all(self.tolerances.ineq, self.tolerances.eq, log.names(self.names), log.counts[0])
+        return resolve_tolerances_by_name(
+            self.tolerances.ineq, self.tolerances.eq, log.constraint_names(self.constraint_names), log.counts[0]
+        )
 
     @property
-    def strictest(self) -> tuple[float, float]:
+    def strictest_tolerances(self) -> tuple[float, float]:
         """The smallest tolerance of inequalities and equalities, for methods that know only one."""
-        return strictest(self.tolerances.ineq, "ineq"), strictest(self.tolerances.eq, "eq")
+        return strictest_tolerance(self.tolerances.ineq, "ineq"), strictest_tolerance(self.tolerances.eq, "eq")
 
-    def scale(self) -> LogScale | None:
+    def make_log_scale(self) -> LogScale | None:
         """What takes variables on a logarithmic scale to the box and back."""
         if self.logarithmic is None:
             return None
@@ -102,10 +104,10 @@ class Request:
 
         return LogScale(self.logarithmic, self.lower, self.upper)
 
-    def facts(self) -> dict[str, Any]:
+    def describe_inputs(self) -> dict[str, Any]:
         """The same in JSON, to the last bit: the inputs in run.json, by which a resumed run is recognised."""
         known = None if self.known is None else {"count": len(self.known.f), "sha256": _digest_points(self.known)}
-        kept = list(self.keep) if isinstance(self.keep, tuple) else self.keep
+        kept = list(self.keep_feasible) if isinstance(self.keep_feasible, tuple) else self.keep_feasible
         return {
             "variables": [
                 {"low": v.low, "high": v.high, "unit": v.unit, "integer": v.integer, "log": v.log}
@@ -122,18 +124,18 @@ class Request:
                 "ineq": self.tolerances.ineq,
                 "eq": self.tolerances.eq,
                 "keep_feasible": kept,
-                "names": list(self.names),
+                "names": list(self.constraint_names),
             },
         }
 
 
-def variables_of(inputs: Mapping[str, Any]) -> Variables:
-    """The variables of a run, as facts() wrote them."""
+def variables_from_inputs(inputs: Mapping[str, Any]) -> Variables:
+    """The variables of a run, as describe_inputs() wrote them."""
     return Variables(tuple(Variable(**each) for each in inputs["variables"]), tuple(inputs["variable_names"]))
 
 
-def tolerances_of(inputs: Mapping[str, Any]) -> Tolerances:
-    """The tolerances of a run, as facts() wrote them."""
+def tolerances_from_inputs(inputs: Mapping[str, Any]) -> Tolerances:
+    """The tolerances of a run, as describe_inputs() wrote them."""
     return Tolerances(**inputs["tolerances"])
 
 
@@ -154,21 +156,21 @@ def make_request(
     """
     variables, allowed = Variables.read(bounds), Tolerances.read(tolerances)
     lower, upper, dim = variables.lower, variables.upper, len(variables.each)
-    budget = whole_number(50 * dim if budget is None else budget, "budget")
+    budget = read_whole_number(50 * dim if budget is None else budget, "budget")
     asked = Method.read(method)
     name, options = METHODS.resolve(asked.name), {k: v for k, v in asked.options.items() if v is not None}
     if "pop_size" in options:
-        options["pop_size"] = whole_number(options["pop_size"], "pop_size")
+        options["pop_size"] = read_whole_number(options["pop_size"], "pop_size")
         if options["pop_size"] * dim > MOST_POPULATION_NUMBERS:
             raise InvalidInput(f"pop_size is too large for {dim} variables; got {options['pop_size']}")
     batch = options.get("batch", None if workers is None else workers.batch)
     if batch is not None or Batching in METHODS[name].offers:
         at_once = 1 if workers is None else workers.at_once
-        options["batch"] = whole_number(at_once if batch is None else batch, "batch")
+        options["batch"] = read_whole_number(at_once if batch is None else batch, "batch")
         if min(options["batch"], budget) * dim > MOST_POPULATION_NUMBERS:
             raise InvalidInput(f"batch is too large for {dim} variables; got {options['batch']}")
-    known = None if evaluated is None else read_known(evaluated, variables)
-    _check_names(allowed, known)
+    known = None if evaluated is None else read_prior_evaluations(evaluated, variables)
+    _check_tolerance_names(allowed, known)
     integer = variables.column("integer")
     return Request(
         variables,
@@ -179,11 +181,11 @@ def make_request(
         None if x0 is None else read_points(variables.as_array(x0), lower, upper, integer, "x0"),
         known,
         allowed,
-        notes=_find_warnings(name, dim, budget + (0 if known is None else len(known.f))),
+        notes=_budget_warnings(name, dim, budget + (0 if known is None else len(known.f))),
     )
 
 
-def _check_names(allowed: Tolerances, known: PriorEvaluations | None) -> None:
+def _check_tolerance_names(allowed: Tolerances, known: PriorEvaluations | None) -> None:
     """Refuse names that contradict the known values, or the tolerances."""
     if known is not None and allowed.names and len(allowed.names) != known.g.shape[1] + known.h.shape[1]:
         raise InvalidInput(
@@ -191,10 +193,10 @@ def _check_names(allowed: Tolerances, known: PriorEvaluations | None) -> None:
             f"{known.h.shape[1]} equalities"
         )
     for keyword in ("ineq", "eq") if allowed.names else ():
-        check_names(getattr(allowed, keyword), allowed.names, keyword)
+        check_constraint_names(getattr(allowed, keyword), allowed.names, keyword)
 
 
-def _find_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
+def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
     """What is known to go badly: models of D variables need some points before they foresee anything."""
     record = METHODS[method]
     if record.least_budget is None or points >= record.least_budget(dim):
@@ -227,7 +229,7 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.n
     return found + 0.0  # no negative zeros
 
 
-def read_known(evaluated: Any, variables: Variables) -> PriorEvaluations:
+def read_prior_evaluations(evaluated: Any, variables: Variables) -> PriorEvaluations:
     """Already evaluated points: (X, F, G, H), a dict of these, a result's evaluations, or a run folder."""
     if isinstance(evaluated, (str, os.PathLike)):
         from meco.run.folder.reader import load_run
@@ -300,17 +302,20 @@ def _describe_option(value: Any) -> Any:
         return value.tolist()
     digest = (getattr(value, "metadata", None) or {}).get("digest")
     if digest is not None:
-        return {OBJECT: type(value).__name__, "digest": digest}
+        return {OBJECT_KEY: type(value).__name__, "digest": digest}
     made = fields(value) if is_dataclass(value) and not isinstance(value, type) else ()
-    return {OBJECT: type(value).__name__, **{each.name: _describe_option(getattr(value, each.name)) for each in made}}
+    return {
+        OBJECT_KEY: type(value).__name__,
+        **{each.name: _describe_option(getattr(value, each.name)) for each in made},
+    }
 
 
-def options_of(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The method's options of a run, as facts() wrote them; one that was an object must be given again."""
+def options_from_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The method's options of a run, as describe_inputs() wrote them; one that was an object must be given again."""
     for name, value in inputs["options"].items():
-        if isinstance(value, Mapping) and OBJECT in value:
+        if isinstance(value, Mapping) and OBJECT_KEY in value:
             raise InvalidInput(
-                f"the run's {name} was an object, {value[OBJECT]}, which no file holds: give "
+                f"the run's {name} was an object, {value[OBJECT_KEY]}, which no file holds: give "
                 f'method=Method("{inputs["method"]}", {name}=<the same>) again'
             )
     return dict(inputs["options"])

@@ -41,27 +41,27 @@ ADVICE = {
 class UnknownKeyword(UnknownName, TypeError):
     """A keyword that a function does not have, with what does its work or the nearest name."""
 
-    def __init__(self, door: str, name: str, known: list[str]) -> None:
-        super().__init__(f"keyword of {door}", name, known)
+    def __init__(self, function: str, name: str, known: list[str]) -> None:
+        super().__init__(f"keyword of {function}", name, known)
         if name in ADVICE:
-            self.args = (f"{door} has no keyword {name!r}: {ADVICE[name]}",)
+            self.args = (f"{function} has no keyword {name!r}: {ADVICE[name]}",)
 
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def explain_keywords(door: Callable[P, R]) -> Callable[P, R]:
+def explain_unknown_keywords(function: Callable[P, R]) -> Callable[P, R]:
     """The same function, but that an unknown keyword gets a sentence: what does its work here, or the nearest name."""
-    known = [name for name in inspect.signature(door).parameters if name != "self"]
-    label = door.__qualname__.removesuffix(".__init__")
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    label = function.__qualname__.removesuffix(".__init__")
 
-    @wraps(door)
+    @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         for name in kwargs:
             if name not in known:
                 raise UnknownKeyword(label, name, known)
-        return door(*args, **kwargs)
+        return function(*args, **kwargs)
 
     return checked
 

@@ -20,18 +20,21 @@ from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
 from meco.run.request import Request
 
 
-def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: PriorEvaluations | None = None) -> Loop:
-    """The same request gives the same search.
+def make_search(
+    request: Request, log: EvaluationLog, call: PointCaller, further_known: PriorEvaluations | None = None
+) -> Loop:
+    """The engine, evaluator and loop of a request; the same request gives the same search.
 
-    Points to try first, in the unit cube: x0, then known points from best to worst; more are known like these.
+    Its starting points are x0, then known points from best to worst; further_known are known like those of the request.
     """
     box, known, constraints = make_box(request), KnownPoints(), AnsweredConstraints(request, log)
-    first = [] if request.x0 is None else list(box.pin(request.x0))
-    for points in (k for k in (request.known, more) if k is not None):
-        unit, ev = known.add(points, box), points.evaluation(*request.resolve_tolerances(log))
-        first += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
-    distinct = list({row.tobytes(): row for row in first}.values())
-    ineq_tol, eq_tol = request.strictest
+    starting_points = [] if request.x0 is None else list(box.pin(request.x0))
+    for points in (k for k in (request.known, further_known) if k is not None):
+        unit, ev = box.pin(points.x), points.evaluation(*request.resolve_tolerances(log))
+        known.add(unit, points)
+        starting_points += [unit[i] for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
+    distinct = list({row.tobytes(): row for row in starting_points}.values())
+    ineq_tol, eq_tol = request.strictest_tolerances
     task = Task(
         request.dim,
         request.budget,
@@ -50,15 +53,15 @@ def make_search(request: Request, log: EvaluationLog, call: PointCaller, more: P
     rows = offered(engine, LinearRows)
     source = FunctionSource(request, log, call, box, (lambda unit: unit) if rows is None else rows.inside)
     evaluator = Evaluator(source, task.budget, known)
-    for points in (k for k in (request.known, more) if k is not None and len(k.f)):
+    for points in (k for k in (request.known, further_known) if k is not None and len(k.f)):
         evaluator.history.see(points.x[None], points.evaluation(*constraints.tolerances()))
     return Loop(engine, evaluator)
 
 
 def _add_known_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
     """The task with what is known of its constraints beforehand, where something is."""
-    if not (request.rows or request.keep or request.hard):
+    if not (request.linear_rows or request.keep_feasible or request.hard_labels):
         return task
     from meco.run.hard_constraints import make_known_limits
 
-    return replace(task, limits=make_known_limits(request, log, (request.lower, request.upper - request.lower)))
+    return replace(task, limits=make_known_limits(request, log, request.lower, request.upper - request.lower))

@@ -30,8 +30,8 @@ class Session:
     """A run in progress: generations of candidates, each evaluated as a whole.
 
     With a folder it goes on where an interrupted run was, and writes down now and then where it is.
-    AsyncSession replaces _recorded_answers, _begin_or_resume, search, state and result; folder/resume.py reads request,
-    log, loop, nit, make_caller and folder.
+    AsyncSession replaces _recorded_answers, _begin_or_resume, search, pack_state and result; folder/resume.py reads
+    request, log, loop, nit, make_caller and folder.
     """
 
     @np.errstate(all="ignore")
@@ -58,27 +58,27 @@ class Session:
         if folder is not None:
             self._events = Events(folder.write_answer, folder.write_failure, folder.note_duration, warn)
             self.notes += folder.notes
-            if warning := folder.warn_of_threads():
+            if warning := folder.check_thread_count():
                 warn(warning)
                 self.notes.append(warning)
                 near = SAME_POINT_SHARE * (request.upper - request.lower)
         self.log = EvaluationLog(
-            request.budget, len(request.names) or None, self._recorded_answers(), near, self._events
+            request.budget, len(request.constraint_names) or None, self._recorded_answers(), near, self._events
         )
         if request.known is not None:
-            self.log.declare(request.known.g.shape[1], request.known.h.shape[1])
+            self.log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
         self._begin_or_resume()
 
     def _recorded_answers(self) -> dict[int, Any]:
         """What an interrupted run was told, by number."""
-        return {} if self.folder is None else {entry.number: entry for entry in self.folder.past}
+        return {} if self.folder is None else {entry.number: entry for entry in self.folder.recorded}
 
     def _begin_or_resume(self) -> None:
         """Go on where the folder says that the search was, or begin it."""
         if self.folder is not None:
             from meco.run.folder.resume import resume_search
 
-            if found := resume_search(self, self.folder.saved_state()):
+            if found := resume_search(self, self.folder.read_saved_state()):
                 self.log, self.caller, self.loop, self.nit = found
                 self._planned_when_complete = self.log.planned
                 return
@@ -96,7 +96,7 @@ class Session:
             lambda: self.request.resolve_tolerances(log),
             self.vectorized,
             self._events,
-            calls_begun=0 if self.folder is None else len(self.folder.past),
+            calls_begun=0 if self.folder is None else len(self.folder.recorded),
             batch=batch,
         )
 
@@ -122,7 +122,7 @@ class Session:
             try:
                 with closing(self):
                     with self._note_ending():
-                        if not self._known_point_is_enough():
+                        if not self._known_point_ends_run():
                             self.search()
                     return self._finish()
             except BaseException as error:  # of the search, or of the folder that could not be closed
@@ -135,10 +135,10 @@ class Session:
         try:
             yield
         except StopRun as stop:
-            self.stopping.end(stop.reason, stop.detail)
+            self.stopping.note_reason(stop.reason, stop.detail)
         except KeyboardInterrupt:
             self._planned_when_complete = -1  # the streams may have moved on: where the search is is not known
-            self.stopping.end("interrupt")
+            self.stopping.note_reason("interrupt")
         finally:
             self.stopping.close()
 
@@ -152,17 +152,17 @@ class Session:
 
     def _attach_result(self, error: BaseException) -> None:
         """Attach the result so far to an error, unless that is what failed."""
-        self.stopping.end("error", f"{type(error).__name__} ended the run")
+        self.stopping.note_reason("error", f"{type(error).__name__} ended the run")
         with suppress(Exception):
             error.result = self.result()  # type: ignore[attr-defined]
 
     def _finish(self) -> Result:
         """The result at the end, which the folder keeps too."""
-        self.stopping.end("budget" if len(self.log) >= self.request.budget else "finished")
+        self.stopping.note_reason("budget" if len(self.log) >= self.request.budget else "finished")
         result = self.result()
         if self.folder is not None:
             if self.between_generations:
-                self.folder.end_generation(self.state, last=True)
+                self.folder.save_generation(self.pack_state, force=True)
             self.folder.write_result(self.log, result.summary())
         return result
 
@@ -170,8 +170,8 @@ class Session:
     def _listen_to_signals(self) -> Iterator[None]:
         """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
-        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as heard:
-            self.stopping.listen(heard)
+        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as interrupted:
+            self.stopping.watch_signals(interrupted)
             yield
 
     def search(self) -> None:
@@ -182,10 +182,10 @@ class Session:
             self.restarted = True
             self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
             self.evaluator.count(self.log.planned)
-            if not self._known_point_is_enough():
+            if not self._known_point_ends_run():
                 self.search()
 
-    def _known_point_is_enough(self) -> bool:
+    def _known_point_ends_run(self) -> bool:
         """Whether a point known beforehand already is what the run should stop at."""
         if self.request.known is None or not self.stopping.watches_answers:
             return False
@@ -206,7 +206,7 @@ class Session:
         if self.folder is not None:
             if self.nit:  # first: what comes before the state is not repeated
                 self.folder.write_trace(len(self.log), self.engine.trace)
-            self.folder.end_generation(self.state)
+            self.folder.save_generation(self.pack_state)
 
     def _should_stop(self) -> bool:
         """Whether something ends the run between two generations; the callback is asked here."""
@@ -214,14 +214,14 @@ class Session:
         reached = (lambda: False) if convergence is None else convergence.reached
         return self.stopping.check_generation(self.result, reached)
 
-    def state(self) -> bytes | None:
+    def pack_state(self) -> bytes | None:
         """Where the search is, for the folder; nothing while the constraints are not settled, or it cannot be saved."""
-        from meco.run.folder.resume import pack_session
+        from meco.run.folder.resume import pack_search
 
         log = self.log
         if self.restarted or not log.constraints_checked or len(log) != log.planned:
             return None
-        return pack_session(self, len(log), self._answers.of(log.entries, len(log)), self.caller.batch)
+        return pack_search(self, len(log), self._answers.digest_first(log.entries, len(log)), self.caller.batch)
 
     def result(self, by_arrival: bool = False) -> Result:
         """The result so far."""
@@ -235,12 +235,12 @@ class Session:
             detail=self.stopping.detail,
             nit=self.nit,
             trace=trace,
-            notes=[*self.notes, *history.notes, *self._note_untried_points()],
+            notes=[*self.notes, *history.notes, *self._untried_point_notes()],
             loop=self.loop,
             by_arrival=by_arrival,
         )
 
-    def _note_untried_points(self) -> list[str]:
+    def _untried_point_notes(self) -> list[str]:
         """Starting points for which there was no room."""
         if self.request.x0 is None or self.stopping.reason is None:
             return []

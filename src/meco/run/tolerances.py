@@ -11,10 +11,10 @@ from meco.errors import InvalidInput, UnknownName
 from meco.options import EQ_TOL, INEQ_TOL
 from meco.run.log.evaluation_log import EvaluationLog
 
-DEFAULTS = {"ineq": INEQ_TOL, "eq": EQ_TOL}
+DEFAULT_TOLERANCES = {"ineq": INEQ_TOL, "eq": EQ_TOL}
 
 
-def resolve_all(ineq: Any, eq: Any, names: Sequence[str], n_ineq: int) -> tuple[Any, Any]:
+def resolve_tolerances_by_name(ineq: Any, eq: Any, names: Sequence[str], n_ineq: int) -> tuple[Any, Any]:
     """Tolerances of inequalities and equalities, of constraints of these names, inequalities first.
 
     One dict for both names constraints of either kind; one for a kind names those of its kind alone.
@@ -22,18 +22,18 @@ def resolve_all(ineq: Any, eq: Any, names: Sequence[str], n_ineq: int) -> tuple[
     both = isinstance(ineq, dict) and ineq == eq
     parts = (ineq, names[:n_ineq], "ineq"), (eq, names[n_ineq:], "eq")
     if both and names:
-        check_names(ineq, names, "by name")
+        check_constraint_names(ineq, names, "by name")
         parts = tuple(({k: v for k, v in t.items() if k in own}, own, kind) for t, own, kind in parts)  # type: ignore[assignment]
-    one, other = (resolve(*part) for part in parts)
+    one, other = (resolve_tolerance(*part) for part in parts)
     return one, other
 
 
-def resolve(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.ndarray:
+def resolve_tolerance(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.ndarray:
     """The tolerance of each constraint of these names, [p], or the number that holds for all of them."""
     if isinstance(tolerance, (int, float)):
         return tolerance
     if not names:  # no answer has told yet what the constraints are, or there are none
-        return DEFAULTS[keyword]
+        return DEFAULT_TOLERANCES[keyword]
     if isinstance(tolerance, list):
         if len(tolerance) != len(names):
             raise InvalidInput(
@@ -41,17 +41,17 @@ def resolve(tolerance: Any, names: Sequence[str], keyword: str) -> float | np.nd
                 f"{', '.join(names)}"
             )
         return np.array(tolerance)
-    check_names(tolerance, names, keyword)
-    return np.array([tolerance.get(name, DEFAULTS[keyword]) for name in names])
+    check_constraint_names(tolerance, names, keyword)
+    return np.array([tolerance.get(name, DEFAULT_TOLERANCES[keyword]) for name in names])
 
 
-def recorded_tolerances(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
+def resolve_recorded_tolerances(inputs: Mapping[str, Any], log: EvaluationLog) -> tuple[Any, Any]:
     """The tolerances of a run folder's inputs, for the constraints that its log holds."""
     given = inputs["tolerances"]
-    return resolve_all(given["ineq"], given["eq"], log.names(given["names"]), log.counts[0])
+    return resolve_tolerances_by_name(given["ineq"], given["eq"], log.constraint_names(given["names"]), log.counts[0])
 
 
-def check_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:
+def check_constraint_names(tolerance: Any, names: Sequence[str], keyword: str) -> None:
     """Refuse a dict that names a constraint which is not there."""
     for name in tolerance if isinstance(tolerance, dict) else ():
         if name not in names:
@@ -62,9 +62,9 @@ class UnknownConstraint(UnknownName, InvalidInput):
     """A tolerance for a constraint that does not exist."""
 
 
-def strictest(tolerance: Any, keyword: str) -> float:
+def strictest_tolerance(tolerance: Any, keyword: str) -> float:
     """The smallest tolerance, for methods that know only one."""
     if isinstance(tolerance, (int, float)):
         return tolerance
-    values = tolerance if isinstance(tolerance, list) else [*tolerance.values(), DEFAULTS[keyword]]
-    return min(values, default=DEFAULTS[keyword])
+    values = tolerance if isinstance(tolerance, list) else [*tolerance.values(), DEFAULT_TOLERANCES[keyword]]
+    return min(values, default=DEFAULT_TOLERANCES[keyword])

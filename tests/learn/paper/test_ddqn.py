@@ -73,7 +73,7 @@ def test_two_networks_that_disagree_give_the_double_q_target():
     learner.target.copy_(torch.tensor([[0.0, 0.0, 0.0, 0.0, 30.0, 20.0]]))  # would choose action 0
     one = torch.ones(1, 1, dtype=torch.float64)
     batch = Batch(one[..., None], one[..., None], torch.zeros(1, 1, dtype=torch.int64), 3 * one, 0 * one)
-    loss, _ = learner.loss(batch)
+    loss, _ = learner.loss_and_gradient(batch)
     assert loss.item() == pytest.approx((3 + 20 - 1) ** 2)
 
 
@@ -102,7 +102,7 @@ def test_the_policy_evaluates_the_network_that_was_trained(output):
 def test_the_gradient_is_the_one_autograd_finds(sigmoid):
     learner, batch = Learner([1, 2, 3], settings(3), SMALL, sigmoid=sigmoid), some_batch(3)
     learner.target.mul_(0.7)
-    loss, slope = learner.loss(batch)
+    loss, slope = learner.loss_and_gradient(batch)
     leaf = learner.online.clone().requires_grad_()
     net = view_layers(leaf, SMALL)
     q_next = forward(view_layers(learner.target, SMALL), batch.s_next, sigmoid).q
@@ -151,7 +151,7 @@ def test_a_policy_learns_the_same_bits_alone_and_in_a_stack():
 
 def test_the_learning_rate_falls_linearly_from_first_to_last():
     learner = Learner([0, 1], settings(2, learning_steps=11)._replace(lr_last=torch.tensor([[1e-4], [5e-3]])), SMALL)
-    rate = learner.next_steps(11).rate[..., 0].numpy()
+    rate = learner.reserve_steps(11).rate[..., 0].numpy()
     assert learner.steps == 11
     np.testing.assert_allclose(rate[:, 0], np.linspace(5e-3, 1e-4, 11))
     np.testing.assert_allclose(rate[:, 1], 5e-3)
@@ -211,7 +211,7 @@ def test_double_dqn_finds_the_best_policy_of_a_corridor_from_ten_of_ten_seeds():
     agents = Agents([config.with_settings(name=f"seed {k}", seed=k) for k in range(10)])
     with one_thread():
         for _ in range(200):
-            play_round(Corridor(10), agents, agents.plan(Corridor.STEPS))
+            play_round(Corridor(10), agents, agents.draw_round_plan(Corridor.STEPS))
         corridor, earned, over = Corridor(10), np.zeros(10), False
         s = corridor.reset()
         while not over:

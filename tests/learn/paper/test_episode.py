@@ -188,23 +188,23 @@ def test_f_best_is_stored_under_the_allowance_of_its_selection():
     episode.reset()
     base = np.maximum(episode.c.mean(axis=1), DELTA)
     assert_allclose(episode.engine.state.base, base)
-    lowest = episode.now.f_best
+    lowest = episode.population_summary.f_best
     for a in np.random.default_rng(0).choice(ACTION_GRID, (6, 2)):
         episode.step(a)
         for b in range(2):
             eps = [v ** a[b] * DELTA ** (1 - a[b]) for v in base[b]]
             rank = [(sum(max(v - e, 0) for v, e in zip(c, eps)), f) for c, f in zip(episode.c[b], episode.f[b])]
-            assert episode.now.f_best[b] == min(rank)[1]
-        lowest = np.minimum(lowest, episode.now.f_best)
+            assert episode.population_summary.f_best[b] == min(rank)[1]
+        lowest = np.minimum(lowest, episode.population_summary.f_best)
         assert_array_equal(episode.best_objective, lowest)
 
 
 def test_rewards_follow_the_stored_summaries():
     episode = Episode(cec("C01")[0], [4], references=np.array([0.0]))
     episode.reset()
-    before, first = episode.now, episode.first
+    before, first = episode.population_summary, episode.first_population
     _, r, _ = episode.step([0.8])
-    after = episode.now
+    after = episode.population_summary
     nu0 = max(first.nu_bar[0], 1e-8)
     scale = max(first.f_best[0] - 0.0, 1e-3 * (first.f_worst[0] - first.f_min[0]))
     r1 = np.clip((before.f_best[0] - after.f_best[0]) / scale, -1, 1)
@@ -221,7 +221,7 @@ def test_the_reference_objective_moves_only_when_an_episode_ends():
     episode.step([0.9, 0.9])
     assert known.least == {}
     episode.step([0.9, 0.9])
-    assert_array_equal(known.of(["C01", "C02"]), episode.best_objective)
+    assert_array_equal(known.look_up(["C01", "C02"]), episode.best_objective)
     held = dict(known.least)
     Episode(problems, [1, 2], 150, references=known).reset()
     assert known.least == held

@@ -61,6 +61,6 @@ def test_a_batch_does_not_depend_on_other_policies():
 
 def test_the_memory_thins_with_its_policies():
     memory = filled(policies=3)
-    memory.keep(torch.tensor([2]))
+    memory.keep_policies(torch.tensor([2]))
     assert memory.rows.shape[0] == 1
     assert (memory.sample(np.array([[0.1, 0.2]])).reward >= 20).all()

@@ -116,7 +116,7 @@ def test_an_unknown_reward_names_the_nearest():
 
 def test_the_reference_objective_is_the_least_that_ended_episodes_stored():
     known = ReferenceObjective()
-    assert known.of(["C01", "C02"]).tolist() == [np.inf, np.inf]
+    assert known.look_up(["C01", "C02"]).tolist() == [np.inf, np.inf]
     known.update(["C01", "C02"], np.array([5.0, np.nan]))
     known.update(["C01"], np.array([7.0]))
-    assert known.of(["C02", "C01"]).tolist() == [np.inf, 5.0]
+    assert known.look_up(["C02", "C01"]).tolist() == [np.inf, 5.0]

@@ -11,7 +11,7 @@ from meco.learn import (  # noqa: E402
     Trainer,
 )
 from meco.learn.paper.curriculum import STATE_SCHEMA  # noqa: E402
-from meco.learn.paper.mixed import mixed_decoder, mixed_reward  # noqa: E402
+from meco.learn.paper.mixed import make_mixed_decoder, make_mixed_reward  # noqa: E402
 from meco.policies.paper.steered_rule import DECODERS  # noqa: E402
 from quick_training import assert_same, quick  # noqa: E402
 
@@ -93,7 +93,7 @@ def test_mixed_runs_are_rewarded_and_decoded_like_runs_of_their_kind():
     decoders, rewards = zip(*kinds)
     known = np.full(4, -0.5)
     mixed = Episode(
-        "ring", range(4), 250, decoder=mixed_decoder(decoders), reward=mixed_reward(rewards), references=known
+        "ring", range(4), 250, decoder=make_mixed_decoder(decoders), reward=make_mixed_reward(rewards), references=known
     )
     mixed.reset()
     alone = [

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 from meco.errors import InvalidInput, MissingExtra, UnknownName  # noqa: E402
 from meco.learn import TrainingConfig, lockstep_groups  # noqa: E402
-from meco.learn.paper.presets import HELD_OUT, PRESETS, for_seeds, leave_one_out  # noqa: E402
+from meco.learn.paper.presets import HELD_OUT, PRESETS, configs_for_seeds, leave_one_out_configs  # noqa: E402
 from meco.problems.suite import CEC_NAMES  # noqa: E402
 from quick_training import quick  # noqa: E402
 
@@ -21,7 +21,7 @@ def test_the_defaults_are_the_numbers_of_the_paper():
     assert (learner.explore, learner.copy_every, learner.gamma) == (0.1, 10, 1.0)
     assert (learner.lr_first, learner.lr_last, c.episode.pop_size, c.evaluations) == (5e-3, 1e-4, 50, 500)
     assert c.task.problems == CEC_NAMES
-    fold = leave_one_out("fold", dim=50)[0]
+    fold = leave_one_out_configs("fold", dim=50)[0]
     assert fold.episodes * fold.steps == 66_150
 
 
@@ -84,7 +84,7 @@ def test_a_fold_never_trains_on_the_problem_it_leaves_out():
 
 
 def test_no_two_folds_and_seeds_draw_alike():
-    configs = for_seeds(PRESETS["loo50"], [1, 2, 3])
+    configs = configs_for_seeds(PRESETS["loo50"], [1, 2, 3])
     assert len({c.seed for c in configs}) == len({c.name for c in configs}) == 84
 
 

@@ -26,7 +26,7 @@ from meco.learn.tr.rollouts import (
     quantile_rewards,
     score_rewards,
 )
-from meco.learn.tr.training import RolloutConfig, RolloutTraining, best_on_average
+from meco.learn.tr.training import RolloutConfig, RolloutTraining, best_action_on_average
 from meco.learn.tr.training_problems import BudgetedProblem
 from meco.policies import load_policy
 from meco.policies.controls import CONTROLS
@@ -253,7 +253,7 @@ def test_with_a_large_margin_a_policy_does_what_is_best_on_average(tmp_path, mon
     assert search.run()
     states = np.concatenate([part.s for part in search.samples])
     for made, policy in zip(search.networks[-2:], search.candidates().values(), strict=True):
-        assert_array_equal(policy.outputs(states).argmax(axis=1), best_on_average(made.weights, search.samples))
+        assert_array_equal(policy.outputs(states).argmax(axis=1), best_action_on_average(made.weights, search.samples))
 
 
 @pytest.mark.parametrize("text", ["", "5", "5:", "0:50", "5:50;10:50", "5:-1"])

@@ -16,7 +16,7 @@ from interruption import broken_off
 from meco import Checkpoint
 from meco.errors import InvalidInput
 from meco.run.calling.answers import Fault
-from meco.run.calling.blas_threads import blas_threads
+from meco.run.calling.blas_threads import count_blas_threads
 from meco.run.folder import run_folder as runfolder
 from meco.run.log.evaluation_log import Entry, EvaluationLog
 
@@ -42,9 +42,9 @@ def run(folder, calls, threads):
 
 
 def test_the_number_of_threads_is_known_and_recorded(tmp_path):
-    assert blas_threads() is None or blas_threads() >= 1
+    assert count_blas_threads() is None or count_blas_threads() >= 1
     meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, budget=20, checkpoint=tmp_path / "run")
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["threads"] == blas_threads()
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["threads"] == count_blas_threads()
 
 
 def test_a_run_resumed_with_other_threads_works_and_says_so(tmp_path):
@@ -62,10 +62,10 @@ def test_a_run_resumed_with_other_threads_works_and_says_so(tmp_path):
 def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, monkeypatch):
     options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
     for threads in (3, 3, None):
-        monkeypatch.setattr(runfolder, "blas_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(runfolder, "count_blas_threads", lambda threads=threads: threads)
         assert "threads" not in meco.minimize(np.sum, [(-1, 1)] * 2, **options).message
     assert not recwarn.list
-    monkeypatch.setattr(runfolder, "blas_threads", lambda: 1)
+    monkeypatch.setattr(runfolder, "count_blas_threads", lambda: 1)
     with pytest.warns(UserWarning, match=r"begun with 3 threads of linear algebra and goes on with 1: .*=3 keeps them"):
         meco.minimize(np.sum, [(-1, 1)] * 2, **options)
 
@@ -74,7 +74,7 @@ def test_a_run_resumed_with_the_same_threads_says_nothing(tmp_path, recwarn, mon
 def test_a_run_that_went_on_with_other_threads_says_so_ever_after(tmp_path, monkeypatch):
     options = {"budget": 30, "seed": 1, "checkpoint": Checkpoint(tmp_path / "run", resume=True)}
     numbers = iter([3, 3, 1, 3])  # a new run asks when it is written, too
-    monkeypatch.setattr(runfolder, "blas_threads", lambda: next(numbers))
+    monkeypatch.setattr(runfolder, "count_blas_threads", lambda: next(numbers))
     for said in ("was interrupted", "goes on with 1"):
         assert said in meco.minimize(broken_off(np.sum, 10), [(-1, 1)] * 2, **options).message
     with pytest.warns(UserWarning, match="begun with 3 threads of linear algebra and went on with 1: .*last bits$"):
@@ -86,8 +86,8 @@ def test_answers_of_nearly_the_same_points_are_taken_only_where_that_was_allowed
     entry = Entry(0, 0, 0, Fault.NONE, np.array([0.5, 2.0]), 1.0)
     for near, moved, taken in ((None, 1e-15, False), (1e-6, 1e-9, True), (1e-6, 1e-3, False)):
         log = EvaluationLog(9)
-        log.declare(0, 0)
-        log.past, log.same_within = {0: entry}, None if near is None else np.full(2, near)
+        log.declare_constraints(0, 0)
+        log.unreplayed, log.same_within = {0: entry}, None if near is None else np.full(2, near)
         if taken:
             assert log.replay(0, entry.x + moved)
         else:

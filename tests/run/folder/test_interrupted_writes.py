@@ -113,7 +113,7 @@ def test_a_log_that_cannot_be_put_in_order_lets_go_of_its_file_once(tmp_path, mo
         raise OSError(28, "No space left on device")
 
     def finish(self, log, result):
-        self.order = self.order[::-1]
+        self.log_order = self.log_order[::-1]
         return ordered(self, log, result)
 
     ordered = RunFolder.write_result

@@ -80,7 +80,7 @@ def often(monkeypatch):
 
     def watched(session, content):
         back = resumed(session, content)
-        if session.folder.past:  # of a new run there is nothing to resume
+        if session.folder.recorded:  # of a new run there is nothing to resume
             found.append(0 if back is None else len(back[0]))
         return back
 
@@ -219,7 +219,9 @@ def test_a_run_whose_state_was_refused_notes_what_it_was_told_itself(tmp_path, m
     entries = {entry.number: entry for entry in read_log(tmp_path / "run" / "evals.bin").entries}
     states = [unpack_state(content) for content in noted]
     assert min(state.covered for state in states) < 40  # on the way to where it was cut off
-    assert [state.answers for state in states] == [AnswerDigest().of(entries, state.covered) for state in states]
+    assert [state.answers for state in states] == [
+        AnswerDigest().digest_first(entries, state.covered) for state in states
+    ]
 
 
 def test_a_state_of_other_answers_is_not_used(tmp_path, often):
@@ -253,9 +255,9 @@ def test_the_states_of_a_run_cost_little(tmp_path, monkeypatch):
     clock = iter(np.arange(0.0, 1e6, 0.5))  # each look at the clock takes half a second
     monkeypatch.setattr(runfolder.time, "monotonic", lambda: float(next(clock)))
     request = make_request([(0.0, 1.0)], budget=9, method="SHADE", seed=1)
-    folder = runfolder.RunFolder.open(Checkpoint(tmp_path / "run"), request.facts())
+    folder = runfolder.RunFolder.open(Checkpoint(tmp_path / "run"), request.describe_inputs())
     for _ in range(1000):
-        folder.end_generation(lambda: b"state")
+        folder.save_generation(lambda: b"state")
     folder.close()
     assert (
         1000 * 0.5 / (0.5 * (1 + runfolder.STATE_COST_FACTOR)) <= len(written) <= 1000 / runfolder.STATE_COST_FACTOR + 2

@@ -55,7 +55,9 @@ def test_an_interrupted_run_leaves_the_same_file_in_the_end(tmp_path, method):
 
 def test_what_json_cannot_say_is_left_open(tmp_path):
     made = TraceFile(tmp_path / "trace.jsonl", 10)
-    made.note(1, lambda: {"delta": np.array([np.inf]), "theta": np.array([0.5]), "weights": np.array([[1.0, 2.0]])})
+    made.note_if_due(
+        1, lambda: {"delta": np.array([np.inf]), "theta": np.array([0.5]), "weights": np.array([[1.0, 2.0]])}
+    )
     assert read_trace(tmp_path / "trace.jsonl") == [{"nfev": 1, "delta": None, "theta": 0.5}]
 
 

@@ -45,7 +45,7 @@ def entered(*answers, **options):
     """A log that was told these answers, in order."""
     log = EvaluationLog(**options)
     for number, answer in enumerate(answers):
-        log.take(Entry.of(number, 0, 0, np.zeros(3), read_answer(answer)))
+        log.add_answer(Entry.of(number, 0, 0, np.zeros(3), read_answer(answer)))
     return log
 
 
@@ -110,7 +110,7 @@ def test_the_decision_does_not_depend_on_who_finishes_first():
     for _ in range(20):
         log = EvaluationLog(100)
         for number in rng.permutation(len(told)):
-            log.take(Entry.of(int(number), 0, 0, np.zeros(2), told[number]))
+            log.add_answer(Entry.of(int(number), 0, 0, np.zeros(2), told[number]))
         assert log.counts == (1, 0)  # four of the first nine
         assert [n for n, e in sorted(log.entries.items()) if e.good] == [1, 4, 5, 7]
 
@@ -129,7 +129,7 @@ def test_most_names_win_and_another_order_is_no_contradiction():
     log = entered(
         swapped, *[{"f": 1.0, "g": {"a": 1.0, "b": 2.0}}] * 3, {"f": 1.0, "g": {"a": 1.0, "c": 2.0}}, budget=5
     )
-    assert log.names() == ("a", "b")
+    assert log.constraint_names() == ("a", "b")
     assert_array_equal(log.entries[0].g, [1.0, 2.0])
     assert log.entries[4].fault is Fault.MISMATCH
 

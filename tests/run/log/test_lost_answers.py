@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from meco import Stop
 from meco.run.calling.answers import Cause, EvaluationFailed, raised_answer
-from meco.run.calling.backends import Executor
+from meco.run.calling.backends import ExecutorBackend
 from meco.run.calling.caller import CallJob, Stopping
 from small_runs import posix, run
 
@@ -95,7 +95,7 @@ class Forgetful:
 
 def test_lost_futures_are_bounded_by_a_time(monkeypatch):
     monkeypatch.setattr("meco.run.calling.backends.GRACE_SECONDS", 0.2)
-    backend = Executor(
+    backend = ExecutorBackend(
         Forgetful(), lambda number, points: ([raised_answer(ValueError())] * len(points), 0.0), timeout=0.1
     )
     found = list(backend.run([CallJob(i, np.zeros((1, 2))) for i in range(6)], Stopping(Stop())))

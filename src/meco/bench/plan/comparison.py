@@ -12,7 +12,7 @@ from meco.bench.plan.revise import adjust_experiment
 from meco.bench.plan.user_problem import load_user_problem
 from meco.errors import InvalidInput, UnknownName
 from meco.methods import DEFAULT
-from meco.problems.suite import SUITES, find
+from meco.problems.suite import SUITES, find_problem_module
 
 FIRST_SEED = 1  # 42 also seeds the paper's instances: below 8D its first population holds the very optimum
 INSTANCE = "paper"
@@ -44,7 +44,7 @@ def make_comparison(
             load_user_problem(path, name)
             files[f"{Path(file).name}:{name}"] = path
         else:
-            names.append(find(text)[1])
+            names.append(find_problem_module(text)[1])
     if not names and not files:
         raise InvalidInput("nothing to compare on: give --suite (e.g. cec2017) or --problem (e.g. C01 or file.py:name)")
     if budget is not None and budget < 1:
@@ -72,7 +72,7 @@ def make_comparison(
 
 def _choose_dims(names: Sequence[str], dims: Sequence[int] | None) -> tuple[int | None, ...]:
     """The dimensions to run at: those asked for, else 10 where all problems scale, else each problem's own (None)."""
-    scalable = {name for name in names if find(name)[0].scalable}
+    scalable = {name for name in names if find_problem_module(name)[0].scalable}
     if dims is None:
         return (10,) if names and set(names) <= scalable else (None,)
     fixed = [name for name in names if name not in scalable]

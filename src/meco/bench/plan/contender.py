@@ -10,7 +10,7 @@ from typing import Any
 from meco.bench.plan.run import TestCase
 from meco.core.registry import short_name
 from meco.errors import InvalidInput
-from meco.files.modules import names_a_file, split
+from meco.files.modules import names_a_file, split_file_name
 from meco.methods import METHODS
 from meco.policies.paper.methods import DEFAULT_POLICY
 from meco.tr.steered import DEFAULT_SEARCH_POLICY
@@ -34,8 +34,8 @@ class Contender:
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int | None = None
 
-    def fill_options(self, case: TestCase, pins: Mapping[str, str] | None = None) -> str:
-        """The options at a case as JSON with sorted keys: part of a stored run's name. A policy has its pin there."""
+    def options_json(self, case: TestCase, pins: Mapping[str, str] | None = None) -> str:
+        """The options at a case as JSON with sorted keys: part of a stored run's name. pins are policies' digests."""
         given = {k: _fill_placeholders(v, case) for k, v in sorted(self.options.items())}
         policy = given.get("policy")
         if pins and isinstance(policy, str) and policy in pins:  # constants have no digest
@@ -45,24 +45,24 @@ class Contender:
     @classmethod
     def parse(cls, text: str) -> Contender:
         """A contender as the command line spells it: SHADE, or MeCO:policy=meco-10d,pop_size=30."""
-        name, rest = cut_name(text)
+        name, rest = split_name_and_options(text)
         options: dict[str, Any] = {}
         for pair in filter(None, _split_options(rest)):
             key, equals, value = pair.partition("=")
             if not equals:
                 raise InvalidInput(f"{text!r}: options are key=value, separated by commas; got {pair!r}")
             options[key.strip()] = _parse_value(value.strip())
-        return cls.of(METHODS.resolve(name), rest, **options)
+        return cls.from_method(METHODS.resolve(name), rest, **options)
 
     @classmethod
-    def of(cls, method: str, variant: str = "", **options: Any) -> Contender:
+    def from_method(cls, method: str, variant: str = "", **options: Any) -> Contender:
         """A method as the tables name it; one that is steered says by which policy."""
         if method in POLICIES:
             options.setdefault("policy", POLICIES[method])
         name = short_name(method)
         return cls(f"{name}:{variant}" if variant else name, method, options)
 
-    def limit_runs(self) -> Contender:
+    def with_few_surrogate_runs(self) -> Contender:
         """The same contender as the paper's experiments have it: surrogates run less often."""
         return replace(self, most=LEAST_SURROGATE_RUNS) if self.costly else self
 
@@ -72,9 +72,9 @@ class Contender:
         return METHODS[self.method].cost_seconds > COSTLY_SECONDS
 
 
-def cut_name(text: str) -> tuple[str, str]:
+def split_name_and_options(text: str) -> tuple[str, str]:
     """The method and its options: "SHADE:pop_size=30", "mine.py:Name:pop_size=30"."""
-    path, name = split(text) if names_a_file(text) else ("", text)
+    path, name = split_file_name(text) if names_a_file(text) else ("", text)
     name, _, rest = name.partition(":")
     return f"{path}:{name}" if path else name, rest
 

@@ -68,6 +68,7 @@ class Experiment:
         return TestCase(name, dim, self.instance, self._budget_at(dim))
 
     def _budget_at(self, dim: int) -> int:
+        """Evaluations of a run in so many variables."""
         return self.budget or min(self.per_variable * dim, self.most)
 
     def wanted_runs(self, dim: int | None = None) -> Iterator[tuple[Contender, Run]]:
@@ -80,7 +81,7 @@ class Experiment:
 
     def runs_of(self, contender: Contender, case: TestCase) -> list[Run]:
         """The runs of a contender on a case, with consecutive seeds."""
-        options = contender.fill_options(case, self.pins)
+        options = contender.options_json(case, self.pins)
         seeds = range(self.first_seed, self.first_seed + self.run_count(contender))
         return [Run(contender.method, options, case, seed) for seed in seeds]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from meco.bench.plan.contender import cut_name
+from meco.bench.plan.contender import split_name_and_options
 from meco.bench.plan.experiment import Experiment
 from meco.bench.plan.further import FURTHER
 from meco.bench.plan.paper import PAPER
@@ -35,7 +35,7 @@ def with_methods(experiments: Sequence[Experiment], methods: Sequence[str]) -> l
     for text in methods:
         if any(find_contender(e, text) for e in experiments):
             continue
-        if cut_name(text)[0] not in METHODS:
+        if split_name_and_options(text)[0] not in METHODS:
             raise UnknownName(
                 "method", text, dict.fromkeys([*METHODS, *(n for e in experiments for n in known_labels(e))])
             )

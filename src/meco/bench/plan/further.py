@@ -22,7 +22,7 @@ EVALUATIONS_PER_VARIABLE = (10, 20, 50, 100, 200)
 
 def _contenders_of(names: tuple[str, ...]) -> tuple[Contender, ...]:
     """Methods by name with their defaults; costly ones make few runs."""
-    return tuple(Contender.of(name).limit_runs() for name in names)
+    return tuple(Contender.from_method(name).with_few_surrogate_runs() for name in names)
 
 
 def _confirm_problems() -> tuple[str, ...]:

@@ -50,7 +50,7 @@ PAPER_TRAINING_NOTE = (
 def contenders_of(names: tuple[str, ...], policy: str = "meco-10d", cap: int | None = None) -> tuple[Contender, ...]:
     """Methods by name; MeCO with the policy that the experiment is about, COBRA with a cap if there is one."""
     own: dict[str, dict[str, Any]] = {"MeCO": {"policy": policy}, "COBRA": {} if cap is None else {"cap": cap}}
-    return tuple(Contender.of(name, **own.get(name, {})).limit_runs() for name in names)
+    return tuple(Contender.from_method(name, **own.get(name, {})).with_few_surrogate_runs() for name in names)
 
 
 def meco_with_policies(**policies: str) -> tuple[Contender, ...]:

@@ -17,7 +17,7 @@ class Printed(NamedTuple):
 
 
 @cache
-def values(table: str) -> dict[tuple[str, str], Printed]:
+def read_cells(table: str) -> dict[tuple[str, str], Printed]:
     """The cells of "table1" or "realworld" by problem and method; nothing for other tables."""
     if table not in ("table1", "realworld"):
         return {}
@@ -30,7 +30,7 @@ def values(table: str) -> dict[tuple[str, str], Printed]:
 
 
 @cache
-def average_ranks(table: str) -> dict[str, float]:
+def read_average_ranks(table: str) -> dict[str, float]:
     """The printed average ranks of "table1" or "realworld" by method."""
     if table not in ("table1", "realworld"):
         return {}
@@ -38,13 +38,13 @@ def average_ranks(table: str) -> dict[str, float]:
 
 
 @cache
-def gains() -> dict[tuple[str, int], float]:
+def read_gains() -> dict[tuple[str, int], float]:
     """The printed relative reductions by variant and dimension."""
     return {(r["variant"], int(r["dim"])): float(r["gain"]) for r in _read_rows("training-gain")}
 
 
 @cache
-def engineering_problems() -> dict[str, dict[str, str]]:
+def read_engineering_problems() -> dict[str, dict[str, str]]:
     """The printed summary of the eight engineering problems."""
     return {r["problem"]: r for r in _read_rows("realworld_problems")}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 
-from meco.bench.plan.contender import PIN_DIGITS, Contender, cut_name
+from meco.bench.plan.contender import PIN_DIGITS, Contender, split_name_and_options
 from meco.bench.plan.experiment import Experiment, read_dim_and_digest
 from meco.errors import InvalidInput, MecoError, UnknownName
 from meco.methods import METHODS
@@ -22,7 +22,7 @@ def pin_versions(experiment: Experiment) -> Experiment:
         experiment, versions={name: read_dim_and_digest(path, name) for name, path in experiment.files.items()}
     )
     steered, cases = [c for c in experiment.contenders if isinstance(c.options.get("policy"), str)], now.cases()
-    names = {json.loads(c.fill_options(p))["policy"] for c in steered for p in cases}
+    names = {json.loads(c.options_json(p))["policy"] for c in steered for p in cases}
     found = {name: policy_digest(name) for name in sorted(names)}
     return replace(now, pins={name: digest for name, digest in found.items() if digest})
 
@@ -61,9 +61,9 @@ def _choose_contender(experiment: Experiment, text: str) -> Contender:
     found = find_contender(experiment, text)
     if found is not None:
         return found
-    if cut_name(text)[0] not in METHODS:
+    if split_name_and_options(text)[0] not in METHODS:
         raise UnknownName("method", text, [*known_labels(experiment), *METHODS])
-    return Contender.parse(text).limit_runs()
+    return Contender.parse(text).with_few_surrogate_runs()
 
 
 def join_experiments(first: Experiment, second: Experiment) -> Experiment:

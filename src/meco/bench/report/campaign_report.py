@@ -23,7 +23,7 @@ Item = Table | Figure
 
 DIMENSION_VIEWS: dict[str, Callable[[RunArrays], list[Item | None]]] = {  # of one dimension, by the names in plans
     "choice": lambda s: [*choice.choice_items(s)],
-    "critical": lambda s: [result_figures.critical_figure(s)],
+    "critical": lambda s: [result_figures.critical_difference_figure(s)],
     "values": lambda s: [*result_tables.value_tables(s)],
     "pairs": lambda s: [*result_tables.pair_tables(s)],
     "feasibility": lambda s: [heatmaps.feasibility_figure(s)],
@@ -113,8 +113,8 @@ def known_experiments(results: StoreContents) -> list[Experiment]:
 
 def build_section(experiment: Experiment, results: StoreContents, palette: result_figures.Palette) -> Section:
     """Every table and figure of an experiment, in the order of its views."""
-    sets = [RunArrays.of(results, experiment, dim) for dim in experiment.dims]
-    slots = palette.slots(sets)
+    sets = [RunArrays.from_store(results, experiment, dim) for dim in experiment.dims]
+    slots = palette.assign_slots(sets)
     section = Section(experiment, [replace(s, slots=slots) for s in sets])
     full = [s for s in section.sets if s.records]
     for view in experiment.report.views if full else ():

@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.bench.report import stats
 from meco.bench.report.curves import draw_band
-from meco.bench.report.result_figures import dashes, drawing_order, legend, series
+from meco.bench.report.result_figures import colour_slots, contender_legend, drawing_order, line_dashes
 from meco.bench.report.result_tables import dim_text, format_p, item_name
 from meco.bench.report.run_arrays import RunArrays
 from meco.bench.run.curve import CURVE_SHARES
@@ -34,17 +34,17 @@ class Standing(NamedTuple):
     soon: float  # median evaluations to the first feasible point
     seconds: float  # mean
 
-    def order(self) -> tuple[float, float, float]:
+    def sort_key(self) -> tuple[float, float, float]:
         """What sorts methods: more feasible runs, then the smaller median f, then the smaller violation."""
         return -self.feasible / max(self.runs, 1), self.median, self.violation
 
 
-def standings(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
+def rank_contenders(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
     """Every contender on a problem with its place among the contenders, best first."""
-    there = results.there[:, j]
-    feasible = np.nan_to_num(results.numbers("feasible")[:, j]).astype(bool)
-    f = np.where(feasible, results.numbers("f")[:, j], np.inf)
-    nu, soon, seconds = (results.numbers(name)[:, j] for name in ("nu", "feasible_at", "seconds"))
+    there = results.exists[:, j]
+    feasible = np.nan_to_num(results.field_values("feasible")[:, j]).astype(bool)
+    f = np.where(feasible, results.field_values("f")[:, j], np.inf)
+    nu, soon, seconds = (results.field_values(name)[:, j] for name in ("nu", "feasible_at", "seconds"))
     made = []
     for m, label in enumerate(results.labels):
         kept = there[m]
@@ -55,7 +55,7 @@ def standings(results: RunArrays, j: int) -> list[tuple[int, Standing]]:
             label, int(kept.sum()), int(feasible[m].sum()), float(_upper_median(f[m][kept])), float(f[m][kept].min()),
             float(np.median(nu[m][kept])), float(_upper_median(first)), float(seconds[m][kept].mean()),
         )))  # fmt: skip
-    return sorted(made, key=lambda pair: pair[1].order())
+    return sorted(made, key=lambda pair: pair[1].sort_key())
 
 
 def _upper_median(values: np.ndarray) -> float:
@@ -75,12 +75,13 @@ def choice_items(results: RunArrays) -> list[Table | Figure]:
 
 
 def _item_name(results: RunArrays, j: int, what: str) -> str:
+    """The file name of a table or figure about one problem."""
     return item_name(results, what if results.shape[1] == 1 else f"{what}-{safe_name(results.problems[j])}")
 
 
 def standing_table(results: RunArrays, j: int) -> Table:
     """f, feasible runs, how soon and how long, a row for each method, best first."""
-    found = [one for _, one in standings(results, j)]
+    found = [one for _, one in rank_contenders(results, j)]
     marks = mark_best([one.median if np.isfinite(one.median) else np.nan for one in found])
     rows = [
         [
@@ -110,7 +111,12 @@ def standing_table(results: RunArrays, j: int) -> Table:
 
 def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     """Best feasible f over the evaluations: median and quartiles of the runs, from where most runs are feasible."""
-    case, tint, dash, x = results.cases[j], series(results), dashes(results), CURVE_SHARES * results.cases[j].budget
+    case, tint, dash, x = (
+        results.cases[j],
+        colour_slots(results),
+        line_dashes(results),
+        CURVE_SHARES * results.cases[j].budget,
+    )
     f = results.curves["f"][:, j]  # [M, R, T], nan before a point is feasible
     begun = ~np.isnan(results.curves["nu"][:, j])
     values = np.where(np.isnan(f) & begun, np.inf, f)
@@ -128,10 +134,11 @@ def best_feasible_figure(results: RunArrays, j: int) -> Figure:
     title = f"Best feasible f over evaluations, {case.problem}{dim_text(results)}"
     caption = "Median and quartiles of the runs; a line begins where most runs have found a feasible point."
     numbers = Table(name, "Median best feasible f", columns, rows)
-    return Figure(name, title, [Panel(case.problem, marks, *axes)], caption, legend(results), numbers)
+    return Figure(name, title, [Panel(case.problem, marks, *axes)], caption, contender_legend(results), numbers)
 
 
 def _format_value(value: float) -> str:
+    """A number with six digits; a dash for what is not finite."""
     return format_number(value, 6) if np.isfinite(value) else "–"
 
 
@@ -140,7 +147,7 @@ def _format_value(value: float) -> str:
 
 def compose_advice(results: RunArrays, j: int) -> str:
     """Which method to use on a problem, and how sure that is."""
-    found, case = standings(results, j), results.cases[j]
+    found, case = rank_contenders(results, j), results.cases[j]
     if not found:
         return f"On {case.problem} nothing has run yet."
     (first, best), *others = found
@@ -160,17 +167,18 @@ def compose_advice(results: RunArrays, j: int) -> str:
 
 
 def _describe_standing(one: Standing) -> str:
+    """How often a method was feasible, and its median f, in words."""
     median = f", median f {_format_value(one.median)}" if np.isfinite(one.median) else ""
     return f"feasible in {one.feasible} of {one.runs} runs{median}"
 
 
 def _describe_certainty(results: RunArrays, j: int, first: int, second: int) -> str:
     """Whether chance can explain that one method is ahead of the next."""
-    order = results.order("first")[:, j]
+    order = results.sort_keys("first")[:, j]
     if min(np.sum(~np.isnan(order[m])) for m in (first, second)) < FEW:
         return "so few runs cannot tell them apart: give --runs 10 or more"
     try:
-        p = stats.rank_sum(order[first], order[second])
+        p = stats.rank_sum_p(order[first], order[second])
     except MissingExtra:
         return "how sure that is needs SciPy"
     if p < stats.ALPHA:

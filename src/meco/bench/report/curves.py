@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from meco.bench.report import stats
-from meco.bench.report.result_figures import dashes, drawing_order, legend, series
+from meco.bench.report.result_figures import colour_slots, contender_legend, drawing_order, line_dashes
 from meco.bench.report.result_tables import dim_text, item_name
 from meco.bench.report.run_arrays import METRICS, RunArrays
 from meco.bench.run.curve import CURVE_SHARES
@@ -16,8 +16,8 @@ from meco.figures.table import Cell, Column, Table, format_fixed, format_number
 
 def progress_figure(results: RunArrays) -> Figure:
     """Mean over problems of the gap still open in f+ν, and of the violation left, over the evaluations."""
-    gap = stats.mean_of(stats.mean_of(results.open_gap(), 2), 1)  # [M, T]
-    left = stats.mean_of(stats.mean_of(_violation_left(results), 2), 1)
+    gap = stats.nan_mean(stats.nan_mean(results.open_gap(), 2), 1)  # [M, T]
+    left = stats.nan_mean(stats.nan_mean(_violation_left(results), 2), 1)
     percent = 100 * CURVE_SHARES
     panels = [
         Panel(f"f+ν{dim_text(results)}", _draw_lines(results, percent, gap),
@@ -41,7 +41,7 @@ def progress_figure(results: RunArrays) -> Figure:
     columns = [Column("Method", head=True), Column("gap at the end, f+ν"), Column("violation left, feasibility first")]
     numbers = Table(item_name(results, "progress"), f"At the end{dim_text(results)}", columns, rows)
     title = f"Normalised convergence{dim_text(results)}"
-    return Figure(item_name(results, "progress"), title, panels, caption, legend(results), numbers)
+    return Figure(item_name(results, "progress"), title, panels, caption, contender_legend(results), numbers)
 
 
 def _violation_left(results: RunArrays) -> np.ndarray:
@@ -49,13 +49,13 @@ def _violation_left(results: RunArrays) -> np.ndarray:
     nu = results.curves["nu"]
     started = ~np.isnan(nu)
     first = np.take_along_axis(nu, np.argmax(started, axis=-1)[..., None], axis=-1)[..., 0]
-    scale = stats.mean_of(np.where(np.isfinite(first), first, np.nan), (0, 2))
+    scale = stats.nan_mean(np.where(np.isfinite(first), first, np.nan), (0, 2))
     return nu / np.where(scale > 0, scale, 1.0)[:, None, None]
 
 
 def _draw_lines(results: RunArrays, x: np.ndarray, values: np.ndarray, floor: float = 1e-12) -> list[Mark]:
     """A line for each contender from values [M, T], none below the floor."""
-    tint, dash = series(results), dashes(results)
+    tint, dash = colour_slots(results), line_dashes(results)
     return [
         Line(x, np.maximum(values[m], floor), tint[m], results.labels[m], 2.2 if tint[m] != MUTED else 1.1, dash[m])
         for m in drawing_order(results)
@@ -92,7 +92,7 @@ def ecdf_figure(results: RunArrays) -> Figure:
         f"Targets over evaluations{dim_text(results)}",
         panels,
         caption,
-        legend(results),
+        contender_legend(results),
         numbers,
     )
 
@@ -106,7 +106,7 @@ def _feasible_ecdf(results: RunArrays) -> np.ndarray:
     if solved.any():
         kept = f[:, solved]
         best, worst = np.nanmin(kept, axis=(0, 2, 3)), np.nanmax(kept, axis=(0, 2, 3))
-        gap = stats.normalise(kept, best, worst)
+        gap = stats.share_of_gap(kept, best, worst)
         gap = np.where(np.isnan(gap) & ~np.isnan(left[:, solved]), np.inf, gap)  # infeasible: no target reached
         parts.append(stats.ecdf(gap))
         weights.append(int(solved.sum()))
@@ -115,7 +115,7 @@ def _feasible_ecdf(results: RunArrays) -> np.ndarray:
 
 def convergence_figures(results: RunArrays) -> list[Figure]:
     """Each problem by itself: medians with the quartiles as bands, for the contenders brought out."""
-    tint, dash = series(results), dashes(results)
+    tint, dash = colour_slots(results), line_dashes(results)
     shown = [m for m in drawing_order(results) if tint[m] != MUTED]
     made = []
     for metric, title in METRICS.items():
@@ -129,14 +129,14 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
             marks: list[Mark] = []
             for m in shown:
                 marks += draw_band(x, values[m, j], tint[m], results.labels[m], 1e-12, dash[m])
-            log = metric == "first" or bool(stats.least_of(values[shown, j]) > 0)
+            log = metric == "first" or bool(stats.nan_min(values[shown, j]) > 0)
             axes = Axis("", (0, case.budget)), Axis("", log=log)
             numbers = _final_table(results, j, metric, shown)
             panels.append(Panel(case.problem, marks, *axes, (300, 190), table=numbers))
         caption = f"{what[0].upper()}{what[1:]}: median and quartiles of the runs over evaluations."
         if metric == "first":
             caption += " A line that falls out of its panel has become feasible."
-        keys = [key for key in legend(results) if key.series != MUTED]
+        keys = [key for key in contender_legend(results) if key.series != MUTED]
         name = item_name(results, f"convergence-{metric}")
         made.append(Figure(name, f"Convergence, {title}{dim_text(results)}", panels, caption, keys, small=True))
     return made
@@ -144,16 +144,16 @@ def convergence_figures(results: RunArrays) -> list[Figure]:
 
 def _final_table(results: RunArrays, j: int, metric: str, shown: list[int]) -> Table:
     """What the contenders of a panel have reached at the end of a problem."""
-    order = sorted(shown, key=lambda m: float(stats.mean_of(results.order(metric)[m, j], 0)))
+    order = sorted(shown, key=lambda m: float(stats.nan_mean(results.sort_keys(metric)[m, j], 0)))
     rows = []
     for m in order:
         label = results.labels[m]
         if metric == "score":
-            made = results.score[m, j][results.there[m, j]]
+            made = results.score[m, j][results.exists[m, j]]
             parts = np.quantile(made, [0.5, 0.25, 0.75]) if made.size else np.full(3, np.nan)
             cells = [Cell(format_number(float(v)), float(v)) for v in parts]
         else:
-            found = results.cells()[m][j]
+            found = results.feasibility_cells()[m][j]
             cells = [Cell(format_fixed(100 * found.rate, 0), found.rate)]
             cells += [Cell(format_number(v), v) for v in (found.mean, found.violation)]
         rows.append([Cell(label, label), *cells])
@@ -174,6 +174,6 @@ def draw_band(x: np.ndarray, runs: np.ndarray, tint: int, label: str, floor: flo
     if not np.isfinite(middle).any():
         return []
     some = x[begun]
-    if floor and stats.least_of(middle) >= 0:
+    if floor and stats.nan_min(middle) >= 0:
         low, middle, high = (np.maximum(v, floor) for v in (low, middle, high))
     return [Band(some, (low, high), tint, label), Line(some, middle, tint, label, 1.8, dash)]

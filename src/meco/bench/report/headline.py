@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.bench.report import choice, stats
-from meco.bench.report.result_figures import series
+from meco.bench.report.result_figures import colour_slots
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
 from meco.figures.panel import Axis, Dot, Panel
@@ -43,12 +43,12 @@ def _rank_headline(results: RunArrays) -> Headline:
     kept = np.flatnonzero(results.complete)
     order = kept[np.argsort(table[kept].mean(axis=1), kind="stable")]
     mean = {int(m): float(table[m].mean()) for m in order}
-    rate = stats.mean_of(results.numbers("feasible").reshape(len(results.labels), -1), 1)
+    rate = stats.nan_mean(results.field_values("feasible").reshape(len(results.labels), -1), 1)
     marks, rows = [], []
     for place, m in enumerate(order):
-        low, high = stats.bootstrap(table[m])
+        low, high = stats.bootstrap_interval(table[m])
         label = results.labels[m]
-        marks.append(Dot((low, mean[m], high), float(len(order) - 1 - place), series(results)[m], label))
+        marks.append(Dot((low, mean[m], high), float(len(order) - 1 - place), colour_slots(results)[m], label))
         rank = Cell(format_fixed(mean[m], 2), mean[m], lines=(("spread", f"{low:.1f} to {high:.1f}"),))
         rows.append([Cell(label, label), rank, Cell(format_fixed(100 * rate[m], 0), float(rate[m]))])
     names = tuple((float(len(order) - 1 - place), results.labels[m]) for place, m in enumerate(order))

@@ -55,8 +55,8 @@ def heat_figure(sets: Sequence[RunArrays]) -> Figure:
 
 def feasibility_figure(results: RunArrays) -> Figure:
     """Share of feasible runs of every contender on every problem."""
-    feasible = stats.mean_of(results.numbers("feasible"), 2)
-    order = np.argsort(np.nan_to_num(stats.mean_of(feasible, 1), nan=-1.0), kind="stable")
+    feasible = stats.nan_mean(results.field_values("feasible"), 2)
+    order = np.argsort(np.nan_to_num(stats.nan_mean(feasible, 1), nan=-1.0), kind="stable")
     marks = []
     for i, m in enumerate(order):
         for j, problem in enumerate(results.problems):
@@ -100,7 +100,7 @@ def action_figure(results: RunArrays) -> Figure:
                     )
             marks.append(Line((edges[1:] + edges[:-1]) / 2, actions.mean(axis=0), 1, "mean action", 1.8))
             title = case.problem if len(results.labels) == 1 else f"{case.problem}, {label}"
-            thirds = [float(stats.mean_of(part.reshape(-1), 0)) for part in np.array_split(actions, 3, axis=1)]
+            thirds = [float(stats.nan_mean(part.reshape(-1), 0)) for part in np.array_split(actions, 3, axis=1)]
             rows.append([Cell(title, title), *(Cell(format_fixed(mean, 3), mean) for mean in thirds)])
             x = Axis("evaluations", (float(counts[0]), float(edges[-1])))
             panels.append(Panel(title, marks, x, Axis("action", (-0.08, 1.08))))

@@ -76,14 +76,16 @@ def frame_page(title: str, about: str, parts: str, links: str, body: str) -> str
     )
 
 
-def _top_section(found: Headline | None) -> str:
+def _top_section(headline: Headline | None) -> str:
     """The sentence and the picture that a reader sees first."""
-    if found is None:
+    if headline is None:
         return ""
-    return f'<section class="top"><p class="headline">{escape(found.sentence)}</p>{figure_html(found.figure)}</section>'
+    sentence, figure = escape(headline.sentence), figure_html(headline.figure)
+    return f'<section class="top"><p class="headline">{sentence}</p>{figure}</section>'
 
 
 def _contents_entry(section: Section) -> str:
+    """The line of an experiment in the list of parts."""
     e = section.experiment
     parts = "".join(f'<li><a href="#{escape(i.name)}">{escape(i.title)}</a></li>' for i in section.items)
     return f'<li><a href="#{escape(e.name)}">{escape(e.title)}</a><ul>{parts}</ul></li>'
@@ -136,6 +138,7 @@ def _describe_runs(section: Section) -> str:
 
 
 def _count_text(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it must be."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -155,6 +158,7 @@ def table_html(table: Table) -> str:
 
 
 def _switch_html(name: str, text: str) -> str:
+    """A box that shows or hides lines of the cells."""
     return f'<label><input type="checkbox" checked data-hide="{name}"> {text}</label>'
 
 
@@ -191,11 +195,12 @@ def _panel_html(figure: Figure, i: int, panel: Panel) -> str:
         head = f'<h4><a href="#{name}">{escape(panel.title)}</a></h4>'
     if panel.table is not None:
         numbers = f"<details><summary>The numbers</summary>{to_html(panel.table)}</details>"
-    drawn = svg.draw(panel, f"{figure.name}-{i}", figure.title)
+    drawn = svg.draw_panel(panel, f"{figure.name}-{i}", figure.title)
     return f'<div{anchor} style="--width:{panel.size[0]}px">{head}{drawn}{numbers}</div>'
 
 
 def _panel_anchor(figure: Figure, panel: Panel) -> str:
+    """The name to link to a panel by."""
     return escape(f"{figure.name}-{panel.title}".replace(" ", "-"))
 
 
@@ -224,9 +229,9 @@ def _provenance_section(sections: Sequence[Section], results: StoreContents) -> 
     return "".join(parts)
 
 
-def _session_row(told: dict[str, Any]) -> list[Cell]:
+def _session_row(session: dict[str, Any]) -> list[Cell]:
     """A row of the table of sessions, from what the runner keeps of one (runner.describe_session)."""
-    facts = SESSION_DEFAULTS | {name: fact for name, fact in told.items() if fact is not None}
+    facts = SESSION_DEFAULTS | {name: fact for name, fact in session.items() if fact is not None}
     seconds = float(facts["seconds"])
     names = facts["experiments"]
     return [

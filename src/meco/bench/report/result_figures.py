@@ -26,8 +26,11 @@ class Palette:
     def __init__(self) -> None:
         self._kept = {label: slot for slot, label in enumerate(USUAL)}
 
-    def slots(self, sets: Sequence[RunArrays]) -> dict[str, int]:
-        """The experiment's own focus first, then whoever does best on f+ν, as far as the colours go."""
+    def assign_slots(self, sets: Sequence[RunArrays]) -> dict[str, int]:
+        """The slots of an experiment's contenders by label, which they keep from now on.
+
+        Its own focus comes first, then whoever does best on f+ν, as far as the colours go.
+        """
         labels = list(dict.fromkeys(label for s in sets for label in s.labels))
         places: dict[str, list[float]] = {label: [] for label in labels}
         for s in sets:
@@ -45,20 +48,20 @@ class Palette:
         return found
 
 
-def series(results: RunArrays) -> list[int]:
+def colour_slots(results: RunArrays) -> list[int]:
     """The colour slot of every contender; MUTED for those that stay in the background."""
     return [results.slots.get(label, MUTED) for label in results.labels]
 
 
-def dashes(results: RunArrays) -> list[str]:
+def line_dashes(results: RunArrays) -> list[str]:
     """How the lines of every contender are broken: by the family of its method."""
     known = {c.method: METHODS[c.method].family if c.method in METHODS else "" for c in results.contenders}
     return [DASHES.get(known[c.method], "") for c in results.contenders]
 
 
-def legend(results: RunArrays) -> list[LegendKey]:
+def contender_legend(results: RunArrays) -> list[LegendKey]:
     """Brought-out contenders by name, and one entry for the others."""
-    keys = [LegendKey(*one) for one in zip(results.labels, series(results), dashes(results))]
+    keys = [LegendKey(*one) for one in zip(results.labels, colour_slots(results), line_dashes(results))]
     rest = any(key.series == MUTED for key in keys)
     shown = sorted((key for key in keys if key.series != MUTED), key=lambda key: key.series)
     return shown + ([LegendKey("others", MUTED)] if rest else [])
@@ -66,14 +69,14 @@ def legend(results: RunArrays) -> list[LegendKey]:
 
 def drawing_order(results: RunArrays) -> list[int]:
     """Contenders in drawing order: the ones brought out last, on top."""
-    tint = series(results)
+    tint = colour_slots(results)
     return sorted(range(len(tint)), key=lambda m: (tint[m] != MUTED, -tint[m]))
 
 
 # -- ranks -----------------------------------------------------------------------------------
 
 
-def critical_figure(results: RunArrays) -> Figure | None:
+def critical_difference_figure(results: RunArrays) -> Figure | None:
     """Critical-difference diagrams: methods joined by a bar do not differ (Nemenyi, 0.05)."""
     if results.complete.sum() < 3 or results.shape[1] < 2:
         return None
@@ -82,8 +85,8 @@ def critical_figure(results: RunArrays) -> Figure | None:
         table = results.rank_table(metric)[results.complete]
         averages.append(table.mean(axis=1))
         labels = [label for label, keep in zip(results.labels, results.complete) if keep]
-        tint = [s for s, keep in zip(series(results), results.complete) if keep]
-        test = stats.friedman(table)
+        tint = [s for s, keep in zip(colour_slots(results), results.complete) if keep]
+        test = stats.friedman_test(table)
         wide = stats.critical_difference(*table.shape)
         panels.append(_critical_diagram(table.mean(axis=1), labels, tint, wide, title))
         words.append(
@@ -140,19 +143,20 @@ def _critical_diagram(
 
 def performance_figure(results: RunArrays) -> Figure:
     """The paper's UAV boxplot: normalised performance of every run, and its feasibility-first counterpart."""
-    share = {"score": stats.performance(results.score), "first": np.empty(0)}
-    order = results.order("first")
+    share = {"score": stats.normalised_performance(results.score), "first": np.empty(0)}
+    order = results.sort_keys("first")
     place = np.full(results.shape, np.nan)
     for j in range(results.shape[1]):
-        ranks = stats.ranks(order[:, j].reshape(-1)).reshape(results.shape[0], -1)
-        place[:, j] = 1.0 - (ranks - 1) / max(stats.greatest_of(ranks) - 1, 1)
+        ranks = stats.rank_first_axis(order[:, j].reshape(-1)).reshape(results.shape[0], -1)
+        place[:, j] = 1.0 - (ranks - 1) / max(stats.nan_max(ranks) - 1, 1)
     share["first"] = place
     medians = np.array([np.nanmedian(v) for v in share["score"].reshape(results.shape[0], -1)])
     line_up = np.argsort(medians)
     panels = []
     for metric, title in METRICS.items():
         marks = [
-            _box_plot(share[metric][m], float(i), series(results)[m], results.labels[m]) for i, m in enumerate(line_up)
+            _box_plot(share[metric][m], float(i), colour_slots(results)[m], results.labels[m])
+            for i, m in enumerate(line_up)
         ]
         names = tuple((float(i), results.labels[m]) for i, m in enumerate(line_up))
         what = "performance" if metric == "score" else "place among all runs"
@@ -214,8 +218,10 @@ def _dot_panel(results: RunArrays, values: np.ndarray, title: str) -> Panel:
     marks: list[Mark] = []
     for i, m in enumerate(order):
         if not np.isnan(values[m]).any():
-            low, high = stats.bootstrap(values[m])
-            marks.append(Dot((low, float(values[m].mean()), high), float(i), series(results)[m], results.labels[m]))
+            low, high = stats.bootstrap_interval(values[m])
+            marks.append(
+                Dot((low, float(values[m].mean()), high), float(i), colour_slots(results)[m], results.labels[m])
+            )
     names = tuple((float(i), results.labels[m]) for i, m in enumerate(order))
     y = Axis(limits=(-0.7, len(order) - 0.3), names=names)
     return Panel(title, marks, Axis("higher is better"), y, (460, 56 + 20 * len(order)))
@@ -224,6 +230,6 @@ def _dot_panel(results: RunArrays, values: np.ndarray, title: str) -> Panel:
 def final_performance(results: RunArrays, metric: str) -> np.ndarray:
     """One minus the gap still open at the end, or one minus the mean place of the runs: [M, P]."""
     if metric == "first":
-        return 1.0 - stats.pooled_ranks(results.order("first"))
+        return 1.0 - stats.pooled_ranks(results.sort_keys("first"))
     best, first = results.anchors
-    return 1.0 - stats.mean_of(stats.normalise(results.score[..., None], best, first)[..., 0], 2)
+    return 1.0 - stats.nan_mean(stats.share_of_gap(results.score[..., None], best, first)[..., 0], 2)

@@ -27,7 +27,7 @@ def item_name(results: RunArrays, what: str) -> str:
 
 def find_unprinted(results: RunArrays) -> np.ndarray:
     """Which contenders the paper does not print: [M]."""
-    known = printed.average_ranks(results.experiment.report.printed)
+    known = printed.read_average_ranks(results.experiment.report.printed)
     return np.array([bool(known) and label not in known for label in results.labels])
 
 
@@ -41,7 +41,7 @@ def format_p(p: float) -> str:
 
 def rank_table(results: RunArrays) -> Table:
     """Average ranks under both metrics, with intervals, and among the paper's methods beside its own."""
-    known = printed.average_ranks(results.experiment.report.printed)
+    known = printed.read_average_ranks(results.experiment.report.printed)
     theirs = np.array([label in known for label in results.labels])
     both = {m: results.rank_table(m) for m in METRICS}
     pair = {m: results.rank_table(m, theirs) for m in ("score", "final", "first", "snapshot")} if known else {}
@@ -82,6 +82,7 @@ def rank_table(results: RunArrays) -> Table:
 
 
 def _label_cell(results: RunArrays, m: int) -> Cell:
+    """The name of a contender."""
     return Cell(results.labels[m], results.labels[m])
 
 
@@ -89,21 +90,24 @@ def _rank_cell(row: np.ndarray, mark: str) -> Cell:
     """The average of ranks [P] with its interval; a dash where the contender is not ranked."""
     if np.isnan(row).any():
         return Cell("–", float("nan"))
-    low, high = stats.bootstrap(row)
+    low, high = stats.bootstrap_interval(row)
     return Cell(f"{row.mean():.2f}", float(row.mean()), mark, (("spread", f"{low:.1f} to {high:.1f}"),))
 
 
 def _mean_rank_cell(table: np.ndarray, m: int) -> Cell:
+    """The average of a contender's ranks [P]."""
     return _plain_rank_cell(float(table[m].mean()), list(table.mean(axis=1)))
 
 
 def _plain_rank_cell(value: float, among: list[float]) -> Cell:
+    """A rank, marked where it is best or second among others."""
     marks = dict(zip((round(v, 9) for v in among), mark_best(among, 9)))
     return Cell("–" if np.isnan(value) else f"{value:.2f}", value, marks.get(round(value, 9), ""))
 
 
 def _feasible_rate_cell(results: RunArrays, m: int) -> Cell:
-    share = float(stats.mean_of(results.numbers("feasible")[m].reshape(-1), 0))
+    """The share of feasible runs of a contender."""
+    share = float(stats.nan_mean(results.field_values("feasible")[m].reshape(-1), 0))
     return Cell(f"{100 * share:.0f} %", share)
 
 
@@ -134,10 +138,10 @@ def value_tables(results: RunArrays) -> list[Table]:
 
 def score_table(results: RunArrays) -> Table:
     """Mean least f + nu, its deviation, the last population's, and the printed mean where there is one."""
-    cells = printed.values("table1") if results.experiment.report.printed == "table1" else {}
-    mean, final = stats.mean_of(results.score, 2), stats.mean_of(results.numbers("final_score"), 2)
+    cells = printed.read_cells("table1") if results.experiment.report.printed == "table1" else {}
+    mean, final = stats.nan_mean(results.score, 2), stats.nan_mean(results.field_values("final_score"), 2)
     with np.errstate(invalid="ignore"):  # an infinite mean has no deviation
-        std = np.sqrt(stats.mean_of((results.score - mean[..., None]) ** 2, 2))
+        std = np.sqrt(stats.nan_mean((results.score - mean[..., None]) ** 2, 2))
     rows, long = [], []
     for j, problem in enumerate(results.problems):
         marks = mark_best([float(v) for v in mean[:, j]])
@@ -152,7 +156,7 @@ def score_table(results: RunArrays) -> Table:
             paper = cells.get((problem, label))
             ours = (float(v[m, j]) for v in (mean, std, final))
             long.append(
-                [problem, label, int(results.there[m, j].sum()), *ours, paper and paper.mean, paper and paper.std]
+                [problem, label, int(results.exists[m, j].sum()), *ours, paper and paper.mean, paper and paper.std]
             )
         rows.append(row)
     head = ["problem", "method", "runs", "mean", "std", "mean_last_population", "printed_mean", "printed_std"]
@@ -183,8 +187,8 @@ def _better_than_printed(
 
 def feasibility_table(results: RunArrays) -> Table:
     """Mean f over feasible runs and how many were feasible; the mean violation where none was."""
-    shown = printed.values("realworld") if results.experiment.report.printed == "realworld" else {}
-    cells, populations = results.cells(), results.cells(snapshot=True)
+    shown = printed.read_cells("realworld") if results.experiment.report.printed == "realworld" else {}
+    cells, populations = results.feasibility_cells(), results.feasibility_cells(snapshot=True)
     rows, long = [], []
     for j, problem in enumerate(results.problems):
         place = stats.feasibility_ranks([row[j] for row in cells])
@@ -193,7 +197,7 @@ def feasibility_table(results: RunArrays) -> Table:
         row = [Cell(problem, problem)]
         for m, label in enumerate(results.labels):
             cell, digits = cells[m][j], 6 if shown else 3
-            text, lines = _feasible_texts(cell, int(results.there[m, j].sum()), digits)
+            text, lines = _feasible_texts(cell, int(results.exists[m, j].sum()), digits)
             lines.append(("population", "pop " + _feasible_texts(populations[m][j], 0, digits)[0]))
             paper = shown.get((problem, label))
             if paper is not None:
@@ -203,7 +207,7 @@ def feasibility_table(results: RunArrays) -> Table:
             row.append(Cell(text, float(place[m]), marks[m], tuple(lines), theirs.get(label, "")))
             ours = [cell.rate, cell.mean, cell.std, cell.violation]
             their = [None, None, None] if paper is None else [paper.mean, paper.std, paper.violation]
-            long.append([problem, label, int(results.there[m, j].sum()), *ours, *their])
+            long.append([problem, label, int(results.exists[m, j].sum()), *ours, *their])
         rows.append(row)
     head = ["problem", "method", "runs", "feasible_share", "mean_f", "std_f", "mean_violation"]
     head += ["printed_mean", "printed_std", "printed_violation"]
@@ -263,10 +267,10 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
     others = [m for m in range(len(results.labels)) if m != base and results.complete[m]]
     rows = [[_label_cell(results, m)] for m in others]
     for metric in METRICS:
-        order = results.order(metric)
+        order = results.sort_keys(metric)
         places = [stats.compare_ranks(order[base], order[m]) if results.complete[base] else None for m in others]
         raw = np.array([np.nan if found is None else found.p for found in places])
-        for row, m, found, p in zip(rows, others, places, stats.holm(raw)):
+        for row, m, found, p in zip(rows, others, places, stats.holm_correction(raw)):
             score = stats.win_tie_loss(order[base], order[m])
             row.append(Cell(f"{score.wins} / {score.ties} / {score.losses}", float(score.wins - score.losses)))
             if found is None:
@@ -295,7 +299,7 @@ def pair_table(results: RunArrays, reference: str | None = None) -> Table:
 
 def gain_table(sets: list[RunArrays]) -> Table:
     """Mean relative reduction 1 - S_T / S_0 of each variant at each dimension, beside the printed one."""
-    shown = printed.gains()
+    shown = printed.read_gains()
     labels = list(dict.fromkeys(label for s in sets for label in s.labels))
     gains = {(s.labels[m], s.dim): _mean_gain(s, m) for s in sets for m in range(len(s.labels))}
     rows = []
@@ -317,20 +321,20 @@ def gain_table(sets: list[RunArrays]) -> Table:
 
 def _mean_gain(results: RunArrays, m: int) -> tuple[float, float]:
     """Mean 1 - S_T / S_0 of a contender over all evaluated points, and over the last population."""
-    first = results.numbers("first_score")[m]
+    first = results.field_values("first_score")[m]
     out = []
-    for values in (results.score[m], results.numbers("final_score")[m]):
+    for values in (results.score[m], results.field_values("final_score")[m]):
         with np.errstate(invalid="ignore", divide="ignore"):  # where nothing finite was found, or S_0 is zero
             share = 1.0 - values / first
-        out.append(float(stats.mean_of(stats.mean_of(share, 1), 0)))
+        out.append(float(stats.nan_mean(stats.nan_mean(share, 1), 0)))
     return out[0], out[1]
 
 
 def problem_table(results: RunArrays) -> Table:
     """The problems: size, constraints, best known values, and the best feasible one found here."""
-    shown = printed.engineering_problems()
-    feasible = np.nan_to_num(results.numbers("feasible")).astype(bool)
-    best = np.where(feasible, results.numbers("f"), np.inf).min(axis=(0, 2))
+    shown = printed.read_engineering_problems()
+    feasible = np.nan_to_num(results.field_values("feasible")).astype(bool)
+    best = np.where(feasible, results.field_values("f"), np.inf).min(axis=(0, 2))
     rows = []
     for j, case in enumerate(results.cases):
         problem = load_problem(case, results.experiment.files)

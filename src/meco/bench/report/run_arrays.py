@@ -67,7 +67,7 @@ class RunArrays:
         return len(self.contenders), len(self.cases), max((k[2] for k in self.records), default=0) + 1
 
     @cache_answer
-    def numbers(self, name: str) -> np.ndarray:
+    def field_values(self, name: str) -> np.ndarray:
         """The field of RunRecord of that name, of every run, to look at: [M, P, R]."""
         out = np.full(self.shape, np.nan)
         for where, record in self.records.items():
@@ -78,42 +78,42 @@ class RunArrays:
     @cached_property
     def score(self) -> np.ndarray:
         """Least f + nu of every run: [M, P, R]."""
-        return self.numbers("score")
+        return self.field_values("score")
 
     @cached_property
-    def there(self) -> np.ndarray:
+    def exists(self) -> np.ndarray:
         """Which runs exist: [M, P, R]."""
         return ~np.isnan(self.score)
 
     @cached_property
     def complete(self) -> np.ndarray:
         """Which contenders ran on every problem: [M]; only these are ranked."""
-        return np.all(np.any(self.there, axis=2), axis=1)
+        return np.all(np.any(self.exists, axis=2), axis=1)
 
     def most_runs(self, m: int) -> int:
         """Runs of a contender on a problem, at most."""
-        return int(self.there[m].sum(axis=1).max(initial=0))
+        return int(self.exists[m].sum(axis=1).max(initial=0))
 
     def fewest_runs(self, m: int) -> int:
         """Runs of a contender on the problem where it has fewest."""
-        return int(self.there[m].sum(axis=1).min(initial=self.shape[2]))
+        return int(self.exists[m].sum(axis=1).min(initial=self.shape[2]))
 
     @cache_answer
-    def cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
+    def feasibility_cells(self, snapshot: bool = False) -> list[list[Feasibility]]:
         """Feasibility-first summary of every contender on every problem: [M][P]."""
         prefix = "snapshot_" if snapshot else ""
-        feasible = np.nan_to_num(self.numbers(prefix + "feasible")).astype(bool)
-        f, nu = self.numbers(prefix + "f"), self.numbers(prefix + "nu")
+        feasible = np.nan_to_num(self.field_values(prefix + "feasible")).astype(bool)
+        f, nu = self.field_values(prefix + "f"), self.field_values(prefix + "nu")
         m, p, _ = self.shape
-        return [[stats.feasibility(feasible[i, j], f[i, j], nu[i, j]) for j in range(p)] for i in range(m)]
+        return [[stats.summarize_feasibility(feasible[i, j], f[i, j], nu[i, j]) for j in range(p)] for i in range(m)]
 
     @cache_answer
-    def order(self, metric: str) -> np.ndarray:
+    def sort_keys(self, metric: str) -> np.ndarray:
         """Numbers that order the runs on each problem under a metric: [M, P, R]."""
         if metric == "score":
             return self.score
-        feasible = np.nan_to_num(self.numbers("feasible")).astype(bool)
-        f, nu = self.numbers("f"), self.numbers("nu")
+        feasible = np.nan_to_num(self.field_values("feasible")).astype(bool)
+        f, nu = self.field_values("f"), self.field_values("nu")
         return np.stack(
             [stats.feasibility_order(feasible[:, j], f[:, j], nu[:, j]) for j in range(self.shape[1])], axis=1
         )
@@ -128,10 +128,10 @@ class RunArrays:
         if not chosen.any():
             return out
         if metric in ("score", "final"):
-            values = self.score if metric == "score" else self.numbers("final_score")
-            out[chosen] = stats.ranks(stats.mean_of(values[chosen], 2))
+            values = self.score if metric == "score" else self.field_values("final_score")
+            out[chosen] = stats.rank_first_axis(stats.nan_mean(values[chosen], 2))
             return out
-        cells = [row for row, keep in zip(self.cells(metric == "snapshot"), chosen) if keep]
+        cells = [row for row, keep in zip(self.feasibility_cells(metric == "snapshot"), chosen) if keep]
         for j in range(self.shape[1]):
             out[chosen, j] = stats.feasibility_ranks([row[j] for row in cells])
         return out
@@ -148,13 +148,13 @@ class RunArrays:
     @cached_property
     def anchors(self) -> tuple[np.ndarray, np.ndarray]:
         """S_best, the least f + nu any run found, and S_0, the mean first one, of each problem: [P], [P]."""
-        first = self.numbers("first_score")
+        first = self.field_values("first_score")
         first = np.where(np.isfinite(first), first, np.nan)
-        return stats.least_of(self.score, (0, 2)), stats.mean_of(first, (0, 2))
+        return stats.nan_min(self.score, (0, 2)), stats.nan_mean(first, (0, 2))
 
     def open_gap(self) -> np.ndarray:
         """(S - S_best) / (S_0 - S_best) over the evaluations: [M, P, R, T]."""
-        return stats.normalise(self.curves["score"], *self.anchors)
+        return stats.share_of_gap(self.curves["score"], *self.anchors)
 
     def action_trace(self, m: int, p: int) -> tuple[np.ndarray, np.ndarray] | None:
         """Evaluations [G] and the actions of all runs [R, G] of a contender that has a policy."""
@@ -169,11 +169,11 @@ class RunArrays:
     def best_design(self, m: int, p: int) -> tuple[RunRecord, np.ndarray] | None:
         """The best run of a contender at a case, feasibility first, and its design."""
         found = [r for (i, j, _), r in self.records.items() if (i, j) == (m, p)]
-        best = min(found, key=RunRecord.order, default=None)
+        best = min(found, key=RunRecord.sort_key, default=None)
         return None if best is None else (best, read_design(best.x, self.cases[p].dim))
 
     @classmethod
-    def of(cls, results: StoreContents, experiment: Experiment, dim: int | None = None) -> RunArrays:
+    def from_store(cls, results: StoreContents, experiment: Experiment, dim: int | None = None) -> RunArrays:
         """The runs of an experiment at one dimension; contenders without any run are left out, with the reason."""
         cases = tuple(dict.fromkeys(experiment.cases(dim)))
         kept: list[Contender] = []

@@ -14,7 +14,7 @@ from meco.core.metrics import feasibility_first
 from meco.core.rule import order
 from meco.figures.figure import Figure
 from meco.figures.panel import MUTED, Axis, LegendKey, Line, Panel
-from meco.figures.run_figure import WIDE_PANEL, controls, convergence, violation
+from meco.figures.run_figure import WIDE_PANEL, controls_figure, convergence_figure, violation_figure
 from meco.figures.table import Cell, Column, Table, format_number
 from meco.result import ConstraintValue
 
@@ -33,7 +33,7 @@ def write_report(result: Any, path: Any) -> Path:
 def compose_run(result: Any) -> str:
     """The whole page as text."""
     every = result.evaluations
-    drawn = (convergence(result), violation(result), controls(result), _best_points_figure(result))
+    drawn = (convergence_figure(result), violation_figure(result), controls_figure(result), _best_points_figure(result))
     pictures = [figure for figure in drawn if figure is not None]
     parts = {"found": "What was found", "search": "How the search went", "made": "How this was made"}
     links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())

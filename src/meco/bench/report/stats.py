@@ -19,7 +19,7 @@ def _scipy_stats() -> Any:
     return load_extra("scipy.stats", "peers", "a significance test")
 
 
-def ranks(values: np.ndarray) -> np.ndarray:
+def rank_first_axis(values: np.ndarray) -> np.ndarray:
     """Ranks from 1 along the first axis; equal values share the mean of their ranks. nan stays nan."""
     values = np.asarray(values, dtype=np.float64)
     less = np.nansum(values[:, None] > values[None], axis=1)  # how many are smaller
@@ -27,7 +27,7 @@ def ranks(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), np.nan, less + (same + 1) / 2)
 
 
-def mean_of(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
+def nan_mean(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
     """Mean along axes of what is there; nan where nothing is."""
     there = ~np.isnan(values)
     count = there.sum(axis=axis)
@@ -35,15 +35,15 @@ def mean_of(values: np.ndarray, axis: int | tuple[int, ...]) -> np.ndarray:
         return np.where(count > 0, np.where(there, values, 0.0).sum(axis=axis) / np.maximum(count, 1), np.nan)
 
 
-def least_of(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
+def nan_min(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
     """Least along axes of what is there; nan where nothing is."""
     least = np.where(np.isnan(values), np.inf, values).min(axis=axis)
     return np.where(np.isnan(values).all(axis=axis), np.nan, least)
 
 
-def greatest_of(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
+def nan_max(values: np.ndarray, axis: int | tuple[int, ...] | None = None) -> np.ndarray:
     """Greatest along axes of what is there; nan where nothing is."""
-    return -least_of(-values, axis)
+    return -nan_min(-values, axis)
 
 
 def feasibility_order(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> np.ndarray:
@@ -68,7 +68,7 @@ class Feasibility(NamedTuple):
     violation: float  # mean nu over the infeasible runs, nan without any
 
 
-def feasibility(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> Feasibility:
+def summarize_feasibility(feasible: np.ndarray, f: np.ndarray, nu: np.ndarray) -> Feasibility:
     """How often runs [R] were feasible, and how good; runs that are not there are nan in nu."""
     there = ~np.isnan(nu)
     ok, bad = there & feasible, there & ~feasible
@@ -88,7 +88,7 @@ def feasibility_ranks(cells: list[Feasibility]) -> np.ndarray:
     second = np.array([c.mean if c.rate > 0 else c.violation for c in cells])
     order = np.stack([-rate, second], axis=1)
     _, place = np.unique(order, axis=0, return_inverse=True)
-    return ranks(np.where(np.isnan(rate), np.nan, place.reshape(-1)))
+    return rank_first_axis(np.where(np.isnan(rate), np.nan, place.reshape(-1)))
 
 
 class Friedman(NamedTuple):
@@ -98,7 +98,7 @@ class Friedman(NamedTuple):
     p: float
 
 
-def friedman(table: np.ndarray) -> Friedman:
+def friedman_test(table: np.ndarray) -> Friedman:
     """Friedman's test on ranks [M, P] (Demšar 2006): all methods equal on all problems?"""
     m, p = table.shape
     spread = np.sum((table.mean(axis=1) - (m + 1) / 2) ** 2) * p
@@ -125,7 +125,7 @@ def cliques(average: np.ndarray, difference: float) -> list[tuple[int, int]]:
     return found
 
 
-def holm(p: np.ndarray) -> np.ndarray:
+def holm_correction(p: np.ndarray) -> np.ndarray:
     """p-values [n] corrected for n tests by Holm's step-down rule; nan takes no part."""
     p = np.asarray(p, dtype=np.float64)
     order = np.argsort(p)[: int(np.sum(~np.isnan(p)))]
@@ -135,14 +135,14 @@ def holm(p: np.ndarray) -> np.ndarray:
     return out
 
 
-def wilcoxon(a: np.ndarray, b: np.ndarray) -> float:
+def wilcoxon_p(a: np.ndarray, b: np.ndarray) -> float:
     """p of the two-sided signed-rank test on pairs [P]; 1 when they are all equal."""
     if np.all(a == b):
         return 1.0
     return float(_scipy_stats().wilcoxon(a, b).pvalue)
 
 
-def rank_sum(a: np.ndarray, b: np.ndarray) -> float:
+def rank_sum_p(a: np.ndarray, b: np.ndarray) -> float:
     """p of the two-sided rank-sum test (Mann-Whitney) of two methods' runs [R] on one problem; 1 when all are equal."""
     a, b = a[~np.isnan(a)], b[~np.isnan(b)]
     return 1.0 if np.unique([*a, *b]).size == 1 else float(_scipy_stats().mannwhitneyu(a, b).pvalue)
@@ -162,7 +162,7 @@ def compare_ranks(mine: np.ndarray, other: np.ndarray) -> RankTest:
     the runs themselves are compared, by the test that counts wins and losses.
     """
     places = pooled_ranks(np.stack([mine, other]))
-    p = rank_sum(mine[0], other[0]) if len(mine) == 1 else wilcoxon(*places)
+    p = rank_sum_p(mine[0], other[0]) if len(mine) == 1 else wilcoxon_p(*places)
     return RankTest(p, bool(places[0].mean() < places[1].mean()))
 
 
@@ -181,7 +181,7 @@ def win_tie_loss(mine: np.ndarray, other: np.ndarray, alpha: float = ALPHA) -> W
         if np.isnan(a).all() or np.isnan(b).all():
             continue
         below = np.sum(a[:, None] < b) - np.sum(a[:, None] > b)
-        tallies["ties" if rank_sum(a, b) >= alpha or below == 0 else "wins" if below > 0 else "losses"] += 1
+        tallies["ties" if rank_sum_p(a, b) >= alpha or below == 0 else "wins" if below > 0 else "losses"] += 1
     return WinTieLoss(**tallies)
 
 
@@ -190,14 +190,16 @@ def pooled_ranks(values: np.ndarray) -> np.ndarray:
     m, p, _ = values.shape
     out = np.full((m, p), np.nan)
     for j in range(p):
-        place = ranks(values[:, j].reshape(-1)).reshape(m, -1)
+        place = rank_first_axis(values[:, j].reshape(-1)).reshape(m, -1)
         count = np.sum(~np.isnan(place))
         with np.errstate(all="ignore"):
             out[:, j] = (np.nansum(place, axis=1) / np.sum(~np.isnan(place), axis=1) - 1) / max(count - 1, 1)
     return out
 
 
-def bootstrap(values: np.ndarray, level: float = 0.95, draws: int = 2000, seed: int = 0) -> tuple[float, float]:
+def bootstrap_interval(
+    values: np.ndarray, level: float = 0.95, draws: int = 2000, seed: int = 0
+) -> tuple[float, float]:
     """Percentile interval of the mean of values [n]; the values are drawn anew with replacement."""
     values = np.asarray(values, dtype=np.float64)
     index = np.random.default_rng(seed).integers(len(values), size=(draws, len(values)))
@@ -206,18 +208,18 @@ def bootstrap(values: np.ndarray, level: float = 0.95, draws: int = 2000, seed: 
     return float(low), float(high)
 
 
-def performance(score: np.ndarray) -> np.ndarray:
+def normalised_performance(score: np.ndarray) -> np.ndarray:
     """The paper's UAV score: 1 for the best f+nu any run found on a mission, 0 for the worst; [M, P, R]."""
     with np.errstate(invalid="ignore"):
         finite = np.where(np.isfinite(score), score, np.nan)
-        best = least_of(finite, (0, 2))[:, None]  # [P, 1]
-        worst = greatest_of(finite, (0, 2))[:, None]
+        best = nan_min(finite, (0, 2))[:, None]  # [P, 1]
+        worst = nan_max(finite, (0, 2))[:, None]
         share = (worst - score) / np.where(worst > best, worst - best, 1.0)
     share = np.where(np.isnan(score), np.nan, np.where(np.isposinf(score), 0.0, share))
     return np.where((worst == best) & ~np.isnan(score), 1.0, share)
 
 
-def normalise(curves: np.ndarray, best: np.ndarray, first: np.ndarray) -> np.ndarray:
+def share_of_gap(curves: np.ndarray, best: np.ndarray, first: np.ndarray) -> np.ndarray:
     """Share of the first gap still open: (S - S_best) / (S_0 - S_best), per problem; curves [M, P, R, T]."""
     gap = np.where(first > best, first - best, 1.0)
     with np.errstate(invalid="ignore"):  # where nothing finite was found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from meco.bench.report.result_figures import legend, series
+from meco.bench.report.result_figures import colour_slots, contender_legend
 from meco.bench.report.result_tables import item_name
 from meco.bench.report.run_arrays import RunArrays
 from meco.figures.figure import Figure
@@ -29,7 +29,7 @@ def trajectory_figure(results: RunArrays) -> Figure:
                 continue
             record, x = found
             corners = mission.route(x) / KM
-            tint = series(results)[m]
+            tint = colour_slots(results)[m]
             marks.append(Line(corners[:, 0], corners[:, 1], tint, label, 2.2, "" if record.feasible else "5 4"))
             marks += [Spot(a, b, "hover", tint, label) for a, b in corners[1:-1]]
             text = format_number(record.f, 4) if record.feasible else f"ν {format_number(record.nu)}"
@@ -46,4 +46,4 @@ def trajectory_figure(results: RunArrays) -> Figure:
     numbers = Table(
         item_name(results, "routes"), "Objective of the routes shown; ν where none is feasible", columns, rows
     )
-    return Figure(item_name(results, "routes"), "Routes", panels, caption, legend(results), numbers)
+    return Figure(item_name(results, "routes"), "Routes", panels, caption, contender_legend(results), numbers)

@@ -39,23 +39,23 @@ class RunExecutor:
     _count = 1
 
     @property
-    def count(self) -> int:
+    def worker_count(self) -> int:
         """How many tasks run at the same time."""
         return self._count
 
     @property
-    def window(self) -> int:
-        """How many tasks to hand out at a time."""
+    def most_unfinished(self) -> int:
+        """How many tasks may be handed out and unfinished at a time."""
         return 1
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
-        """Hand out a task."""
+        """Hand out a task: the future of work(task)."""
         future: Future = Future()
         future.set_result(work(task))
         return future
 
-    def renew(self) -> None:
-        """Go on after a worker was lost."""
+    def replace_lost(self) -> None:
+        """Replace workers that were lost; nothing where each is replaced by itself."""
 
     def close(self, now: bool = False) -> None:
         """End the workers; now: without waiting for what they do."""
@@ -72,8 +72,8 @@ class ProcessExecutor(RunExecutor):
         self._count, self._pool = count, ProcessPool(count)
 
     @property
-    def window(self) -> int:
-        return self.count + 1
+    def most_unfinished(self) -> int:
+        return self.worker_count + 1
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
         """Hand out a task; a pool that broke in between gives a future that failed, as a lost worker does."""
@@ -84,7 +84,7 @@ class ProcessExecutor(RunExecutor):
             future.set_exception(error)
             return future
 
-    def renew(self) -> None:
+    def replace_lost(self) -> None:
         self._pool.renew()
 
     def close(self, now: bool = False) -> None:
@@ -118,12 +118,12 @@ class DaskExecutor(RunExecutor):
         self._pool: Executor = self._client.get_executor()
 
     @property
-    def count(self) -> int:
+    def worker_count(self) -> int:
         return max(1, sum(self._client.nthreads().values()))
 
     @property
-    def window(self) -> int:
-        return 4 * self.count + 16
+    def most_unfinished(self) -> int:
+        return 4 * self.worker_count + 16
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
         return self._pool.submit(work, task)

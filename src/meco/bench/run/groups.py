@@ -107,7 +107,7 @@ def run_group(task: RunGroup) -> GroupOutcome:
     except Exception as error:
         return GroupOutcome(error=_error_text(error), hopeless=isinstance(error, HOPELESS))
     each = (time.process_time() - start) / len(task.runs)
-    records = tuple(RunRecord.of(r, p, budget, each) for r, p in zip(results, problems))
+    records = tuple(RunRecord.from_result(r, p, budget, each) for r, p in zip(results, problems))
     return GroupOutcome(records, time.perf_counter() - begin)
 
 

@@ -63,7 +63,7 @@ def _choose_designs(contents: StoreContents) -> set[Run]:
     """The best run on each problem, and of each method where a view draws its design."""
     groups = [*_group_runs(contents.runs, lambda run: run.case)]
     groups += _group_runs(_find_shown(contents, {"trajectories"}), _without_seed)
-    return {min(group, key=lambda run: contents.runs[run].order()) for group in groups}
+    return {min(group, key=lambda run: contents.runs[run].sort_key()) for group in groups}
 
 
 def _without_seed(run: Run) -> tuple[str, str, TestCase]:

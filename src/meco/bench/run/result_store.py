@@ -184,29 +184,29 @@ class ResultStore:
                 (_storable(experiment.name), _storable(experiment.to_json())),
             )
 
-    def add_session(self, name: str, facts: dict[str, Any]) -> None:
+    def add_session(self, name: str, session: dict[str, Any]) -> None:
         """Keep with what and where results were made, in the form of plan_schema.SESSION."""
         with self._writing() as db:
-            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(facts)))
+            db.execute("INSERT OR REPLACE INTO sessions VALUES (?, ?)", (_storable(name), json.dumps(session)))
 
     def merge(self, other: StoreContents) -> int:
-        """Take over the results of another folder, of the same version; returns the number of new runs."""
+        """Add the results of another folder, of the same version, to this one; the number of runs that are new."""
         if other.meco != self.read_meta("meco"):
             raise InvalidInput(
                 f"{self.path.parent} holds results of meco {self.read_meta('meco')}, and these are of meco "
                 f"{other.meco}: results of two versions are not mixed"
             )
-        before = self.count()
+        before = self.count_runs()
         self.add_runs(other.runs.items())
-        there = self.done()
+        there = self.stored_runs()
         for run, reason in other.failures.items():
             if run not in there:
                 self.add_failures([run], reason)
         for experiment in other.experiments:
             self.add_experiment(experiment)
-        for name, facts in other.sessions.items():
-            self.add_session(name, facts)
-        return self.count() - before
+        for name, session in other.sessions.items():
+            self.add_session(name, session)
+        return self.count_runs() - before
 
     # -- reading -------------------------------------------------------------------------
 
@@ -232,11 +232,11 @@ class ResultStore:
             raise DamagedFile(f"{self.path} is damaged: its {name} is no text but {found[0]!r:.60}")
         return found[0] if found else None
 
-    def done(self) -> set[Run]:
+    def stored_runs(self) -> set[Run]:
         """The runs that are there."""
         return {Run.from_json(run) for (run,) in self._db.execute("SELECT run FROM runs")}
 
-    def count(self) -> int:
+    def count_runs(self) -> int:
         """How many runs are there."""
         return self._db.execute("SELECT COUNT(*) FROM runs").fetchone()[0]
 
@@ -307,10 +307,10 @@ def _storable(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
-def _refuse_another_version(made: str | None, folder: Path) -> None:
+def _refuse_another_version(stored: str | None, folder: Path) -> None:
     """Refuse to add to a folder whose results another version made."""
-    if made != __version__:
+    if stored != __version__:
         raise InvalidInput(
-            f"{folder} holds results of meco {made}, and this is meco {__version__}: results of two versions "
+            f"{folder} holds results of meco {stored}, and this is meco {__version__}: results of two versions "
             f"are not mixed. Choose another --out, or look at the old ones with: meco report {folder}"
         )

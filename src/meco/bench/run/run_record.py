@@ -44,12 +44,12 @@ class RunRecord:
     actions: bytes = b""  # of a policy, over the generations
     seconds: float = 0.0  # of one core, its share of a lockstep group
 
-    def order(self) -> tuple[bool, float]:
+    def sort_key(self) -> tuple[bool, float]:
         """What sorts runs feasibility first: feasible ones by f, the others by nu."""
         return not self.feasible, self.f if self.feasible else self.nu
 
     @classmethod
-    def of(cls, run: Result, problem: Problem, budget: int, seconds: float) -> RunRecord:
+    def from_result(cls, run: Result, problem: Problem, budget: int, seconds: float) -> RunRecord:
         """The record of a finished run."""
         trace, paper = run.trace, run.paper
         assert paper is not None, "runs on problems of suites have it"

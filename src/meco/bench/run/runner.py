@@ -53,12 +53,12 @@ def run_campaign(
     experiments = [pin_versions(e) for e in experiments]
     wanted = list(dict.fromkeys(run for e in experiments for _, run in e.wanted_runs()))
     files = {name: path for e in experiments for name, path in e.files.items()}
-    there = store.done()
+    there = store.stored_runs()
     missing = [run for run in wanted if run not in there]
     for experiment in experiments:
         store.add_experiment(experiment)
-    tasks = make_groups(missing, files, workers.count)
-    progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.count, quiet)
+    tasks = make_groups(missing, files, workers.worker_count)
+    progress = CampaignProgress(tasks, len(wanted) - len(missing), workers.worker_count, quiet)
     campaign = _Campaign(store, workers, progress)
     name, facts = describe_session(experiments, workers, len(missing))
     try:
@@ -70,7 +70,7 @@ def run_campaign(
         if tasks:
             store.add_session(name, facts | {"seconds": round(time.monotonic() - campaign.begin, 1)})
     return Summary(
-        len(store.done().intersection(wanted)), len(wanted), campaign.failures, time.monotonic() - campaign.begin
+        len(store.stored_runs().intersection(wanted)), len(wanted), campaign.failures, time.monotonic() - campaign.begin
     )
 
 
@@ -103,12 +103,12 @@ class _Campaign:
                     ]
                     active.clear()
                 self._retry_lost(lost)
-            self.progress.set_workers(self.workers.count)
+            self.progress.set_workers(self.workers.worker_count)
             self.progress.show()
 
     def _hand_out(self, active: dict[Future, RunGroup]) -> None:
         """Fill the free workers, one task at a time while a task is suspected of killing its worker."""
-        room = 1 if self._suspects else self.workers.window
+        room = 1 if self._suspects else self.workers.most_unfinished
         while len(active) < room and (self._suspects or self._waiting):
             task = (self._suspects or self._waiting).popleft()
             reason = self._hopeless.get((task.method, task.runs[0].options))
@@ -146,6 +146,7 @@ class _Campaign:
             self._give_up_task(task, outcome.error)
 
     def _give_up_task(self, task: RunGroup, reason: str) -> None:
+        """Store why the runs of a task have no result, and count it as finished."""
         self.failures.update(dict.fromkeys(task.runs, reason))
         self.store.add_failures(task.runs, reason)
         self.progress.count_finished(task, 0.0)
@@ -160,7 +161,7 @@ class _Campaign:
                 self._give_up_task(task, why)
             else:
                 self._suspects.append(task)
-        self.workers.renew()
+        self.workers.replace_lost()
 
 
 def stopping_signals() -> contextlib.AbstractContextManager[None]:
@@ -183,7 +184,7 @@ def describe_session(experiments: Sequence[Experiment], workers: RunExecutor, ru
         "processor": _processor_name(),
         "cores": os.cpu_count(),
         "executor": workers.name,
-        "workers": workers.count,
+        "workers": workers.worker_count,
     }
 
 

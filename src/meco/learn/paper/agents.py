@@ -73,12 +73,15 @@ class Agents:
     def __len__(self) -> int:
         return self.rng.runs
 
-    def plan(self, steps: int) -> RoundPlan:
-        """The chance of the coming round, drawn in one block from each policy's own stream; its steps count as made."""
+    def draw_round_plan(self, steps: int) -> RoundPlan:
+        """Draw the chance of the coming round, in one block from each policy's own stream.
+
+        Moves the streams on, and counts the round's transitions and learning steps as made.
+        """
         u = self.rng.uniform(steps, self.episodes, UNIFORMS_PER_ACTION + self.batch)  # [K, T, E, ...]
         seldom, which = np.moveaxis(u[..., :UNIFORMS_PER_ACTION], 0, 1).transpose(3, 0, 1, 2)
-        access = self.replay.plan_access(u[..., UNIFORMS_PER_ACTION:])
-        learning = self.learner.next_steps(self.episodes * (steps - access.idle))
+        access = self.replay.reserve_access(u[..., UNIFORMS_PER_ACTION:])
+        learning = self.learner.reserve_steps(self.episodes * (steps - access.idle))
         explores = torch.from_numpy(seldom < self._explore).to(self.device)
         others = torch.from_numpy(random_index(which, self.learner.shape.outputs)).to(self.device)
         return RoundPlan(explores, others, access, learning)
@@ -104,11 +107,11 @@ class Agents:
         ]
         return losses[0] if self.episodes == 1 else torch.stack(losses).mean(0)
 
-    def keep(self, policies: Sequence[int]) -> None:
+    def keep_policies(self, policies: Sequence[int]) -> None:
         """Go on with some of the policies only."""
         rows = torch.tensor(policies, device=self.device)
-        self.learner.keep(rows)
-        self.replay.keep(rows)
+        self.learner.keep_policies(rows)
+        self.replay.keep_policies(rows)
         self.rng = self.rng.select(policies)
         self._explore = self._explore[list(policies)]
         self._values = self._values[rows]
@@ -146,6 +149,7 @@ def play_round(environment: Environment, agents: Agents, plan: RoundPlan) -> Rou
     shape, (features, _, actions) = (len(agents), agents.episodes), agents.learner.shape
 
     def tensor(values: Array, *more: int) -> Tensor:
+        """Values [B, ...] of the environment as a tensor [K, E, ...]."""
         return (torch.from_numpy(values) if isinstance(values, np.ndarray) else values).reshape(*shape, *more)
 
     s, losses = tensor(environment.reset(), features), []
@@ -166,6 +170,7 @@ def _stack_settings(configs: Sequence[TrainingConfig], device: str) -> StackedSe
     """Settings of each policy as columns [K, 1]."""
 
     def column(values: Iterable[float]) -> Tensor:
+        """One number of each policy: [K, 1]."""
         return torch.tensor([[float(value)] for value in values], dtype=torch.float64, device=device)
 
     return StackedSettings(

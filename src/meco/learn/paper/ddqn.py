@@ -104,8 +104,8 @@ class Learner:
         """Q values of states s [K, M, S] under the online networks: [K, M, A]."""
         return forward(self._online, s, self.sigmoid).q
 
-    def next_steps(self, count: int) -> LearningSteps:
-        """The next steps, which count as made; the rate falls linearly from first to last over the training."""
+    def reserve_steps(self, count: int) -> LearningSteps:
+        """The next `count` steps, counted as made; the rate falls linearly over the training."""
         before, numbers = range(self.steps, self.steps + count), range(self.steps + 1, self.steps + count + 1)
         rate = self.settings.lr_first + self._change * (self._make_tensor(before)[:, None, None] * self._per_step)
         first = self._make_tensor([1.0 - BETA1**n for n in numbers])
@@ -115,17 +115,21 @@ class Learner:
         return LearningSteps(rate, first, second, copied)
 
     def _make_tensor(self, values: Sequence[float]) -> Tensor:
+        """Values as a tensor of the networks' type, on their device."""
         return torch.tensor(values, dtype=self.online.dtype, device=self.online.device)
 
     def learn(self, batch: Batch, step: LearningSteps | None = None) -> Tensor:
-        """One step of every policy, the next one unless given, on its own mini-batch; the losses before it, [K]."""
-        step = self.next_steps(1).at(0) if step is None else step
-        loss, slope = self.loss(batch)
+        """Change the networks by one step, each policy on its own mini-batch; the losses before it, [K].
+
+        The step is one that reserve_steps() gave; without one the next is reserved here.
+        """
+        step = self.reserve_steps(1).at(0) if step is None else step
+        loss, slope = self.loss_and_gradient(batch)
         self._descend(slope, step)
         self.target.copy_(torch.where(step.copied, self.online, self.target))
         return loss
 
-    def loss(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def loss_and_gradient(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Mean squared error of each policy [K] and its derivative by the weights [K, P]."""
         size = batch.s.shape[1]
         seen = forward(self._online, torch.cat([batch.s, batch.s_next], dim=1), self.sigmoid)
@@ -145,7 +149,7 @@ class Learner:
         self.online.mul_(1.0 - step.rate * self.settings.weight_decay)
         self.online.sub_((step.rate / step.first) * (self.first / spread))
 
-    def keep(self, policies: Tensor) -> None:
+    def keep_policies(self, policies: Tensor) -> None:
         """Go on with some of the policies only, given by their present rows."""
         for name in self.TENSORS:
             setattr(self, name, getattr(self, name)[policies].clone())

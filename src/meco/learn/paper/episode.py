@@ -85,7 +85,7 @@ class Episode:
         self._controller = Controller(self.engine, FEATURES["population-10"], controls)
         self.keys = list(self._evaluator.source.names)
         self._step_and_observe()
-        self.best_objective, self._first_score = self.now.f_best, self.score
+        self.best_objective, self._first_score = self.population_summary.f_best, self.score
         self._known = self._as_population_array(self._known_references())
         self._over = self._evaluator.left == 0
         if self._over:
@@ -111,7 +111,7 @@ class Episode:
         after = self._summarize_step()
         xp = namespace(after.f_best)
         with np.errstate(all="ignore"):  # rewards are clipped
-            r = self.reward(before, after, self.first, self._known)
+            r = self.reward(before, after, self.first_population, self._known)
         kept = self.best_objective <= after.f_best  # false for nan, where all of the first population failed
         self.best_objective = xp.where(kept, self.best_objective, after.f_best)
         self._over = self._evaluator.left == 0
@@ -120,12 +120,12 @@ class Episode:
         return self.s, r, xp.full(r.shape, self._over, dtype=xp.bool, device=r.device)
 
     @property
-    def first(self) -> Reference:
+    def first_population(self) -> Reference:
         """The first population, against which later ones are measured."""
         return self._memory.first
 
     @property
-    def now(self) -> PopulationSummary:
+    def population_summary(self) -> PopulationSummary:
         """f_best under the allowance of its selection, and nu-bar, of the present population."""
         return self._memory.now
 
@@ -136,6 +136,7 @@ class Episode:
 
     @property
     def _memory(self) -> PopulationMemory:
+        """What the engine's controller remembers of the populations."""
         return self._controller.memory
 
     @property
@@ -176,9 +177,16 @@ class Episode:
         return list(self._evaluator.results(method, self.seeds))
 
     def _summarize_step(self) -> StepSummary:
-        return StepSummary(self.now.f_best, self.now.nu_bar, score=self.score, first_score=self._first_score)
+        """What the reward compares, now: [B] each."""
+        return StepSummary(
+            self.population_summary.f_best,
+            self.population_summary.nu_bar,
+            score=self.score,
+            first_score=self._first_score,
+        )
 
     def _step_and_observe(self) -> None:
+        """One generation, and the features of what came out."""
         self._loop.step()
         self.s = self._controller.observe()  # features of the present population, [B, 10]
 
@@ -196,7 +204,7 @@ class Episode:
     def _known_references(self) -> Array:
         """f~* of each run's problem, [B]."""
         if isinstance(self.references, ReferenceObjective):
-            return self.references.of(self.keys)
+            return self.references.look_up(self.keys)
         return self.references
 
     def _as_population_array(self, values: Any) -> Array:

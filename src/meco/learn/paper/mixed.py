@@ -16,19 +16,19 @@ from meco.policies.paper.steered_rule import DECODERS, Decoder
 T = TypeVar("T")
 
 
-def mixed_reward(names: Sequence[str]) -> Reward:
+def make_mixed_reward(names: Sequence[str]) -> Reward:
     """One reward whose run b is rewarded by names[b]."""
     kinds = _runs_by_kind(names, REWARDS)
     if len(kinds) == 1:
         return kinds[0][0]
 
-    def reward(before, after, first, known):
-        return _join_by_run([(kind(before, after, first, known), runs) for kind, runs in kinds])
+    def reward(before, after, initial, f_star):
+        return _join_by_run([(kind(before, after, initial, f_star), runs) for kind, runs in kinds])
 
     return reward
 
 
-def mixed_decoder(names: Sequence[str]) -> Decoder:
+def make_mixed_decoder(names: Sequence[str]) -> Decoder:
     """One decoder whose run b decodes by names[b]."""
     kinds = _runs_by_kind(names, DECODERS)
     return kinds[0][0] if len(kinds) == 1 else MixedDecoder(kinds=tuple(kinds))
@@ -58,10 +58,10 @@ class MixedDecoder(Decoder):
         return _join_by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])
 
 
-def _runs_by_kind(names: Sequence[str], known: Mapping[str, T]) -> list[tuple[T, Constants]]:
-    """Each kind named, with the mask [B] of its runs."""
+def _runs_by_kind(names: Sequence[str], kinds: Mapping[str, T]) -> list[tuple[T, Constants]]:
+    """The kinds that runs name, each with the mask [B] of its runs."""
     given = np.array(names)
-    return [(known[name], Constants(runs=given == name)) for name in dict.fromkeys(names)]
+    return [(kinds[name], Constants(runs=given == name)) for name in dict.fromkeys(names)]
 
 
 def _join_by_run(parts: Sequence[tuple[Array, Constants]]) -> Array:

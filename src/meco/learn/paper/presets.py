@@ -31,7 +31,7 @@ def problems_without(suite: str, held_out: Sequence[str]) -> tuple[str, ...]:
     return tuple(p for p in SUITES[suite] if p not in held_out)
 
 
-def leave_one_out(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
+def leave_one_out_configs(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingConfig]:
     """Leave one out: a policy per problem of the suite, trained on all the others."""
     suite = settings.get("suite", "cec2017")
     return [
@@ -46,25 +46,26 @@ def leave_one_out(prefix: str, seed: int = 1, **settings: Any) -> list[TrainingC
 
 
 def _make_config(name: str, seed: int, **settings: Any) -> TrainingConfig:
+    """A training of that name and seed; settings by their flat names."""
     return TrainingConfig.from_dict({"name": name, "seed": seed, **settings})
 
 
-def _train_on_all(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
+def _all_problems_configs(seed: int, name: str = "meco-10d", **settings: Any) -> list[TrainingConfig]:
     """For transfer to other suites: all 28 problems, 10 variables."""
     return [_make_config(name, seed, dim=10, **settings)]
 
 
-def _train_on_split(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
+def _split_configs(seed: int, dim: int, name: str = "split", **settings: Any) -> list[TrainingConfig]:
     """The fixed split: all problems but those held out."""
     problems = problems_without("cec2017", HELD_OUT)
     return [_make_config(f"meco-{name}-{dim}d", seed, dim=dim, problems=problems, **settings)]
 
 
-def _train_ablation(seed: int) -> list[TrainingConfig]:
+def _ablation_configs(seed: int) -> list[TrainingConfig]:
     """The decodings AA and CA at 10, 50, 100 variables; the rewards r1, r2, r1 + r2 at 10, 30, 50, 100."""
-    decodings = [_train_on_split(seed, dim, kind, decoder=kind) for kind in ("aa", "ca") for dim in (10, 50, 100)]
+    decodings = [_split_configs(seed, dim, kind, decoder=kind) for kind in ("aa", "ca") for dim in (10, 50, 100)]
     rewards = [
-        _train_on_split(seed, dim, name, reward=kind)
+        _split_configs(seed, dim, name, reward=kind)
         for name, kind in (("r1", "r1"), ("r2", "r2"), ("r1r2", "r1+r2"))
         for dim in (10, 30, 50, 100)
     ]
@@ -74,25 +75,25 @@ def _train_ablation(seed: int) -> list[TrainingConfig]:
 PRESETS: Registry[Preset] = Registry(
     "training preset",
     {
-        "10d": lambda seed: _train_on_all(seed, **SHIPPED_SETTINGS),
-        "loo50": lambda seed: leave_one_out("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
-        **{f"split-{dim}d": partial(_train_on_split, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
-        "ablation": _train_ablation,
-        "paper-10d": lambda seed: _train_on_all(seed, "meco-paper-10d"),
-        "paper-loo50": lambda seed: leave_one_out("meco-paper-loo50", seed, dim=50),
-        **{f"paper-split-{dim}d": partial(_train_on_split, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
+        "10d": lambda seed: _all_problems_configs(seed, **SHIPPED_SETTINGS),
+        "loo50": lambda seed: leave_one_out_configs("meco-loo50", seed, dim=50, **SHIPPED_SETTINGS),
+        **{f"split-{dim}d": partial(_split_configs, dim=dim, **SHIPPED_SETTINGS) for dim in (10, 30, 50, 100)},
+        "ablation": _ablation_configs,
+        "paper-10d": lambda seed: _all_problems_configs(seed, "meco-paper-10d"),
+        "paper-loo50": lambda seed: leave_one_out_configs("meco-paper-loo50", seed, dim=50),
+        **{f"paper-split-{dim}d": partial(_split_configs, dim=dim, name="paper-split") for dim in (10, 30, 50, 100)},
     },
 )
 
 
-def for_seeds(make: Preset, seeds: Sequence[int]) -> list[TrainingConfig]:
+def configs_for_seeds(make: Preset, seeds: Sequence[int]) -> list[TrainingConfig]:
     """The policies of a preset for each seed; with several seeds the names say which."""
     if len(seeds) == 1:
         return make(seeds[0])
     return [replace(c, name=f"{c.name}-seed{seed}") for seed in seeds for c in make(seed)]
 
 
-def select_policies(configs: Sequence[TrainingConfig], names: Sequence[str]) -> list[TrainingConfig]:
+def select_configs(configs: Sequence[TrainingConfig], names: Sequence[str]) -> list[TrainingConfig]:
     """Some of the policies, by name: a share of the folds for one process among several."""
     known = {c.name: c for c in configs}
     for name in names:

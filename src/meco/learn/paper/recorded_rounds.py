@@ -76,10 +76,11 @@ class RecordedRounds(Rounds):
             self._recorded = record_work(partial(self._play_steps, self._buffers), self.agents.device)
         return self._recorded.replay()
 
-    def prepare(self, seeds: Sequence[int]) -> None:
+    def draw_ahead(self, seeds: Sequence[int]) -> None:
         self._rng.prepare(seeds)
 
     def _play_steps(self, plan: RoundPlan) -> RoundResult:
+        """The round that lies on the device, step by step."""
         episode = IndexedEpisode(self._problems, self._rng, self._which, references=self._references, **self.options)
         statistics = play_round(episode, self.agents, plan)
         return RoundResult(statistics, episode.best_objective, episode.score)

@@ -50,8 +50,11 @@ class ReplayMemory:
         """Transitions of each policy in memory."""
         return min(self.written, self.capacity)
 
-    def plan_access(self, u: np.ndarray) -> MemoryAccess:
-        """Draw the rows of the next transitions and mini-batches by uniform numbers u [K, T, E, M], and count them."""
+    def reserve_access(self, u: np.ndarray) -> MemoryAccess:
+        """The rows that the next T steps will write and read, by uniform numbers u [K, T, E, M].
+
+        The transitions count as written: write() must follow for each.
+        """
         policies, steps, episodes, batch = u.shape
         order = self.written + np.arange(steps * episodes).reshape(steps, episodes, 1)
         size = np.minimum(order[:, -1, 0] + 1, self.capacity)  # after each step
@@ -65,12 +68,12 @@ class ReplayMemory:
         return MemoryAccess(columns, rows, int(np.count_nonzero(size < batch)))
 
     def write(self, column: Tensor, s: Tensor, action: Tensor, reward: Tensor, s_next: Tensor, last: bool) -> None:
-        """Write one transition of each policy; s, s_next [K, S], action (its index) and reward [K]."""
+        """Write a transition of each policy at a column [1]; s, s_next [K, S], action (its index) and reward [K]."""
         numbers = torch.stack([action.to(reward.dtype), reward, torch.full_like(reward, float(last))], dim=-1)
         self.rows.index_copy_(1, column, torch.cat([s, s_next, numbers], dim=-1)[:, None])
 
     def read(self, rows: Tensor) -> Batch:
-        """The transitions in rows [K M] of all policies, policy by policy."""
+        """The transitions in rows [K M] of the memory of all policies, policy by policy."""
         found = self.rows.flatten(0, 1)[rows].unflatten(0, (self.rows.shape[0], -1))
         n = self.features
         return Batch(
@@ -88,11 +91,11 @@ class ReplayMemory:
         rows = self._global_rows(sample_without_replacement(u, self.size)).reshape(-1)
         return self.read(torch.from_numpy(rows).to(self.rows.device))
 
-    def _global_rows(self, own: np.ndarray) -> np.ndarray:
+    def _global_rows(self, rows: np.ndarray) -> np.ndarray:
         """Rows [..., K, M] of each policy as rows among those of all policies."""
-        return own + self.capacity * np.arange(own.shape[-2])[:, None]
+        return rows + self.capacity * np.arange(rows.shape[-2])[:, None]
 
-    def keep(self, policies: Tensor) -> None:
+    def keep_policies(self, policies: Tensor) -> None:
         """Go on with some of the policies only."""
         self.rows = self.rows[policies].clone()
 

@@ -23,61 +23,62 @@ class StepSummary(NamedTuple):
     first_score: Array  # the same over the first population
 
 
-# summaries before and after a step, the first population, the best objective known [B] -> reward [B]
+# summaries before and after a step, the first population, f~* [B] -> reward [B]
 Reward = Callable[[StepSummary, StepSummary, Reference, Array], Array]
 
 
-def objective_gain(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def objective_gain(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
     """r1 = (f_best(t-1) - f_best(t)) / (f_best(0) - f~*), in [-1, 1] (eq. 7).
 
     f_best often rises while feasibility improves, so the denominator is at least a
-    thousandth of the initial objective range. known [B] is f~*, inf where there is none yet.
+    thousandth of the initial objective range. f_star [B] is f~*, inf where there is none yet.
     """
-    xp = namespace(known)
-    floor = MIN_RANGE_SHARE * (first.f_worst - first.f_min)
-    scale = xp.clip(xp.maximum(first.f_best - known, floor), min=MIN_DENOMINATOR)
+    xp = namespace(f_star)
+    floor = MIN_RANGE_SHARE * (initial.f_worst - initial.f_min)
+    scale = xp.clip(xp.maximum(initial.f_best - f_star, floor), min=MIN_DENOMINATOR)
     return _clip_reward((before.f_best - after.f_best) / scale)
 
 
-def violation_gain(before: StepSummary, after: StepSummary, first: Reference) -> Array:
+def violation_gain(before: StepSummary, after: StepSummary, initial: Reference) -> Array:
     """r2 = (nu-bar(t-1) - nu-bar(t)) / nu-bar(0), in [-1, 1] (eq. 7)."""
-    return _clip_reward((before.nu_bar - after.nu_bar) / first.per.nu_bar)
+    return _clip_reward((before.nu_bar - after.nu_bar) / initial.per.nu_bar)
 
 
-def violation_weight(after: StepSummary, first: Reference) -> Array:
+def violation_weight(after: StepSummary, initial: Reference) -> Array:
     """omega = nu-bar(t) / nu-bar(0), in [0, 1] (eq. 8)."""
-    return _clip_reward(after.nu_bar / first.per.nu_bar, least=0.0)
+    return _clip_reward(after.nu_bar / initial.per.nu_bar, least=0.0)
 
 
-def full_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def full_reward(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
     """((1 - omega) r1 + r2) / 2 (eq. 8)."""
-    weight = 1.0 - violation_weight(after, first)
-    return 0.5 * (weight * objective_gain(before, after, first, known) + violation_gain(before, after, first))
+    weight = 1.0 - violation_weight(after, initial)
+    return 0.5 * (weight * objective_gain(before, after, initial, f_star) + violation_gain(before, after, initial))
 
 
-def objective_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def objective_reward(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
     """r1 alone (ablation)."""
-    return objective_gain(before, after, first, known)
+    return objective_gain(before, after, initial, f_star)
 
 
-def violation_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def violation_reward(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
     """r2 alone (ablation)."""
-    return violation_gain(before, after, first)
+    return violation_gain(before, after, initial)
 
 
-def sum_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def sum_reward(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
     """r1 + r2 without the weight (ablation)."""
-    return objective_gain(before, after, first, known) + violation_gain(before, after, first)
+    return objective_gain(before, after, initial, f_star) + violation_gain(before, after, initial)
 
 
-def score_reward(before: StepSummary, after: StepSummary, first: Reference, known: Array) -> Array:
+def score_reward(before: StepSummary, after: StepSummary, initial: Reference, f_star: Array) -> Array:
     """Decrease of the least f + nu as a share of its first value: an episode's return is the paper's training gain."""
     return _clip_reward(
-        (before.score - after.score) / namespace(known).clip(abs(before.first_score), min=MIN_DENOMINATOR)
+        (before.score - after.score) / namespace(f_star).clip(abs(before.first_score), min=MIN_DENOMINATOR)
     )
 
 
 def _clip_reward(r: Array, least: float = -1.0) -> Array:
+    """r between least and 1; 0 where a whole population failed."""
     xp = namespace(r)
     return xp.clip(xp.where(xp.isnan(r), 0.0, r), min=least, max=1.0)  # nan: all of a population failed
 
@@ -89,7 +90,7 @@ REWARDS: Registry[Reward] = Registry(
 
 
 def reward_function(name: str) -> Reward:
-    """The reward of that name: (before, after, first, known) -> [B].
+    """The reward of that name: (before, after, initial, f_star) -> [B].
 
     >>> from meco.learn.paper.reward import reward_function
     >>> reward_function("r2").__name__
@@ -108,7 +109,7 @@ class ReferenceObjective:
     def __init__(self, least: Mapping[Hashable, float] | None = None) -> None:
         self.least: dict[Hashable, float] = dict(least or {})
 
-    def of(self, keys: Iterable[Hashable]) -> np.ndarray:
+    def look_up(self, keys: Iterable[Hashable]) -> np.ndarray:
         """f~* for each key, inf where no episode has ended yet: [B]."""
         return np.array([self.least.get(key, np.inf) for key in keys])
 

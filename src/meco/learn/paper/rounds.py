@@ -15,7 +15,7 @@ from meco.learn.paper.agents import Agents, RoundPlan, RoundStatistics, play_rou
 from meco.learn.paper.config import TrainingConfig
 from meco.learn.paper.curriculum import EpisodePlan
 from meco.learn.paper.episode import Episode
-from meco.learn.paper.mixed import mixed_decoder, mixed_reward
+from meco.learn.paper.mixed import make_mixed_decoder, make_mixed_reward
 from meco.problems.suite import get_problem
 
 
@@ -37,8 +37,8 @@ class Rounds(ABC):
         self.options: dict[str, Any] = {
             "budget": configs[0].evaluations,
             "pop_size": configs[0].episode.pop_size,
-            "decoder": mixed_decoder([c.episode.decoder for c in each]),
-            "reward": mixed_reward([c.episode.reward for c in each]),
+            "decoder": make_mixed_decoder([c.episode.decoder for c in each]),
+            "reward": make_mixed_reward([c.episode.reward for c in each]),
             "record": False,
         }
         if agents.device != "cpu":
@@ -47,18 +47,21 @@ class Rounds(ABC):
 
     @abstractmethod
     def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
-        """The episodes [K E] policy by policy, with f~* of each, to their end; a device may still be at work on it."""
+        """Play episodes [K E], policy by policy, with f~* of each, to their end, while the agents learn.
 
-    def prepare(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
+        A device may still be at work on the result.
+        """
+
+    def draw_ahead(self, seeds: Sequence[int]) -> None:  # noqa: B027 - most have nothing to prepare
         """Draw what the next round's episodes will ask for, if they are known to have these seeds."""
 
     def fixed_problems(self) -> dict[tuple[str, str], Problem]:
         """Every problem of policies whose problems never change, by name and instance."""
         tasks = [c.task for c in self.configs]
         keys = dict.fromkeys((name, task.instances) for task in tasks for name in task.problems)
-        return {key: self.problem(EpisodePlan(*key, seed=0)) for key in keys}
+        return {key: self.load_problem(EpisodePlan(*key, seed=0)) for key in keys}
 
-    def problem(self, job: EpisodePlan) -> Problem:
+    def load_problem(self, job: EpisodePlan) -> Problem:
         """The problem of an episode; one that is drawn for it alone is not kept."""
         dim, key = self.configs[0].task.dim, (job.problem, job.instance)
         if isinstance(job.instance, int):
@@ -74,6 +77,6 @@ class PlainRounds(Rounds):
 
     def play(self, jobs: Sequence[EpisodePlan], references: np.ndarray, plan: RoundPlan) -> RoundResult:
         """A new batch of episodes, played to its end."""
-        problems, seeds = [self.problem(job) for job in jobs], [job.seed for job in jobs]
+        problems, seeds = [self.load_problem(job) for job in jobs], [job.seed for job in jobs]
         episode = Episode(problems, seeds, references=references, **self.options)
         return RoundResult(play_round(episode, self.agents, plan), episode.best_objective, episode.score)

@@ -55,11 +55,13 @@ def forward(net: Weights, s: Tensor, sigmoid: bool = False) -> Pass:
     return Pass(hidden, torch.sigmoid(q) if sigmoid else q)
 
 
-def gradient(net: Weights, s: Tensor, done: Pass, dq: Tensor, sigmoid: bool = False) -> Tensor:
+def gradient(net: Weights, s: Tensor, activations: Pass, dq: Tensor, sigmoid: bool = False) -> Tensor:
     """Derivative [K, P] of a loss by the weights, from its derivative by the Q values dq [K, M, A]."""
     if sigmoid:
-        dq = dq * done.q * (1.0 - done.q)
-    slope = torch.where(done.hidden > 0, SELU_SCALE, done.hidden + SELU_SCALE * SELU_ALPHA)  # SELU' from SELU
+        dq = dq * activations.q * (1.0 - activations.q)
+    slope = torch.where(
+        activations.hidden > 0, SELU_SCALE, activations.hidden + SELU_SCALE * SELU_ALPHA
+    )  # SELU' from SELU
     dz = torch.bmm(dq, net.w2.transpose(1, 2)) * slope
-    parts = (torch.bmm(s.transpose(1, 2), dz), dz.sum(1), torch.bmm(done.hidden.transpose(1, 2), dq), dq.sum(1))
+    parts = (torch.bmm(s.transpose(1, 2), dz), dz.sum(1), torch.bmm(activations.hidden.transpose(1, 2), dq), dq.sum(1))
     return torch.cat([p.flatten(1) for p in parts], dim=1)

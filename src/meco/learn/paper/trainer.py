@@ -121,7 +121,7 @@ class Trainer:
         return [Trained(c, self._final_weights(k), self.curricula[k].rows) for k, c in enumerate(self.configs)]
 
     def _play_or_save(self) -> list[EpisodeOutcome]:
-        """A round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
+        """Play a round; one that fails leaves the checkpoint at its beginning, whatever it changed before."""
         before = self._snapshot() if self.checkpoint else None
         try:
             return self._play_round()
@@ -139,15 +139,15 @@ class Trainer:
             ) from error
 
     def _play_round(self) -> list[EpisodeOutcome]:
-        """The next episodes of every policy that is not done."""
+        """Play the next episodes of every policy that is not done; their outcomes go to its curriculum."""
         curricula = [self.curricula[k] for k in self._active]
         jobs = self._jobs = [curriculum.plan_round() for curriculum in curricula]
         each = [job for several in jobs for job in several]
-        known = [c.references.of([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
+        known = [c.references.look_up([job.problem])[0] for c, several in zip(curricula, jobs) for job in several]
         if self._rounds is None:
             self._rounds = make_rounds([self.configs[k] for k in self._active], self.agents)
-        result = self._rounds.play(each, np.array(known), self.agents.plan(self.configs[0].steps))
-        self._rounds.prepare([seed for curriculum in curricula for seed in curriculum.peek_seeds()])
+        result = self._rounds.play(each, np.array(known), self.agents.draw_round_plan(self.configs[0].steps))
+        self._rounds.draw_ahead([seed for curriculum in curricula for seed in curriculum.peek_seeds()])
         outcomes = _list_outcomes(result)
         for curriculum, played, found in zip(curricula, jobs, outcomes):
             curriculum.add_outcomes(played, found)
@@ -164,9 +164,10 @@ class Trainer:
         self._active = [self._active[row] for row in going]
         self._rounds = None
         if going:
-            self.agents.keep(going)
+            self.agents.keep_policies(going)
 
     def _final_weights(self, policy: int) -> Weights:
+        """The weights of a policy that has played all its episodes."""
         stack = torch.from_numpy(self.ended[policy])[None]
         return Weights(*(part[0].numpy() for part in view_layers(stack, self.agents.learner.shape)))
 
@@ -213,7 +214,7 @@ class Trainer:
         self.ended = {k: arrays.pop(f"ended {k}") for k, c in enumerate(self.curricula) if c.finished}
         self._active = [k for k, c in enumerate(self.curricula) if not c.finished]
         if 0 < len(self._active) < len(self.configs):
-            self.agents.keep(self._active)
+            self.agents.keep_policies(self._active)
         if self._active:
             self.agents.restore(arrays, state["agents"])
 

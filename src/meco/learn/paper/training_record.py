@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from meco.learn.paper.trainer import Trained
 
 
-def write_trained(
+def write_policy_and_log(
     folder: Path | str, trained: Trained, command: str | None = None, losses: Mapping[str, float] | None = None
 ) -> Path:
     """Write the log and the policy with its metadata; the path of the policy.

@@ -46,7 +46,7 @@ class PolicyComparison:
         """Standard error of the mean lead."""
         return float(self.lead(name, other).std() / np.sqrt(len(self.problems)))
 
-    def lines(self) -> list[str]:
+    def summary_lines(self) -> list[str]:
         """A line for each, the best first: its score, and its lead over the engine's own rule."""
         found = []
         for k in np.argsort(-self.scores):

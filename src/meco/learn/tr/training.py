@@ -220,7 +220,7 @@ class RolloutTraining:
         """Policies to choose among, by name: the last networks, each with margins for the action best on average."""
         found = {}
         for network in self.networks[-len(HIDDEN_FEATURES) :]:
-            usual = best_on_average(network.weights, self.samples)
+            usual = best_action_on_average(network.weights, self.samples)
             for margin in VALUE_MARGINS:
                 b2 = network.weights.b2.copy()
                 b2[usual] += margin
@@ -228,7 +228,7 @@ class RolloutTraining:
         return found
 
 
-def best_on_average(weights: Weights, samples: Sequence[RolloutSamples]) -> int:
+def best_action_on_average(weights: Weights, samples: Sequence[RolloutSamples]) -> int:
     """The action of largest mean value, each shape of each round with equal weight."""
     return int(np.argmax(np.mean([q_values(weights, part.s).mean(axis=0) for part in samples], axis=0)))
 
@@ -268,7 +268,7 @@ def write_chosen_policy(training: RolloutTraining, comparison: PolicyComparison,
     config, folder, report = training.config, training.folder, training.report
     candidates = training.candidates()
     name = max(candidates, key=comparison.score)
-    for line in comparison.lines():
+    for line in comparison.summary_lines():
         report(line)
     lines = [
         {"training": config.as_dict(), "engine": engine_digest()},
@@ -307,4 +307,5 @@ def policy_metadata(
 
 
 def _family_names(problems: Iterable[BudgetedProblem]) -> list[str]:
+    """The families of the problems, each once."""
     return sorted({p.family for p in problems})

@@ -30,7 +30,7 @@ Values = tuple[Array, list[Array], list[Array]]
 # -- the pieces many of them share; u is [..., n] ---------------------------------------------------
 
 
-def squared_sums(u: Array) -> Array:
+def squared_prefix_sums(u: Array) -> Array:
     """Sum over i of (u_1 + ... + u_i)^2."""
     return namespace(u).sum(running_sums(u) ** 2, axis=-1)
 
@@ -47,21 +47,22 @@ def rosenbrock(u: Array) -> Array:
     return namespace(u).sum(100.0 * (a * a - b) ** 2 + (a - 1.0) ** 2, axis=-1)
 
 
-def square(u: Array) -> Array:
+def sum_of_squares(u: Array) -> Array:
     """Sum of u^2."""
     return namespace(u).sum(u * u, axis=-1)
 
 
-def steps(u: Array) -> Array:
+def squared_differences(u: Array) -> Array:
     """Sum of (u_i - u_{i+1})^2."""
     return namespace(u).sum((u[..., :-1] - u[..., 1:]) ** 2, axis=-1)
 
 
-def _total(u: Array) -> Array:
+def _sum_coordinates(u: Array) -> Array:
+    """Sum over the variables: [..., D] -> [...]."""
     return namespace(u).sum(u, axis=-1)
 
 
-def _waves(u: Array, height: float, pace: float, offset: float) -> Array:
+def _rippled_squares(u: Array, height: float, pace: float, offset: float) -> Array:
     """Sum of u^2 - height cos(pace pi u) - offset."""
     xp = namespace(u)
     return xp.sum(u * u - height * xp.cos(pace * math.pi * u) - offset, axis=-1)
@@ -72,41 +73,46 @@ def _waves(u: Array, height: float, pace: float, offset: float) -> Array:
 
 @fused
 def c01(y: Array) -> Values:
-    return squared_sums(y), [_waves(y, 5000.0, 0.1, 4000.0)], []
+    """Squared prefix sums under rippled squares."""
+    return squared_prefix_sums(y), [_rippled_squares(y, 5000.0, 0.1, 4000.0)], []
 
 
 @fused
 def c02(y: Array, z: Array) -> Values:
-    return squared_sums(y), [_waves(z, 5000.0, 0.1, 4000.0)], []
+    """C01 with its constraint of the rotated point z."""
+    return squared_prefix_sums(y), [_rippled_squares(z, 5000.0, 0.1, 4000.0)], []
 
 
 @fused
 def c03(y: Array) -> Values:
-    h = -_total(y * namespace(y).sin(0.1 * math.pi * y))
-    return squared_sums(y), [_waves(y, 5000.0, 0.1, 4000.0)], [h]
+    """C01 with an equality of waves."""
+    h = -_sum_coordinates(y * namespace(y).sin(0.1 * math.pi * y))
+    return squared_prefix_sums(y), [_rippled_squares(y, 5000.0, 0.1, 4000.0)], [h]
 
 
 @fused
 def c04(y: Array) -> Values:
+    """Rastrigin between two inequalities of waves."""
     xp = namespace(y)
-    return rastrigin(y), [-_total(y * xp.sin(2.0 * y)), _total(y * xp.sin(y))], []
+    return rastrigin(y), [-_sum_coordinates(y * xp.sin(2.0 * y)), _sum_coordinates(y * xp.sin(y))], []
 
 
 @fused
 def c05(y: Array, z: Array, w: Array) -> Values:
-    return rosenbrock(y), [_waves(z, 50.0, 2.0, 40.0), _waves(w, 50.0, 2.0, 40.0)], []
+    """Rosenbrock, with rippled squares of two rotated points."""
+    return rosenbrock(y), [_rippled_squares(z, 50.0, 2.0, 40.0), _rippled_squares(w, 50.0, 2.0, 40.0)], []
 
 
 @fused
 def c06(y: Array) -> Values:
     """Rastrigin under six equalities, the last two of which are each other's negative."""
     xp = namespace(y)
-    h5 = _total(y * xp.sin(2.0 * xp.sqrt(xp.abs(y))))
+    h5 = _sum_coordinates(y * xp.sin(2.0 * xp.sqrt(xp.abs(y))))
     h = [
-        -_total(y * xp.sin(y)),
-        _total(y * xp.sin(math.pi * y)),
-        -_total(y * xp.cos(y)),
-        _total(y * xp.cos(math.pi * y)),
+        -_sum_coordinates(y * xp.sin(y)),
+        _sum_coordinates(y * xp.sin(math.pi * y)),
+        -_sum_coordinates(y * xp.cos(y)),
+        _sum_coordinates(y * xp.cos(math.pi * y)),
         h5,
         -h5,
     ]
@@ -115,14 +121,16 @@ def c06(y: Array) -> Values:
 
 @fused
 def c07(y: Array) -> Values:
+    """Waves under one equality, stated twice with opposite signs."""
     xp = namespace(y)
-    h1 = _total(y - 100.0 * xp.cos(0.5 * y) + 100.0)
-    return _total(y * xp.sin(y)), [], [h1, -h1]
+    h1 = _sum_coordinates(y - 100.0 * xp.cos(0.5 * y) + 100.0)
+    return _sum_coordinates(y * xp.sin(y)), [], [h1, -h1]
 
 
 @fused
 def c08(y: Array) -> Values:
-    return namespace(y).max(y, axis=-1), [], [squared_sums(y[..., 0::2]), squared_sums(y[..., 1::2])]
+    """The largest coordinate, with prefix sums of the odd and of the even ones as equalities."""
+    return namespace(y).max(y, axis=-1), [], [squared_prefix_sums(y[..., 0::2]), squared_prefix_sums(y[..., 1::2])]
 
 
 @fused
@@ -136,12 +144,14 @@ def c09(y: Array) -> Values:
 
 @fused
 def c10(y: Array) -> Values:
-    return namespace(y).max(y, axis=-1), [], [squared_sums(y), steps(y)]
+    """The largest coordinate, with prefix sums and differences of neighbours as equalities."""
+    return namespace(y).max(y, axis=-1), [], [squared_prefix_sums(y), squared_differences(y)]
 
 
 @fused
 def c11(y: Array) -> Values:
-    return _total(y), [namespace(y).prod(y, axis=-1)], [steps(y)]
+    """The sum of the coordinates, with their product and the differences of neighbours."""
+    return _sum_coordinates(y), [namespace(y).prod(y, axis=-1)], [squared_differences(y)]
 
 
 # -- C12 to C20 with u = y; C21 to C28 are the same with u = M y --------------------------------------
@@ -149,12 +159,14 @@ def c11(y: Array) -> Values:
 
 @fused
 def c12(u: Array) -> Values:
-    return rastrigin(u), [4.0 - _total(abs(u)), square(u) - 4.0], []
+    """Rastrigin between a diamond and a sphere."""
+    return rastrigin(u), [4.0 - _sum_coordinates(abs(u)), sum_of_squares(u) - 4.0], []
 
 
 @fused
 def c13(u: Array) -> Values:
-    total = _total(u)
+    """Rosenbrock with a limit on Rastrigin's function and two on the sum of the coordinates."""
+    total = _sum_coordinates(u)
     return rosenbrock(u), [rastrigin(u) - 100.0, total - 2.0 * u.shape[-1], 5.0 - total], []
 
 
@@ -162,36 +174,42 @@ def c13(u: Array) -> Values:
 def c14(u: Array) -> Values:
     """Ackley on a sphere, close to the first axis."""
     xp = namespace(u)
-    dim, s = u.shape[-1], square(u)
-    f = 20.0 - 20.0 * xp.exp(-0.2 * xp.sqrt(s / dim)) - xp.exp(_total(xp.cos(2.0 * math.pi * u)) / dim) + math.e
-    return f, [square(u[..., 1:]) + 1.0 - abs(u[..., 0])], [s - 4.0]
+    dim, s = u.shape[-1], sum_of_squares(u)
+    f = (
+        20.0
+        - 20.0 * xp.exp(-0.2 * xp.sqrt(s / dim))
+        - xp.exp(_sum_coordinates(xp.cos(2.0 * math.pi * u)) / dim)
+        + math.e
+    )
+    return f, [sum_of_squares(u[..., 1:]) + 1.0 - abs(u[..., 0])], [s - 4.0]
 
 
 @fused
 def c15(u: Array) -> Values:
+    """The largest |u_i| in a ball; the equality lets it have periodic values only."""
     xp = namespace(u)
     f = xp.max(xp.abs(u), axis=-1)
-    return f, [square(u) - 100.0 * u.shape[-1]], [xp.cos(f) + xp.sin(f)]
+    return f, [sum_of_squares(u) - 100.0 * u.shape[-1]], [xp.cos(f) + xp.sin(f)]
 
 
 @fused
 def c16(u: Array) -> Values:
     """Sum of |u| on shells around the centre."""
     xp = namespace(u)
-    f = _total(xp.abs(u))
+    f = _sum_coordinates(xp.abs(u))
     t = xp.cos(f) + xp.sin(f)
-    return f, [square(u) - 100.0 * u.shape[-1]], [t * t - xp.exp(t) - 1.0 + math.e]
+    return f, [sum_of_squares(u) - 100.0 * u.shape[-1]], [t * t - xp.exp(t) - 1.0 + math.e]
 
 
 @fused
 def c17(u: Array) -> Values:
     """Griewank on a sphere, with a count of signs."""
     xp = namespace(u)
-    dim, s = u.shape[-1], square(u)
+    dim, s = u.shape[-1], sum_of_squares(u)
     root = xp.sqrt(xp.arange(1, dim + 1, dtype=u.dtype, device=u.device))
     f = s / 4000.0 + 1.0 - xp.prod(xp.cos(u / root), axis=-1)
     signs = xp.sign(xp.abs(u) - (s[..., None] - u * u) - 1.0)
-    return f, [1.0 - _total(signs)], [s - 4.0 * dim]
+    return f, [1.0 - _sum_coordinates(signs)], [s - 4.0 * dim]
 
 
 @fused
@@ -202,7 +220,7 @@ def c18(u: Array) -> Values:
     coarse = xp.where(xp.abs(u) < 0.5, u, round_half_away(2.0 * u) / 2.0)
     product = xp.prod(xp.sin(math.pi * (u - 1.0)) ** 2, axis=-1)
     h1 = xp.sum(100.0 * (a * a - b) ** 2, axis=-1) + product
-    return rastrigin(coarse), [1.0 - _total(xp.abs(u)), square(u) - 100.0 * u.shape[-1]], [h1]
+    return rastrigin(coarse), [1.0 - _sum_coordinates(xp.abs(u)), sum_of_squares(u) - 100.0 * u.shape[-1]], [h1]
 
 
 @fused
@@ -211,9 +229,9 @@ def c19(u: Array) -> Values:
     xp = namespace(u)
     dim = u.shape[-1]
     a, b = u[..., :-1], u[..., 1:]
-    f = _total(xp.sqrt(xp.abs(u)) + 2.0 * xp.sin(u**3))
+    f = _sum_coordinates(xp.sqrt(xp.abs(u)) + 2.0 * xp.sin(u**3))
     g1 = -xp.sum(10.0 * xp.exp(-0.2 * xp.sqrt(a * a + b * b)), axis=-1) + 10.0 * (dim - 1) * math.exp(5.0)
-    return f, [g1, _total(xp.sin(2.0 * u) ** 2) - 0.5 * dim], []
+    return f, [g1, _sum_coordinates(xp.sin(2.0 * u) ** 2) - 0.5 * dim], []
 
 
 @fused
@@ -222,7 +240,7 @@ def c20(u: Array) -> Values:
     xp = namespace(u)
     r = xp.sqrt(u * u + xp.roll(u, -1, axis=-1) ** 2)  # the last pairs with the first
     f = xp.sum(0.5 + (xp.sin(r) ** 2 - 0.5) / (1.0 + 0.001 * r) ** 2, axis=-1)
-    c = xp.cos(_total(u))
+    c = xp.cos(_sum_coordinates(u))
     return f, [c * c - 0.25 * c - 0.125, xp.exp(c) - math.exp(0.25)], []
 
 
@@ -269,7 +287,7 @@ DEFINITIONS: dict[str, Definition] = {
 }
 
 
-def get(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
+def make_problem(name: str, dim: int | None = None, instance: str | int = "paper") -> Problem:
     """Problem C01 to C28 in dim variables (10 unless given)."""
     size = 10 if dim is None else dim
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
-from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, load
+from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, load_tables
 
 SHARED = 12  # from this problem on, all share one shift and one map
 PAPER_SEEDS = (42, 47)
@@ -74,7 +74,7 @@ def _official_instance(number: int, dim: int) -> Instance:
             f"the official instance of C{number:02d} exists for D = 10, 30, 50 and 100; got dim={dim} "
             "(any D works with instance='paper' or an integer seed)"
         )
-    tables = load(TABLE_FILES["cec2017"], "cec2017")
+    tables = load_tables(TABLE_FILES["cec2017"], "cec2017")
     group = f"{number:02d}" if number < SHARED else f"{SHARED}_28"
     shift = tables[f"shift_{group}"][:dim]
     if number == 5:

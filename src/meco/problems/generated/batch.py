@@ -88,6 +88,7 @@ class StackingFormula:
 
     @cached_property
     def _alone(self) -> Stacked:
+        """The formula of this one problem, as a stack of one."""
         return Stacked([self])
 
     def __call__(self, x: Array) -> Values:

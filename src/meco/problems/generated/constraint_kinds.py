@@ -32,20 +32,21 @@ class Constraint(NamedTuple):
     convex: bool = False
 
 
-def directions(rng: Draw, dim: int, count: int) -> np.ndarray:
-    """Unit vectors as columns: [D, count]."""
+def draw_directions(rng: Draw, dim: int, count: int) -> np.ndarray:
+    """Random unit vectors as columns: [D, count]."""
     drawn = rng.standard_normal((dim, count))
     return drawn / np.linalg.norm(drawn, axis=0)
 
 
-def normals(numbers: Numbers) -> np.ndarray:
-    """What points out of the feasible set of each convex column at the known point: [count, D]."""
+def outward_normals(numbers: Numbers) -> np.ndarray:
+    """Vectors that point out of the feasible set of each convex column at the known point: [count, D]."""
     out = numbers["out"].T
     return out.reshape(numbers["room"].shape[-1], -1, out.shape[-1]).mean(axis=1)
 
 
 def _draw_linear(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
-    return {"out": directions(rng, dim, count)}
+    """A normal of each half space: out [D, count]."""
+    return {"out": draw_directions(rng, dim, count)}
 
 
 def linear(v: Array, y: Array, p: Numbers) -> Array:
@@ -53,13 +54,16 @@ def linear(v: Array, y: Array, p: Numbers) -> Array:
     return namespace(v).matmul(v, p["out"]) - p["room"]
 
 
-def _make_curved_draw(low: float, high: float, signs: tuple[float, ...], thin: bool) -> Callable:
-    """Draws for quadratics: curvatures from low to high along the turned axes, of the given signs."""
+def _make_curvature_draw(low: float, high: float, signs: tuple[float, ...], scaled: bool) -> Callable:
+    """A draw for quadratics: curvatures from low to high along the turned axes, of these signs.
+
+    scaled divides them by sqrt(D / 2).
+    """
 
     def draw(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
         size = np.exp(rng.uniform(np.log(low), np.log(high), (dim, count)))
-        curve = size * rng.choice(signs, (dim, count)) / (np.sqrt(dim / 2) if thin else 1.0)
-        return {"out": directions(rng, dim, count), "curve": curve}
+        curve = size * rng.choice(signs, (dim, count)) / (np.sqrt(dim / 2) if scaled else 1.0)
+        return {"out": draw_directions(rng, dim, count), "curve": curve}
 
     return draw
 
@@ -79,8 +83,8 @@ def ring(v: Array, y: Array, p: Numbers) -> Array:
 def _draw_waves(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
     """Numbers of wavy borders and of islands; the order of draws is part of a seed's problem."""
     return {
-        "out": directions(rng, dim, count),
-        "along": directions(rng, dim, count),
+        "out": draw_directions(rng, dim, count),
+        "along": draw_directions(rng, dim, count),
         "pitch": rng.uniform(4.0, 12.0, (1, count)),
         "height": rng.uniform(0.1, 0.4, (1, count)),
     }
@@ -100,7 +104,8 @@ def islands(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def _draw_maxima(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
-    return {"out": directions(rng, dim, PIECES * count)}
+    """Normals of the planes of each maximum: out [D, 3 count]."""
+    return {"out": draw_directions(rng, dim, PIECES * count)}
 
 
 def maxima(v: Array, y: Array, p: Numbers) -> Array:
@@ -112,7 +117,8 @@ def maxima(v: Array, y: Array, p: Numbers) -> Array:
 
 
 def _draw_cliff(rng: Draw, dim: int, count: int) -> dict[str, np.ndarray]:
-    return {"out": directions(rng, dim, count), "steep": 10.0 ** rng.uniform(0.8, 2.3, (1, count))}
+    """A normal of each cliff, out [D, count], and how steep it is [1, count]."""
+    return {"out": draw_directions(rng, dim, count), "steep": 10.0 ** rng.uniform(0.8, 2.3, (1, count))}
 
 
 def cliff(v: Array, y: Array, p: Numbers) -> Array:
@@ -129,14 +135,14 @@ def opposed(v: Array, y: Array, p: Numbers) -> Array:
     return xp.concat([value[..., :half], -value[..., :half]], axis=-1) - p["room"]
 
 
-_draw_inside = _make_curved_draw(0.1, 2.0, (1.0,), thin=True)
+_draw_inside = _make_curvature_draw(0.1, 2.0, (1.0,), scaled=True)
 CONSTRAINTS = {
     "linear": Constraint(_draw_linear, linear, (0.05, 0.6), convex=True),
     "inside": Constraint(_draw_inside, quadratic, (0.05, 0.8), convex=True),
     "outside": Constraint(
-        _make_curved_draw(0.2, 1.2, (-1.0,), thin=False), quadratic, (0.0, 0.18)
+        _make_curvature_draw(0.2, 1.2, (-1.0,), scaled=False), quadratic, (0.0, 0.18)
     ),  # less than 1 / (4 * 1.2)
-    "saddle": Constraint(_make_curved_draw(0.2, 2.0, (1.0, -1.0), thin=True), quadratic, (0.05, 0.4)),
+    "saddle": Constraint(_make_curvature_draw(0.2, 2.0, (1.0, -1.0), scaled=True), quadratic, (0.05, 0.4)),
     "ring": Constraint(_draw_inside, ring, (0.03, 0.2)),
     "wavy": Constraint(_draw_waves, wavy, (0.02, 0.3)),
     "islands": Constraint(_draw_waves, islands, (0.3, 1.2)),

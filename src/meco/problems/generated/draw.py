@@ -9,10 +9,10 @@ import numpy as np
 
 from meco.core.problem import Problem
 from meco.problems.generated.batch import Numbers, StackingFormula
-from meco.problems.generated.constraint_kinds import CONSTRAINTS, Draw, directions, normals
+from meco.problems.generated.constraint_kinds import CONSTRAINTS, Draw, draw_directions, outward_normals
 from meco.problems.generated.failure_kinds import FAILURES
 from meco.problems.generated.families import Blocks, Family, problem_name
-from meco.problems.generated.formula import evaluate
+from meco.problems.generated.formula import evaluate_family
 from meco.problems.generated.objective_kinds import OBJECTIVES
 
 SCALES = (-3.0, 4.0)  # decades of the raw values
@@ -25,8 +25,8 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
     low, high, known, whole = _draw_box(rng, family, dim)
     half = (high - low) / 2
     numbers: Numbers = {f"f{i}": OBJECTIVES[kind].draw(rng, dim) for i, kind in enumerate(family.objective)}
-    numbers |= _draw_blocks(rng, "g", family.blocks(family.inequalities, dim), dim)
-    numbers |= _draw_blocks(rng, "h", family.blocks(family.equalities, dim), dim)
+    numbers |= _draw_blocks(rng, "g", family.count_columns(family.inequalities, dim), dim)
+    numbers |= _draw_blocks(rng, "h", family.count_columns(family.equalities, dim), dim)
     u = (known - low) / half - 1.0  # the known point in [-1, 1]
     tilt, centre, exact = _place_optimum(rng, family, numbers, u)
     scale = 10.0 ** rng.uniform(*SCALES)
@@ -46,7 +46,7 @@ def draw_problem(family: Family, seed: int, dim: int) -> Problem:
         low,
         high,
         *family.counts(dim),
-        StackingFormula(partial(evaluate, family), numbers, (family.name, dim)),
+        StackingFormula(partial(evaluate_family, family), numbers, (family.name, dim)),
         title=family.about,
         source="generated",
         best_known=None if family.empty or not exact else float(offset),
@@ -123,9 +123,9 @@ def _press_constraints(rng: Draw, family: Family, numbers: Numbers, dim: int) ->
     count = int(rng.integers(1, min(sum(sizes), dim) + 1))
     active = rng.permutation(sum(sizes)) < count
     pressure = np.where(active, 10.0 ** rng.uniform(-1.0, 0.3, len(active)), 0.0)
-    way = directions(rng, dim, 1)[:, 0]
+    way = draw_directions(rng, dim, 1)[:, 0]
     for block, chosen in zip(convex, np.split(active, np.cumsum(sizes)[:-1])):
         block["room"] = np.where(chosen, 0.0, block["room"])
         pieces = np.repeat(chosen, block["out"].shape[1] // len(chosen))
         block["out"] = np.where(pieces & (way @ block["out"] < 0), -block["out"], block["out"])
-    return -(pressure @ np.concat([normals(block) for block in convex]))
+    return -(pressure @ np.concat([outward_normals(block) for block in convex]))

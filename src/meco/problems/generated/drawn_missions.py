@@ -18,8 +18,8 @@ from meco.errors import InvalidInput
 from meco.problems.generated.batch import StackingFormula, Values
 from meco.problems.generated.families import MissionFamily, problem_name
 from meco.problems.uav.collision import Segments, box_intervals, covered_share, disc_intervals
-from meco.problems.uav.flight_model import Parameters, evaluate_flight, rates
-from meco.problems.uav.layouts import LAYOUTS, sensor_group
+from meco.problems.uav.flight_model import Parameters, data_rates, evaluate_flight
+from meco.problems.uav.layouts import LAYOUTS, draw_sensor_group
 from meco.problems.uav.obstacles import OBSTACLE_GAP, Disc, draw_rectangle
 
 Draw = np.random.Generator
@@ -48,7 +48,7 @@ class LockstepObstacles:
         return xp.reshape(xp.sum(shares, axis=0) * legs.length, p.shape[:-1])
 
 
-def evaluate(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
+def evaluate_missions(x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
     """x [B, N, 3 I] -> f [B, N], g [B, N, I + J], h [B, N, 1]."""
     chart = p["map"]
     start, end = chart["start"][:, None, :, :], chart["end"][:, None, :, :]
@@ -76,7 +76,7 @@ def draw_mission(family: MissionFamily, seed: int) -> Problem:
             np.zeros(family.dim),
             np.concat([np.tile(family.area, family.stops), np.full(family.stops, MODEL.T_max)]),
             *family.counts(family.dim),
-            StackingFormula(evaluate, {"map": chart}, family.name),
+            StackingFormula(evaluate_missions, {"map": chart}, family.name),
             title=family.about,
             source="generated",
             known_x=np.concat([stops.ravel(), times]),
@@ -89,7 +89,7 @@ def _draw_places(rng: Draw, family: MissionFamily) -> tuple[np.ndarray, np.ndarr
     area, groups = np.array(family.area), family.stops - family.detours
     start, middles, end = LAYOUTS[family.layout](rng, area, groups)
     sizes = [len(part) for part in np.array_split(np.arange(family.sensors), groups)]
-    sensors = np.concat([sensor_group(rng, middle, n, 350.0) for middle, n in zip(middles, sizes)])
+    sensors = np.concat([draw_sensor_group(rng, middle, n, 350.0) for middle, n in zip(middles, sizes)])
     return start, middles, end, np.clip(sensors, 50.0, area - 50.0)
 
 
@@ -112,7 +112,7 @@ def _draw_stops(rng: Draw, family: MissionFamily, straight: np.ndarray) -> tuple
 
 def _hover_times(stops: np.ndarray, over: np.ndarray, sensors: np.ndarray) -> np.ndarray | None:
     """Equal times at the stops over sensors that collect all data with a little to spare; None where none do: [I]."""
-    rate = rates(stops, sensors, MODEL)
+    rate = data_rates(stops, sensors, MODEL)
     if np.any(rate.sum(axis=1) > 0.99 * MODEL.R_lambda):
         return None
     time = 1.02 * MODEL.Q_lambda / np.min(rate[over].sum(axis=0))

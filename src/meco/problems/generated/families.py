@@ -38,12 +38,12 @@ class Family:
 
     def counts(self, dim: int) -> tuple[int, int]:
         """Inequalities and equalities in D variables."""
-        p, q = (sum(n for _, n in self.blocks(part, dim)) for part in (self.inequalities, self.equalities))
+        p, q = (sum(n for _, n in self.count_columns(part, dim)) for part in (self.inequalities, self.equalities))
         return p, q
 
     @staticmethod
-    def blocks(blocks: Blocks, dim: int) -> Blocks:
-        """The blocks with their counts in D variables."""
+    def count_columns(blocks: Blocks, dim: int) -> Blocks:
+        """The blocks with the number of their columns in D variables."""
         return tuple((kind, max(1, dim // 3) if count == THIRD else count) for kind, count in blocks)
 
     @property
@@ -152,10 +152,13 @@ def parse_name(name: str) -> tuple[Family | MissionFamily, int] | None:
     return GENERATED[family], int(seed)
 
 
-def first_names(chosen: str | None = None, scalable: bool | None = None) -> tuple[str, ...]:
-    """The first problem of every family, or of one set; only those that come, or do not come, in any D."""
+def first_problem_names(family_set: str | None = None, scalable: bool | None = None) -> tuple[str, ...]:
+    """The name of the first problem of every family, or of those of one set.
+
+    scalable=True names only families that come in any D, False only those that do not.
+    """
     return tuple(
         problem_name(family.name, 1)
         for family in _TABLE
-        if chosen in (None, family.set) and scalable in (None, isinstance(family, Family))
+        if family_set in (None, family.set) and scalable in (None, isinstance(family, Family))
     )

@@ -13,7 +13,7 @@ from meco.problems.generated.families import Blocks, Family
 from meco.problems.generated.objective_kinds import OBJECTIVES
 
 
-def evaluate(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
+def evaluate_family(family: Family, x: Array, p: Mapping[str, Mapping[str, Any]]) -> Values:
     """x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
     xp, at, f = namespace(x), p["x"], p["f"]
     v = (x - at["known"]) / at["half"]  # exactly 0 at the known point

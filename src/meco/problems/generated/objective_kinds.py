@@ -25,13 +25,14 @@ class Objective(NamedTuple):
     value: Callable[[Array, Numbers], Array]
 
 
-def conditioned(rng: Draw, dim: int, decades: float) -> np.ndarray:
+def draw_conditioning(rng: Draw, dim: int, decades: float) -> np.ndarray:
     """Weights from 1 down to a drawn conditioning of at most so many decades: [1, D]."""
     return 10.0 ** -np.linspace(0.0, rng.uniform(0.0, decades), dim)[None]
 
 
 def _draw_bowl(rng: Draw, dim: int) -> dict[str, np.ndarray]:
-    return {"weight": conditioned(rng, dim, 6.0)}
+    """Weights [1, D]."""
+    return {"weight": draw_conditioning(rng, dim, 6.0)}
 
 
 def bowl(z: Array, p: Numbers) -> Array:
@@ -40,6 +41,7 @@ def bowl(z: Array, p: Numbers) -> Array:
 
 
 def _draw_valley(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """How each parabola bends [1, D - 1], and the slope of the floor [1, 1]."""
     bend = rng.uniform(0.4, 1.4, (1, dim - 1)) * rng.choice([-1.0, 1.0], (1, dim - 1))
     return {"bend": bend, "floor": 10.0 ** rng.uniform(-4.0, -1.0, (1, 1))}
 
@@ -63,7 +65,8 @@ def ripples(z: Array, p: Numbers) -> Array:
 
 
 def _draw_edges(rng: Draw, dim: int) -> dict[str, np.ndarray]:
-    return {"weight": conditioned(rng, dim, 2.0), "share": rng.uniform(0.0, 1.0, 1)}
+    """Weights [1, D], and the share of the maximum [1]."""
+    return {"weight": draw_conditioning(rng, dim, 2.0), "share": rng.uniform(0.0, 1.0, 1)}
 
 
 def edges(z: Array, p: Numbers) -> Array:
@@ -74,6 +77,7 @@ def edges(z: Array, p: Numbers) -> Array:
 
 
 def _draw_steps(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """Plateaus per unit length: [1, 1]."""
     return {"steps": rng.uniform(3.0, 12.0, (1, 1))}
 
 
@@ -85,6 +89,7 @@ def steps(z: Array, p: Numbers) -> Array:
 
 
 def _draw_linear(rng: Draw, dim: int) -> dict[str, np.ndarray]:
+    """No numbers."""
     return {}
 
 
@@ -109,7 +114,8 @@ def funnels(z: Array, p: Numbers) -> Array:
 
 
 def _draw_basin(rng: Draw, dim: int) -> dict[str, np.ndarray]:
-    return {"weight": conditioned(rng, dim, 1.5), "reach": 10.0 ** rng.uniform(-2.0, -0.7, 1)}
+    """Weights [1, D], and how far the slope reaches [1]."""
+    return {"weight": draw_conditioning(rng, dim, 1.5), "reach": 10.0 ** rng.uniform(-2.0, -0.7, 1)}
 
 
 def basin(z: Array, p: Numbers) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from meco.core.registry import Registry
 from meco.errors import DamagedFile, MissingData, MissingExtra, load_extra
 from meco.files.atomic import replacing
-from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, TABLE_SHAPES, find_misfit, user_folder
+from meco.problems.official_tables.load import TABLE_DIMS, TABLE_FILES, TABLE_SHAPES, find_misfit, user_data_folder
 
 Arrays = dict[str, np.ndarray]
 
@@ -89,7 +89,7 @@ SOURCES = Registry(
 )
 
 
-def fetch(
+def fetch_tables(
     name: str, url: str | None = None, sha256: str | None = None, folder: str | os.PathLike[str] | None = None
 ) -> Path:
     """Download the archive of "cec2017" or "rwco", check it, and write its numbers into the user's data folder.
@@ -103,7 +103,7 @@ def fetch(
     sha256 = sha256 or os.environ.get(f"{prefix}_SHA256") or source.sha256
     with tempfile.TemporaryDirectory(prefix="meco-") as scratch:
         arrays = _read_archive(_download(url, sha256, scratch, source, prefix), source, name, url)
-    return _write_npz(arrays, Path(folder) if folder is not None else user_folder(), source.filename)
+    return _write_npz(arrays, Path(folder) if folder is not None else user_data_folder(), source.filename)
 
 
 def _download(url: str, sha256: str, scratch: str, source: TableArchive, prefix: str) -> Path:

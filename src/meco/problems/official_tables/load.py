@@ -42,7 +42,7 @@ TABLE_SHAPES: dict[str, Shapes] = {
 }
 
 
-def user_folder() -> Path:
+def user_data_folder() -> Path:
     """The folder for data of this user, by the convention of the platform."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
@@ -53,19 +53,19 @@ def user_folder() -> Path:
     return Path(base) / "meco"
 
 
-def find(filename: str) -> Path | None:
+def find_table_file(filename: str) -> Path | None:
     """The file in the folder of MECO_DATA, else in the user's data folder, else None."""
     named = os.environ.get("MECO_DATA")
     folders = [Path(named).expanduser()] if named else []
-    for folder in (*folders, user_folder()):
+    for folder in (*folders, user_data_folder()):
         if (folder / filename).is_file():
             return folder / filename
     return None
 
 
-def require(filename: str, suite: str) -> Path:
+def require_table_file(filename: str, suite: str) -> Path:
     """The path of a suite's file, or an error that names both ways to get it."""
-    path = find(filename)
+    path = find_table_file(filename)
     if path is None:
         raise MissingData(
             f"the official tables {filename} are not on this machine: run `meco data fetch {suite}`, "
@@ -74,12 +74,12 @@ def require(filename: str, suite: str) -> Path:
     return path
 
 
-def load(filename: str, suite: str) -> dict[str, np.ndarray]:
-    """Every array of a suite's official file by key: load("rwco.npz", "rwco")."""
-    return read(require(filename, suite), suite)
+def load_tables(filename: str, suite: str) -> dict[str, np.ndarray]:
+    """Every array of a suite's official file by key: load_tables("rwco.npz", "rwco")."""
+    return read_tables(require_table_file(filename, suite), suite)
 
 
-def read(path: Path, suite: str) -> dict[str, np.ndarray]:
+def read_tables(path: Path, suite: str) -> dict[str, np.ndarray]:
     """The arrays of one npz file, or an error that names the file and the way to a sound one."""
     again = f"fetch it again with `meco data fetch {suite}`"
     try:
@@ -102,5 +102,6 @@ def find_misfit(arrays: Mapping[str, np.ndarray], shapes: Shapes) -> str:
 
 
 def _searched_folders() -> str:
+    """Where tables are looked for, in words for an error."""
     named = os.environ.get("MECO_DATA")
-    return f"{named} and {user_folder()}" if named else f"{user_folder()}; MECO_DATA is not set"
+    return f"{named} and {user_data_folder()}" if named else f"{user_data_folder()}; MECO_DATA is not set"

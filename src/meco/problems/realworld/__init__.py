@@ -11,7 +11,7 @@ import importlib
 
 from meco.core.problem import Problem
 from meco.core.registry import Registry
-from meco.problems.realworld.parts import numbers
+from meco.problems.realworld.parts import expand_numbers
 
 FIELDS = {
     "chemical": "1-5",
@@ -30,14 +30,14 @@ FIELDS = {
     "livestock": "51-57",
 }
 
-_HOME = {f"RC{number:02d}": module for module, text in FIELDS.items() for number in numbers(text)}
+_HOME = {f"RC{number:02d}": module for module, text in FIELDS.items() for number in expand_numbers(text)}
 HOME = Registry("real-world problem", dict(sorted(_HOME.items())))  # name -> module
 
 NAMES = tuple(HOME)
 PAPER_EIGHT = ("RC19", "RC20", "RC23", "RC24", "RC25", "RC27", "RC29", "RC32")
 
 
-def get(name: str) -> Problem:
+def make_problem(name: str) -> Problem:
     """The problem of that name; its tables, where it needs any, are read at the first evaluation."""
     name = HOME.resolve(name)
     module = importlib.import_module(f"{__name__}.{HOME[name]}")

@@ -7,7 +7,7 @@ import math
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import box, integers, point
+from meco.problems.realworld.parts import expand_bounds, integer_mask, read_only_point
 
 
 @problem(
@@ -56,7 +56,7 @@ def clutch_brake(x: Array) -> tuple:
     "RC25",
     bounds=[(1, 16), (1, 16), (1e-6, 16e-6), (1, 16)],
     best=1616.1197651,
-    known_x=point(5.95551138000642, 5.388715919528653, 5.3586972663040815e-06, 2.2566379878978484),
+    known_x=read_only_point(5.95551138000642, 5.388715919528653, 5.3586972663040815e-06, 2.2566379878978484),
     counts=(7, 0),
     source=f"{MECHANICAL_SOURCE}; the MeCO paper's table prints 1625.44 as best known",
     variables=("bearing radius (in)", "recess radius (in)", "oil viscosity (reyn)", "flow rate (in3/s)"),
@@ -96,7 +96,7 @@ def thrust_bearing(x: Array) -> tuple:
 
 @problem(
     "RC28",
-    bounds=box(
+    bounds=expand_bounds(
         {
             "1": (125, 150),
             "2": (10.5, 31.5),
@@ -112,7 +112,7 @@ def thrust_bearing(x: Array) -> tuple:
     best=14614.135715,
     counts=(9, 0),
     source=MECHANICAL_SOURCE,
-    integrality=integers(10, "3"),
+    integrality=integer_mask(10, "3"),
     variables=(
         "pitch diameter (mm)",
         "ball diameter (mm)",

@@ -58,7 +58,7 @@ def _run_searches(phi: Function, parameters: Array, s: Bracket, evaluations: int
             tail = _run_searches(phi, xp.take(parameters, rest, axis=1), fewer, evaluations)
             place = xp.cumulative_sum(xp.astype(active, xp.int64)) - 1
             return xp.where(active, xp.take(tail, xp.clip(place, min=0)), result)
-        before, s = s, _take_step(phi, parameters, s)
+        before, s = s, _advance_searches(phi, parameters, s)
         evaluations += 1
         result = xp.where(active, s.fx, result)
         active = active & _is_open(s)
@@ -68,6 +68,7 @@ def _run_searches(phi: Function, parameters: Array, s: Bracket, evaluations: int
 
 
 def _middle_and_tolerance(s: Bracket) -> tuple[Array, Array]:
+    """Middle of each bracket, and the least step around its best point: [M] each."""
     return (s.low + s.high) / 2, math.sqrt(2.0**-52) * abs(s.x) + TOLERANCE / 3
 
 
@@ -78,11 +79,11 @@ def _is_open(s: Bracket) -> Array:
     return abs(s.x - middle) > 2 * t - xp.real((s.high - s.low) / 2)
 
 
-def _take_step(phi: Function, parameters: Array, s: Bracket) -> Bracket:
+def _advance_searches(phi: Function, parameters: Array, s: Bracket) -> Bracket:
     """Try a parabola through the three best points, else a golden section; then shrink the bracket."""
     xp = namespace(s.x)
     low, high, x, w, v, fx, fw, fv, _, _ = s
-    d, e = _choose_step(s)
+    d, e = _choose_displacement(s)
     _, t = _middle_and_tolerance(s)
     u = x + _sign(d) * xp.maximum(abs(d), t)
     fu = phi(u, parameters)
@@ -108,7 +109,7 @@ def _take_step(phi: Function, parameters: Array, s: Bracket) -> Bracket:
     )
 
 
-def _choose_step(s: Bracket) -> tuple[Array, Array]:
+def _choose_displacement(s: Bracket) -> tuple[Array, Array]:
     """The step to take, and the one that counts as the step before it."""
     xp = namespace(s.x)
     middle, t = _middle_and_tolerance(s)

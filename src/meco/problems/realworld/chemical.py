@@ -6,7 +6,7 @@ import math
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.parts import box, numbered
+from meco.problems.realworld.parts import expand_bounds, number_names
 
 CHEMICAL_SOURCE = "Kumar et al. 2020, industrial chemical processes"
 GUARD = 1e-8  # keeps the logarithms finite where two temperatures meet
@@ -14,7 +14,7 @@ GUARD = 1e-8  # keeps the logarithms finite where two temperatures meet
 
 @problem(
     "RC01",
-    bounds=box(
+    bounds=expand_bounds(
         {
             "1": (0, 10),
             "2 4": (0, 200),
@@ -60,7 +60,7 @@ def heat_exchangers_1(x: Array) -> tuple:
 
 @problem(
     "RC02",
-    bounds=box(
+    bounds=expand_bounds(
         {
             "1": (10000, 819000),
             "2": (10000, 1131000),
@@ -75,10 +75,10 @@ def heat_exchangers_1(x: Array) -> tuple:
     counts=(0, 9),
     source=CHEMICAL_SOURCE,
     variables=(
-        *numbered("heat load of exchanger {}", 1, 3),
-        *numbered("mean temperature difference {}", 1, 3),
-        *numbered("cold stream temperature after exchanger {}", 1, 2),
-        *numbered("outlet temperature of hot stream {}", 1, 3),
+        *number_names("heat load of exchanger {}", 1, 3),
+        *number_names("mean temperature difference {}", 1, 3),
+        *number_names("cold stream temperature after exchanger {}", 1, 2),
+        *number_names("outlet temperature of hot stream {}", 1, 3),
     ),
 )
 def heat_exchangers_2(x: Array) -> tuple:
@@ -102,7 +102,7 @@ def heat_exchangers_2(x: Array) -> tuple:
 
 @problem(
     "RC03",
-    bounds=box({"1": (1000, 2000), "2 4-5": (0, 100), "3": (2000, 4000), "6": (0, 20), "7": (0, 200)}),
+    bounds=expand_bounds({"1": (1000, 2000), "2 4-5": (0, 100), "3": (2000, 4000), "6": (0, 20), "7": (0, 200)}),
     best=-4529.1197395,
     counts=(14, 0),
     source=CHEMICAL_SOURCE,
@@ -141,14 +141,14 @@ def alkylation_unit(x: Array) -> tuple:
 
 @problem(
     "RC04",
-    bounds=box({"1-4": (0, 1), "5-6": (1e-5, 16)}),
+    bounds=expand_bounds({"1-4": (0, 1), "5-6": (1e-5, 16)}),
     best=-0.38826043623,
     counts=(1, 4),
     source=CHEMICAL_SOURCE,
     variables=(
-        *numbered("concentration of A after reactor {}", 1, 2),
-        *numbered("concentration of B after reactor {}", 1, 2),
-        *numbered("volume of reactor {}", 1, 2),
+        *number_names("concentration of A after reactor {}", 1, 2),
+        *number_names("concentration of B after reactor {}", 1, 2),
+        *number_names("volume of reactor {}", 1, 2),
     ),
     constraint_names=("volumes", "A in reactor 1", "A in reactor 2", "B in reactor 1", "B in reactor 2"),
 )
@@ -169,16 +169,16 @@ def reactor_network(x: Array) -> tuple:
 
 @problem(
     "RC05",
-    bounds=box({"1 3-6 8": (0, 100), "2 7 9": (0, 200)}),
+    bounds=expand_bounds({"1 3-6 8": (0, 100), "2 7 9": (0, 200)}),
     best=-400.0056,
     counts=(2, 4),
     source=CHEMICAL_SOURCE,
     variables=(
-        *numbered("flow of product {}", 1, 2),
+        *number_names("flow of product {}", 1, 2),
         "flow of feed A",
         "flow of feed B",
-        *numbered("flow of feed C into product {}", 1, 2),
-        *numbered("flow from the pool into product {}", 1, 2),
+        *number_names("flow of feed C into product {}", 1, 2),
+        *number_names("flow from the pool into product {}", 1, 2),
         "sulphur in the pool (%)",
     ),
     constraint_names=(

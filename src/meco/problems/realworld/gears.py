@@ -7,7 +7,7 @@ import math
 from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.problem import problem, round_half_away
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import box, entry, integers, numbered, point
+from meco.problems.realworld.parts import expand_bounds, integer_mask, look_up_entry, number_names, read_only_point
 
 PLANETS = (3.0, 4.0, 5.0)
 MODULES = (1.75, 2.0, 2.25, 2.5, 2.75, 3.0)  # mm
@@ -18,7 +18,9 @@ IMPOSSIBLE = 1e6  # stands for a value that does not exist
 
 @problem(
     "RC15",
-    bounds=box({"1": (2.6, 3.6), "2": (0.7, 0.8), "3": (17, 28), "4-5": (7.3, 8.3), "6": (2.9, 3.9), "7": (5, 5.5)}),
+    bounds=expand_bounds(
+        {"1": (2.6, 3.6), "2": (0.7, 0.8), "3": (17, 28), "4-5": (7.3, 8.3), "6": (2.9, 3.9), "7": (5, 5.5)}
+    ),
     best=2994.4244658,
     counts=(11, 0),
     source=MECHANICAL_SOURCE,
@@ -69,7 +71,7 @@ def speed_reducer(x: Array) -> tuple:
 
 @problem(
     "RC22",
-    bounds=box(
+    bounds=expand_bounds(
         {
             "1": (16.51, 96.49),
             "2": (13.51, 54.49),
@@ -83,8 +85,8 @@ def speed_reducer(x: Array) -> tuple:
     best=0.52576870748,
     counts=(10, 1),
     source=MECHANICAL_SOURCE,
-    integrality=integers(9, "1-9"),
-    variables=(*numbered("teeth of gear {}", 1, 6), "planets (list)", "module m (list)", "module q (list)"),
+    integrality=integer_mask(9, "1-9"),
+    variables=(*number_names("teeth of gear {}", 1, 6), "planets (list)", "module m (list)", "module q (list)"),
 )
 def planetary_gears(x: Array) -> tuple:
     """Gear ratio error of a planetary gear train.
@@ -93,7 +95,7 @@ def planetary_gears(x: Array) -> tuple:
     """
     xp = namespace(x)
     n1, n2, n3, n4, n5, n6, n7, n8, n9 = xp.unstack(round_half_away(abs(x)), axis=-1)
-    p, m, q = entry(PLANETS, n7), entry(MODULES, n8), entry(MODULES, n9)
+    p, m, q = look_up_entry(PLANETS, n7), look_up_entry(MODULES, n8), look_up_entry(MODULES, n9)
     i1 = n6 / n4 - 3.11
     i2 = n6 * (n1 * n3 + n2 * n4) / (n1 * n3 * (n6 - n4)) - 1.84
     reverse = -n2 * n6 / (n1 * n3) + 3.11
@@ -122,14 +124,16 @@ def planetary_gears(x: Array) -> tuple:
     "RC23",
     bounds=[(0, 60), (0, 60), (0, 90), (0, 90), (0, 90)],
     best=16.069868725,
-    known_x=point(38.39373998541852, 52.80294469886261, 70.3984498426604, 84.49571608672105, 89.99999999867755),
+    known_x=read_only_point(
+        38.39373998541852, 52.80294469886261, 70.3984498426604, 84.49571608672105, 89.99999999867755
+    ),
     counts=(8, 3),
     source=MECHANICAL_SOURCE,
-    variables=(*numbered("diameter of step {} (mm)", 1, 4), "belt width (mm)"),
+    variables=(*number_names("diameter of step {} (mm)", 1, 4), "belt width (mm)"),
     constraint_names=(
-        *numbered("tension ratio of step {}", 1, 4),
-        *numbered("power at step {}", 1, 4),
-        *numbered("belt length of step {}", 2, 4),
+        *number_names("tension ratio of step {}", 1, 4),
+        *number_names("power at step {}", 1, 4),
+        *number_names("belt length of step {}", 2, 4),
     ),
 )
 def step_cone_pulley(x: Array) -> tuple:
@@ -148,18 +152,18 @@ def step_cone_pulley(x: Array) -> tuple:
 
 @problem(
     "RC26",
-    bounds=box({"1-8": (6.51, 76.49), "9-12": (0.51, 4.49), "13-22": (0.51, 9.49)}),
+    bounds=expand_bounds({"1-8": (6.51, 76.49), "9-12": (0.51, 4.49), "13-22": (0.51, 9.49)}),
     best=35.359231973,
     counts=(86, 0),
     source=MECHANICAL_SOURCE,
-    integrality=integers(22, "1-22"),
+    integrality=integer_mask(22, "1-22"),
     variables=(
         *(f"teeth of the {gear} of stage {stage}" for stage in range(1, 5) for gear in ("pinion", "gear")),
-        *numbered("width of stage {} (list)", 1, 4),
+        *number_names("width of stage {} (list)", 1, 4),
         "x of the pinion (list)",
-        *numbered("x of gear {} (list)", 1, 4),
+        *number_names("x of gear {} (list)", 1, 4),
         "y of the pinion (list)",
-        *numbered("y of gear {} (list)", 1, 4),
+        *number_names("y of gear {} (list)", 1, 4),
     ),
 )
 def gear_box(x: Array) -> tuple:
@@ -167,8 +171,8 @@ def gear_box(x: Array) -> tuple:
     xp = namespace(x)
     n = round_half_away(x)
     pinion, gear = n[..., 0:8:2], n[..., 1:8:2]  # teeth per stage, [..., 4]
-    b = entry(WIDTHS, n[..., 8:12])
-    across, along = entry(POSITIONS, n[..., 12:17]), entry(POSITIONS, n[..., 17:22])
+    b = look_up_entry(WIDTHS, n[..., 8:12])
+    across, along = look_up_entry(POSITIONS, n[..., 12:17]), look_up_entry(POSITIONS, n[..., 17:22])
     xg, yg = across[..., 1:], along[..., 1:]
     c = xp.sqrt((xg - across[..., :1]) ** 2 + (yg - along[..., :1]) ** 2)
     total = pinion + gear
@@ -239,7 +243,7 @@ def _pitch_constraints(pinion: Array, gear: Array, b: Array, c: Array) -> list[A
     best=0.0,
     counts=(0, 0),
     source=MECHANICAL_SOURCE,
-    variables=numbered("teeth of gear {}", 1, 4),
+    variables=number_names("teeth of gear {}", 1, 4),
 )
 def gear_train(x: Array) -> tuple:
     """Gear ratio error of a gear train; the suite rounds nothing and constrains nothing."""

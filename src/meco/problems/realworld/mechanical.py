@@ -6,7 +6,7 @@ import math
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
-from meco.problems.realworld.parts import entry, integers, point
+from meco.problems.realworld.parts import integer_mask, look_up_entry, read_only_point
 
 MECHANICAL_SOURCE = "Kumar et al. 2020, mechanical engineering"
 
@@ -75,7 +75,7 @@ def spring_1(x: Array) -> tuple:
     counts=(4, 0),
     source=f"{MECHANICAL_SOURCE}; the best known value is of the continuous relaxation, "
     "6059.714335 with whole sixteenths",
-    integrality=integers(4, "1-2"),
+    integrality=integer_mask(4, "1-2"),
     variables=("shell thickness (1/16 in)", "head thickness (1/16 in)", "radius (in)", "length (in)"),
     constraint_names=("shell thickness", "head thickness", "volume", "length"),
 )
@@ -98,7 +98,7 @@ def pressure_vessel(x: Array) -> tuple:
     "RC19",
     bounds=[(0.125, 2), (0.1, 10), (0.1, 10), (0.1, 2)],
     best=1.6702177263,
-    known_x=point(0.19883230724416054, 3.3373652989800897, 9.192024323396375, 0.19883230724426085),
+    known_x=read_only_point(0.19883230724416054, 3.3373652989800897, 9.192024323396375, 0.19883230724426085),
     counts=(5, 0),
     source=MECHANICAL_SOURCE,
     variables=("weld thickness (in)", "weld length (in)", "bar height (in)", "bar thickness (in)"),
@@ -127,7 +127,7 @@ def welded_beam(x: Array) -> tuple:
     "RC29",
     bounds=[(20, 50), (1, 10), (20, 50), (0.1, 60)],
     best=2964895.4173,
-    known_x=point(50.0, 1.1782839545419923, 24.5925902460434, 0.38835307729261814),
+    known_x=read_only_point(50.0, 1.1782839545419923, 24.5925902460434, 0.38835307729261814),
     counts=(1, 0),
     source=MECHANICAL_SOURCE,
     variables=("length between stations (mi)", "compression ratio", "pipe diameter (in)", "x4"),
@@ -145,7 +145,7 @@ def gas_compressor(x: Array) -> tuple:
     best=2.6138840583,
     counts=(8, 0),
     source=MECHANICAL_SOURCE,
-    integrality=integers(3, "1 3"),
+    integrality=integer_mask(3, "1 3"),
     variables=("active coils", "coil diameter (in)", "number of the wire in the list"),
     constraint_names=(
         "shear stress",
@@ -164,7 +164,7 @@ def spring_2(x: Array) -> tuple:
     The seventh inequality is 0 in exact arithmetic: its value, and now and then its sign, is rounding.
     """
     x1, coil, x3 = namespace(x).unstack(x, axis=-1)
-    n, d = round_half_away(x1), entry(WIRES, round_half_away(x3))
+    n, d = round_half_away(x1), look_up_entry(WIRES, round_half_away(x3))
     stress = (4 * coil / d - 1) / (4 * coil / d - 4) + 0.615 * d / coil
     stiffness = 11.5e6 * d**4 / (8 * n * coil**3)
     free = 1000 / stiffness + 1.05 * (n + 2) * d
@@ -186,7 +186,7 @@ def spring_2(x: Array) -> tuple:
     "RC32",
     bounds=[(78, 102), (33, 45), (27, 45), (27, 45), (27, 45)],
     best=-30665.538672,
-    known_x=point(78.0, 33.0, 29.995256033865367, 45.0, 36.775812900271276),
+    known_x=read_only_point(78.0, 33.0, 29.995256033865367, 45.0, 36.775812900271276),
     counts=(6, 0),
     source=MECHANICAL_SOURCE,
     constraint_names=(

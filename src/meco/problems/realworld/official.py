@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 
 from meco.core.arrays import Array, Constants
-from meco.problems.official_tables.load import TABLE_FILES, read, require
+from meco.problems.official_tables.load import TABLE_FILES, read_tables, require_table_file
 
 SUITE = "rwco"
 
 Tables = dict[str, np.ndarray]
 
 
-def from_tables(build: Callable[[Tables], Tables]) -> Callable[[Array], dict[str, Array]]:
-    """Make a function of the official tables a look-up: x -> its results in x's library, on x's device."""
+def look_up_tables(build: Callable[[Tables], Tables]) -> Callable[[Array], dict[str, Array]]:
+    """A look-up x -> build(official tables) in x's library, on x's device; the file is read once, when first asked."""
 
     @lru_cache(maxsize=2)
     def constants(path: Path) -> Constants:
-        return Constants(**build(read(path, SUITE)))
+        return Constants(**build(read_tables(path, SUITE)))
 
-    return lambda x: constants(require(TABLE_FILES[SUITE], SUITE)).on(x)
+    return lambda x: constants(require_table_file(TABLE_FILES[SUITE], SUITE)).on(x)

@@ -13,7 +13,7 @@ from meco.core.arrays import Array, namespace
 DG_BUSES = (34, 35, 36, 37, 38)  # distributed generators of the 38-bus feeder
 
 
-def admittance(g: np.ndarray, b: np.ndarray) -> np.ndarray:
+def admittance_matrix(g: np.ndarray, b: np.ndarray) -> np.ndarray:
     """G + iB [n, n] as the real matrix [2n, 2n] that takes a row of voltages to its currents."""
     return np.block([[g.T, b.T], [-b.T, g.T]])
 
@@ -23,13 +23,13 @@ def placement_matrix(buses: tuple[int, ...], count: int) -> np.ndarray:
     return np.eye(count)[np.array(buses) - 1]
 
 
-def parts(v: Array) -> tuple[Array, Array]:
+def split_complex(v: Array) -> tuple[Array, Array]:
     """Real and imaginary parts: [..., 2n] -> twice [..., n]."""
     half = v.shape[-1] // 2
     return v[..., :half], v[..., half:]
 
 
-def voltages(slack: tuple[Array, Array], re: Array, im: Array) -> Array:
+def join_voltages(slack: tuple[Array, Array], re: Array, im: Array) -> Array:
     """Voltages of all buses: those of the slack, then the others."""
     return namespace(re).concat([slack[0], re, slack[1], im], axis=-1)
 
@@ -41,7 +41,7 @@ def current_mismatch(v: Array, current: Array, p: Array, q: Array) -> list[Array
     voltage gives p / 0 and q / 0: inf or nan.
     """
     xp = namespace(v)
-    re, im, i_re, i_im = (part[..., -p.shape[-1] :] for part in (*parts(v), *parts(current)))
+    re, im, i_re, i_im = (part[..., -p.shape[-1] :] for part in (*split_complex(v), *split_complex(current)))
     square = re**2 + im**2
     dead = square == 0
     asked_re = xp.where(dead, p, p * re + q * im) / square
@@ -49,14 +49,14 @@ def current_mismatch(v: Array, current: Array, p: Array, q: Array) -> list[Array
     return [i_re - asked_re, i_im - asked_im]
 
 
-def powers(v: Array, current: Array) -> tuple[Array, Array]:
+def bus_powers(v: Array, current: Array) -> tuple[Array, Array]:
     """Active and reactive power V conj(I) of every bus, [..., n] each."""
-    (re, im), (i_re, i_im) = parts(v), parts(current)
+    (re, im), (i_re, i_im) = split_complex(v), split_complex(current)
     return re * i_re + im * i_im, im * i_re - re * i_im
 
 
-def load(table: Array, v: Array) -> Array:
+def voltage_dependent_load(table: Array, v: Array) -> Array:
     """Load that grows with the voltage; columns 1, 5, 6 of the table [n, 6]: nominal, base voltage, exponent."""
-    re, im = parts(v)
+    re, im = split_complex(v)
     size = namespace(v).sqrt(re**2 + im**2)
     return table[:, 0] * (size / table[:, 4]) ** table[:, 5]

@@ -13,16 +13,16 @@ import numpy as np
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
-from meco.problems.realworld.official import Tables, from_tables
-from meco.problems.realworld.parts import numbered
+from meco.problems.realworld.official import Tables, look_up_tables
+from meco.problems.realworld.parts import number_names
 from meco.problems.realworld.power_flow import (
     DG_BUSES,
-    admittance,
+    admittance_matrix,
+    bus_powers,
     current_mismatch,
-    load,
+    join_voltages,
     placement_matrix,
-    powers,
-    voltages,
+    voltage_dependent_load,
 )
 
 POWER_SOURCE = "Kumar et al. 2020, power systems"
@@ -33,7 +33,7 @@ OPF_BUSES = (2, 13, 22, 23, 27)  # generators of the 30-bus grid beside bus 1
 def bus_names(*buses: int) -> tuple[str, ...]:
     """Voltages and powers of the buses from the first to the last, in the order of the variables."""
     quantities = ("Re V", "Im V", "P", "Q")
-    return tuple(name for quantity in quantities for name in numbered(quantity + " of bus {} (p.u.)", *buses))
+    return tuple(name for quantity in quantities for name in number_names(quantity + " of bus {} (p.u.)", *buses))
 
 
 def generator_names(*quantities: str, buses: tuple[int, ...]) -> tuple[str, ...]:
@@ -41,20 +41,20 @@ def generator_names(*quantities: str, buses: tuple[int, ...]) -> tuple[str, ...]
     return tuple(f"{quantity} of the generator at bus {bus} (p.u.)" for quantity in quantities for bus in buses)
 
 
-def split(x: Array, buses: int) -> tuple[Array, Array, Array, Array, Array]:
+def split_bus_variables(x: Array, buses: int) -> tuple[Array, Array, Array, Array, Array]:
     """Real and imaginary voltages, active and reactive powers [..., buses] each, and the rest."""
     re, im, p, q = (x[..., k * buses : (k + 1) * buses] for k in range(4))
     return re, im, p, q, x[..., 4 * buses :]
 
 
-def unit_slack(like: Array) -> tuple[Array, Array]:
+def unit_slack_voltage(like: Array) -> tuple[Array, Array]:
     """A slack bus at voltage 1."""
     one = namespace(like).ones_like(like[..., :1])
     return one, 0 * one
 
 
-@from_tables
-def balancing_tables(tables: Tables) -> Tables:
+@look_up_tables
+def tabulate_three_phase_feeder(tables: Tables) -> Tables:
     """The three-phase feeder; its first three buses are the phases of the slack, and loads are negative."""
     turns = np.exp([0, 4j * math.pi / 3, 2j * math.pi / 3])
     sequence = np.zeros((60, 4))  # currents -> zero and negative sequence at the slack, both parts
@@ -62,7 +62,7 @@ def balancing_tables(tables: Tables) -> Tables:
         sequence[:3, 2 * column], sequence[:3, 2 * column + 1] = factors.real, factors.imag
         sequence[30:33, 2 * column], sequence[30:33, 2 * column + 1] = -factors.imag, factors.real
     return {
-        "admittance": admittance(tables["FunctionPS1_G"], tables["FunctionPS1_B"]),
+        "admittance": admittance_matrix(tables["FunctionPS1_G"], tables["FunctionPS1_B"]),
         "p": tables["FunctionPS1_P"][3:],
         "q": tables["FunctionPS1_Q"][3:],
         "slack_re": turns.real,
@@ -72,22 +72,22 @@ def balancing_tables(tables: Tables) -> Tables:
     }
 
 
-@from_tables
-def feeder_tables(tables: Tables) -> Tables:
+@look_up_tables
+def tabulate_feeder(tables: Tables) -> Tables:
     """The 38-bus feeder with loads that depend on the voltage."""
     return {
-        "admittance": admittance(tables["FunctionPS2_G"], tables["FunctionPS2_B"]),
+        "admittance": admittance_matrix(tables["FunctionPS2_G"], tables["FunctionPS2_B"]),
         "p": tables["FunctionPS2_P"],
         "q": tables["FunctionPS2_Q"],
         "generators": placement_matrix(DG_BUSES, 38),
     }
 
 
-@from_tables
-def grid_tables(tables: Tables) -> Tables:
+@look_up_tables
+def tabulate_grid(tables: Tables) -> Tables:
     """The 30-bus grid of the optimal power flow problems."""
     return {
-        "admittance": admittance(tables["FunctionPS11_G"], tables["FunctionPS11_B"]),
+        "admittance": admittance_matrix(tables["FunctionPS11_G"], tables["FunctionPS11_B"]),
         "p": tables["FunctionPS11_P"],
         "q": tables["FunctionPS11_Q"],
         "generators": placement_matrix(OPF_BUSES, 30)[:, 1:],
@@ -107,10 +107,10 @@ def grid_tables(tables: Tables) -> Tables:
 def phase_balancing(x: Array) -> tuple:
     """Unbalance at the transformer of a feeder with single-phase generators."""
     xp = namespace(x)
-    t = balancing_tables(x)
-    re, im, p, q, given = split(x, 27)
+    t = tabulate_three_phase_feeder(x)
+    re, im, p, q, given = split_bus_variables(x, 27)
     here = xp.zeros_like(re[..., :3])
-    v = voltages((here + t["slack_re"], here + t["slack_im"]), re, im)
+    v = join_voltages((here + t["slack_re"], here + t["slack_im"]), re, im)
     current = v @ t["admittance"]
     zero_re, zero_im, negative_re, negative_im = xp.unstack(current @ t["sequence"], axis=-1)
     f = xp.sqrt(zero_re**2 + zero_im**2) + xp.sqrt(negative_re**2 + negative_im**2)
@@ -122,13 +122,13 @@ def phase_balancing(x: Array) -> tuple:
 def _feeder_losses(x: Array) -> tuple[Array, Array, Array]:
     """RC35 and RC36: active loss, reactive loss and the equalities."""
     xp = namespace(x)
-    t = feeder_tables(x)
-    re, im, p, q, given = split(x, 37)
-    v = voltages(unit_slack(re), re, im)
+    t = tabulate_feeder(x)
+    re, im, p, q, given = split_bus_variables(x, 37)
+    v = join_voltages(unit_slack_voltage(re), re, im)
     current = v @ t["admittance"]
-    fed_p, fed_q = (part[..., 0] for part in powers(v, current))
-    dp = p - (given[..., :5] @ t["generators"])[..., 1:] + load(t["p"], v)[..., 1:]
-    dq = q + load(t["q"], v)[..., 1:]
+    fed_p, fed_q = (part[..., 0] for part in bus_powers(v, current))
+    dp = p - (given[..., :5] @ t["generators"])[..., 1:] + voltage_dependent_load(t["p"], v)[..., 1:]
+    dq = q + voltage_dependent_load(t["q"], v)[..., 1:]
     if given.shape[-1] == 10:
         dq = dq - (given[..., 5:] @ t["generators"])[..., 1:]
     h = xp.concat([*current_mismatch(v, current, p, q), dp, dq], axis=-1)
@@ -174,11 +174,11 @@ OPF: dict[str, Any] = {
 def _power_flow(x: Array) -> tuple[Array, Array, Array, Array]:
     """RC37-RC39: power fed in at bus 1 [...] and at the others [..., 29], fuel cost, and the equalities."""
     xp = namespace(x)
-    t = grid_tables(x)
-    re, im, p, q, given = split(x, 29)
-    v = voltages(unit_slack(re), re, im)
+    t = tabulate_grid(x)
+    re, im, p, q, given = split_bus_variables(x, 29)
+    v = join_voltages(unit_slack_voltage(re), re, im)
     current = v @ t["admittance"]
-    slack = powers(v, current)[0][..., 0]
+    slack = bus_powers(v, current)[0][..., 0]
     made = given[..., :5]
     dp = p - made @ t["generators"] + t["p"][1:]
     dq = q - given[..., 5:] @ t["generators"] + t["q"][1:]
@@ -206,4 +206,4 @@ def flow_loss_and_fuel_cost(x: Array) -> tuple:
     xp = namespace(x)
     slack, _, cost, h = _power_flow(x)
     made = slack + xp.sum(x[..., 116:121], axis=-1)
-    return cost + 0.75 * (made - xp.sum(grid_tables(x)["p"])), [], h
+    return cost + 0.75 * (made - xp.sum(tabulate_grid(x)["p"])), [], h

@@ -8,14 +8,14 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import Problem
-from meco.problems.realworld.parts import numbered
+from meco.problems.realworld.parts import number_names
 
 # orders of the harmonics that count; the suite leaves out 89
 HARMONICS = np.array([k for k in range(5, 98) if k % 2 and k % 3 and k != 89], dtype=float)
 GAP = 1e-6  # least distance of two switching angles, deg
 
 
-def modulation(name: str, levels: int, sources: int, depth: float, signs: str, best: float) -> Problem:
+def make_modulation_problem(name: str, levels: int, sources: int, depth: float, signs: str, best: float) -> Problem:
     """Harmonic distortion of a multilevel inverter; signs tell whether each switching goes up or down."""
     sign = np.array([1.0 if s == "+" else -1.0 for s in signs])
     fixed = Constants(sign=sign, harmonics=HARMONICS[:, None], weights=HARMONICS**-4)
@@ -42,14 +42,14 @@ def modulation(name: str, levels: int, sources: int, depth: float, signs: str, b
         title=f"Pulse-width modulation of a {levels}-level inverter",
         source="Kumar et al. 2020, power electronics",
         best_known=best,
-        variables=numbered("switching angle {} (deg)", 1, dim),
+        variables=number_names("switching angle {} (deg)", 1, dim),
         constraint_names=(*(f"angle {i} before angle {i + 1}" for i in range(1, dim)), "modulation depth"),
     )
 
 
-rc45 = modulation("RC45", 3, 1, 0.32, "+-+-+-+-+-+-+-+-+-+-+-+-+", best=0.03073936)
-rc46 = modulation("RC46", 5, 2, 0.32, "+-++-+-+--+-++-+-+--+-++-", best=0.020240335)
-rc47 = modulation("RC47", 7, 3, 0.36, "+-+++---++--+++---++--+++", best=0.012783068)
-rc48 = modulation("RC48", 9, 4, 0.32, "++++-+---+--++++-+---+--++++-+", best=0.016787535766)
-rc49 = modulation("RC49", 11, 5, 0.3333, "+-+++---++++--+---++++-++--+--", best=0.00931187418)
-rc50 = modulation("RC50", 13, 6, 0.32, "+++-+-+-++++----+-+-++++---+-+", best=0.01505147)
+rc45 = make_modulation_problem("RC45", 3, 1, 0.32, "+-+-+-+-+-+-+-+-+-+-+-+-+", best=0.03073936)
+rc46 = make_modulation_problem("RC46", 5, 2, 0.32, "+-++-+-+--+-++-+-+--+-++-", best=0.020240335)
+rc47 = make_modulation_problem("RC47", 7, 3, 0.36, "+-+++---++--+++---++--+++", best=0.012783068)
+rc48 = make_modulation_problem("RC48", 9, 4, 0.32, "++++-+---+--++++-+---+--++++-+", best=0.016787535766)
+rc49 = make_modulation_problem("RC49", 11, 5, 0.3333, "+-+++---++++--+---++++-++--+--", best=0.00931187418)
+rc50 = make_modulation_problem("RC50", 13, 6, 0.32, "+++-+-+-++++----+-+-++++---+-+", best=0.01505147)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.chemical import CHEMICAL_SOURCE
-from meco.problems.realworld.parts import box, numbered
+from meco.problems.realworld.parts import expand_bounds, number_names
 
 
 def flow_balances(v: tuple) -> list[Array]:
@@ -21,7 +21,7 @@ def flow_balances(v: tuple) -> list[Array]:
 
 @problem(
     "RC06",
-    bounds=box(
+    bounds=expand_bounds(
         {
             "1 3 5-6 8-10 13-14 16 18 20": (0, 90),
             "2 4 7 11-12 15 17 19": (0, 150),
@@ -33,7 +33,7 @@ def flow_balances(v: tuple) -> list[Array]:
     best=1.8638304088,
     counts=(0, 32),
     source=CHEMICAL_SOURCE,
-    variables=(*numbered("flow {}", 1, 20), *numbered("fraction {}", 21, 38)),
+    variables=(*number_names("flow {}", 1, 20), *number_names("fraction {}", 21, 38)),
 )
 def blending_pooling_separation(x: Array) -> tuple:
     """Blending, pooling and separation."""
@@ -69,7 +69,7 @@ def blending_pooling_separation(x: Array) -> tuple:
 
 @problem(
     "RC07",
-    bounds=box(
+    bounds=expand_bounds(
         {
             "1 6-12 16-20": (0, 35),
             "2-3 5 13-15": (0, 90),

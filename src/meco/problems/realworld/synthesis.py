@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from meco.core.arrays import Array, namespace
 from meco.core.problem import problem, round_half_away
-from meco.problems.realworld.parts import box, integers
+from meco.problems.realworld.parts import expand_bounds, integer_mask
 
 SOURCE = "Kumar et al. 2020, process synthesis and design"
 CHOICE = (-0.51, 1.49)
@@ -20,7 +20,7 @@ CHOICE = (-0.51, 1.49)
     best=2.0,
     counts=(2, 0),
     source=SOURCE,
-    integrality=integers(2, "2"),
+    integrality=integer_mask(2, "2"),
 )
 def process_synthesis_a(x: Array) -> tuple:
     """Process synthesis A."""
@@ -34,7 +34,7 @@ def process_synthesis_a(x: Array) -> tuple:
     best=2.557654574,
     counts=(1, 1),
     source=SOURCE,
-    integrality=integers(3, "3"),
+    integrality=integer_mask(3, "3"),
 )
 def process_synthesis_and_design(x: Array) -> tuple:
     """Process synthesis and design."""
@@ -48,7 +48,7 @@ def process_synthesis_and_design(x: Array) -> tuple:
     best=1.0765430833,
     counts=(3, 0),
     source=SOURCE,
-    integrality=integers(3, "3"),
+    integrality=integer_mask(3, "3"),
 )
 def process_flow_sheeting(x: Array) -> tuple:
     """Process flow sheeting."""
@@ -59,11 +59,11 @@ def process_flow_sheeting(x: Array) -> tuple:
 
 @problem(
     "RC11",
-    bounds=box({"1-2": (0, 20), "3-4": (0, 10), "5-6": CHOICE, "7": (0, 40)}),
+    bounds=expand_bounds({"1-2": (0, 20), "3-4": (0, 10), "5-6": CHOICE, "7": (0, 40)}),
     best=99.238463653,
     counts=(4, 4),
     source=SOURCE,
-    integrality=integers(7, "5-6"),
+    integrality=integer_mask(7, "5-6"),
     variables=(
         "feed of reactor 1",
         "feed of reactor 2",
@@ -89,11 +89,11 @@ def two_reactors(x: Array) -> tuple:
 
 @problem(
     "RC12",
-    bounds=box({"1-3": (0, 100), "4-7": CHOICE}),
+    bounds=expand_bounds({"1-3": (0, 100), "4-7": CHOICE}),
     best=2.9248305537,
     counts=(9, 0),
     source=SOURCE,
-    integrality=integers(7, "4-7"),
+    integrality=integer_mask(7, "4-7"),
 )
 def process_synthesis_b(x: Array) -> tuple:
     """Process synthesis B; the exponent 22 is the suite's."""
@@ -118,11 +118,11 @@ def process_synthesis_b(x: Array) -> tuple:
 
 @problem(
     "RC13",
-    bounds=box({"1-3": (27, 45), "4": (77.51, 102.49), "5": (32.51, 45.49)}),
+    bounds=expand_bounds({"1-3": (27, 45), "4": (77.51, 102.49), "5": (32.51, 45.49)}),
     best=26887.0,
     counts=(3, 0),
     source=f"{SOURCE}; best known rounded in the guidelines, 26887.42 in the result files",
-    integrality=integers(5, "4-5"),
+    integrality=integer_mask(5, "4-5"),
 )
 def process_design(x: Array) -> tuple:
     """Process design."""
@@ -140,11 +140,13 @@ def process_design(x: Array) -> tuple:
 
 @problem(
     "RC14",
-    bounds=box({"1-3": (0.51, 3.49), "4-6": (250, 2500), "7": (6, 20), "8": (4, 16), "9": (40, 700), "10": (10, 450)}),
+    bounds=expand_bounds(
+        {"1-3": (0.51, 3.49), "4-6": (250, 2500), "7": (6, 20), "8": (4, 16), "9": (40, 700), "10": (10, 450)}
+    ),
     best=53638.942722,
     counts=(10, 0),
     source=SOURCE,
-    integrality=integers(10, "1-3"),
+    integrality=integer_mask(10, "1-3"),
     variables=(
         "units in stage 1",
         "units in stage 2",

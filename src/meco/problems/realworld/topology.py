@@ -10,7 +10,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import numbered
+from meco.problems.realworld.parts import number_names
 
 ROWS, COLUMNS = 10, 3  # square elements; the density of (r, c) is variable 10 c + r, counted from 0
 FIXED, DOFS = 22, 88  # the nodes of the first column do not move
@@ -33,7 +33,7 @@ PLACES = np.array(
 )
 
 
-def _element() -> np.ndarray:
+def _element_stiffness() -> np.ndarray:
     """Stiffness of one solid element in plane stress, [8, 8]."""
     nu = POISSON
     k = [
@@ -43,7 +43,7 @@ def _element() -> np.ndarray:
     return YOUNG / (1 - nu**2) * np.array(k)[PLACES - 1]
 
 
-def _dofs() -> np.ndarray:
+def _element_freedoms() -> np.ndarray:
     """Degrees of freedom of every element, [30, 8], counted from 0; nodes run down the columns."""
     c, r = np.divmod(np.arange(ROWS * COLUMNS), ROWS)
     a = (ROWS + 1) * c + r
@@ -52,9 +52,9 @@ def _dofs() -> np.ndarray:
 
 
 @cache
-def _beam() -> Constants:
+def _cantilever_constants() -> Constants:
     """Assembly [30, 66 * 66], element stiffness, load, and the filter's weights [30, 30]."""
-    element, dofs, size = _element(), _dofs(), DOFS - FIXED
+    element, dofs, size = _element_stiffness(), _element_freedoms(), DOFS - FIXED
     assembly = np.zeros((ROWS * COLUMNS, DOFS, DOFS))
     for k, dof in enumerate(dofs):
         assembly[k][np.ix_(dof, dof)] = element
@@ -70,15 +70,15 @@ def _beam() -> Constants:
     )
 
 
-def _energies(stiffness: Array) -> Array:
+def _strain_energies(stiffness: Array) -> Array:
     """Strain energy of each element, were it solid: scale of its stiffness [..., 30] -> [..., 30]."""
     xp = namespace(stiffness)
-    beam = _beam().on(stiffness)
+    beam = _cantilever_constants().on(stiffness)
     size = DOFS - FIXED
     matrix = xp.reshape(stiffness @ beam["assembly"], (*stiffness.shape[:-1], size, size))
     free = xp.linalg.solve(matrix, xp.broadcast_to(beam["load"], (*stiffness.shape[:-1], size, 1)))[..., 0]
     u = xp.concat([xp.zeros_like(free[..., :FIXED]), free], axis=-1)
-    dofs = xp.asarray(_dofs().reshape(-1), device=u.device)
+    dofs = xp.asarray(_element_freedoms().reshape(-1), device=u.device)
     u = xp.reshape(xp.take(u, dofs, axis=-1), (*u.shape[:-1], ROWS * COLUMNS, 8))
     return xp.sum((u @ beam["element"]) * u, axis=-1)
 
@@ -89,7 +89,7 @@ def _energies(stiffness: Array) -> Array:
     best=2.639346497,
     counts=(30, 0),
     source=MECHANICAL_SOURCE,
-    variables=numbered("density of element {}", 1, 30),
+    variables=number_names("density of element {}", 1, 30),
 )
 def topology(x: Array) -> tuple:
     """Compliance of a cantilever of thirty elements.
@@ -100,8 +100,8 @@ def topology(x: Array) -> tuple:
     xp = namespace(x)
     sound = xp.all(xp.isfinite(x) & (x > 0), axis=-1)
     rho = xp.where(sound[..., None], x, 1.0)
-    energy = _energies(rho**3)
-    weights = _beam().on(x)["weights"]
+    energy = _strain_energies(rho**3)
+    weights = _cantilever_constants().on(x)["weights"]
     g = ((-3 * rho**3 * energy) @ weights) / (rho * xp.sum(weights, axis=-1))
     f = xp.sum(rho**3 * energy, axis=-1)
     return xp.where(sound, f, math.nan), xp.where(sound[..., None], g, math.nan), []

@@ -10,7 +10,7 @@ import numpy as np
 from meco.core.arrays import Array, Constants, namespace
 from meco.core.problem import problem
 from meco.problems.realworld.mechanical import MECHANICAL_SOURCE
-from meco.problems.realworld.parts import numbered, point
+from meco.problems.realworld.parts import number_names, read_only_point
 
 YOUNG, DENSITY, ADDED_MASS = 6.98e10, 2770.0, 454.0  # N/m2, kg/m3, kg
 NODES = np.array([(18.288, 9.144), (18.288, 0), (9.144, 9.144), (9.144, 0), (0, 9.144), (0, 0)])  # m
@@ -22,7 +22,7 @@ FREE = 8  # degrees of freedom of nodes 1-4; nodes 5 and 6 are fixed
     "RC20",
     bounds=[(0, 1), (0, 1)],
     best=263.89584338,
-    known_x=point(0.7886751492173553, 0.40824824936870147),
+    known_x=read_only_point(0.7886751492173553, 0.40824824936870147),
     counts=(3, 0),
     source=MECHANICAL_SOURCE,
     variables=("area of the outer bars (cm2)", "area of the middle bar (cm2)"),
@@ -38,7 +38,7 @@ def three_bar_truss(x: Array) -> tuple:
 
 
 @cache
-def _matrices() -> Constants:
+def _bar_matrices() -> Constants:
     """Stiffness and mass of every bar at unit area [10, 64], and the lengths [10]."""
     stiffness, mass, lengths = np.zeros((10, 12, 12)), np.zeros((10, 12, 12)), np.zeros(10)
     for k, (i, j) in enumerate(BARS):
@@ -54,10 +54,10 @@ def _matrices() -> Constants:
     )
 
 
-def _frequencies(areas: Array) -> Array:
+def _natural_frequencies(areas: Array) -> Array:
     """Natural frequencies in Hz, ascending: areas [..., 10] -> [..., 8]; nan where an area is not positive."""
     xp = namespace(areas)
-    bar = _matrices().on(areas)
+    bar = _bar_matrices().on(areas)
     sound = xp.all(xp.isfinite(areas) & (areas > 0), axis=-1)
     square = (*areas.shape[:-1], FREE, FREE)
     safe = xp.where(sound[..., None], areas, 1.0)
@@ -75,7 +75,7 @@ def _frequencies(areas: Array) -> Array:
     "RC27",
     bounds=[(6.45e-5, 5e-3)] * 10,
     best=524.45076066,
-    known_x=point(
+    known_x=read_only_point(
         0.003513349559937371,
         0.0014715753694310898,
         0.003513385694584187,
@@ -89,11 +89,11 @@ def _frequencies(areas: Array) -> Array:
     ),
     counts=(3, 0),
     source=MECHANICAL_SOURCE,
-    variables=numbered("area of bar {} (m2)", 1, 10),
+    variables=number_names("area of bar {} (m2)", 1, 10),
     constraint_names=("first frequency at least 7 Hz", "second at least 15 Hz", "third at least 20 Hz"),
 )
 def ten_bar_truss(x: Array) -> tuple:
     """Weight of a ten-bar truss with limits on its three lowest natural frequencies."""
-    frequency = _frequencies(x)
-    f = DENSITY * namespace(x).sum(_matrices().on(x)["lengths"] * x, axis=-1)
+    frequency = _natural_frequencies(x)
+    f = DENSITY * namespace(x).sum(_bar_matrices().on(x)["lengths"] * x, axis=-1)
     return f, [limit / frequency[..., k] - 1 for k, limit in enumerate((7, 15, 20))], []

@@ -23,7 +23,7 @@ FREQUENCIES = (
 )
 
 
-def _power_curve() -> np.ndarray:
+def _power_curve_weights() -> np.ndarray:
     """Weights [37] of exp(-(v / C)^2) at the speeds 3.5, 3.8, ..., 14 and 25 in the mean power of a turbine."""
     speeds = CUT_IN + 0.3 * np.arange(36)
     middle = np.exp((speeds[:-1] + speeds[1:]) / 2 - 7.5)
@@ -35,7 +35,7 @@ _DIRECTIONS = [math.radians(15 * (sector + 0.5)) for sector in range(24)]
 _FIRST, _SECOND = np.triu_indices(TURBINES - 1, k=1)
 _POWER = Constants(
     squares=np.append(CUT_IN + 0.3 * np.arange(36), CUT_OUT) ** 2,
-    curve=RATED_POWER * _power_curve(),
+    curve=RATED_POWER * _power_curve_weights(),
 )
 
 
@@ -61,14 +61,14 @@ def wind_farm(x: Array) -> tuple:
     square = dx**2 + dy**2
     f = xp.zeros_like(x[..., 0])
     for direction, scale, frequency in zip(_DIRECTIONS, SCALES, FREQUENCIES):  # one at a time stays in the cache
-        speed = (scale * (1 - _deficit(dx, dy, square, direction))) ** 2
+        speed = (scale * (1 - _wake_deficit(dx, dy, square, direction))) ** 2
         f = f - frequency * xp.sum(xp.exp(-power["squares"] / speed[..., None]) @ power["curve"], axis=-1)
     pairs = xp.reshape(square, (*square.shape[:-2], TURBINES * TURBINES))
     chosen = xp.asarray(_FIRST * TURBINES + _SECOND, device=x.device)
     return f, 5 * ROTOR - xp.sqrt(xp.take(pairs, chosen, axis=-1)), []
 
 
-def _deficit(dx: Array, dy: Array, square: Array, direction: float) -> Array:
+def _wake_deficit(dx: Array, dy: Array, square: Array, direction: float) -> Array:
     """Share of the wind speed that each turbine loses to the wakes: differences [..., 15, 15] -> [..., 15]."""
     xp = namespace(dx)
     along = dx * math.cos(direction) + dy * math.sin(direction)

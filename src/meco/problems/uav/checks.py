@@ -171,6 +171,7 @@ def _segments_meet(a: np.ndarray, u: np.ndarray, c: np.ndarray, v: np.ndarray) -
 
 
 def _cross_product(u: np.ndarray, v: np.ndarray) -> Any:
+    """z of the cross product of vectors [..., 2]: positive where v is to the left of u."""
     return u[..., 0] * v[..., 1] - u[..., 1] * v[..., 0]
 
 
@@ -190,5 +191,6 @@ def _is_number(value: Any) -> bool:
 
 
 def _shorten(value: Any) -> str:
+    """A value as an error shows it."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -47,7 +47,7 @@ def flight_time(d: Array, v_max: float, a: float) -> Array:
     return xp.where(d > v_max**2 / a, d / v_max + v_max / a, 2.0 * xp.sqrt(d / a))
 
 
-def rates(p: Array, sensors: Array, parameters: Parameters) -> Array:
+def data_rates(p: Array, sensors: Array, parameters: Parameters) -> Array:
     """Rate from each sensor at each hover point (Mbit/s): p [..., I, 2], sensors [..., J, 2] -> [..., I, J]."""
     xp = namespace(p)
     dx, dy = p[..., 0:1] - sensors[..., 0], p[..., 1:2] - sensors[..., 1]
@@ -96,7 +96,7 @@ def evaluate_flight(
     step = q - p
     fly = flight_time(xp.sqrt(xp.sum(step * step, axis=-1)), model.v_max, model.a)
     f = model.alpha * xp.sum(fly, axis=-1) + (1.0 - model.alpha) * xp.sum(hover, axis=-1)
-    rate = rates(corners[..., 1:-1, :], sensors, model)
+    rate = data_rates(corners[..., 1:-1, :], sensors, model)
     bandwidth = xp.sum(rate, axis=-1) - model.R_lambda
     data = model.Q_lambda - xp.sum(rate * hover[..., None], axis=-2)
     collision = xp.sum(obstacles.length(p, q), axis=-1)

@@ -24,8 +24,8 @@ from meco.problems.uav.flight_model import (
     MISSION_NAMES,
     Parameters,
     constraint_names,
+    data_rates,
     mission_formula,
-    rates,
     route_corners,
     variable_names,
 )
@@ -141,7 +141,7 @@ class Mission:
 
     def rates(self, points: np.ndarray) -> np.ndarray:
         """The rate from each sensor at points [..., 2], in Mbit/s: [..., J]."""
-        return rates(points, self.sensors, self.parameters)
+        return data_rates(points, self.sensors, self.parameters)
 
     def plot(self, x: Any = None, path: Any = None) -> Figure:
         """The map, with the flight x [18] where given; written where a path is given: .svg, .png or .pdf."""
@@ -184,7 +184,7 @@ def load_mission(source: str | os.PathLike[str]) -> Mission:
     return parse_mission(file.read_bytes(), name, name)
 
 
-def get(name: str) -> Problem:
+def make_problem(name: str) -> Problem:
     """One of the sixteen missions, UAV-01 to UAV-16, as a problem."""
     return load_mission(name).problem()
 

@@ -16,28 +16,28 @@ from meco.errors import InvalidInput
 from meco.options import Workers
 from meco.run.calling.answers import Answer, Fault, failed_answer
 from meco.run.calling.call import Call
-from meco.run.calling.caller import Backend, CallJob, JobAnswers, Serial, Stopping, StopRun
-from meco.run.calling.worker_processes import Parcel, TimedCall, WorkerPool
+from meco.run.calling.caller import Backend, CallJob, JobAnswers, SerialBackend, Stopping, StopRun
+from meco.run.calling.worker_processes import PickledCall, TimedCall, WorkerPool
 
 GRACE_SECONDS = 30.0  # seconds beyond timeout after which futures of which nothing is heard are given up
 
 
-def choose_backend(workers: Workers, call: Call, most: int | None = None) -> Backend:
-    """The backend that the workers ask for: processes, an executor (given at most so many points at once), or a map."""
+def choose_backend(workers: Workers, call: Call, max_points: int | None = None) -> Backend:
+    """The backend that the workers ask for: processes, an executor (given at most max_points at once), or a map."""
     n, timeout = workers.n, workers.timeout
     if hasattr(n, "submit"):
         packed = _pack_call(call, timeout, isinstance(n, ProcessPoolExecutor))
-        return Executor(n, packed, timeout, sys.maxsize if most is None else most)
+        return ExecutorBackend(n, packed, timeout, sys.maxsize if max_points is None else max_points)
     if callable(n):
-        return Mapped(n, _pack_call(call, timeout, _crosses_processes(n)))
-    own = timeout is not None or getattr(call.fun, "isolated", False)  # what must be killable has a process of its own
-    return WorkerPool(call, n, timeout) if n > 1 or own else Serial(call)
+        return MapBackend(n, _pack_call(call, timeout, _crosses_processes(n)))
+    killable = timeout is not None or getattr(call.fun, "isolated", False)
+    return WorkerPool(call, n, timeout) if n > 1 or killable else SerialBackend(call)
 
 
 def _pack_call(call: Call, timeout: float | None, pickles: bool) -> Callable[..., Any]:
     """The call as workers get it: killable where there is a timeout, pickled here where their library would not."""
     timed = call if timeout is None else TimedCall(call, timeout)
-    return Parcel(timed) if pickles else timed  # other libraries know best how to send a function
+    return PickledCall(timed) if pickles else timed  # other libraries know best how to send a function
 
 
 def _crosses_processes(mapper: Any) -> bool:
@@ -49,7 +49,7 @@ def _crosses_processes(mapper: Any) -> bool:
     )
 
 
-class Mapped:
+class MapBackend:
     """A map-like function, such as pool.map. Each result says of which job it is, so that none lands on another."""
 
     chunks, streams = 1, False
@@ -74,38 +74,39 @@ class Mapped:
             raise StopRun("workers", f"the map returned {count - len(open_jobs)} of {count} results")
 
     def close(self) -> None:
-        pass
+        """Nothing to end: the workers stay their owner's."""
 
 
 def _apply_call(call: Callable[..., Any], numbered: tuple[int, CallJob]) -> JobAnswers:
+    """The answers of (index, job), with the index: what a map runs in its workers."""
     return numbered[0], *call(*numbered[1])
 
 
-class Executor:
+class ExecutorBackend:
     """A concurrent.futures executor, or anything with submit() whose futures call back when done.
 
     The executor stays the caller's: it is not shut down, and what runs when the run stops
     is left to finish. With timeout at least one future must end within it: where none
-    does, those still open are lost, and cost one evaluation each. most is how many futures there are at once.
+    does, those still open are lost, and cost one evaluation each. max_points is how many futures there are at once.
     """
 
     chunks, streams = 1, True
 
     def __init__(
-        self, executor: Any, call: Callable[..., Any], timeout: float | None = None, most: int = sys.maxsize
+        self, executor: Any, call: Callable[..., Any], timeout: float | None = None, max_points: int = sys.maxsize
     ) -> None:
-        self.executor, self.call, self.most = executor, call, most
+        self.executor, self.call, self.max_points = executor, call, max_points
         self.patience = None if timeout is None else timeout + GRACE_SECONDS
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
-        """Answers as futures end; at most `most` points are out at once."""
+        """Answers as futures end; at most max_points points are out at once."""
         done: SimpleQueue[int] = SimpleQueue()
         futures: dict[int, Any] = {}
         given: dict[int, CallJob] = {}
         waiting = enumerate(jobs)
         try:
             while True:
-                for index, job in islice(waiting, self.most - len(futures)):
+                for index, job in islice(waiting, self.max_points - len(futures)):
                     futures[index], given[index] = self._submit(job), job
                     futures[index].add_done_callback(lambda future, index=index: done.put(index))
                 if not futures:
@@ -134,13 +135,14 @@ class Executor:
                     return silent
 
     def _submit(self, job: CallJob) -> Any:
+        """The future of a job; StopRun where the executor takes no more."""
         try:
             return self.executor.submit(self.call, *job)
         except (BrokenExecutor, RuntimeError) as error:  # broken, or shut down
             raise StopRun("workers", f"the executor takes no more work: {error}") from error
 
     def _answers_of(self, future: Any, job: CallJob) -> tuple[list[Answer], float]:
-        """The call itself never raises: what does come up is the executor's own trouble."""
+        """Answers and seconds of a finished future. The call itself never raises: what comes up is the executor's."""
         try:
             answers, spent = future.result()
             return (
@@ -159,8 +161,9 @@ class Executor:
             return _lost_answers(job, f"{type(error).__name__}: {error}")
 
     def close(self) -> None:
-        pass
+        """Nothing to end: the workers stay their owner's."""
 
 
 def _lost_answers(job: CallJob, reason: str) -> tuple[list[Answer], float]:
+    """What a job counts for whose worker or answer is gone."""
     return [failed_answer(Fault.WORKER_LOST, reason)] * len(job.points), 0.0

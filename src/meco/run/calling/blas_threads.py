@@ -9,19 +9,19 @@ import numpy as np
 
 from meco.core.thread_variables import THREAD_VARIABLES
 
-ASKED = (  # what libraries of linear algebra call the question
+THREAD_COUNT_FUNCTIONS = (  # of libraries of linear algebra
     "scipy_openblas_get_num_threads64_", "scipy_openblas_get_num_threads", "openblas_get_num_threads64_",
     "openblas_get_num_threads", "MKL_Get_Max_Threads", "bli_thread_get_num_threads",
 )  # fmt: skip
 
 
-def blas_threads() -> int | None:
+def count_blas_threads() -> int | None:
     """The number of threads; None where neither the library nor the environment tells."""
     try:
         library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
     except (OSError, AttributeError, TypeError):
         library = None
-    for name in ASKED if library is not None else ():
+    for name in THREAD_COUNT_FUNCTIONS if library is not None else ():
         question = getattr(library, name, None)  # names are looked for in what the library itself loads, too
         if question is not None:
             question.restype = ctypes.c_int

@@ -53,13 +53,13 @@ class Stopping:
     def __init__(self, stop: Stop, callback: Callable[[Any], Any] | None = None) -> None:
         self.deadline = None if stop.max_time is None else time.monotonic() + stop.max_time
         self.errstate = np.geterr()  # the caller's own, for the callback
-        self.stop, self._given, self.callback = stop, callback, read_callback(callback)
+        self.stop, self._closable, self.callback = stop, callback, read_callback(callback)
         self._interrupted: Callable[[], bool] = lambda: False  # whether a signal came
         self.reason: str | None = None
         self.detail = ""
 
-    def listen(self, interrupted: Callable[[], bool]) -> None:
-        """Ask this, from now on, whether a signal came."""
+    def watch_signals(self, interrupted: Callable[[], bool]) -> None:
+        """Let this say, from now on, whether a signal came."""
         self._interrupted = interrupted
 
     @property
@@ -68,14 +68,14 @@ class Stopping:
         return self._interrupted()
 
     def check(self) -> None:
-        """End the run when its time is over, or a signal came."""
+        """Raise StopRun, with the reason noted, when the time is over or a signal came."""
         late = self.deadline is not None and time.monotonic() >= self.deadline
         if late or self.interrupted:
-            self.end("max_time" if late else "interrupt")
+            self.note_reason("max_time" if late else "interrupt")
             raise StopRun(self.reason or "interrupt")
 
     def check_clock(self) -> None:
-        """End the run when its time is over; a signal lets what is at hand be finished."""
+        """Raise StopRun when the time is over; a signal lets what is at hand be finished."""
         if self.deadline is not None and time.monotonic() >= self.deadline:
             self.check()
 
@@ -84,14 +84,14 @@ class Stopping:
         ends = [moment for moment in (self.deadline, until) if moment is not None]
         return max(0.0, min([WAIT_SECONDS, *(end - time.monotonic() for end in ends)]))
 
-    def end(self, reason: str, detail: str = "") -> None:
+    def note_reason(self, reason: str, detail: str = "") -> None:
         """Remember why the run ends; the first reason stays."""
         if self.reason is None:
             self.reason, self.detail = reason, detail
 
     def close(self) -> None:
         """Let a callback that has something to close do so: its line on a terminal."""
-        getattr(self._given, "close", lambda: None)()
+        getattr(self._closable, "close", lambda: None)()
 
     @property
     def watches_answers(self) -> bool:
@@ -107,27 +107,30 @@ class Stopping:
         return "feasible" if self.stop.feasible else None
 
     def check_answer(self, f: float, feasible: bool) -> bool:
-        """Whether this evaluation, or something before it, ends the run."""
+        """Whether this evaluation, whose reason is then noted, or something before it ends the run."""
         reason = self.reason_to_stop(f, feasible)
         if reason is not None:
-            self.end(reason)
+            self.note_reason(reason)
         return self.reason is not None
 
     def check_generation(self, result: Callable[[], Any], converged: Callable[[], Any] = lambda: None) -> bool:
-        """Ask the clock, the search and the callback; the result is made only for a callback."""
+        """Whether the clock, the search or the callback ends the run, whose reason is then noted.
+
+        result() is called only where there is a callback.
+        """
         with suppress(StopRun):
             self.check()
         if self.stop.converged and np.all(converged()):
-            self.end("converged")
+            self.note_reason("converged")
         if self.callback is not None and self.reason is None:
             found = result()
             try:
                 with np.errstate(**self.errstate):
                     wish = self.callback(found)
                 if isinstance(wish, (bool, np.bool_)) and wish:
-                    self.end("callback")
+                    self.note_reason("callback")
             except StopIteration:  # SciPy's way to say it
-                self.end("callback")
+                self.note_reason("callback")
         return self.reason is not None
 
 
@@ -150,12 +153,16 @@ class Backend(Protocol):
     chunks: int
     streams: bool
 
-    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]: ...
+    def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
+        """Answers of each job as they come; StopRun where stopping says so."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """End workers that were started for this run."""
+        ...
 
 
-class Serial:
+class SerialBackend:
     """One call after the other, in this process."""
 
     chunks, streams = 1, True
@@ -164,20 +171,21 @@ class Serial:
         self.call = call
 
     def run(self, jobs: Iterable[CallJob], stopping: Stopping) -> Iterator[JobAnswers]:
+        """Answers of each job before the next is begun."""
         for index, job in enumerate(jobs):
             stopping.check()
             yield index, *self.call(job.number, job.points)
 
     def close(self) -> None:
-        pass
+        """Nothing was started."""
 
 
 class Caller:
     """Turns points [n, D] into f [n], g [n, p], h [n, q]; a failed point holds nan.
 
-    Which calls are made, in which order of numbers, depends on the points and the answers
-    alone, never on the number of workers: a resumed run repeats them. AsyncSession uses take(), watch() and
-    check_first_calls() by themselves.
+    Which calls are made, in which order of numbers, depends on the points and the answers alone, never on the number of
+    workers: a resumed run repeats them. AsyncSession uses enter_answer(), assess_next() and check_first_answers() by
+    themselves.
     """
 
     def __init__(
@@ -201,7 +209,7 @@ class Caller:
         self.batch = batch  # of the next calls
         self._retried = 0  # calls beyond the first of each point that are not counted yet
         self.mismatch_reported = False  # whether a mismatch was reported
-        self.strict = False  # whether a point with every g <= 0 was seen
+        self.strictly_feasible_seen = False  # whether a point with every g <= 0 was seen
         self.first_answers: dict[int, Answer] = {}  # of the first calls, while all of them raise
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
@@ -220,14 +228,14 @@ class Caller:
                 jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
                 self._watch_until(numbers.stop)
                 for index, answers, seconds in self.backend.run(jobs, self.stopping):
-                    self.check_first_calls(self.calls_begun + index, answers[0])
+                    self.check_first_answers(self.calls_begun + index, answers[0])
                     for k, answer in zip(chunks[index], answers):
                         self.events.on_duration(at[k], seconds / len(answers))
-                        self.take(at[k], attempt, points[k], answer)
+                        self.enter_answer(at[k], attempt, points[k], answer)
                     self._watch_until(numbers.stop)
                 self.calls_begun += len(jobs)
             except StopRun as stop:
-                self.stopping.end(stop.reason, stop.detail)
+                self.stopping.note_reason(stop.reason, stop.detail)
                 raise
             finally:
                 self.log.fix_constraints()
@@ -241,10 +249,10 @@ class Caller:
         return self.log.values(final[k] for k in range(len(points)))
 
     def _plan_calls(self, count: int, attempt: int) -> range:
-        """Numbers for the next calls."""
+        """Numbers for the next calls, of which those of later attempts count as retries."""
         assert self.log.planned + count <= self.budget, "more calls than the budget allows"
         self._retried += count if attempt else 0
-        return self.log.plan(count)
+        return self.log.reserve_numbers(count)
 
     def _points_to_retry(self, final: dict[int, int], attempt: int) -> list[int]:
         """Points whose last call failed, and that get another one."""
@@ -258,16 +266,16 @@ class Caller:
         count, self._retried = self._retried, 0
         return count
 
-    def count_call(self) -> int:
-        """Count a call that somebody else has made; its index among all calls."""
+    def next_call_index(self) -> int:
+        """The index, among all calls, of one that somebody else has made; it is counted."""
         self.calls_begun += 1
         return self.calls_begun - 1
 
-    def check_first_calls(self, call: int, answer: Answer) -> None:
+    def check_first_answers(self, call_index: int, answer: Answer) -> None:
         """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
-        if self.on_error is not None or call >= SAME_ERROR_CALLS:
+        if self.on_error is not None or call_index >= SAME_ERROR_CALLS:
             return
-        self.first_answers[call] = answer
+        self.first_answers[call_index] = answer
         kinds = {(a.fault, a.reason, a.where) for a in self.first_answers.values()}
         if len(self.first_answers) == SAME_ERROR_CALLS and len(kinds) == 1 and answer.fault is Fault.RAISED:
             reason = answer.reason.encode("utf-8", "backslashreplace").decode()
@@ -284,12 +292,12 @@ class Caller:
         parts = np.array_split(np.array(todo, dtype=int), max(1, min(self.backend.chunks, len(todo))))
         return [part.tolist() for part in parts if part.size]
 
-    def take(self, number: int, attempt: int, x: np.ndarray, answer: Answer) -> None:
-        """Enter an answer; a failed one is raised where asked."""
+    def enter_answer(self, number: int, attempt: int, x: np.ndarray, answer: Answer) -> None:
+        """Enter an answer into the log; a failed one is raised where on_error is "raise"."""
         entry = Entry.of(number, self.batch, attempt, x, answer)
         if not entry.good and self.on_error == "raise":
             raise _make_failure(entry, answer.reason) from (None if answer.cause is None else answer.cause.error)
-        self.log.take(entry, answer.reason)
+        self.log.add_answer(entry, answer.reason)
         self._report_mismatch()
 
     def _report_mismatch(self) -> None:
@@ -305,21 +313,24 @@ class Caller:
     def _watch_until(self, until: int) -> None:
         """Show answers to the stopping conditions in order of number, whichever finished first."""
         while self.stopping.watches_answers and self.watched < until and self.watched in self.log.entries:
-            if self.stopping.check_answer(*self.watch(self.log.entries[self.watched])):
+            if self.stopping.check_answer(*self.assess_next(self.log.entries[self.watched])):
                 raise StopRun(self.stopping.reason or "target")
 
-    def watch(self, entry: Entry) -> tuple[float, bool]:
-        """f of the next answer, and whether it counts as feasible: once a point has every g <= 0, only such do."""
+    def assess_next(self, entry: Entry) -> tuple[float, bool]:
+        """f of the next answer, which is then watched, and whether it counts as feasible.
+
+        Once a point has every g <= 0, only such points count.
+        """
         self.watched += 1
         ineq, eq = self.tolerances()
-        self.strict = self.strict or entry.feasible(0.0, eq)
-        return entry.f, entry.feasible(0.0 if self.strict else ineq, eq)
+        self.strictly_feasible_seen = self.strictly_feasible_seen or entry.is_feasible(0.0, eq)
+        return entry.f, entry.is_feasible(0.0 if self.strictly_feasible_seen else ineq, eq)
 
     def would_stop(self) -> bool:
         """Whether one of the answers in the log ends the run; they count as watched."""
         answers = (self.log.entries[n] for n in range(self.watched, len(self.log)))
         return self.stopping.watches_answers and any(
-            self.stopping.reason_to_stop(*self.watch(entry)) for entry in answers
+            self.stopping.reason_to_stop(*self.assess_next(entry)) for entry in answers
         )
 
 

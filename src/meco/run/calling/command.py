@@ -38,9 +38,9 @@ class Command:
     numbered = True  # it wants to be told the number of the call
     isolated = True  # called in a worker process, whose whole group ends with its parent, however that ends
 
-    def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep: bool = False) -> None:
-        self.line, self.keep = line, keep
-        self.arguments = _split_line(line)
+    def __init__(self, line: str, folder: str | os.PathLike[str] | None = None, keep_calls: bool = False) -> None:
+        self.line, self.keep_calls = line, keep_calls
+        self.arguments = _split_command(line)
         self.temporary = tempfile.mkdtemp(prefix="meco-") if folder is None else None
         self.folder = Path(self.temporary or folder or ".").absolute()
         self.__qualname__ = f"command {line}"
@@ -50,12 +50,14 @@ class Command:
         place = self.folder / f"{number:06d}"
         shutil.rmtree(place, ignore_errors=True)  # of a call that was cut short
         place.mkdir(parents=True)
-        given, wanted = place / "input.json", place / "output.json"
-        given.write_text(json.dumps({"x": x if isinstance(x, dict) else x.tolist(), "id": number}), encoding="utf-8")
-        filled = [a.replace("{input}", str(given)).replace("{output}", str(wanted)) for a in self.arguments]
+        input_file, output_file = place / "input.json", place / "output.json"
+        input_file.write_text(
+            json.dumps({"x": x if isinstance(x, dict) else x.tolist(), "id": number}), encoding="utf-8"
+        )
+        filled = [a.replace("{input}", str(input_file)).replace("{output}", str(output_file)) for a in self.arguments]
         self._run_program(filled, place)
         try:
-            answer = json.loads(read_regular(wanted, LARGEST_OUTPUT_BYTES))
+            answer = json.loads(read_regular(output_file, LARGEST_OUTPUT_BYTES))
         except FileNotFoundError:
             raise ProgramFailed("the program wrote no output file") from None
         except DamagedFile as error:
@@ -64,7 +66,7 @@ class Command:
             raise ProgramFailed(f"the program's output is not JSON: {error}") from None
         if not isinstance(answer, dict):
             raise ProgramFailed('the program\'s output must be {"f": .., "g": [..], "h": [..]}')
-        if not self.keep:
+        if not self.keep_calls:
             shutil.rmtree(place, ignore_errors=True)
         return answer
 
@@ -93,8 +95,8 @@ class Command:
             shutil.rmtree(self.temporary, ignore_errors=True)
 
 
-def _split_line(line: str) -> list[str]:
-    """The program and its arguments, with paths that hold in any folder; errors say what is missing."""
+def _split_command(line: str) -> list[str]:
+    """The program and its arguments, with paths that hold in any folder; a line that cannot be run is refused."""
     try:
         parts = shlex.split(line)
     except ValueError as error:

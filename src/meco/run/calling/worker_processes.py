@@ -28,8 +28,8 @@ from meco.options import Stop
 from meco.run.calling.answers import Answer, Fault, failed_answer
 from meco.run.calling.caller import CallJob, Stopping
 
-WATCH = 0.5  # seconds between a worker's looks at whether its parent still lives
-NAME = "meco-worker"
+PARENT_CHECK_SECONDS = 0.5  # seconds between a worker's looks at whether its parent still lives
+WORKER_NAME = "meco-worker"
 
 
 def start_method() -> str:
@@ -45,7 +45,7 @@ class Worker:
         self.pipe, theirs = context.Pipe()
         forked = self.pipe if start_method() == "fork" else None  # its copy of our end would hide our end's end
         self.process = context.Process(  # type: ignore[attr-defined]
-            target=_serve_jobs, args=(theirs, call, os.getpid(), forked), name=NAME
+            target=_serve_jobs, args=(theirs, call, os.getpid(), forked), name=WORKER_NAME
         )
         self.process.start()
         theirs.close()
@@ -110,7 +110,7 @@ def _serve_jobs(pipe: Connection, call: Any, parent: int, other: Connection | No
 def _watch_parent(parent: int) -> None:
     """End this process and its children when the parent is gone."""
     while True:
-        time.sleep(WATCH)
+        time.sleep(PARENT_CHECK_SECONDS)
         alive = os.getppid() == parent if os.name == "posix" else multiprocessing.parent_process().is_alive()  # type: ignore[union-attr]
         if not alive:
             if hasattr(os, "killpg"):
@@ -118,16 +118,16 @@ def _watch_parent(parent: int) -> None:
             os._exit(1)
 
 
-def _end_workers() -> None:
+def _kill_remaining_workers() -> None:
     """No worker keeps this process from ending, whatever interrupted its way out."""
     for process in multiprocessing.active_children():
-        if process.name == NAME:
+        if process.name == WORKER_NAME:
             with suppress(OSError, AttributeError):
                 os.killpg(process.pid, signal.SIGKILL)  # type: ignore[arg-type]
             process.kill()
 
 
-Finalize(None, _end_workers, exitpriority=100)  # before multiprocessing waits for its children
+Finalize(None, _kill_remaining_workers, exitpriority=100)  # before multiprocessing waits for its children
 
 
 class WorkerPool:
@@ -136,7 +136,7 @@ class WorkerPool:
     streams = True
 
     def __init__(self, call: Any, count: int, timeout: float | None = None) -> None:
-        self.call = call if start_method() == "fork" else Parcel(call)
+        self.call = call if start_method() == "fork" else PickledCall(call)
         self.count, self.timeout = count, timeout
         self.chunks = count
         self.idle: list[Worker] = []
@@ -221,7 +221,7 @@ class TimedCall:
             pool.close()
 
 
-class Parcel:
+class PickledCall:
     """A call packed for another process by cloudpickle where that is installed, else by pickle."""
 
     def __init__(self, call: Callable[..., Any]) -> None:

@@ -9,17 +9,17 @@ import numpy as np
 
 from meco.errors import DamagedFile, MecoError
 from meco.files.schema import Maybe, check, parse_json
-from meco.run.folder.reader import FACTS
+from meco.run.folder.reader import RUN_JSON_FORM
 
 STATE_FORMAT = 1
 COLUMNS = ("x", "f", "g", "h")  # of what was told and, as known_x ..., of PriorEvaluations: keys of the state
 INPUTS = {
     **{
-        key: FACTS["inputs"][key]
+        key: RUN_JSON_FORM["inputs"][key]
         for key in ("variables", "variable_names", "budget", "method", "seed", "options", "x0")
     },
     "evaluated": Maybe({"count": int}),
-    "tolerances": FACTS["inputs"]["tolerances"],
+    "tolerances": RUN_JSON_FORM["inputs"]["tolerances"],
     "n_ineq": int,
     "n_eq": int,
     "asynchronous": bool,
@@ -37,8 +37,17 @@ class ToldPoints(NamedTuple):
     order: np.ndarray = np.zeros(0, dtype=np.int64)
 
 
-def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, ToldPoints, Any]:
-    """Inputs, what was told, what is outstanding and what was known beforehand, each of them checked."""
+class OptimizerState(NamedTuple):
+    """What an Optimizer was made with, what it was told, what is outstanding and what was known beforehand."""
+
+    inputs: dict[str, Any]
+    told: ToldPoints
+    outstanding: ToldPoints
+    known: Any  # x, f, g, h of evaluated=, or None
+
+
+def read_state(state: Mapping[str, Any]) -> OptimizerState:
+    """The arrays and texts of Optimizer.state() as a record, each of them checked."""
     try:
         inputs = parse_json(str(state["inputs"]), "the state's inputs")
         check(inputs, {"format": int}, "the state's inputs")
@@ -61,7 +70,7 @@ def read_state(state: Mapping[str, Any]) -> tuple[dict[str, Any], ToldPoints, To
     if len(set(every)) != len(every) or max(every, default=-1) >= inputs["budget"]:
         raise DamagedFile("the state's answers and outstanding points do not fit together")
     x, f, g, h = values
-    return inputs, ToldPoints(number, x, f, g, h, order), outstanding, known
+    return OptimizerState(inputs, ToldPoints(number, x, f, g, h, order), outstanding, known)
 
 
 def _are_rising(numbers: np.ndarray) -> bool:

@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import meco
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
 from meco.files.schema import Maybe, check, read_json
-from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, enter_batch
+from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, replay_batch
 from meco.run.log.log_file import FORMAT, read_log
 
-FACTS: dict[str, Any] = {
+RUN_JSON_FORM: dict[str, Any] = {
     "format": int,
     "versions": {"meco": str},
     "inputs": {
@@ -47,12 +47,12 @@ FACTS: dict[str, Any] = {
 }
 
 
-def write_facts(path: Path, facts: dict[str, Any], fsync: bool = False) -> None:
+def write_run_json(path: Path, run_json: dict[str, Any], fsync: bool = False) -> None:
     """Write run.json."""
-    write_json(path / "run.json", facts, fsync)
+    write_json(path / "run.json", run_json, fsync)
 
 
-def read_facts(path: Path) -> dict[str, Any] | None:
+def read_run_json(path: Path) -> dict[str, Any] | None:
     """What run.json says, or None where there is none."""
     file = path / "run.json"
     try:
@@ -60,14 +60,14 @@ def read_facts(path: Path) -> dict[str, Any] | None:
             return None
     except OSError as error:  # no name that a file could have
         raise InvalidInput(f"{str(path)!r:.60} is no folder: {error.strerror}") from error
-    facts = read_json(file)
-    check(facts, {"format": int, "versions": {"meco": str}}, str(file))
-    if facts["format"] != FORMAT:
-        raise DamagedFile(f"{path} was made by meco {facts['versions']['meco']}; this is {meco.__version__}")
-    check(facts, FACTS, str(file))
-    if not facts["inputs"]["variables"] or facts["inputs"]["budget"] < 1:
+    run_json = read_json(file)
+    check(run_json, {"format": int, "versions": {"meco": str}}, str(file))
+    if run_json["format"] != FORMAT:
+        raise DamagedFile(f"{path} was made by meco {run_json['versions']['meco']}; this is {meco.__version__}")
+    check(run_json, RUN_JSON_FORM, str(file))
+    if not run_json["inputs"]["variables"] or run_json["inputs"]["budget"] < 1:
         raise DamagedFile(f"{file} does not describe a run: its bounds or budget make no sense")
-    return facts
+    return run_json
 
 
 def folder_fingerprint(path: Path) -> str:
@@ -76,20 +76,28 @@ def folder_fingerprint(path: Path) -> str:
     return hashlib.sha256(f"{platform.node()} {there} {there.stat().st_ino}".encode("utf-8", "replace")).hexdigest()
 
 
-def load_run(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], EvaluationLog, int]:
-    """Facts, every call and the count of damaged places of a folder, without touching it."""
+class RecordedRun(NamedTuple):
+    """What a run folder holds."""
+
+    run_json: dict[str, Any]
+    log: EvaluationLog
+    damaged: int  # places of the log that could not be read
+
+
+def load_run(folder: str | os.PathLike[str]) -> RecordedRun:
+    """What run.json says, every call, and the count of damaged places of a folder, without touching it."""
     path = Path(folder)
-    facts = read_facts(path)
-    if facts is None:
+    run_json = read_run_json(path)
+    if run_json is None:
         raise InvalidInput(f"{path} is not the folder of a run: it has no run.json")
-    found = read_log(path / "evals.bin", facts)
-    log = EvaluationLog(facts["inputs"]["budget"], len(facts["inputs"]["tolerances"]["names"]) or None)
-    for batch in _group_batches(found.entries, bool(facts["inputs"].get("asynchronous"))):
+    found = read_log(path / "evals.bin", run_json)
+    log = EvaluationLog(run_json["inputs"]["budget"], len(run_json["inputs"]["tolerances"]["names"]) or None)
+    for batch in _group_batches(found.entries, bool(run_json["inputs"].get("asynchronous"))):
         with suppress(ConstraintsChanged, InvalidInput):  # either ends a search, not its record
-            enter_batch(log, batch)
+            replay_batch(log, batch)
     if found.damaged and not log.constraints_checked:  # of the first nine, some are lost
         log.relearn_constraints()
-    return facts, log, found.damaged
+    return RecordedRun(run_json, log, found.damaged)
 
 
 def _group_batches(entries: Iterable[Entry], asynchronous: bool) -> Iterator[Iterable[Entry]]:

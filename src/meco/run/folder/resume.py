@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.run.calling.caller import Caller
 from meco.run.folder.search_state import (
     SearchState,
-    can_be_saved,
+    can_save_search,
     capture_search,
     fingerprint,
     make_record,
@@ -27,9 +27,18 @@ if TYPE_CHECKING:
     from meco.run.session import Session
 
 
+class ResumedSearch(NamedTuple):
+    """The parts of a session as they were after so many generations."""
+
+    log: EvaluationLog
+    caller: Caller
+    loop: Loop
+    nit: int
+
+
 @np.errstate(all="ignore")
-def resume_search(session: Session, content: bytes) -> tuple[EvaluationLog, Caller, Loop, int] | None:
-    """The log, caller, search and generations of an interrupted run; None where it has to be repeated from its log.
+def resume_search(session: Session, content: bytes) -> ResumedSearch | None:
+    """The search of an interrupted run from its saved state; None where it has to be repeated from its log.
 
     That is so where no state was saved, or one of another run, and where an earlier answer is what this session is to
     stop at.
@@ -38,8 +47,8 @@ def resume_search(session: Session, content: bytes) -> tuple[EvaluationLog, Call
     if state is None:
         return None
     try:
-        log = session.log.fork(session.log.past[number] for number in range(state.covered))
-        if not log.constraints_checked or AnswerDigest().of(log.entries, state.covered) != state.answers:
+        log = session.log.fork(session.log.unreplayed[number] for number in range(state.covered))
+        if not log.constraints_checked or AnswerDigest().digest_first(log.entries, state.covered) != state.answers:
             return None
         caller = session.make_caller(log, state.batch)
         loop = restore_search(session.request, log, state.record, caller)
@@ -50,7 +59,7 @@ def resume_search(session: Session, content: bytes) -> tuple[EvaluationLog, Call
         MecoError,
     ):  # an answer is missing, or it is the state of another run
         return None
-    return None if caller.would_stop() else (log, caller, loop, state.generation)
+    return None if caller.would_stop() else ResumedSearch(log, caller, loop, state.generation)
 
 
 def read_saved_search(session: Session, content: bytes) -> SearchState | None:
@@ -59,18 +68,19 @@ def read_saved_search(session: Session, content: bytes) -> SearchState | None:
     return state if state is not None and state.fingerprint == _session_fingerprint(session) else None
 
 
-def pack_session(session: Session, covered: int, answers: str, batch: int = 0) -> bytes | None:
-    """Where a session's search is after so many answers; nothing where it is too large or cannot be saved."""
-    if not can_be_saved(session.request):
+def pack_search(session: Session, covered: int, answers_digest: str, batch: int = 0) -> bytes | None:
+    """The state of a session's search after so many answers; None where it is too large or cannot be saved."""
+    if not can_save_search(session.request):
         return None
     memory = capture_search(session.loop)
     record = None if memory is None else make_record(memory, session.evaluator, session.nit)
     if record is None:
         return None
-    content = SearchState(record, covered, session.nit, batch, _session_fingerprint(session), answers).pack()
+    content = SearchState(record, covered, session.nit, batch, _session_fingerprint(session), answers_digest).pack()
     return content if len(content) <= LARGEST_TENSORS_BYTES else None
 
 
 def _session_fingerprint(session: Session) -> str:
+    """What a saved state of this session must carry: the fingerprint of its recorded inputs."""
     assert session.folder is not None
-    return fingerprint(session.folder.facts["inputs"])
+    return fingerprint(session.folder.run_json["inputs"])

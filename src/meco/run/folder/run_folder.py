@@ -26,12 +26,12 @@ from meco.files.lock import Lock
 from meco.files.regular_files import check_regular, read_regular
 from meco.files.safetensors import LARGEST_TENSORS_BYTES
 from meco.options import Checkpoint
-from meco.run.calling.blas_threads import blas_threads
-from meco.run.folder.reader import folder_fingerprint, read_facts, write_facts
+from meco.run.calling.blas_threads import count_blas_threads
+from meco.run.folder.reader import folder_fingerprint, read_run_json, write_run_json
 from meco.run.folder.trace_file import TraceFile
 from meco.run.log.evaluation_log import Entry, EvaluationLog
-from meco.run.log.log_file import FORMAT, LogFile, read_log, write_log
-from meco.run.make_result import versions
+from meco.run.log.log_file import FORMAT, LogContent, LogFile, read_log, write_log
+from meco.run.make_result import library_versions
 
 DURATION_ROW = struct.Struct("<Qdd")
 FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
@@ -42,14 +42,16 @@ STATE_COST_FACTOR = 50  # a state is written when this many times what the last 
 class RunFolder:
     """The open folder of one run; use RunFolder.open()."""
 
-    def __init__(self, path: Path, facts: dict[str, Any], lock: Lock, fsync: bool) -> None:
-        self.path, self.facts, self.lock, self.fsync = path, facts, lock, fsync
+    def __init__(self, path: Path, run_json: dict[str, Any], lock: Lock, fsync: bool) -> None:
+        self.path, self.run_json, self.lock, self.fsync = path, run_json, lock, fsync
         self.notes: list[str] = []
         self._guard = WriteGuard(self)
         self.broken = False  # whether something could not be written: then nothing more is
-        self.past = self._read_past()
-        self.order = [entry.number for entry in self.past]  # as they stand in the log
-        self._trace = TraceFile(path / "trace.jsonl", facts["inputs"]["budget"])
+        log = self._read_or_repair_log(path / "evals.bin")
+        self.log_file = LogFile(path / "evals.bin", log.names, fsync)
+        self.recorded = log.entries  # what an interrupted run was told
+        self.log_order = [entry.number for entry in log.entries]  # as they stand in the log
+        self._trace = TraceFile(path / "trace.jsonl", run_json["inputs"]["budget"])
         self._durations_file = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
         self._durations: list[tuple[int, float, float]] = []  # rows of times.bin to be written
         self._state_due = 0.0  # when the next state is to be written
@@ -60,7 +62,7 @@ class RunFolder:
         path = _resolve_folder(checkpoint.folder)
         with report_write_errors(path):
             path.mkdir(parents=True, exist_ok=True)
-            if read_facts(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
+            if read_run_json(path) is None and any(p.name not in LEFT_BY_A_KILL for p in path.iterdir()):
                 raise InvalidInput(f"{path} holds other files; a run needs a new or empty folder")
             check_regular(path, (*FILES, *(name + DRAFT_SUFFIX for name in FILES)))
             lock = Lock(path / "lock")
@@ -72,51 +74,54 @@ class RunFolder:
     ) -> RunFolder:
         """The folder behind its lock, which does not outlive a failure."""
         try:
-            facts = read_facts(path)
-            if facts is None:
-                facts = {
-                    "format": FORMAT, "versions": versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-                    "inputs": inputs, "source": source, "place": folder_fingerprint(path), "threads": blas_threads(),
+            run_json = read_run_json(path)
+            if run_json is None:
+                run_json = {
+                    "format": FORMAT, "versions": library_versions(), "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+                    "inputs": inputs, "source": source, "place": folder_fingerprint(path),
+                    "threads": count_blas_threads(),
                 }  # fmt: skip
-                write_facts(path, facts, checkpoint.fsync)
+                write_run_json(path, run_json, checkpoint.fsync)
             elif not checkpoint.resume:
                 raise InvalidInput(
                     f"{path} holds a run already; Checkpoint(folder, resume=True) continues it, or name another folder"
                 )
             else:
-                _check_same_inputs(path, facts, inputs)
-            return cls(path, facts, lock, checkpoint.fsync)
+                _check_same_inputs(path, run_json, inputs)
+            return cls(path, run_json, lock, checkpoint.fsync)
         except BaseException:
             lock.release()
             raise
 
-    def _read_past(self) -> list[Entry]:
-        """What an interrupted run left in the log, which is then open for more."""
-        place = self.path / "evals.bin"
-        found = read_log(place, self.facts)
-        if found.damaged:
-            self.notes.append(
-                f"the log {place} was damaged: what was in {found.damaged} places of it is dropped, "
-                f"{len(found.entries)} are intact"
-            )
-            write_log(place, found.entries, self.fsync)
-            found = read_log(place)
-        self.log_file = LogFile(place, found.names, self.fsync)
-        return found.entries
+    def _read_or_repair_log(self, path: Path) -> LogContent:
+        """What an interrupted run left in its log; a damaged log is written anew without what is lost, with a note."""
+        log = read_log(path, self.run_json)
+        if not log.damaged:
+            return log
+        self.notes.append(
+            f"the log {path} was damaged: what was in {log.damaged} places of it is dropped, "
+            f"{len(log.entries)} are intact"
+        )
+        write_log(path, log.entries, self.fsync)
+        return read_log(path)
 
-    def warn_of_threads(self) -> str:
-        """What to say where the run has not always had the same number of threads of linear algebra; else nothing.
+    def check_thread_count(self) -> str:
+        """A warning where the run has not always had the same number of threads of linear algebra; else "".
 
-        The folder remembers it: going on with the first number does not undo the points in between.
+        Another number is written to run.json: going on with the first one does not undo the points in between.
         """
-        before, now, others = self.facts.get("threads"), blas_threads(), self.facts.get("other_threads") or []
+        before, now, others = (
+            self.run_json.get("threads"),
+            count_blas_threads(),
+            self.run_json.get("other_threads") or [],
+        )
         changed = None not in (before, now) and before != now
         if before is None or not (changed or others):
             return ""
-        if changed and now not in others and len(self.past) < self.facts["inputs"]["budget"]:
-            self.facts["other_threads"] = [*others, now]
+        if changed and now not in others and len(self.recorded) < self.run_json["inputs"]["budget"]:
+            self.run_json["other_threads"] = [*others, now]
             with self._guard_writing():
-                write_facts(self.path, self.facts, self.fsync)
+                write_run_json(self.path, self.run_json, self.fsync)
         with_others = f"goes on with {now}" if changed else f"went on with {', '.join(map(str, others))}"
         return (
             f"the run was begun with {before} thread{'s' * (before > 1)} of linear algebra and {with_others}: "
@@ -128,7 +133,7 @@ class RunFolder:
         """Write down a new answer."""
         with self._guard_writing():
             self.log_file.append(entry)
-        self.order.append(entry.number)
+        self.log_order.append(entry.number)
 
     def write_failure(self, entry: Entry, reason: str) -> None:
         """Write down why an answer cannot be used."""
@@ -143,32 +148,32 @@ class RunFolder:
 
     def _flush_durations(self) -> None:
         """Write the durations that wait."""
-        times, self._durations = self._durations, []
-        self._durations_file.write(b"".join([DURATION_ROW.pack(*row) for row in times]))
+        rows, self._durations = self._durations, []
+        self._durations_file.write(b"".join([DURATION_ROW.pack(*row) for row in rows]))
         self._durations_file.flush()
 
     def write_trace(self, nfev: int, trace: Callable[[], Mapping[str, Any]]) -> None:
         """Note now and then what the method did."""
         with self._guard_writing():
-            self._trace.note(nfev, trace)
+            self._trace.note_if_due(nfev, trace)
 
-    def end_generation(self, state: Callable[[], bytes | None], last: bool = False) -> None:
-        """Make sure that everything so far is on disk, and now and then write the state of the search."""
+    def save_generation(self, pack_state: Callable[[], bytes | None], force: bool = False) -> None:
+        """Write everything so far, and the state of the search where that is due or forced."""
         with self._guard_writing():
             self.log_file.flush()
             self._flush_durations()
         begun = time.monotonic()
-        if begun < self._state_due and not last:
+        if begun < self._state_due and not force:
             return
-        content = state()
+        content = pack_state()
         if content is not None:
             with self._guard_writing():
                 write_bytes(self.path / "state.bin", content)
         now = time.monotonic()
         self._state_due = now + STATE_COST_FACTOR * (now - begun)
 
-    def saved_state(self) -> bytes:
-        """What end_generation() wrote last, or nothing."""
+    def read_saved_state(self) -> bytes:
+        """The state that save_generation() wrote last, or nothing."""
         try:
             return read_regular(self.path / "state.bin", LARGEST_TENSORS_BYTES)
         except (OSError, DamagedFile):
@@ -178,11 +183,11 @@ class RunFolder:
         """Write the result; the log gets its final order, which no number of workers or kills changes."""
         with self._guard_writing():
             self.log_file.flush()
-            told_in_order = self.facts["inputs"].get("asynchronous")  # then the order is part of what happened
-            if log.replay_done and not told_in_order and self.order != sorted(self.order):
+            told_in_order = self.run_json["inputs"].get("asynchronous")  # then the order is part of what happened
+            if log.replay_done and not told_in_order and self.log_order != sorted(self.log_order):
                 entries = {entry.number: entry for entry in read_log(self.path / "evals.bin").entries}
-                self.order = sorted(entries)
-                self.log_file.rewrite(entries[n] for n in self.order)
+                self.log_order = sorted(entries)
+                self.log_file.rewrite(entries[n] for n in self.log_order)
             write_json(self.path / "result.json", result, self.fsync)
 
     def _guard_writing(self) -> WriteGuard:
@@ -244,16 +249,16 @@ def _resolve_folder(given: Any) -> Path:
         raise InvalidInput(f"checkpoint must be the path of a folder; got {given!r:.60}") from error
 
 
-def _check_same_inputs(path: Path, known: dict[str, Any], inputs: dict[str, Any]) -> None:
+def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, Any]) -> None:
     """Refuse a folder that this run cannot continue bit for bit, and say what can be done with it."""
-    made = known["versions"]["meco"]
+    made = recorded["versions"]["meco"]
     if made.split(".")[:2] != meco.__version__.split(".")[:2]:
         raise InvalidInput(
             f"the run in {path} was made by meco {made}; meco {meco.__version__} cannot continue it bit for "
             "bit: start a new run with evaluated=<that folder>"
         )
-    for key in sorted({*known["inputs"], *inputs}):
-        before, now = known["inputs"].get(key), inputs.get(key)
+    for key in sorted({*recorded["inputs"], *inputs}):
+        before, now = recorded["inputs"].get(key), inputs.get(key)
         if before != now:
             raise InvalidInput(
                 f"the run in {path} is of another problem or set-up: its {key} is {before!r:.60}, here it is "
@@ -261,7 +266,7 @@ def _check_same_inputs(path: Path, known: dict[str, Any], inputs: dict[str, Any]
             )
 
 
-def read_inputs(folder: Any) -> dict[str, Any]:
+def read_recorded_inputs(folder: Any) -> dict[str, Any]:
     """Inputs of the run in a folder, for what a resuming caller leaves out; {} where there is no run."""
-    facts = read_facts(_resolve_folder(folder))
-    return {} if facts is None else facts["inputs"]
+    run_json = read_run_json(_resolve_folder(folder))
+    return {} if run_json is None else run_json["inputs"]

@@ -18,11 +18,11 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.memory import DoesNotFit, Record, capture, flatten, restore
 from meco.errors import DamagedFile
-from meco.files.safetensors import LARGEST_TENSORS_BYTES, parse_tensors, write_tensors
+from meco.files.safetensors import LARGEST_TENSORS_BYTES, pack_tensors, parse_tensors
 from meco.methods import METHODS
 from meco.run.function_source import PointCaller, ValueLookup
 from meco.run.log.evaluation_log import EvaluationLog
-from meco.run.make_result import versions
+from meco.run.make_result import library_versions
 from meco.run.request import Request
 from meco.run.search import make_search
 
@@ -43,7 +43,7 @@ class SearchState(NamedTuple):
     def pack(self) -> bytes:
         """One block of bytes under a digest: the safetensors layout."""
         facts = {key: str(value) for key, value in self._asdict().items() if key != "record"}
-        content = write_tensors(self.record, facts, exact=True)
+        content = pack_tensors(self.record, facts, exact=True)
         return hashlib.sha256(content).digest() + content
 
 
@@ -64,7 +64,7 @@ def unpack_state(content: bytes) -> SearchState | None:
 
 def fingerprint(inputs: Mapping[str, Any]) -> str:
     """A digest of all that a search depends on beside its answers: a saved state of another one is not used."""
-    text = json.dumps([inputs, versions()], sort_keys=True, default=str)
+    text = json.dumps([inputs, library_versions()], sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
 
 
@@ -89,7 +89,7 @@ def make_record(memory: Any, evaluator: Evaluator, generations: int) -> Record |
     return record | {TRACE + name: rows[:generations] for name, rows in trace.items()}
 
 
-def can_be_saved(request: Request) -> bool:
+def can_save_search(request: Request) -> bool:
     """Whether the method's record says that its search can be saved."""
     return SavedState in METHODS[request.method].offers
 
@@ -101,10 +101,11 @@ def restore_search(request: Request, log: EvaluationLog, record: Record, call: P
     """
 
     def zeros(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """f, g and h of points [n, D], all 0."""
         p, q = log.counts
         return np.zeros(len(x)), np.zeros((len(x), p)), np.zeros((len(x), q))
 
-    if not can_be_saved(request):
+    if not can_save_search(request):
         raise DoesNotFit("the method cannot be saved")
     rehearsed = make_search(request, log, ValueLookup(zeros))
     rehearsed.run(lambda: True)

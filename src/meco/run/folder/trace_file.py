@@ -23,7 +23,7 @@ from meco.files.regular_files import read_regular
 from meco.files.schema import Maybe, check, parse_json
 
 MOST_TRACE_ROWS = 200
-FORM = {"nfev": int, str: Maybe(float)}
+TRACE_ROW_FORM = {"nfev": int, str: Maybe(float)}
 LARGEST_TRACE_BYTES = 1 << 24  # bytes
 
 
@@ -37,7 +37,7 @@ class TraceFile:
         if path.exists() and not read_regular(path, LARGEST_TRACE_BYTES).endswith(b"\n"):  # killed while it wrote
             write_text(path, "".join(map(_format_row, rows)))
 
-    def note(self, nfev: int, trace: Callable[[], Mapping[str, Array]]) -> None:
+    def note_if_due(self, nfev: int, trace: Callable[[], Mapping[str, Array]]) -> None:
         """Keep what the method says of this generation, if a line is due and there is something to say."""
         if nfev < self.due:
             return
@@ -55,12 +55,13 @@ def read_trace(path: Path) -> list[dict[str, Any]]:
     for line in text.splitlines():
         with suppress(DamagedFile):
             row = parse_json(line, str(path))
-            check(row, FORM, str(path))
+            check(row, TRACE_ROW_FORM, str(path))
             rows.append(row)
     return rows
 
 
 def _format_row(row: Mapping[str, Any]) -> str:
+    """A row as a line of the file."""
     return json.dumps(row) + "\n"
 
 

@@ -17,8 +17,8 @@ class AnswerDigest:
     def __init__(self) -> None:
         self._total, self._count = hashlib.sha256(), 0
 
-    def of(self, entries: Mapping[int, Entry], count: int) -> str:
-        """The digest of answers 0 to count - 1."""
+    def digest_first(self, entries: Mapping[int, Entry], count: int) -> str:
+        """The digest of answers 0 to count - 1, of which only those new since the last time are read."""
         parts = []
         for number in range(self._count, count):
             e = entries[number]

@@ -33,31 +33,31 @@ class ConstraintVote:
     once more different ones contradict than agree.
     """
 
-    def __init__(self, budget: int, total: int | None) -> None:
-        self.size, self.total = (
-            min(budget, CONSTRAINT_VOTES),
-            total,
-        )  # constraints in all, where they were named beforehand
+    def __init__(self, budget: int, named_count: int | None) -> None:
+        self.size = min(budget, CONSTRAINT_VOTES)  # votes that make it complete
+        self.named_count = named_count  # constraints in all, where they were named beforehand
         self.confirmed = False  # whether what was agreed on was compared with all votes
-        self._first: dict[int, Entry] = {}  # well-formed answers as they came, until that
+        self._early_answers: dict[int, Entry] = {}  # well-formed answers as they came, until that
         self._votes: list[Entry] = []
         self._next_number = 0  # every number below this one was counted
         self._mismatched: dict[int, Entry] = {}  # well-formed answers that contradict what was agreed on, as they came
-        self._answers: dict[tuple[int, int], set[Any]] = {}  # once there are such: different answers by their counts
+        self._distinct_answers: dict[
+            tuple[int, int], set[Any]
+        ] = {}  # once there are such: different answers by their counts
 
-    def note(self, entry: Entry) -> None:
-        """Take a well-formed answer, as it came."""
+    def note_answer(self, entry: Entry) -> None:
+        """Remember a well-formed answer, as it came."""
         if not self.confirmed:
-            self._first[entry.number] = entry
-        if self._answers:
-            self._count_answer(entry)
+            self._early_answers[entry.number] = entry
+        if self._distinct_answers:
+            self._count_distinct(entry)
 
-    def advance(self, is_known: Callable[[int], bool]) -> bool:
+    def count_votes(self, is_known: Callable[[int], bool]) -> bool:
         """Count votes in order of number while their calls are known: whether that made the vote complete."""
         before = self.complete
         while not self.complete and is_known(self._next_number):
-            if self._next_number in self._first:
-                self._votes.append(self._first[self._next_number])
+            if self._next_number in self._early_answers:
+                self._votes.append(self._early_answers[self._next_number])
             self._next_number += 1
         return self.complete and not before
 
@@ -68,7 +68,7 @@ class ConstraintVote:
 
     def early_majority(self, waiting: Iterable[int]) -> ConstraintLayout | None:
         """What the votes so far say, with answers that wait beyond a gap."""
-        late = [self._first[n] for n in sorted(waiting) if n >= self._next_number and n in self._first]
+        late = [self._early_answers[n] for n in sorted(waiting) if n >= self._next_number and n in self._early_answers]
         return self._find_majority([*self._votes, *late][: self.size])
 
     def current_majority(self, counts: tuple[int, int], entries: Iterable[Entry]) -> ConstraintLayout | None:
@@ -77,11 +77,11 @@ class ConstraintVote:
 
     def confirm(self) -> None:
         """Let what was agreed on stand until it is overruled."""
-        self._first, self.confirmed = {}, True
+        self._early_answers, self.confirmed = {}, True
 
     def _find_majority(self, votes: list[Entry]) -> ConstraintLayout | None:
         """What most answers say; of equally many, those with more constraints, then the earlier."""
-        votes = [e for e in votes if e.g.size + e.h.size == self.total] or votes
+        votes = [e for e in votes if e.g.size + e.h.size == self.named_count] or votes
         if not votes:
             return None
         sizes = Counter((e.g.size, e.h.size) for e in votes)
@@ -90,27 +90,30 @@ class ConstraintVote:
         return ConstraintLayout(*counts, *max(names, key=lambda pair: names[pair]))
 
     def note_mismatch(self, entry: Entry) -> None:
-        """Take a well-formed answer that contradicts what was agreed on."""
+        """Remember a well-formed answer that contradicts what was agreed on."""
         self._mismatched[entry.number] = entry
 
     def pop_mismatched(self) -> dict[int, Entry]:
-        """The answers that contradict, by number; what was agreed on is about to change."""
-        found, self._mismatched = self._mismatched, {}
-        return found
+        """The answers that contradict, by number, which are forgotten here: what was agreed on is about to change."""
+        mismatched, self._mismatched = self._mismatched, {}
+        return mismatched
 
     def overruling_majority(self, counts: tuple[int, int], entries: Iterable[Entry]) -> ConstraintLayout | None:
         """What more answers say than agree; None as a rule. A penalty that is always the same counts once."""
         if not self._mismatched:
             return None
-        if not self._answers:
+        if not self._distinct_answers:
             for entry in (*filter(lambda e: e.good, entries), *self._mismatched.values()):
-                self._count_answer(entry)
-        votes = {size: len(said) for size, said in self._answers.items() if self.total in (None, sum(size))}
+                self._count_distinct(entry)
+        votes = {
+            size: len(said) for size, said in self._distinct_answers.items() if self.named_count in (None, sum(size))
+        }
         most = max(votes, key=lambda size: (votes[size], sum(size)), default=counts)
         if votes.get(most, 0) <= votes.get(counts, 0):
             return None
         return self._find_majority([e for e in self._mismatched.values() if (e.g.size, e.h.size) == most])
 
-    def _count_answer(self, entry: Entry) -> None:
+    def _count_distinct(self, entry: Entry) -> None:
+        """Count an answer under its numbers of constraints, equal answers once."""
         said = (entry.f, entry.g.tobytes(), entry.h.tobytes())
-        self._answers.setdefault((entry.g.size, entry.h.size), set()).add(said)
+        self._distinct_answers.setdefault((entry.g.size, entry.h.size), set()).add(said)

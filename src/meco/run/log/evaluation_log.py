@@ -43,7 +43,7 @@ class Entry(NamedTuple):
         """Whether the call gave a usable answer."""
         return self.fault is Fault.NONE
 
-    def feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
+    def is_feasible(self, ineq_tol: Any, eq_tol: Any) -> bool:
         """Whether the answer keeps every constraint within the tolerances."""
         return self.good and bool((self.g <= ineq_tol).all() and (np.abs(self.h) <= eq_tol).all())
 
@@ -82,22 +82,22 @@ class EvaluationLog:
     """Calls by number. Numbers are given out when calls are planned, so they do not depend on who finishes first.
 
     Answers wait until it is known what the constraints are (constraint_vote.py); one that contradicts that is a failed
-    evaluation. past holds what an interrupted run had been told.
+    evaluation. unreplayed holds what an interrupted run had been told and this one has not asked for yet.
     """
 
     def __init__(
         self,
         budget: int = CONSTRAINT_VOTES,
-        total: int | None = None,
-        past: dict[int, Entry] | None = None,
+        named_count: int | None = None,
+        unreplayed: dict[int, Entry] | None = None,
         same_within: np.ndarray | None = None,
         events: Events = NO_EVENTS,
     ) -> None:
-        self._vote = ConstraintVote(budget, total)
+        self._vote = ConstraintVote(budget, named_count)
         self.constraints: ConstraintLayout | None = None
-        self.declared = False  # whether the counts were given, and not learnt
+        self._declared = False  # whether the counts were given, and not learnt
         self._events = events
-        self.past: dict[int, Entry] = {} if past is None else past
+        self.unreplayed: dict[int, Entry] = {} if unreplayed is None else unreplayed
         self.same_within = same_within  # [D] how far apart points may lie that count as the same
         self.entries: dict[int, Entry] = {}
         self.waiting: dict[int, tuple[Entry, str, bool]] = {}  # by number: entry, reason, whether it is new
@@ -122,36 +122,36 @@ class EvaluationLog:
     @property
     def replay_done(self) -> bool:
         """Whether everything of an interrupted run has been given back."""
-        return not self.past
+        return not self.unreplayed
 
-    def declare(self, n_ineq: int, n_eq: int) -> None:
+    def declare_constraints(self, n_ineq: int, n_eq: int) -> None:
         """Give the number of constraints beforehand; their names are still to come."""
-        self.constraints, self.declared = ConstraintLayout(n_ineq, n_eq), True
+        self.constraints, self._declared = ConstraintLayout(n_ineq, n_eq), True
 
     def fork(self, told: Iterable[Entry]) -> EvaluationLog:
-        """Another log of the same run, which has been told these answers of the past and not the others yet."""
+        """Another log of the same run that holds these recorded answers; the others are still to be replayed."""
         told = list(told)
-        rest = {number: entry for number, entry in self.past.items() if number not in {e.number for e in told}}
-        log = EvaluationLog(self._vote.size, self._vote.total, rest, self.same_within)
-        if self.declared:
-            log.declare(*self.counts)
+        rest = {number: entry for number, entry in self.unreplayed.items() if number not in {e.number for e in told}}
+        log = EvaluationLog(self._vote.size, self._vote.named_count, rest, self.same_within)
+        if self._declared:
+            log.declare_constraints(*self.counts)
         for _, batch in groupby(told, key=lambda entry: entry.batch):
-            enter_batch(log, batch)
+            replay_batch(log, batch)
         log._events = self._events  # silent until here: all of this was heard before
         return log
 
-    def plan(self, count: int) -> range:
-        """Numbers for the next calls."""
+    def reserve_numbers(self, count: int) -> range:
+        """Numbers for so many further calls, which count as planned from now on."""
         self.planned += count
         return range(self.planned - count, self.planned)
 
-    def plan_until(self, number: int) -> None:
-        """Take every number below this one as planned: a resumed run has calls that another session planned."""
+    def mark_planned_below(self, number: int) -> None:
+        """Count every number below this one as planned: a resumed run has calls that another session planned."""
         self.planned = number
 
     def replay(self, number: int, x: np.ndarray) -> bool:
-        """Whether the interrupted run was told an answer under this number, which then counts again."""
-        entry = self.past.pop(number, None)
+        """Enter the recorded answer of this number, if there is one for this point: whether there was."""
+        entry = self.unreplayed.pop(number, None)
         if entry is None:
             return False
         same = entry.x.tobytes() == x.tobytes() or (
@@ -163,20 +163,27 @@ class EvaluationLog:
                 "(other inputs, or another version of a library or number of its threads); start a new run with "
                 "evaluated=<the run's folder>"
             )
-        self.take(entry, new=False)
+        self.add_recorded(entry)
         return True
 
-    def take(self, entry: Entry, reason: str = "", new: bool = True) -> None:
+    def add_answer(self, entry: Entry, reason: str = "") -> None:
+        """Enter a new answer, of which the listeners of Events are told; reason says why it failed."""
+        self._events.on_answer(entry)
+        self._add(entry, reason, new=True)
+
+    def add_recorded(self, entry: Entry) -> None:
+        """Enter an answer that an earlier session recorded; nobody is told of it again."""
+        self._add(entry, "", new=False)
+
+    def _add(self, entry: Entry, reason: str, new: bool) -> None:
         """Enter an answer, or let it wait until it is known what the constraints are."""
-        if new:
-            self._events.on_answer(entry)
         if entry.good:
-            self._vote.note(entry)
+            self._vote.note_answer(entry)
         if self.constraints is None:
             self.waiting[entry.number] = entry, reason, new
         else:
-            self._enter(*self._match(entry, reason), new)
-        if self._vote.advance(lambda number: number in self.waiting or number in self.entries):
+            self._enter(*self._align_constraints(entry, reason), new)
+        if self._vote.count_votes(lambda number: number in self.waiting or number in self.entries):
             self.fix_constraints()
 
     def fix_constraints(self) -> None:
@@ -184,13 +191,14 @@ class EvaluationLog:
         if self.constraints is None:
             self.constraints = self._vote.early_majority(self.waiting)
         for _, (entry, reason, new) in sorted(self.waiting.items()):
-            self._enter(*self._match(entry, reason), new)
+            self._enter(*self._align_constraints(entry, reason), new)
         self.waiting.clear()
 
     def check_constraints(self) -> None:
-        """What was decided or given before must not stand against all votes, nor the votes against most answers.
+        """Compare the agreed constraints with the votes, once all are in, and later with what most answers say.
 
-        Called between two batches of calls, so that it does not depend on who finished first.
+        Raises InvalidInput where they contradict what was declared, ConstraintsChanged after agreeing on others. Called
+        between two batches of calls, so that it does not depend on who finished first.
         """
         vote = self._vote
         found = vote.current_majority(self.counts, self.entries.values()) if vote.complete else None
@@ -198,9 +206,9 @@ class EvaluationLog:
             return
         those = "answers" if vote.confirmed else f"of the first {vote.size} answers"
         said = f"{found.n_ineq} inequalities and {found.n_eq} equalities in most {those} of fun"
-        if vote.total not in (None, sum(found.counts)):
-            raise InvalidInput(f"tolerances: names has {vote.total} names, but there are {said}")
-        if self.counts != found.counts and self.declared:
+        if vote.named_count not in (None, sum(found.counts)):
+            raise InvalidInput(f"tolerances: names has {vote.named_count} names, but there are {said}")
+        if self.counts != found.counts and self._declared:
             raise InvalidInput(f"evaluated has {self.counts[0]} and {self.counts[1]} constraints, but there are {said}")
         vote.confirm()
         if self.counts != found.counts:
@@ -220,7 +228,7 @@ class EvaluationLog:
         self.constraints, self._builder = agreed, None
         self.faults[Fault.MISMATCH] = 0
         for _, entry in sorted(answers.items()):
-            self._enter(*self._match(entry, ""), new=True)
+            self._enter(*self._align_constraints(entry, ""), new=True)
 
     def _enter(self, entry: Entry, reason: str, new: bool) -> None:
         """Keep an entry and count its fault; of a new one the folder is told."""
@@ -231,8 +239,8 @@ class EvaluationLog:
                 self.first_reason.setdefault(entry.fault, reason)
                 self._events.on_failure(entry, reason)
 
-    def _match(self, entry: Entry, reason: str) -> tuple[Entry, str]:
-        """The entry with constraints in the agreed order, or marked as one that contradicts."""
+    def _align_constraints(self, entry: Entry, reason: str) -> tuple[Entry, str]:
+        """The entry with constraints in the agreed order, and its reason; one that contradicts is noted as failed."""
         sized = self.constraints is not None and self.constraints.counts == (entry.g.size, entry.h.size)
         if not entry.good:
             return (entry if sized else _without_values(entry, entry.fault)), reason
@@ -242,7 +250,7 @@ class EvaluationLog:
             self._vote.note_mismatch(entry)
             said = f"it gave {entry.g.size} inequalities and {entry.h.size} equalities instead of {p} and {q}"
             return _without_values(entry, Fault.MISMATCH), said
-        if self.declared and not (self.constraints.g_names or self.constraints.h_names):
+        if self._declared and not (self.constraints.g_names or self.constraints.h_names):
             self.constraints = ConstraintLayout(*self.constraints.counts, entry.g_names, entry.h_names)
         names = self.constraints.g_names, self.constraints.h_names
         if (entry.g_names, entry.h_names) == names:
@@ -270,11 +278,11 @@ class EvaluationLog:
         good = [n for n, entry in self.entries.items() if entry.good]
         return PriorEvaluations(np.array([self.entries[n].x for n in good]), *self.values(good))
 
-    def names(self, given: Iterable[str] = ()) -> tuple[str, ...]:
-        """A name for each constraint, inequalities first."""
-        (p, q), given = self.counts, tuple(given)
-        if len(given) == p + q and given:
-            return given
+    def constraint_names(self, preferred: Iterable[str] = ()) -> tuple[str, ...]:
+        """A name for each constraint, inequalities first: the preferred ones where these are as many as there are."""
+        (p, q), preferred = self.counts, tuple(preferred)
+        if len(preferred) == p + q and preferred:
+            return preferred
         g_names, h_names = (
             ((), ()) if self.constraints is None else (self.constraints.g_names, self.constraints.h_names)
         )
@@ -283,7 +291,7 @@ class EvaluationLog:
             *(name or f"h{i}" for i, name in enumerate(h_names or ("",) * q, 1)),
         )
 
-    def columns(
+    def to_evaluations(
         self, dim: int, known: PriorEvaluations | None, ineq_tol: Any, eq_tol: Any, by_arrival: bool = False
     ) -> Evaluations:
         """Everything as columns: first what was known beforehand, then the calls, by number or as they were told."""
@@ -294,20 +302,21 @@ class EvaluationLog:
             or not _equal_tolerances(builder.tolerances, (ineq_tol, eq_tol))
         ):
             builder = self._builder = EvaluationsBuilder(dim, self.counts, known, ineq_tol, eq_tol, by_arrival)
-        return builder.update(self.entries)
+        return builder.evaluations_of(self.entries)
 
 
-def enter_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
-    """Enter the answers of one batch of calls in the steps of its run, and check the constraints as it did."""
+def replay_batch(log: EvaluationLog, entries: Iterable[Entry]) -> None:
+    """Enter the recorded answers of one batch into the log in the steps of its run, and check the constraints."""
     for _, wave in groupby(entries, key=lambda entry: entry.attempt):
         for entry in wave:
-            log.take(entry, new=False)
-            log.plan_until(entry.number + 1)
+            log.add_recorded(entry)
+            log.mark_planned_below(entry.number + 1)
         log.fix_constraints()
     log.check_constraints()
 
 
 def _equal_tolerances(one: tuple[Any, Any], other: tuple[Any, Any]) -> bool:
+    """Whether both tolerances, of inequalities and of equalities, are the same numbers."""
     return all(a is b or np.array_equal(a, b) for a, b in zip(one, other))
 
 

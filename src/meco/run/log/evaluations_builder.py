@@ -31,7 +31,7 @@ class EvaluationsBuilder:
     ) -> None:
         self.counts, self.tolerances, self.by_arrival = counts, (ineq_tol, eq_tol), by_arrival
         self.known_count = self.count = 0  # rows that were known beforehand, and all rows
-        self.leader, self._strict = -1, False  # the best row, and whether it has every g <= 0
+        self.leader, self._best_is_strict = -1, False  # the best row, and whether it has every g <= 0
         self.best: BestPoint | None = None
         self._waiting: list[Any] = []  # answers without columns
         self._x, self._f = GrowingRows(dim), GrowingRows()
@@ -44,39 +44,49 @@ class EvaluationsBuilder:
             self._append_rows(x, f, g, h, np.zeros((len(f), 2), dtype=np.int64), known=True)
             self._update_best(0)
 
-    def update(self, entries: dict[int, Any]) -> Evaluations:
-        """The columns with everything that was entered since; a batch that is under way may have gaps."""
-        made = self.count - self.known_count
-        if self.by_arrival:
-            return self._append([entries[n] for n in newest_numbers(entries, len(entries) - made)])
-        fresh = []
-        while made in entries:
-            fresh.append(entries[made])
-            made += 1
-        columns = self._append(fresh)
-        if len(entries) == made:
-            return columns
-        return self._add_beyond_gap([entries[n] for n in sorted(n for n in entries if n >= made)])
+    def evaluations_of(self, entries: dict[int, Any]) -> Evaluations:
+        """Evaluations of all calls of a log, of which those that are new since the last time are appended here.
 
-    def _add_beyond_gap(self, late: list[Any]) -> Evaluations:
-        """The columns with calls beyond a gap, which are not kept: what fills the gap comes before them."""
+        A batch that is under way may have gaps.
+        """
+        built = self.count - self.known_count
+        if self.by_arrival:
+            self._append([entries[n] for n in newest_numbers(entries, len(entries) - built)])
+            return self._evaluations()
+        fresh = []
+        while built in entries:
+            fresh.append(entries[built])
+            built += 1
+        self._append(fresh)
+        if len(entries) == built:
+            return self._evaluations()
+        return self._evaluations_beyond_gap([entries[n] for n in sorted(n for n in entries if n >= built)])
+
+    def _evaluations_beyond_gap(self, late: list[Any]) -> Evaluations:
+        """Evaluations with calls beyond a gap, which are not appended here: what fills the gap comes before them."""
         other = EvaluationsBuilder(self._x.all.shape[1], self.counts, None, *self.tolerances)
         self._make_columns(self.count)
         for mine, theirs in zip(self._parts(), other._parts()):
             theirs.extend(mine.all)
-        other.count, other.leader, other.best, other._strict = self.count, self.leader, self.best, self._strict
-        return other._append(late)
+        other.count, other.leader, other.best, other._best_is_strict = (
+            self.count,
+            self.leader,
+            self.best,
+            self._best_is_strict,
+        )
+        other._append(late)
+        return other._evaluations()
 
     def _parts(self) -> tuple[GrowingRows, ...]:
         """The blocks that grow; _append_rows() gives them more rows in this order."""
         return self._x, self._f, self._g, self._h, self._flags, self._codes
 
-    def _append(self, entries: Sequence[Any]) -> Evaluations:
-        """The columns with these answers too, the best of which is compared with the best before."""
-        first, self.count = self.count, self.count + len(entries)
+    def _append(self, entries: Sequence[Any]) -> None:
+        """Append answers, and compare the best of them with the best before."""
+        start, self.count = self.count, self.count + len(entries)
         with COLUMNS_LOCK:
             self._waiting += entries
-        if self.best is not None and self._strict:
+        if self.best is not None and self._best_is_strict:
             less = [i for i, e in enumerate(entries) if e.f < self.best.f and e.good]
             g, h = (
                 stack_rows(c, n)
@@ -86,11 +96,14 @@ class EvaluationsBuilder:
             for i in np.flatnonzero(kept).tolist() if less else ():
                 e = entries[less[i]]
                 if e.f < self.best.f:
-                    self.leader, self.best = first + less[i], BestPoint(e.x, e.f, e.g, e.h, True, True)
+                    self.leader, self.best = start + less[i], BestPoint(e.x, e.f, e.g, e.h, True, True)
         elif entries:
             self._make_columns(self.count)
-            self._update_best(first)
-        return Evaluations.later(partial(self._make_columns, self.count), self.leader, self.best)
+            self._update_best(start)
+
+    def _evaluations(self) -> Evaluations:
+        """What was appended so far; columns are made when one is read."""
+        return Evaluations.deferred(partial(self._make_columns, self.count), self.leader, self.best)
 
     def _make_columns(self, count: int) -> dict[str, np.ndarray]:
         """The first so many rows of each column of Evaluations, by its name."""
@@ -106,7 +119,7 @@ class EvaluationsBuilder:
         }  # fmt: skip
 
     def _append_entries(self, entries: Sequence[Any]) -> None:
-        """Make the rows of these answers."""
+        """Append the rows of these answers."""
         if entries:
             g, h = (stack_rows(c, n) for c, n in zip(zip(*((e.g, e.h) for e in entries)), self.counts))
             codes = np.zeros((len(entries), 2), dtype=np.int64)
@@ -119,22 +132,22 @@ class EvaluationsBuilder:
     def _append_rows(
         self, x: np.ndarray, f: np.ndarray, g: np.ndarray, h: np.ndarray, codes: np.ndarray, known: bool
     ) -> None:
-        """Make rows of values [n, ...] and codes [n, 2] (attempt, fault), with what the tolerances make of them."""
+        """Append rows of values [n, ...] and codes [n, 2] (attempt, fault), with what the tolerances make of them."""
         ev = Evaluation.of(f[None], g[None], h[None], *self.tolerances)
         unusable = codes[:, 1] != 0
         flags = [ev.failed[0] | unusable, ev.feasible[0] & ~unusable, np.full(len(f), known)]
         for kept, more in zip(self._parts(), (x, f, g, h, np.stack(flags, axis=1), codes)):
             kept.extend(more)
 
-    def _update_best(self, first: int) -> None:
-        """Let the rows from the first on stand against the best before; points with every g <= 0 come before others."""
-        rivals = np.arange(first, self.count)
+    def _update_best(self, start: int) -> None:
+        """Compare the rows from start on with the best before; points with every g <= 0 come before others."""
+        rivals = np.arange(start, self.count)
         if self.leader >= 0:
             rivals = np.concatenate([[self.leader], rivals])
         f, g, h = (part.all[rivals][None] for part in (self._f, self._g, self._h))
         strict = Evaluation.of(f, g, h, 0.0, self.tolerances[1])
-        self._strict = bool(strict.feasible.any())
-        ev = strict if self._strict else Evaluation.of(f, g, h, *self.tolerances)
+        self._best_is_strict = bool(strict.feasible.any())
+        ev = strict if self._best_is_strict else Evaluation.of(f, g, h, *self.tolerances)
         self.leader = at = int(rivals[int(best(feasibility_first(ev))[0])])
         failed, feasible, _ = self._flags.all[at].tolist()
         self.best = BestPoint(

@@ -47,6 +47,7 @@ Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def _make_frame(kind: int, content: bytes) -> bytes:
+    """Content as a frame of this kind, with its checksum."""
     block = FRAME.pack(MARK, kind, len(content)) + content
     return block + CHECK.pack(zlib.crc32(block))
 
@@ -62,14 +63,14 @@ class Encoder:
     def __call__(self, entry: Entry) -> bytes:
         """The frame of an entry, after that of its names where these are new; the bytes are the stored format."""
         number, batch, attempt, fault, x, f, g, h, g_names, h_names = entry
-        named, before = self._number((g_names, h_names)) if g_names or h_names else (0, b"")
+        named, before = self._number_names((g_names, h_names)) if g_names or h_names else (0, b"")
         size = HEAD.size + VALUE.size * (x.size + 1 + g.size + h.size)
         head = CALL_FRAME.pack(MARK, CALL, size, number, batch, fault, attempt, g.size, h.size, named)
         block = b"".join((head, x.tobytes(), VALUE.pack(f), g.tobytes(), h.tobytes()))
         return before + block + CHECK.pack(zlib.crc32(block))
 
-    def _number(self, names: Names) -> tuple[int, bytes]:
-        """The number of these names, and the frame that says them the first time."""
+    def _number_names(self, names: Names) -> tuple[int, bytes]:
+        """The number of these names, and the frame that gives it to them the first time, else b""."""
         if not any(map(any, names)):
             return 0, b""
         known = self.numbers.get(names)
@@ -80,7 +81,7 @@ class Encoder:
         return self.numbers[names], _make_frame(NAMES, text)
 
 
-def _decode_call(content: bytes, names: list[Names], facts: dict[str, Any] | None) -> Entry | None:
+def _decode_call(content: bytes, names: list[Names], run_json: dict[str, Any] | None) -> Entry | None:
     """The entry in a call's content, or None where its names were lost or it is none of this run."""
     try:
         number, batch, fault, attempt, p, q, named = HEAD.unpack_from(content)
@@ -92,7 +93,9 @@ def _decode_call(content: bytes, names: list[Names], facts: dict[str, Any] | Non
     g_names, h_names = known if named or dim < 0 else (("",) * p, ("",) * q)
     if dim < 0 or (len(g_names), len(h_names)) != (p, q):
         return None
-    if facts is not None and not (number < facts["inputs"]["budget"] and dim == len(facts["inputs"]["variables"])):
+    if run_json is not None and not (
+        number < run_json["inputs"]["budget"] and dim == len(run_json["inputs"]["variables"])
+    ):
         return None
     x, f, g, h = values[:dim], float(values[dim]), values[dim + 1 : dim + 1 + p], values[dim + 1 + p :]
     return Entry(number, batch, attempt, kind, x, f, g, h, g_names, h_names)
@@ -174,7 +177,7 @@ class LogFile:
 
 
 def write_log(path: Path, entries: Iterable[Entry], fsync: bool = False) -> Encoder:
-    """A complete log; what was there is replaced at the end, at once."""
+    """Write a complete log in place of what was there; the encoder knows its names, for what is appended."""
     encode = Encoder()
     with replacing(path, fsync) as file:
         file.write(HEADER)
@@ -191,14 +194,14 @@ class LogContent(NamedTuple):
     damaged: int = 0
 
 
-def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
-    """Every intact record; with the facts of run.json, those that its run can have made."""
+def read_log(path: Path, run_json: dict[str, Any] | None = None) -> LogContent:
+    """Every intact record; with what run.json holds, those that its run can have made."""
     content = _read_content(path)
     entries: dict[int, Entry] = {}
     names: list[Names] = [((), ())]
     damaged = int(bool(content) and not content.startswith(HEADER))
     for kind, block in _split_frames(content):
-        entry = _decode_call(block, names, facts) if kind == CALL else None
+        entry = _decode_call(block, names, run_json) if kind == CALL else None
         found = _decode_names(block) if kind == NAMES else None
         if found is not None:
             if found not in names:  # written twice where the first call that has them had to be
@@ -211,7 +214,7 @@ def read_log(path: Path, facts: dict[str, Any] | None = None) -> LogContent:
 
 
 def _read_content(path: Path) -> bytes:
-    """What follows the head of a log; an error where it is not a log of this format."""
+    """The bytes of a log file; none where there is no file."""
     try:
         return read_regular(path, LARGEST_LOG_BYTES)
     except FileNotFoundError:
