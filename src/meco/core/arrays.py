@@ -240,6 +240,15 @@ def total(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
     return namespace(x).sum(x, axis=axis)
 
 
+def norm(x: Array, axis: int | tuple[int, ...] = -1) -> Array:
+    """Root of the sum of squares over the last axis, or others, of numbers whose squares may overflow or vanish."""
+    xp = namespace(x)
+    size = xp.abs(x)
+    most = np.maximum.reduce(size, axis=axis, keepdims=True) if xp is np else xp.max(size, axis=axis, keepdims=True)
+    part = size / xp.where(most > 0.0, most, 1.0)
+    return reshaped(most, total(most, axis).shape) * xp.sqrt(total(part * part, axis))
+
+
 def astype(x: Array, dtype: Any) -> Array:
     """The same numbers in another type; an integer type cuts them towards zero."""
     return x.astype(dtype) if isinstance(x, np.ndarray) else namespace(x).astype(x, dtype)

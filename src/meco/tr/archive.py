@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, bounded, namespace
 from meco.core.evaluation import Evaluation
 
 ARCHIVE_BLOCK = 128  # rows that are made at a time, at least: on a device shapes should stay the same between steps
 X, Y, FAILED, RESTART = range(4)  # positions in PointArchive._arrays; saved searches hold them
+LARGEST_VALUE = 1e100  # beyond which values are as bad: what models make of them must not overflow
 EMPTY_ROW = (np.inf, 0.0, True, 0)  # what a row that is not filled yet holds, by position
 
 
@@ -115,7 +116,7 @@ def as_evaluation(y: Array, n_ineq: int, failed: Array) -> Evaluation:
 def values_of(ev: Evaluation) -> Array:
     """f, g and h side by side: [B, n, 1 + p + q], 0 where a candidate failed."""
     xp = namespace(ev.f)
-    y = xp.concat([ev.f[..., None], ev.g, ev.h], axis=-1)
+    y = bounded(xp.concat([ev.f[..., None], ev.g, ev.h], axis=-1), -LARGEST_VALUE, LARGEST_VALUE)
     return y if ev.intact else xp.where(ev.failed[..., None], 0.0, y)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, asarray_like, maybe_any, namespace, total, zeros_like
+from meco.core.arrays import Array, asarray_like, maybe_any, namespace, norm, zeros_like
 from meco.core.capabilities import (
     Asynchronous,
     Batching,
@@ -237,8 +237,7 @@ class TrustRegion(Engine):
         else:
             normal, distance = zeros_like(centre), zeros_like(region.delta) + xp.inf
         models = region.models.rescaled(delta)
-        slopes = models.gradient[:, 1:, :]
-        widest = values.margin[:, None] * xp.sqrt(total(slopes * slopes))
+        widest = values.margin[:, None] * norm(models.gradient[:, 1:, :])
         margin = values.caution[:, None] * region.error * (region.delta * region.delta)[:, None]
         margin = xp.minimum(xp.where(xp.isnan(margin), xp.inf, margin), widest)
         return Subproblem(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, bounded, largest, maybe_any, namespace, safe_divisor, total
+from meco.core.arrays import Array, bounded, largest, maybe_any, namespace, norm, safe_divisor
 from meco.tr.controls import ControlValues
 from meco.tr.merit import Weights
 from meco.tr.quadratic import Quadratic
@@ -110,7 +110,7 @@ def shape_region(region: Region, first: Array, rate: Array) -> Array:
         return region.width
     models = region.models.rescaled(region.reach)
     bend = xp.abs(xp.linalg.diagonal(models.hessian))  # [B, F, D]
-    change = xp.sqrt(total(models.gradient * models.gradient)) + xp.sqrt(total(models.hessian * models.hessian, (-2, -1)))
+    change = norm(models.gradient) + norm(models.hessian, (-2, -1))
     bend = xp.max(bend / safe_divisor(change)[..., None], axis=1)  # [B, D]
     bend = xp.maximum(bend, LEAST_BEND * largest(bend))
     known = xp.min(bend, axis=-1, keepdims=True) > 0.0

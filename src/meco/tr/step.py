@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from meco.core.arrays import Array, bounded, known_all, largest, namespace, rows, total, zeros_like
+from meco.core.arrays import Array, bounded, known_all, largest, namespace, norm, rows, total, zeros_like
 from meco.tr.critical import CriticalFunctions
 from meco.tr.curvature import convexify
 from meco.tr.merit import MERIT, MULTIPLIER_FACTOR, Weights, scale_weights
@@ -79,13 +79,12 @@ class Step(NamedTuple):
 def scales(sub: Subproblem) -> Scales:
     """Changes across the region to first order, kept above rounding."""
     xp, gradient = namespace(sub.value), sub.models.gradient
-    noise = ROUNDING * (sub.span + xp.abs(sub.value)) + 1e-300
+    noise = ROUNDING * (sub.span + xp.abs(sub.value))
     f = total(xp.abs(gradient[:, 0, :])) / math.sqrt(gradient.shape[-1])
-    bent = sub.models.hessian[:, 0, ...]
-    least = LEAST_SLOPE * xp.sqrt(total(bent * bent, (-2, -1)))
-    f = xp.where(f > least, f, least)  # at a minimum of f its curvature is all there is
-    c = xp.sqrt(total(gradient[:, 1:, :] * gradient[:, 1:, :]))
-    return Scales(f + noise[:, 0], c + noise[:, 1:])
+    least = LEAST_SLOPE * norm(sub.models.hessian[:, 0, ...], (-2, -1))
+    f = xp.where(f > least, f, least) + noise[:, 0]  # at a minimum of f its curvature is all there is
+    c = norm(gradient[:, 1:, :]) + noise[:, 1:]
+    return Scales(xp.where(f > 0.0, f, 1.0), xp.where(c > 0.0, c, 1.0))  # a function that is 0 all around has no unit
 
 
 def relaxed_limits(value: Array, theta: Array, n_ineq: int, by: Array, margin: Array) -> tuple[Array, Array]:
@@ -186,7 +185,7 @@ def _linearise_rows(
     """
     xp = namespace(s)
     matrix = slopes[:, 1:, :] / by.c[..., None]
-    length = xp.sqrt(total(matrix * matrix))
+    length = norm(matrix)
     length = xp.where(length > MIN_ROW_LENGTH, length, MIN_ROW_LENGTH)
     price = weights.w * by.c * length / by.f[:, None]
     price = xp.where(price > MIN_ROW_PRICE, xp.where(price < MAX_ROW_PRICE, price, MAX_ROW_PRICE), MIN_ROW_PRICE)
