@@ -6,6 +6,7 @@ Engines and the loop get values from here alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
@@ -78,43 +79,43 @@ class Evaluator:
 
         wanted [B, n] leaves some out. What is not evaluated comes back as failed.
         """
-        if self.known is not None and (values := self.known.take(unit, wanted)):
-            return self._evaluate_unknown(unit, wanted, values)
-        count = unit.shape[1]
+        known = {} if self.known is None else self.known.take(unit, wanted)
+        unknown = _list_unknown(known, wanted, unit.shape[1]) if known else None
+        if known and (not unknown or self.left <= 0):
+            return self._join_known(known, [], None, unit.shape[1])
         if self.over:
             raise BudgetSpent(f"all {self.budget} evaluations are spent")
-        if wanted is not None or not self._even:
-            return self._evaluate_some(unit, np.ones((self.runs, count), dtype=bool) if wanted is None else wanted)
-        if count > self.left:
-            lacking = count - self.left
-            with fusing(False):  # the cut generation comes once
-                ev = self.evaluate(unit[:, : self.left, :])
-            return concat([ev, absent(ev, lacking)])
-        x = self.box.to_box(unit)
-        try:
-            ev = self._make_evaluation(self.source.values(x))
-        finally:
-            self._count_beside()
-        self._record_evaluation(x, ev, count)
-        return ev
+        if not known and (wanted is not None or not self._even):
+            return self._evaluate_some(unit, np.ones(unit.shape[:2], dtype=bool) if wanted is None else wanted)
+        asked = unit if unknown is None else unit[:, unknown, :]
+        affordable = asked if asked.shape[1] <= self.left else asked[:, : self.left, :]
+        with nullcontext() if affordable is asked else fusing(False):  # a cut generation comes once
+            x = self.box.to_box(affordable)
+            try:
+                ev = self._make_evaluation(self.source.values(x))
+            finally:
+                self._count_beside()
+            self._record_evaluation(x, ev, x.shape[1])
+        if affordable is not asked:
+            ev = concat([ev, absent(ev, asked.shape[1] - x.shape[1])])
+        return ev if unknown is None else self._join_known(known, unknown, ev, unit.shape[1])
 
     def peek(self, unit: Array) -> Evaluation:
         """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
         return self._make_evaluation(self.source.values(self.box.to_box(unit)))
 
-    def _evaluate_unknown(self, unit: np.ndarray, wanted: np.ndarray | None, known: dict[int, Values]) -> Evaluation:
-        """Known candidates [1, n, D] from memory, the others evaluated."""
-        count = unit.shape[1]
-        rest = [i for i in range(count) if i not in known and (wanted is None or wanted[0, i])]
+    def _join_known(
+        self, known: dict[int, Values], unknown: list[int], ev: Evaluation | None, count: int
+    ) -> Evaluation:
+        """One evaluation [1, count] of known values and of what was evaluated at the unknown indices; else failed."""
         f, g, h = (np.stack(column)[None] for column in zip(*known.values()))
-        parts = [self._make_evaluation((f, g, h))]
-        if rest and self.left > 0:
-            parts.append(self.evaluate(unit[:, rest, :]))
-        full = concat([*parts, absent(parts[0], 1)])
-        place = np.full(count, full.f.shape[1] - 1)
-        made = [*known, *(rest if len(parts) > 1 else [])]
-        place[made] = np.arange(len(made))
-        return full.map(lambda a: rows(a, place[None]))
+        from_memory = self._make_evaluation((f, g, h))
+        parts = [from_memory] if ev is None else [from_memory, ev]
+        full = concat([*parts, absent(from_memory, 1)])
+        row = np.full(count, full.f.shape[1] - 1)
+        answered = [*known, *unknown]
+        row[answered] = np.arange(len(answered))
+        return full.map(lambda a: rows(a, row[None]))
 
     def _evaluate_some(self, unit: Array, wanted: np.ndarray) -> Evaluation:
         """Runs that differ in what they evaluate: one call for each run."""
@@ -143,8 +144,8 @@ class Evaluator:
         gap = absent(like.map(lambda a: a[:1]), 1)
         full = gap if part is None else concat([part, gap])
         last = 0 if part is None else part.f.shape[1]
-        place = np.where(allowed, np.cumsum(allowed) - 1, last)
-        return full.map(lambda a: rows(a, self._index_on_device(place[None])))
+        row = np.where(allowed, np.cumsum(allowed) - 1, last)
+        return full.map(lambda a: rows(a, self._index_on_device(row[None])))
 
     def _index_on_device(self, index: np.ndarray) -> Array:
         return index if self.source.xp is np else self.source.xp.asarray(index, device=self.source.device)
@@ -206,3 +207,8 @@ class Evaluator:
         other = Evaluator(source, self.budget, self.known)
         other.nfev, other._most, other._even, other.history = self.nfev, self._most, self._even, self.history
         return other
+
+
+def _list_unknown(known: dict[int, Values], wanted: np.ndarray | None, count: int) -> list[int]:
+    """Indices of the wanted [1, count] candidates whose values are not known."""
+    return [i for i in range(count) if i not in known and (wanted is None or wanted[0, i])]

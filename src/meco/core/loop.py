@@ -6,6 +6,7 @@ One engine inside another is told by the outer one (Controlled, policies/control
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from meco.core.arrays import Array
@@ -43,8 +44,6 @@ class Loop:
     ) -> None:
         self.engine, self.evaluator, self.traced = engine, evaluator, traced
         self._selection, self._free = offered(engine, Selection), offered(engine, FreePoints)
-        plain = self._selection is None and self._free is None
-        self._evaluate = evaluator.evaluate if plain else self._evaluate_some
         self._searched, self._after = engine, lambda points: None
         self._recording: Recording | None = None
         replay = None if record is None else offered(engine, Replay)
@@ -61,7 +60,7 @@ class Loop:
             left = self.evaluator.left
             if self._recording is None or not self._recording.replay():
                 x = self.ask()
-                self._searched.tell(x, self._evaluate(x))
+                self._searched.tell(x, self._evaluation()(x))
             self._after(left - self.evaluator.left)
             self.note()
             if stop is not None and stop():
@@ -76,13 +75,14 @@ class Loop:
     def _iterate(self) -> None:
         """What a device records of an iteration: ask, evaluate and tell; run() adds what follows on the host."""
         x = self._searched.ask()
-        self._searched.tell(x, self._evaluate(x))
+        self._searched.tell(x, self._evaluation()(x))
 
-    def _evaluate_some(self, x: Array) -> Evaluation:
-        """What the engine wants evaluated, or looked at for nothing."""
+    def _evaluation(self) -> Callable[[Array], Evaluation]:
+        """What evaluates the candidates asked for last: all of them, those that are wanted, or none of them counted."""
         if self._free is not None and self._free.free():
-            return self.evaluator.peek(x)
-        return self.evaluator.evaluate(x, None if self._selection is None else self._selection.wanted())
+            return self.evaluator.peek
+        wanted = None if self._selection is None else self._selection.wanted()
+        return self.evaluator.evaluate if wanted is None else partial(self.evaluator.evaluate, wanted=wanted)
 
     def ask(self) -> Array:
         """Candidates to evaluate next: [B, n, D]."""
@@ -93,7 +93,7 @@ class Loop:
 
     def complete(self, x: Array) -> Evaluation:
         """Evaluate the candidates that were asked for, and tell the engine."""
-        ev = self._evaluate(x)
+        ev = self._evaluation()(x)
         self._searched.tell(x, ev)
         self.note()
         return ev
