@@ -164,7 +164,7 @@ class GraphReplay:
     def _list_parts(self) -> Iterator[tuple[object, list[str]]]:
         """Objects whose attributes an iteration changes, and the names of those that the next one may read."""
         for part in self._replay.parts():
-            left_out = ("task", *getattr(part, "transient", ()))
+            left_out = ("task", *self._replay.transient)
             yield part, [name for name in vars(part) if name not in left_out]
         yield self._evaluator, list(self._evaluator.per_call_arrays)
         history = self._evaluator.history

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, astype, at_least, bounded, fused, namespace, rows
-from meco.core.engine import Task
+from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Rule, duel, gain, order
 from meco.engines.de.external_archive import ExternalArchive
@@ -54,8 +54,8 @@ class ShadeNumbers(NamedTuple):
     fresh: Array | None = None  # [B, N, D], only where components are redrawn
 
     @classmethod
-    def take(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
-        """Draw them; those of redrawn components only where these are redrawn."""
+    def draw(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
+        """Numbers for a population of this size; those of redrawn components only where these are redrawn."""
         n, d = size, task.dim
         seven, *rest = draw_numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
         return cls(*[seven[:, k, :] for k in range(7)], *rest)
@@ -69,10 +69,10 @@ class Shade(RuleEngine):
     history: SuccessHistory
     archive: ExternalArchive
     remembers = (*RuleEngine.common, "history", "archive")
-    transient = ("u", "parent_key", "trials")
-    u: ShadeNumbers
-    parent_key: Key
-    trials: Trials
+    _transient = ("_u", "_parent_key", "_trials")
+    _u: ShadeNumbers
+    _parent_key: Key
+    _trials: Trials
     replayable = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
@@ -87,15 +87,15 @@ class Shade(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first_candidates()
-        self.u = ShadeNumbers.take(self.task, self.size, self.settings.redraw)
+            return first_population(self.task, self.size)
+        self._u = ShadeNumbers.draw(self.task, self.size, self.settings.redraw)
         normal = self.task.rng.normal(self.size)
-        self.parent_key = self.key(self.population.ev)
-        ranked = order(self.parent_key)
-        self.trials = make_trials(
-            self.population.x, ranked, self.history, self.archive, self.u, normal, self.settings.guides
+        self._parent_key = self.key(self.population.ev)
+        ranked = order(self._parent_key)
+        self._trials = make_trials(
+            self.population.x, ranked, self.history, self.archive, self._u, normal, self.settings.guides
         )
-        return self.trials.x
+        return self._trials.x
 
     @np.errstate(all="ignore")  # what failed is inf, and its differences are thrown away
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -104,11 +104,11 @@ class Shade(RuleEngine):
             self.begin(x, ev)
             return
         self.population, self.history, success = select_survivors(
-            self.population, self.parent_key, self.trials, self.key(ev), Population(x, ev), self.history, self.settings
+            self.population, self._parent_key, self._trials, self.key(ev), Population(x, ev), self.history, self.settings
         )
-        self.archive = self.archive.with_parents(self.trials.pool, success, self.u.drop)
+        self.archive = self.archive.with_parents(self._trials.pool, success, self._u.drop)
         self.generation += 1
-        self.adapt(self.u.rule)
+        self.adapt(self._u.rule)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
         """Take the first population; history and archive start empty."""

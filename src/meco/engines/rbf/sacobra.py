@@ -73,9 +73,9 @@ class Sacobra(Cobra):
         f = self.samples.y[:, :1]
         return np.concatenate([plog(f) if self.logarithmic else f, self.samples.y[:, 1:] / self.scale], axis=1)
 
-    def _adjust_margin(self, feasible: bool) -> None:
+    def _end_iteration(self, feasible: bool) -> None:
         """Count iterations without progress too, and shrink the band."""
-        super()._adjust_margin(feasible)
+        super()._end_iteration(feasible)
         self.stalled = 0 if self.best == len(self.samples) - 1 else self.stalled + 1
         self.band = max(self.band / BAND_SHRINKAGE, MIN_BAND)
 
@@ -85,7 +85,7 @@ class Sacobra(Cobra):
     def _choose_start(self) -> np.ndarray:
         """The best point, or now and then a random one."""
         chance = random_start_probability(len(self.samples), self.design)
-        if not self.is_last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
+        if not self._is_last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
             return self.random.uniform(-1.0, 1.0, self.task.dim)
         return self.samples.x[self.best]
 
