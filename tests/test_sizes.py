@@ -86,7 +86,9 @@ def engine_classes():
 def own_members(cls):
     """What a class of this package has of its own."""
     tree = ast.parse(Path(importlib.import_module(cls.__module__).__file__).read_text())
-    return next(public_members(node) for node in tree.body if isinstance(node, ast.ClassDef) and node.name == cls.__name__)
+    return next(
+        public_members(node) for node in tree.body if isinstance(node, ast.ClassDef) and node.name == cls.__name__
+    )
 
 
 @pytest.mark.parametrize("cls", engine_classes(), ids=lambda cls: cls.__name__)

@@ -91,7 +91,7 @@ def test_who_evaluates_elsewhere_makes_the_same_search():
     while not elsewhere.evaluator.over:
         x = elsewhere.ask()
         elsewhere.tell(x, elsewhere.evaluator.evaluate(x))
-        elsewhere.note()
+        elsewhere.record_generation()
     for loop in (halves, elsewhere):
         for name, rows in whole.evaluator.history.collect_trace().items():
             assert_array_equal(loop.evaluator.history.collect_trace()[name], rows)

@@ -24,7 +24,7 @@ from meco.device.cuda_graphs import GraphReplay, recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
-from meco.method_record import as_method
+from meco.method_record import as_method_record
 from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
@@ -86,7 +86,7 @@ def from_buffers(build, *args, **kwargs):
 
     def refresh_only(self):
         replay = self._replay
-        if replay.engine.generation and self._evaluator.has_for_all(replay.batch_size):
+        if replay.engine.generation and self._evaluator.all_can_afford(replay.batch_size):
             replay.preallocate()
             self._refresh_buffers()
         return False
@@ -235,7 +235,7 @@ class Restless(MaEs):
 def test_only_a_method_whose_record_says_so_is_replayed(monkeypatch):
     asked = []
     monkeypatch.setattr("meco.batch_solve.recorder", lambda rng: asked.append(rng))
-    record = as_method(partial(Restless, rule=StaticPenalty()))
+    record = as_method_record(partial(Restless, rule=StaticPenalty()))
     for method, replayed in ((record, False), (replace(record, offers=(Replay,)), True)):
         meco.solve(method, "sphere", budget=20, seeds=[1])
         assert bool(asked) == replayed
@@ -328,7 +328,7 @@ with meco.core.arrays.fusing():
     for _ in range(7):
         new = engine.generation == 0 or replay._refresh_buffers()
         replay._iterate()
-        loop.note()
+        loop.record_generation()
         assert new or before == len(compiled), compiled[before:]
         before = len(compiled)
 assert not new

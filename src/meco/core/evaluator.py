@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
-from meco.core.evaluation import Evaluation, absent, concat
+from meco.core.evaluation import Evaluation, unevaluated, concat
 from meco.core.history import History
 from meco.core.lockstep_results import LockstepResults
 from meco.core.problem import Problem
@@ -28,8 +28,8 @@ class BudgetSpent(Exception):
 class KnownValues(Protocol):
     """Values that need no evaluation: those of points that were evaluated before."""
 
-    def take(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Values]:
-        """Of the candidates [1, n, D] that are known, by their index; each value is given once."""
+    def pop_values(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Values]:
+        """Values of the known ones among candidates [1, n, D], by index; each value is given once, then forgotten."""
         ...
 
 
@@ -70,7 +70,7 @@ class Evaluator:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
 
-    def has_for_all(self, points: int) -> bool:
+    def all_can_afford(self, points: int) -> bool:
         """Whether every run may make so many evaluations more, and has made as many as the others."""
         return self._even and points <= self.left
 
@@ -79,7 +79,7 @@ class Evaluator:
 
         wanted [B, n] leaves some out. What is not evaluated comes back as failed.
         """
-        known = {} if self.known is None else self.known.take(unit, wanted)
+        known = {} if self.known is None else self.known.pop_values(unit, wanted)
         unknown = _list_unknown(known, wanted, unit.shape[1]) if known else None
         if known and (not unknown or self.left <= 0):
             return self._join_known(known, [], None, unit.shape[1])
@@ -94,10 +94,10 @@ class Evaluator:
             try:
                 ev = self._make_evaluation(self.source.values(x))
             finally:
-                self._count_beside()
+                self._count_extra_calls()
             self._record_evaluation(x, ev, x.shape[1])
         if affordable is not asked:
-            ev = concat([ev, absent(ev, asked.shape[1] - x.shape[1])])
+            ev = concat([ev, unevaluated(ev, asked.shape[1] - x.shape[1])])
         return ev if unknown is None else self._join_known(known, unknown, ev, unit.shape[1])
 
     def peek(self, unit: Array) -> Evaluation:
@@ -111,7 +111,7 @@ class Evaluator:
         f, g, h = (np.stack(column)[None] for column in zip(*known.values()))
         from_memory = self._make_evaluation((f, g, h))
         parts = [from_memory] if ev is None else [from_memory, ev]
-        full = concat([*parts, absent(from_memory, 1)])
+        full = concat([*parts, unevaluated(from_memory, 1)])
         row = np.full(count, full.f.shape[1] - 1)
         answered = [*known, *unknown]
         row[answered] = np.arange(len(answered))
@@ -133,7 +133,7 @@ class Evaluator:
                 part = rows(x[b : b + 1, ...], self._index_on_device(chosen[None]))
                 pieces.append(self._make_evaluation(self.source.values_of(b, part), b))
         finally:
-            self._count_beside()
+            self._count_extra_calls()
         like = next(p for p in pieces if p is not None)
         ev = concat([self._scatter_rows(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
         self._record_evaluation(x, ev, allowed.sum(axis=1), allowed)
@@ -141,13 +141,14 @@ class Evaluator:
 
     def _scatter_rows(self, part: Evaluation | None, allowed: np.ndarray, like: Evaluation) -> Evaluation:
         """Put evaluated rows back at their places among the rows asked for."""
-        gap = absent(like.map(lambda a: a[:1]), 1)
+        gap = unevaluated(like.map(lambda a: a[:1]), 1)
         full = gap if part is None else concat([part, gap])
         last = 0 if part is None else part.f.shape[1]
         row = np.where(allowed, np.cumsum(allowed) - 1, last)
         return full.map(lambda a: rows(a, self._index_on_device(row[None])))
 
     def _index_on_device(self, index: np.ndarray) -> Array:
+        """An index or a mask where the arrays of the source lie."""
         return index if self.source.xp is np else self.source.xp.asarray(index, device=self.source.device)
 
     def _make_evaluation(self, values: Values, run: int | None = None) -> Evaluation:
@@ -165,15 +166,15 @@ class Evaluator:
         if not ev.intact:
             failures = ev.failed if allowed is None else ev.failed & self._index_on_device(allowed)
             self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
-        self.history.see(x, ev)
+        self.history.update_best(x, ev)
 
-    def _count_beside(self) -> None:
+    def _count_extra_calls(self) -> None:
         """Count calls that the source made beside the candidates; their points compete for the best."""
-        beside = self.source.pop_beside()
-        if beside is not None:
-            self.count(beside.calls)
-            for x, values in beside.points:
-                self.history.see(x, self._make_evaluation(values))
+        extra = self.source.pop_extra_calls()
+        if extra is not None:
+            self.count(extra.calls)
+            for x, values in extra.points:
+                self.history.update_best(x, self._make_evaluation(values))
 
     def count(self, points: int) -> None:
         """Count evaluations of every run that were made elsewhere."""
@@ -184,14 +185,14 @@ class Evaluator:
         """One record per run, in NumPy."""
         history = self.history
         if history.empty:
-            history.note(self.nfev, None)
+            history.record_generation(self.nfev, None)
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
-        found, score, snapshot, final = history.bests(self.box.to_box)
+        best, score, snapshot, final = history.best_points(self.box.to_box)
         return LockstepResults(
             method=method,
             seeds=list(seeds),
             problems=self.source.names,
-            found=found,
+            best=best,
             score=score,
             snapshot=snapshot,
             final=final,

@@ -62,7 +62,7 @@ class Loop:
                 x = self.ask()
                 self._searched.tell(x, self._evaluation()(x))
             self._after(left - self.evaluator.left)
-            self.note()
+            self.record_generation()
             if stop is not None and stop():
                 break
         remarks, notes = offered(self.engine, Remarks), self.evaluator.history.notes
@@ -95,19 +95,21 @@ class Loop:
         """Evaluate the candidates that were asked for, and tell the engine."""
         ev = self._evaluation()(x)
         self._searched.tell(x, ev)
-        self.note()
+        self.record_generation()
         return ev
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Tell the engine of candidates that were evaluated elsewhere; note() follows."""
+        """Tell the engine of candidates that were evaluated elsewhere; record_generation() follows."""
         self._searched.tell(x, ev)
 
-    def note(self) -> None:
+    def record_generation(self) -> None:
         """Record where the search is."""
         if self.traced:
             overwritten = self._recording is not None and self._recording.overwrites
             evaluator = self.evaluator
-            evaluator.history.note(evaluator.nfev, self.engine.population, self.engine.trace(), copy=overwritten)
+            evaluator.history.record_generation(
+                evaluator.nfev, self.engine.population, self.engine.trace(), copy=overwritten
+            )
 
 
 def note_if_cut(evaluator: Evaluator, size: int) -> None:

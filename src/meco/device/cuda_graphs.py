@@ -108,7 +108,7 @@ class GraphReplay:
         """
         replay, evaluator = self._replay, self._evaluator
         key = replay.graph_key() if self.enabled and replay.engine.generation else None
-        if key is None or not evaluator.has_for_all(replay.batch_size):
+        if key is None or not evaluator.all_can_afford(replay.batch_size):
             return False
         replay.preallocate()
         if self._refresh_buffers():

@@ -13,7 +13,7 @@ import torch
 from meco.core.arrays import Array
 from meco.core.batching import ProblemBatch
 from meco.core.problem import Problem
-from meco.core.source import Beside, Values
+from meco.core.source import ExtraCalls, Values
 
 CONCURRENT = 12  # formulas at a time; small kernels leave most of a device idle, but the gain levels off
 
@@ -92,7 +92,7 @@ class IndexedProblems:
         """Runs are only evaluated together."""
         raise NotImplementedError
 
-    def pop_beside(self) -> Beside | None:
+    def pop_extra_calls(self) -> ExtraCalls | None:
         """Nothing is called beside the candidates."""
         return None
 

@@ -30,7 +30,7 @@ class KnownPoints:
         self._count += len(unit)
         return unit
 
-    def take(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Any]:
+    def pop_values(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Any]:
         """Values of the candidates [1, n, D] that are known, by their index; each is given once."""
         found: dict[int, Any] = {}
         if self._count:

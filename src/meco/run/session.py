@@ -170,7 +170,7 @@ class Session:
     def _listen_to_signals(self) -> Iterator[None]:
         """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
-        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as heard:
+        with note_signals(interrupt_signals(), say, pending=lambda: self.stopping.reason is None) as heard:
             self.stopping.listen(heard)
             yield
 

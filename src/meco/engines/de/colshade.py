@@ -49,7 +49,7 @@ class ColShadeNumbers(NamedTuple):
 
     @classmethod
     def draw(cls, task: Task, size: int, capacity: int) -> ColShadeNumbers:
-        """Numbers for a population and an archive of these sizes: a block of uniform numbers, then one of normal numbers."""
+        """Numbers for a population and an archive of these sizes: a block of uniform ones, then one of normal ones."""
         n, d = size, task.dim
         shapes = [(n,)] * 7 + [(n, d), (n, d), (n + capacity,), (2,)]
         return cls(*draw_numbers(task.rng, *shapes), *draw_numbers(task.rng, (n,), (n, d), normal=True))

@@ -104,7 +104,13 @@ class Shade(RuleEngine):
             self.begin(x, ev)
             return
         self.population, self.history, success = select_survivors(
-            self.population, self._parent_key, self._trials, self.key(ev), Population(x, ev), self.history, self.settings
+            self.population,
+            self._parent_key,
+            self._trials,
+            self.key(ev),
+            Population(x, ev),
+            self.history,
+            self.settings,
         )
         self.archive = self.archive.with_parents(self._trials.pool, success, self._u.drop)
         self.generation += 1

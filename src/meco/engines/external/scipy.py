@@ -71,7 +71,7 @@ class EvaluatorCallbacks:
         """A row of the trace for what was evaluated since the last one."""
         if int(self.evaluator.nfev[0]) > self.traced:
             self.traced = int(self.evaluator.nfev[0])
-            self.evaluator.history.note(self.evaluator.nfev, None)
+            self.evaluator.history.record_generation(self.evaluator.nfev, None)
 
 
 class OwnLoopEngine(Engine):

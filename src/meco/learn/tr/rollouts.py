@@ -109,7 +109,7 @@ def run_searches(
     loop = Loop(steered_search(policy, Task.of(evaluator, rng)), evaluator, recorder(rng), traced=False)
     with np.errstate(all="ignore"):
         loop.run()
-    best = evaluator.history.feasible_best.host()
+    best = evaluator.history.feasible_best.point_in_numpy()
     return Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0])
 
 
