@@ -30,7 +30,7 @@ from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.files.modules import names_a_file
-from meco.method_record import RESCALINGS, MethodRecord, as_method_record, paper_pop_size, native_pop_size
+from meco.method_record import RESCALINGS, MethodRecord, as_method_record, native_pop_size, paper_pop_size
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
 

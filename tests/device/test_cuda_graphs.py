@@ -20,7 +20,7 @@ from meco.core.loop import Loop
 from meco.core.rule import Progress
 from meco.core.streams import DeviceStreams, Streams
 from meco.device import cuda_graphs as graphs
-from meco.device.cuda_graphs import GraphReplay, recorder
+from meco.device.cuda_graphs import GraphReplay, find_recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
@@ -67,7 +67,7 @@ def searched(build, budget, device="cpu", names=PROBLEMS, dim=5, x0=None):
     rng = DeviceStreams(1, len(problems), device)
     evaluator = Evaluator.on(problems, budget, len(problems), rng.xp, device)
     engine = build(Task.of(evaluator, rng, x0))
-    Loop(engine, evaluator, recorder(rng)).run()
+    Loop(engine, evaluator, find_recorder(rng)).run()
     return engine, evaluator
 
 
@@ -168,7 +168,7 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
     rng = DeviceStreams(1, 1, "cpu")
     evaluator = Evaluator.on(problem, 60, 1, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
-    Loop(engine, evaluator, recorder(rng)).run()
+    Loop(engine, evaluator, find_recorder(rng)).run()
     assert evaluator.over
     assert recorded == []
 
@@ -178,7 +178,7 @@ def test_generated_problems_are_recorded_too(recorded, family):
     rng = DeviceStreams(1, 2, "cpu")
     evaluator = Evaluator.on(make_batch(family, range(2)).problems, 60, 2, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
-    Loop(engine, evaluator, recorder(rng)).run()
+    Loop(engine, evaluator, find_recorder(rng)).run()
     assert evaluator.over
     assert [graph.replays for graph in recorded] == [60 // 12 - 3]
 
@@ -215,7 +215,7 @@ def test_a_search_that_stops_early_has_what_it_found_until_then(recorded):
         with pytest.MonkeyPatch.context() as patch:
             if not replays:
                 patch.setattr(GraphReplay, "replay", lambda self: False)
-            Loop(engine, evaluator, recorder(rng)).run(lambda: engine.generation == 9)
+            Loop(engine, evaluator, find_recorder(rng)).run(lambda: engine.generation == 9)
         return engine, evaluator
 
     assert_same(stopped(True), stopped(False))
@@ -234,7 +234,7 @@ class Restless(MaEs):
 
 def test_only_a_method_whose_record_says_so_is_replayed(monkeypatch):
     asked = []
-    monkeypatch.setattr("meco.batch_solve.recorder", lambda rng: asked.append(rng))
+    monkeypatch.setattr("meco.batch_solve.find_recorder", lambda rng: asked.append(rng))
     record = as_method_record(partial(Restless, rule=StaticPenalty()))
     for method, replayed in ((record, False), (replace(record, offers=(Replay,)), True)):
         meco.solve(method, "sphere", budget=20, seeds=[1])

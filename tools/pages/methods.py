@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meco.method_record import MethodRecord, paper_pop_size, native_pop_size
+from meco.method_record import MethodRecord, native_pop_size, paper_pop_size
 from meco.methods import METHODS
 from tools.pages.tables import ROOT, table
 

@@ -85,7 +85,7 @@ class Box:
         return unit if self.scale is None else self.scale.to_unit(x, unit)
 
     def pin(self, x: np.ndarray) -> np.ndarray:
-        """Pin points [n, D] of the box: gives the unit coordinates [n, D] that to_box() takes to exactly these points."""
+        """Pin points [n, D]: gives unit coordinates [n, D] that to_box() from now on takes to exactly these points."""
         unit = self.to_unit(x) + 0.0
         for row, point in zip(unit, x):
             self.pinned[row.tobytes()] = point

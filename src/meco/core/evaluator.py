@@ -13,7 +13,7 @@ import numpy as np
 
 from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
-from meco.core.evaluation import Evaluation, unevaluated, concat
+from meco.core.evaluation import Evaluation, concat, unevaluated
 from meco.core.history import History
 from meco.core.lockstep_results import LockstepResults
 from meco.core.problem import Problem

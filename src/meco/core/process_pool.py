@@ -44,11 +44,18 @@ class ProcessPool:
         self._kill()
         self._start()
 
-    def close(self, now: bool = False) -> None:
-        """End the processes; now: without waiting for what they do."""
-        if now:
-            self._kill()
-        self._pool.shutdown(wait=not now, cancel_futures=True)
+    def close(self) -> None:
+        """End the processes when they have done what they do; tasks that wait are dropped."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._restore_environment()
+
+    def abort(self) -> None:
+        """End the processes at once, whatever they do."""
+        self._kill()
+        self._restore_environment()
+
+    def _restore_environment(self) -> None:
+        """The variables of threads as they were before."""
         for name, value in self._before.items():
             os.environ.pop(name, None)
             os.environ.update({} if value is None else {name: value})

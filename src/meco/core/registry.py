@@ -187,5 +187,5 @@ class LazyCallable:
 
 
 def lazy_callable(place: str, **options: Any) -> LazyCallable:
-    """What is at a place, imported when called, with these options: lazy_callable("engines.es.maes:MaEs", sigma=0.3)."""
+    """What is at a place, imported when called, with options: lazy_callable("engines.es.maes:MaEs", sigma=0.3)."""
     return LazyCallable(place, options)

@@ -52,7 +52,7 @@ class Population(NamedTuple):
     ev: Evaluation
 
     def replaced(self, won: Array, x: Array, ev: Evaluation) -> Population:
-        """Another population: candidates x [B, N, D] with ev in the slots that they won [B, N], these members elsewhere."""
+        """Another population: newcomers x, ev in the slots that they won [B, N], these members elsewhere."""
         return Population(namespace(x).where(won[..., None], x, self.x), ev.where(won, self.ev))
 
 
@@ -151,10 +151,10 @@ class Rule(ABC):
 
     @abstractmethod
     def values(self, ev: Evaluation, state: Any) -> Key:
-        """The rank of candidates that did not fail."""
+        """The key of candidates [B, N]; what it says of failed ones does not count, since key() puts them last."""
 
     def key(self, ev: Evaluation, state: Any) -> Key:
-        """The rank of candidates; failed ones lose every comparison."""
+        """What engines compare by: values(), with failed candidates last."""
         return _key_of_rule(self, ev, state)
 
     def known(self, state: Any) -> Mapping[str, Any]:

@@ -23,7 +23,8 @@ def note_signals(
     """The first signal is only noted, for work that looks at the note between two steps; a later one interrupts.
 
     Gives a function that tells whether one came. message is written to standard error when the first one comes. Only
-    while that one is pending, not acted on yet, can a later one do more, and not at once: `timeout` and terminals send the same signal twice.
+    while that one is pending, not acted on yet, can a later one do more, and not at once: `timeout` and terminals send
+    the same signal twice.
     """
     heard: list[float] = []
 

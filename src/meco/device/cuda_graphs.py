@@ -191,8 +191,8 @@ class GraphReplay:
 
 
 def _is_mutable_dataclass(value: Any) -> bool:
-    made = getattr(type(value), "__dataclass_params__", None)
-    return made is not None and not made.frozen
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    return parameters is not None and not parameters.frozen
 
 
 def _has_cache(value: Any) -> bool:
@@ -205,6 +205,6 @@ def _storage_address(tensor: Any) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def recorder(rng: Any) -> Any:
+def find_recorder(rng: Any) -> Any:
     """The class that records iterations of searches with these random numbers; None where no device can."""
     return GraphReplay if draws_on_device(rng) else None

@@ -39,7 +39,7 @@ class RuleEngine(Engine):
         return self.rule.key(ev, self.state)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
-        """Take the first population, and let the rule start from it; engines with more to start extend this."""
+        """Make the evaluated candidates the first population, and start the rule from it; engines may extend this."""
         self.population, self.u_rule = Population(x, ev), self.task.rng.uniform(2)
         self.state = self.rule.start(self.population, self.progress(), self.u_rule)
 
@@ -86,7 +86,9 @@ class RuleEngine(Engine):
         return "generation"
 
     def _count_generation(self) -> None:
+        """What the host counts of a generation that a device repeats."""
         self.generation += 1
 
     def trace(self) -> dict[str, Array]:
+        """What the rule traces."""
         return self.rule.trace(self.state)

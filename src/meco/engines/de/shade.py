@@ -12,7 +12,7 @@ from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Rule, duel, gain, order
 from meco.engines.de.external_archive import ExternalArchive
-from meco.engines.de.operators import choose, draw_numbers, positions, skip_taken, zero_unless
+from meco.engines.de.operators import draw_numbers, positions, skip_taken, where_finite, zero_unless
 from meco.engines.de.success_history import SuccessHistory
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
@@ -158,7 +158,10 @@ def select_survivors(
     parents: Population, parent: Key, trials: Trials, trial: Key, offspring: Population,
     history: SuccessHistory, settings: ShadeSettings,
 ) -> tuple[Population, SuccessHistory, Array]:  # fmt: skip
-    """The survivors, what their F and CR teach, and which parents [B, N] lost and are worth keeping."""
+    """Survivors, the history taught by their F and CR, and which parents [B, N] lost and go to the archive.
+
+    parent and trial are the keys of parents and offspring, slot by slot.
+    """
     won, better = duel(trial, parent)
     if not offspring.ev.intact:
         won, better = won & ~offspring.ev.failed, better & ~offspring.ev.failed
@@ -185,16 +188,17 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     """
     xp = namespace(u_first)
     size = u_first.shape[1]
-    own = positions(size, archived)[None, :]
-    first = _floor_to_index(u_first * (size - 1), archived)
-    first = skip_taken(first, own)
-    low, high = xp.minimum(first, own), xp.maximum(first, own)
-    second = _floor_to_index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
-    return first, skip_taken(skip_taken(second, low), high)  # the lower taken index first
+    current = positions(size, archived)[None, :]
+    r1 = _floor_to_index(u_first * (size - 1), archived)
+    r1 = skip_taken(r1, current)
+    low, high = xp.minimum(r1, current), xp.maximum(r1, current)
+    r2 = _floor_to_index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
+    return r1, skip_taken(skip_taken(r2, low), high)  # the lower taken index first
 
 
 def _floor_to_index(position: Array, like: Array) -> Array:
-    return astype(position, like.dtype)  # positions are not negative: this is the floor
+    """The floor of positions >= 0 in the integer type of like."""
+    return astype(position, like.dtype)
 
 
 def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, F: Array) -> Array:
@@ -216,7 +220,7 @@ def redraw_repair(mutant: Array, fresh: Array) -> Array:
 
 def binomial_crossover(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
     """Take each component from the mutant with probability CR, and one of them always."""
-    return choose(crossover_mask(CR, u, u_forced), mutant, parent)
+    return where_finite(crossover_mask(CR, u, u_forced), mutant, parent)
 
 
 def crossover_mask(CR: Array, u: Array, u_forced: Array) -> Array:

@@ -105,6 +105,7 @@ class Cobra(Engine):
         return (Remarks(self._remarks),)
 
     def _remarks(self) -> list[str]:
+        """What the result says where the cap left points out."""
         return [f"surrogates were trained on at most {self.training.cap} points"] if self.training.capped else []
 
     def _learn_from_design(self) -> None:
@@ -147,7 +148,7 @@ class Cobra(Engine):
             return self.random.uniform(-1.0, 1.0, self.task.dim)
         rho = 0.0 if self._is_last else CUBE_SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
         found = self._solve_subproblem(surrogate, rho, 0.0 if self._is_last else self.safety.margin)
-        if self.samples.nearest(found) < DUPLICATE_DISTANCE:  # evaluated already: step aside
+        if self.samples.nearest_distance(found) < DUPLICATE_DISTANCE:  # evaluated already: step aside
             found = np.clip(found + LARGEST_MARGIN * self.random.standard_normal(found.size), -1.0, 1.0)
         return found
 

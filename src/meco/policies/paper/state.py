@@ -40,7 +40,7 @@ class PopulationSummary(NamedTuple):
     f_best: Array
     nu_bar: Array
 
-    def fill_void(self, old: PopulationSummary) -> PopulationSummary:
+    def fill_missing(self, old: PopulationSummary) -> PopulationSummary:
         """This summary, or the old one where all of a population failed."""
         xp = namespace(self.f_best)
         return PopulationSummary(*(xp.where(xp.isnan(new), before, new) for new, before in zip(self, old)))
@@ -69,7 +69,7 @@ class Reference(NamedTuple):
         per = Denominators(safe_denominator(f_worst - f_best), safe_denominator(f_best), safe_denominator(nu_bar))
         return cls(f_best, f_worst, f_min, nu_bar, per)
 
-    def fill_void(self, found: Reference) -> Reference:
+    def fill_missing(self, found: Reference) -> Reference:
         """This reference, or the one found where there was none."""
         xp = namespace(self.f_best)
         void = xp.isnan(self.f_best)
