@@ -43,7 +43,7 @@ class MethodRecord:
         """Whether it proposes points and is told values; else it calls the objective itself."""
         return OwnLoop not in self.offers
 
-    def accepts(self) -> tuple[str, ...] | None:
+    def accepted_options(self) -> tuple[str, ...] | None:
         """The options that build takes; None: any."""
         if self.options is not None:
             return self.options

@@ -170,7 +170,7 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
     for key, known in (("engine", ENGINES), ("rule", RULES)):
         if key in options:
             options[key] = known.find(options[key])
-    accepted = record.accepts()
+    accepted = record.accepted_options()
     for name in options:
         if accepted is not None and name not in accepted:
             said = f"it takes {', '.join(accepted)}" if accepted else "it takes none"

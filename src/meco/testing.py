@@ -270,10 +270,10 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
     for generations in SAVED_AFTER:
         through, again = Recorded(), Recorded()
         loop, made = subject.make_loop(through.problem, budget), 0
-        while not loop.evaluator.over and (made < generations or _capture_search(loop) is None):
+        while not loop.evaluator.is_spent and (made < generations or _capture_search(loop) is None):
             loop.step()
             made += 1
-        if loop.evaluator.over:
+        if loop.evaluator.is_spent:
             break
         record, until, saved = flatten(capture(_capture_search(loop))), len(through.asked), saved + 1
         loop.run()

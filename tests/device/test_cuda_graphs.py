@@ -169,7 +169,7 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
     evaluator = Evaluator.on(problem, 60, 1, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
     Loop(engine, evaluator, find_recorder(rng)).run()
-    assert evaluator.over
+    assert evaluator.is_spent
     assert recorded == []
 
 
@@ -179,7 +179,7 @@ def test_generated_problems_are_recorded_too(recorded, family):
     evaluator = Evaluator.on(make_batch(family, range(2)).problems, 60, 2, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
     Loop(engine, evaluator, find_recorder(rng)).run()
-    assert evaluator.over
+    assert evaluator.is_spent
     assert [graph.replays for graph in recorded] == [60 // 12 - 3]
 
 

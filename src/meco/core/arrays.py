@@ -73,7 +73,7 @@ def to_numpy(x: Array) -> np.ndarray:
     return np.asarray(x)
 
 
-def columns(items: Sequence[Array] | Array, like: Array) -> Array:
+def stack_columns(items: Sequence[Array] | Array, like: Array) -> Array:
     """Stack values of shape [...] to [..., n]; an array passes, an empty list gives [..., 0]."""
     if not isinstance(items, (list, tuple)):
         return items

@@ -61,7 +61,7 @@ class Evaluator:
         return cls(ProblemBatch(problems, runs, xp, device), budget)
 
     @property
-    def over(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether every run has spent its evaluations."""
         return self._most >= self.budget and (self._even or bool(self.nfev.min() >= self.budget))
 
@@ -83,7 +83,7 @@ class Evaluator:
         unknown = _list_unknown(known, wanted, unit.shape[1]) if known else None
         if known and (not unknown or self.left <= 0):
             return self._join_known(known, [], None, unit.shape[1])
-        if self.over:
+        if self.is_spent:
             raise BudgetSpent(f"all {self.budget} evaluations are spent")
         if not known and (wanted is not None or not self._even):
             return self._evaluate_some(unit, np.ones(unit.shape[:2], dtype=bool) if wanted is None else wanted)
@@ -172,12 +172,12 @@ class Evaluator:
         """Count calls that the source made beside the candidates; their points compete for the best."""
         extra = self.source.pop_extra_calls()
         if extra is not None:
-            self.count(extra.calls)
+            self.charge(extra.calls)
             for x, values in extra.points:
                 self.history.update_best(x, self._make_evaluation(values))
 
-    def count(self, points: int) -> None:
-        """Count evaluations of every run that were made elsewhere."""
+    def charge(self, points: int) -> None:
+        """Count so many evaluations of every run that were made elsewhere."""
         self.nfev = self.nfev + points
         self._most = self._most + points if self._even else int(self.nfev.max())
 

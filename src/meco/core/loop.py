@@ -56,11 +56,11 @@ class Loop:
         own = offered(self.engine, OwnLoop)
         if own is not None:
             own.run(self.evaluator, stop)
-        while own is None and not self.evaluator.over:
+        while own is None and not self.evaluator.is_spent:
             left = self.evaluator.left
             if self._recording is None or not self._recording.replay():
                 x = self.ask()
-                self._searched.tell(x, self._evaluation()(x))
+                self._searched.tell(x, self._evaluation_function()(x))
             self._after(left - self.evaluator.left)
             self.record_generation()
             if stop is not None and stop():
@@ -75,10 +75,10 @@ class Loop:
     def _iterate(self) -> None:
         """What a device records of an iteration: ask, evaluate and tell; run() adds what follows on the host."""
         x = self._searched.ask()
-        self._searched.tell(x, self._evaluation()(x))
+        self._searched.tell(x, self._evaluation_function()(x))
 
-    def _evaluation(self) -> Callable[[Array], Evaluation]:
-        """What evaluates the candidates asked for last: all of them, those that are wanted, or none of them counted."""
+    def _evaluation_function(self) -> Callable[[Array], Evaluation]:
+        """What evaluates the candidates asked for last: all, those that are wanted, or all without counting them."""
         if self._free is not None and self._free.free():
             return self.evaluator.peek
         wanted = None if self._selection is None else self._selection.wanted()
@@ -93,7 +93,7 @@ class Loop:
 
     def complete(self, x: Array) -> Evaluation:
         """Evaluate the candidates that were asked for, and tell the engine."""
-        ev = self._evaluation()(x)
+        ev = self._evaluation_function()(x)
         self._searched.tell(x, ev)
         self.record_generation()
         return ev
@@ -103,7 +103,7 @@ class Loop:
         self._searched.tell(x, ev)
 
     def record_generation(self) -> None:
-        """Record where the search is."""
+        """Add where the search is now to the history, if it is traced."""
         if self.traced:
             overwritten = self._recording is not None and self._recording.overwrites
             evaluator = self.evaluator

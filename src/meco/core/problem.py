@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, columns, namespace
+from meco.core.arrays import Array, namespace, stack_columns
 from meco.errors import InvalidInput
 
 # x [..., D] -> f [...], the inequalities g <= 0 and the equalities h == 0, each a list or an array [..., n]
@@ -85,7 +85,7 @@ class Problem:
             )
         with np.errstate(all="ignore"):  # a degenerate point is a failed candidate, not a warning
             f, g, h = self.formula(x)
-            g, h = columns(g, f), columns(h, f)
+            g, h = stack_columns(g, f), stack_columns(h, f)
         if g.shape[-1] != self.n_ineq or h.shape[-1] != self.n_eq:
             raise InvalidInput(
                 f"{self.name} declares {self.n_ineq} inequalities and {self.n_eq} equalities; "
@@ -159,7 +159,7 @@ def _count_constraints(formula: Formula, x: np.ndarray) -> tuple[int, int]:
     """Inequalities and equalities of a formula, by its values at a point x [D]."""
     with np.errstate(all="ignore"):
         f, g, h = formula(x)
-    return columns(g, f).shape[-1], columns(h, f).shape[-1]
+    return stack_columns(g, f).shape[-1], stack_columns(h, f).shape[-1]
 
 
 def round_half_away(x: Array) -> Array:

@@ -115,7 +115,7 @@ class GraphReplay:
             return False
         if key in self.recorded:
             replay.advance_counters()
-            evaluator.count(replay.batch_size)
+            evaluator.charge(replay.batch_size)
         else:
             self.recorded[key] = self._record()
         self.recorded[key].replay()
@@ -135,6 +135,7 @@ class GraphReplay:
         return changed
 
     def _fill_buffers(self, tensors: Sequence[Any]) -> None:
+        """Copy tensors into the buffers, in their order."""
         for buffer, tensor in zip(self.buffers, tensors):
             if tensor is not buffer:
                 buffer.copy_(tensor)
@@ -191,6 +192,7 @@ class GraphReplay:
 
 
 def _is_mutable_dataclass(value: Any) -> bool:
+    """Whether it is an object with a state of its own, which is no value to replace."""
     parameters = getattr(type(value), "__dataclass_params__", None)
     return parameters is not None and not parameters.frozen
 

@@ -83,7 +83,7 @@ class AsyncSession(Session):
             self.points = AsyncSearch(self.request, self.log, self.log.good_points())
             self.points.reuse_numbers()
             self.loop = self.points.loop
-            self.evaluator.count(len(self.log))
+            self.evaluator.charge(len(self.log))
             if not self._known_point_is_enough():
                 self.search()
 
@@ -111,7 +111,7 @@ class AsyncSession(Session):
                 ):
                     yield number
                     continue
-                self.evaluator.count(1)
+                self.evaluator.charge(1)
                 failed.append((self.points.renumber_retry(number), attempt + 1, x))
         except StopRun as stop:
             self.stopping.end(stop.reason, stop.detail)

@@ -181,7 +181,7 @@ class Session:
         except ConstraintsChanged:
             self.restarted = True
             self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
-            self.evaluator.count(self.log.planned)
+            self.evaluator.charge(self.log.planned)
             if not self._known_point_is_enough():
                 self.search()
 

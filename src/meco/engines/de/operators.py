@@ -87,10 +87,10 @@ def positions(count: int, like: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _cached_positions(count: int, dtype: Any) -> np.ndarray:
-    """The same array for all who ask, which therefore cannot be written to."""
-    found = np.arange(count, dtype=dtype)
-    found.flags.writeable = False
-    return found
+    """positions() in NumPy: one array for all callers, which cannot be written to."""
+    index = np.arange(count, dtype=dtype)
+    index.flags.writeable = False
+    return index
 
 
 def ascending_order(x: Array) -> Array:

@@ -41,14 +41,14 @@ class ShadeNumbers(NamedTuple):
     They are drawn in the order of the fields, which is part of a seed's search.
     """
 
-    slot: Array
+    slot: Array  # of the success history
     F: Array
-    share: Array
+    share: Array  # of the best that may guide
     guide: Array
-    first: Array
-    second: Array
-    forced: Array
-    drop: Array  # [B, 2N]
+    first: Array  # r1
+    second: Array  # r2
+    forced: Array  # the component that crosses in any case
+    drop: Array  # [B, 2N], which members leave the archive
     rule: Array  # [B, 2]
     cross: Array  # [B, N, D]
     fresh: Array | None = None  # [B, N, D], only where components are redrawn
