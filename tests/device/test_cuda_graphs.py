@@ -104,7 +104,7 @@ def assert_same(one, other):
     assert ours.trace.keys() == results.trace.keys()
     for name, values in ours.trace.items():
         assert_array_equal(values, results.trace[name], err_msg=name)
-    for name in ("found", "score", "snapshot", "final"):
+    for name in ("best", "score", "snapshot", "final"):
         (key, *values), (its_key, *its_values) = getattr(ours, name), getattr(results, name)
         for a, b in zip((*key, *values), (*its_key, *its_values)):
             assert_array_equal(a, b, err_msg=name)
@@ -286,7 +286,7 @@ def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
 
 def test_what_holds_no_tensor_stays_the_same_object():
     engine, evaluator = searched(lambda task: Shade(task, rule=StaticPenalty()), 200)
-    before = {name: vars(engine)[name] for name in ("task", "rule", "settings", "size", "u", "trials")}
+    before = {name: vars(engine)[name] for name in ("task", "rule", "settings", "size", "_u", "_trials")}
     graph_replay(engine, evaluator)._map_tensors(lambda t: t.clone())
     assert all(vars(engine)[name] is value for name, value in before.items())
 
