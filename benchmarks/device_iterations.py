@@ -14,7 +14,7 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import DeviceStreams
-from meco.device.cuda_graphs import recorder
+from meco.device.cuda_graphs import find_recorder
 from meco.problems.generated import make_batch
 from meco.tr.engine import make_tr_es
 
@@ -28,7 +28,7 @@ def start_search(dim: int, runs: int, device: str, replayed: bool) -> Loop:
     problems = make_batch("bowl-linear", [run % PROBLEMS for run in range(runs)], dim)
     evaluator = Evaluator.on(problems, 50 * dim, runs, rng.xp, device)
     engine = make_tr_es(Task.of(evaluator, rng))  # type: ignore[arg-type]
-    return Loop(engine, evaluator, recorder(rng) if replayed else None, traced=False)
+    return Loop(engine, evaluator, find_recorder(rng) if replayed else None, traced=False)
 
 
 def advance(loop: Loop, iterations: int) -> None:

@@ -4,8 +4,8 @@
 one; method names after it choose some. Without options it records anew the shorter digests that `make test` compares
 (tests/data/digests.json); do that only for a change of behaviour that CHANGELOG names.
 
-Set OPENBLAS_NUM_THREADS=1 and OMP_NUM_THREADS=1, as `make test` does: SACOBRA rounds otherwise with more threads, and
-the fingerprint's small matrices do not show it.
+Set OPENBLAS_NUM_THREADS=1 and OMP_NUM_THREADS=1, as `make test` does: SACOBRA rounds otherwise with more threads. A
+record made with another number of threads is told apart by its threaded fingerprint.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,21 @@ def fingerprint() -> str:
     return hashlib.sha256(b"".join(p.tobytes() for p in parts) + np.__version__.encode()).hexdigest()[:16]
 
 
+def threaded_fingerprint() -> str:
+    """What this machine's arithmetic gives for matrices that BLAS spreads over its threads, however many there are."""
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((513, 513))
+    parts = [a @ a.T, a @ a, np.linalg.solve(a, a[:, :7]), np.linalg.cholesky(a @ a.T + 513 * np.eye(513)), a.T @ a[0]]
+    return hashlib.sha256(b"".join(p.tobytes() for p in parts)).hexdigest()[:16]
+
+
+def same_arithmetic(kept: Mapping[str, Any]) -> bool:
+    """Whether this machine computes as the one that made a record; older records say nothing of threads."""
+    if kept["fingerprint"] != fingerprint():
+        return False
+    return "threaded_fingerprint" not in kept or kept["threaded_fingerprint"] == threaded_fingerprint()
+
+
 def digests(door: str, method: str, evaluations: int) -> dict[str, Any]:
     """The digests of a method through one door, by problem."""
     return {name: DOORS[door](method, name, evaluations) for name in PROBLEMS}
@@ -92,7 +107,8 @@ def digests(door: str, method: str, evaluations: int) -> dict[str, Any]:
 
 def record(methods: Iterable[str], doors: Iterable[str], evaluations: Callable[[str], int]) -> dict[str, Any]:
     """Every digest of these methods."""
-    made: dict[str, Any] = {"fingerprint": fingerprint(), **{door: {} for door in doors}}
+    made: dict[str, Any] = {"fingerprint": fingerprint(), "threaded_fingerprint": threaded_fingerprint()}
+    made |= {door: {} for door in doors}
     for method in methods:
         for door in doors:
             made[door][method] = digests(door, method, evaluations(method))
@@ -102,8 +118,8 @@ def record(methods: Iterable[str], doors: Iterable[str], evaluations: Callable[[
 
 def differences(kept: dict[str, Any], methods: Iterable[str]) -> list[str]:
     """What a record of both doors and the searches of today do not agree on."""
-    if kept["fingerprint"] != fingerprint():
-        return ["this machine's arithmetic differs from the one that made the record"]
+    if not same_arithmetic(kept):
+        return ["this machine's arithmetic, or its number of BLAS threads, differs from that of the record"]
     found = []
     for method in methods:
         for door in DOORS:

@@ -70,8 +70,23 @@ def test_a_call_has_sixteen_parameters_and_an_engine_eight_members():
     assert len([name for name in dir(Engine) if not name.startswith("_")]) <= 8
 
 
-@pytest.mark.parametrize("options", [{}, {"method": "SHADE"}, {"workers": meco.Workers(vectorized=True)}])
-def test_ten_frames_of_the_library_lie_between_a_user_and_the_function(options):
+KNOWN = ([[1.0, 0.0, 0.0]], [1.0])  # a point with its value
+
+
+@pytest.mark.parametrize("budget", [50, 73, 20], ids=["whole generations", "last one cut", "first one cut"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"method": "SHADE"},
+        {"method": "C2oDE"},
+        {"method": "BP-epsMAg-ES"},
+        {"method": "SHADE", "workers": meco.Workers(vectorized=True)},
+        {"method": "SHADE", "x0": [[1.0, 0.0, 0.0], [0.5, 0.5, 0.5]], "evaluated": KNOWN},
+    ],
+    ids=lambda options: " ".join(map(str, options.values())) or "default",
+)
+def test_ten_frames_of_the_library_lie_between_a_user_and_the_function(options, budget):
     depth = []
 
     def fun(x):
@@ -79,5 +94,5 @@ def test_ten_frames_of_the_library_lie_between_a_user_and_the_function(options):
         depth.append(len(own))
         return (x * x).sum(axis=-1)
 
-    meco.minimize(fun, [(-2, 2)] * 3, budget=50, seed=1, **options)  # a generation that the budget cuts has one more
+    meco.minimize(fun, [(-2, 2)] * 3, budget=budget, seed=1, **options)
     assert max(depth) <= 10

@@ -191,10 +191,10 @@ def test_a_name_is_registered_once():
 def test_every_option_of_a_record_is_one_that_its_builder_takes():
     import inspect
 
-    from meco.core.registry import Later
+    from meco.core.registry import LazyCallable
 
     for name, record in meco.METHODS.items():
-        build = record.build.load() if isinstance(record.build, Later) else record.build
+        build = record.build.load() if isinstance(record.build, LazyCallable) else record.build
         takes = inspect.signature(build).parameters
         loose = any(p.kind is p.VAR_KEYWORD for p in takes.values())
         assert loose or set(record.options) <= set(takes), name

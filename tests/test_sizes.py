@@ -1,9 +1,17 @@
 """Functions that fit a screen, classes that fit a head, files of one idea, and nothing said twice."""
 
 import ast
+import importlib
 from pathlib import Path
 
+import pytest
+
 import meco
+from meco.core.engine import Engine, Task
+from meco.core.evaluator import Evaluator
+from meco.core.loop import Loop
+from meco.core.streams import Streams
+from meco.methods import METHODS, build_engine
 
 ROOT = Path(meco.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -64,6 +72,39 @@ def test_no_class_has_many_public_members():
         if isinstance(node, ast.ClassDef) and len(public_members(node)) > MEMBERS
     }
     assert wide == WIDE, f"a class of more than {MEMBERS} public members asks for a part of its own"
+
+
+def engine_classes():
+    """Every class of an engine in the package."""
+    files = [file for room in ("core", "engines", "policies", "tr") for file in (ROOT / room).rglob("*.py")]
+    names = [".".join(("meco", *file.relative_to(ROOT).with_suffix("").parts)) for file in files]
+    modules = [importlib.import_module(name.removesuffix(".__init__")) for name in names]
+    found = {each for module in modules for each in vars(module).values() if isinstance(each, type)}
+    return sorted((each for each in found if issubclass(each, Engine)), key=lambda each: each.__name__)
+
+
+def own_members(cls):
+    """What a class of this package has of its own."""
+    tree = ast.parse(Path(importlib.import_module(cls.__module__).__file__).read_text())
+    return next(
+        public_members(node) for node in tree.body if isinstance(node, ast.ClassDef) and node.name == cls.__name__
+    )
+
+
+@pytest.mark.parametrize("cls", engine_classes(), ids=lambda cls: cls.__name__)
+def test_no_engine_has_many_public_members_with_those_it_inherits(cls):
+    lines = [each for each in cls.__mro__ if each.__module__.startswith("meco.")]
+    members = set().union(*map(own_members, lines))
+    assert len(members) <= MEMBERS, f"{len(members)}: {', '.join(sorted(members))}"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_engine_has_many_public_members_after_it_has_run(method):
+    evaluator = Evaluator.on(meco.get_problem("corner", dim=3), 60)
+    loop = Loop(build_engine(method, Task.of(evaluator, Streams([1]))), evaluator)
+    loop.run()
+    members = [name for name in dir(loop.engine) if not name.startswith("_")]
+    assert len(members) <= MEMBERS, f"{len(members)}: {', '.join(sorted(members))}"
 
 
 def code_of(file):

@@ -14,7 +14,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.streams import Streams
-from meco.device.cuda_graphs import recorder
+from meco.device.cuda_graphs import find_recorder
 from meco.errors import InvalidInput
 from meco.method_record import MethodRecord
 from meco.methods import METHODS, build_engine
@@ -57,7 +57,9 @@ def solve(
     found: dict[int, Result] = {}
     for rows in _group_lockstep(record, each):
         streams = draw if len(rows) == draw.runs else Streams([draw.seeds[i] for i in rows], xp, device)
-        some = run_batch(name, [each[i] for i in rows], budget, streams, watch, **_options_of(options, rows, draw.runs))
+        some = run_batch(
+            name, [each[i] for i in rows], budget, streams, watch, **_options_of_runs(options, rows, draw.runs)
+        )
         found |= dict(zip(rows, some))
     return [found[i] for i in range(draw.runs)]
 
@@ -72,7 +74,7 @@ def _group_lockstep(record: MethodRecord, problems: Sequence[Problem]) -> list[l
     return list(alike.values())
 
 
-def _options_of(options: dict[str, Any], rows: list[int], runs: int) -> dict[str, Any]:
+def _options_of_runs(options: dict[str, Any], rows: list[int], runs: int) -> dict[str, Any]:
     """The options of some of the runs; only a list of policies differs from run to run."""
     policies = options.get("policy")
     if not isinstance(policies, (list, tuple)) or len(policies) != runs:
@@ -120,10 +122,10 @@ def run_batch(
     watch: Callable[[Evaluator], Any] | None = None,
     **options: Any,
 ) -> Sequence[Result]:
-    """Runs in lockstep, one for each stream."""
+    """Results of runs in lockstep, one for each stream; problems are one for all or one each."""
     with np.errstate(all="ignore"):  # ours, whatever the caller set
         evaluator = Evaluator.on(problem, budget, draw.runs, draw.xp, draw.device)
         engine = build_engine(method, Task.of(evaluator, draw), **options)
-        record = recorder(draw) if Replay in METHODS[method].offers else None
+        record = find_recorder(draw) if Replay in METHODS[method].offers else None
         Loop(engine, evaluator, record).run(None if watch is None else lambda: watch(evaluator))
         return evaluator.results(method, draw.seeds)

@@ -43,7 +43,7 @@ class MethodRecord:
         """Whether it proposes points and is told values; else it calls the objective itself."""
         return OwnLoop not in self.offers
 
-    def accepts(self) -> tuple[str, ...] | None:
+    def accepted_options(self) -> tuple[str, ...] | None:
         """The options that build takes; None: any."""
         if self.options is not None:
             return self.options
@@ -53,7 +53,7 @@ class MethodRecord:
         return tuple(p.name for p in given if p.kind is not p.VAR_POSITIONAL)
 
 
-def as_method(given: Any) -> MethodRecord:
+def as_method_record(given: Any) -> MethodRecord:
     """A record as it is; an engine, or a function (task, **options) -> engine, with the facts it shows."""
     if isinstance(given, MethodRecord):
         return given
@@ -65,11 +65,11 @@ def as_method(given: Any) -> MethodRecord:
     return MethodRecord(given, about, lockstep=False, cost_seconds=1.0)  # one run at a time is right for any engine
 
 
-def fixed_size(dim: int, budget: int) -> int:
+def paper_pop_size(dim: int, budget: int) -> int:
     """The paper's population (section 4.1), for every method that has a fixed one."""
     return 50
 
 
-def size_by_dimension(dim: int, budget: int) -> int:
+def native_pop_size(dim: int, budget: int) -> int:
     """The offspring of an evolution strategy, 4 + floor(3 ln D)."""
     return 4 + int(3 * math.log(dim))

@@ -25,12 +25,12 @@ from meco.core.capabilities import (
     Steering,
 )
 from meco.core.engine import Engine, Task
-from meco.core.registry import Registry, later
+from meco.core.registry import Registry, lazy_callable
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.errors import InvalidInput, MecoError, UnknownOption
 from meco.files.modules import names_a_file
-from meco.method_record import RESCALINGS, MethodRecord, as_method, fixed_size, size_by_dimension
+from meco.method_record import RESCALINGS, MethodRecord, as_method_record, native_pop_size, paper_pop_size
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
 from meco.rules.names import RULES
 from meco.tr.controls import TR_CONTROLS
@@ -45,7 +45,7 @@ MODEL_ENGINE = (
 _shade = partial(
     MethodRecord,
     family="SHADE",
-    population=fixed_size,
+    population=paper_pop_size,
     options=SHADE_OPTIONS,
     scale_sensitive_to=("each",),
     offers=(*RULE_ENGINE, Replay),
@@ -53,8 +53,8 @@ _shade = partial(
 _learned = partial(
     _shade, family="MeCO", options=("engine", "decoder", *SHADE_OPTIONS[1:], "sigma"), offers=(*RULE_ENGINE, Policed)
 )
-_de = partial(MethodRecord, family="DE", population=fixed_size, offers=RULE_ENGINE)
-_es = partial(MethodRecord, family="ES", population=fixed_size, scale_sensitive_to=("each",))
+_de = partial(MethodRecord, family="DE", population=paper_pop_size, offers=RULE_ENGINE)
+_es = partial(MethodRecord, family="ES", population=paper_pop_size, scale_sensitive_to=("each",))
 _pycma = partial(
     _es, lockstep=False, extra="peers", options=("pop_size", "sigma0", "penalty"), scale_sensitive_to=tuple(RESCALINGS)
 )
@@ -74,11 +74,11 @@ METHODS: Registry[MethodRecord] = Registry(
     "method",
     {
         "MeCO": _learned(
-            later("policies.paper.methods:make_meco"), "SHADE with the learned relaxation policy",
+            lazy_callable("policies.paper.methods:make_meco"), "SHADE with the learned relaxation policy",
             options=("policy", "engine", *SHADE_OPTIONS[1:], "sigma"),
         ),
-        "MeCO-u": _learned(later("policies.paper.methods:make_untrained"), "MeCO with random network weights"),
-        "MeCO-rand": _learned(later("policies.paper.methods:make_random"), "MeCO with random actions"),
+        "MeCO-u": _learned(lazy_callable("policies.paper.methods:make_untrained"), "MeCO with random network weights"),
+        "MeCO-rand": _learned(lazy_callable("policies.paper.methods:make_random"), "MeCO with random actions"),
         "SHADE": _shade(
             partial(Shade, rule=StaticPenalty(weight=1.0)), "SHADE with the static penalty f + nu",
             scale_sensitive_to=tuple(RESCALINGS)
@@ -89,79 +89,80 @@ METHODS: Registry[MethodRecord] = Registry(
         "SHADE-BOC": _shade(partial(Shade, rule=BalancedPenalty()), "SHADE with an adaptive penalty (reconstructed)"),
         "SHADE-FR": _shade(partial(Shade, rule=FeasibilityFirst()), "SHADE with feasibility first"),
         "MDE-CGO": _de(
-            later("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
+            lazy_callable("engines.de.mdecgo:MdeCgo"), "matrix-based DE, violation first (reconstructed)",
             options=("rule", "pop_size", "strategy", "F", "CR"), scale_sensitive_to=("each",),
         ),
         "C2oDE": _de(
-            later("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
+            lazy_callable("engines.de.c2ode:C2oDE"), "composite DE with a falling relaxation",
             options=("rule", "pop_size"), aliases=("C²oDE",), offers=(*RULE_ENGINE, Selection),
         ),
         "MA-ES": _es(
-            later("engines.es.maes:MaEs", rule=StaticPenalty()), "matrix-adaptation evolution strategy, static penalty",
-            population=size_by_dimension, options=("rule", "pop_size", "sigma"), scale_sensitive_to=tuple(RESCALINGS),
+            lazy_callable("engines.es.maes:MaEs", rule=StaticPenalty()),
+            "matrix-adaptation evolution strategy, static penalty",
+            population=native_pop_size, options=("rule", "pop_size", "sigma"), scale_sensitive_to=tuple(RESCALINGS),
             offers=(*RULE_ENGINE, Replay),
         ),
         "BP-epsMAg-ES": _es(
-            later("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
+            lazy_callable("engines.es.bpmages:BpEpsMagEs"), "bi-population MA-ES, epsilon level, gradient repair",
             lockstep=False, options=("pop_size", "charge_jacobian"), cost_seconds=0.05, aliases=("BP-εMAg-ES",),
             offers=(FreePoints,),
         ),
         "CMA-ES": _pycma(
-            later("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty",
+            lazy_callable("engines.external.pycma:CmaEs", pop_size=50), "pycma, population 50, static penalty",
             cost_seconds=0.45
         ),
         "CMA-ES-native": _pycma(
-            later("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty",
-            population=size_by_dimension, cost_seconds=0.65,
+            lazy_callable("engines.external.pycma:CmaEs"), "pycma at its own population, static penalty",
+            population=native_pop_size, cost_seconds=0.65,
         ),
         "COBRA": _model(
-            later("engines.rbf.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
+            lazy_callable("engines.rbf.cobra:Cobra"), "radial basis function surrogates of f and every constraint",
             options=("cap", "cycle", "phase_one", "max_iter"), cost_seconds=110.0, offers=(Remarks,),
         ),
         "SACOBRA": _model(
-            later("engines.rbf.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
+            lazy_callable("engines.rbf.sacobra:Sacobra"), "COBRA that adjusts its scales and cycle to the problem",
             options=("refine", "cap", "cycle", "phase_one", "max_iter"), cost_seconds=200.0, offers=(Remarks,),
         ),
         "NSGA-III": MethodRecord(
-            later("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
-            lockstep=False, population=fixed_size, options=("pop_size", "objectives"), extra="peers", cost_seconds=0.35,
-            offers=(Remarks,),
+            lazy_callable("engines.external.pymoo:Nsga3"), "pymoo, objective and violations as objectives", "GA",
+            lockstep=False, population=paper_pop_size, options=("pop_size", "objectives"), extra="peers",
+            cost_seconds=0.35, offers=(Remarks,),
         ),
         "COLSHADE": _de(
-            later("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
+            lazy_callable("engines.de.colshade:ColShade"), "SHADE with Lévy flights and shrinking tolerance",
             options=("rule", "pop_size", "flights"), scale_sensitive_to=("each",),
         ),
         "CMA-ES-AL": _pycma(
-            later("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
-            population=size_by_dimension, cost_seconds=1.0, scale_sensitive_to=("all", "each"),
+            lazy_callable("engines.external.pycma:AugmentedLagrangian"), "pycma with an augmented Lagrangian",
+            population=native_pop_size, cost_seconds=1.0, scale_sensitive_to=("all", "each"),
         ),
         "SciPy-DE": _de(
-            later("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",
+            lazy_callable("engines.external.scipy:DifferentialEvolution"), "SciPy's constrained DE",
             lockstep=False, offers=(OwnLoop,), options=("pop_size",), extra="peers", cost_seconds=0.09,
         ),
         "COBYQA": _model(
-            later("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
+            lazy_callable("engines.external.scipy:Cobyqa"), "trust-region SQP, multistart",
             offers=(OwnLoop,), options=("starts_from", "radius", "final_radius"), cost_seconds=48.0,
         ),
         "TR": _region(
-            later("tr.engine:TrustRegion"), "quadratic models in a relaxed trust region",
+            lazy_callable("tr.engine:TrustRegion"), "quadratic models in a relaxed trust region",
             options=(*TR_OPTIONS, "batch"), cost_seconds=8.0,
         ),
         "TR-ES": _region(
-            later("tr.engine:make_tr_es"), "TR with an evolution strategy beside the models",
+            lazy_callable("tr.engine:make_tr_es"), "TR with an evolution strategy beside the models",
             options=(*TR_OPTIONS, "share", "batch"), cost_seconds=8.0,
         ),
         "MeCO-TR": _region(
-            later("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
+            lazy_callable("tr.steered:make_meco_tr"), "TR-ES with a policy that sets its relaxation and share",
             options=("policy", *TR_OPTIONS, "share", "batch"), cost_seconds=8.0, offers=(*MODEL_ENGINE, Policed),
         ),
         "ISRES": _es(
-            later("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
+            lazy_callable("engines.external.pymoo:Isres"), "pymoo, stochastic ranking",
             lockstep=False, options=("pop_size",), extra="peers", cost_seconds=0.3,
         ),
     },
     group="meco.methods",
-    accept=as_method,
+    accept=as_method_record,
 )  # fmt: skip
 
 
@@ -171,7 +172,7 @@ def build_engine(method: str, task: Task, **options: Any) -> Engine:
     for key, known in (("engine", ENGINES), ("rule", RULES)):
         if key in options:
             options[key] = known.find(options[key])
-    accepted = record.accepts()
+    accepted = record.accepted_options()
     for name in options:
         if accepted is not None and name not in accepted:
             said = f"it takes {', '.join(accepted)}" if accepted else "it takes none"

@@ -40,7 +40,7 @@ from meco.methods import METHODS, build_engine
 from meco.options import Method, Tolerances, Workers
 from meco.result import PaperMetrics, Result
 
-KINDS = {"none": (0, 0), "twelve": (12, 0), "equal": (0, 2), "mixed": (2, 1)}  # numbers of g and of h
+CONSTRAINT_KINDS = {"none": (0, 0), "twelve": (12, 0), "equal": (0, 2), "mixed": (2, 1)}  # numbers of g and of h
 SAVED_AFTER = (1, 3, 12)  # generations
 
 
@@ -54,17 +54,17 @@ class Subject:
     wide_budget: int | None = None  # at a hundred variables; budget unless given
 
     def solve(self, problem: Any, budget: int | None = None, seeds: Any = (1,)) -> list[Result]:
-        """Runs of it."""
+        """Results of runs on a problem, one for each seed."""
         return solve(self.method, problem, budget or self.budget, list(seeds), **self.options)
 
-    def loop(self, problem: Problem, budget: int | None = None) -> Loop:
-        """A run of it, before anything was evaluated."""
+    def make_loop(self, problem: Problem, budget: int | None = None) -> Loop:
+        """A search with seed 1, before anything was evaluated."""
         evaluator = Evaluator.on(problem, budget or self.budget)
         engine = build_engine(METHODS.resolve(self.method), Task.of(evaluator, Streams([1])), **self.options)
         return Loop(engine, evaluator)
 
 
-def paper_of(result: Result) -> PaperMetrics:
+def paper_metrics(result: Result) -> PaperMetrics:
     """What the paper measures of a run on a benchmark problem."""
     assert result.paper is not None, "solve() gives the paper's metrics"
     return result.paper
@@ -79,7 +79,7 @@ class Recorded:
     def __init__(self, dim: int = 3, kind: str = "mixed", holes: float = 0.0) -> None:
         self.kind, self.holes, self.points = kind, holes, list[np.ndarray]()
         low, high = np.linspace(-4.0, -1.0, dim), np.linspace(2.0, 6.0, dim)
-        self.problem = Problem(f"recorded {kind}", low, high, *KINDS[kind], self.formula)
+        self.problem = Problem(f"recorded {kind}", low, high, *CONSTRAINT_KINDS[kind], self.formula)
 
     def formula(self, x: np.ndarray) -> tuple[Any, Any, Any]:
         """f, g and h, with nan in the holes; every point is remembered."""
@@ -142,7 +142,7 @@ def reports_the_best_point(subject: Subject) -> None:
         assert result.feasible == feasible[first]
         assert_allclose(result.score, np.nanmin(f + nu), rtol=1e-12)
         assert_allclose(recorded.problem.raw(result.x)[0], result.f, rtol=1e-12)
-        assert np.any(np.all(np.isclose(recorded.asked, paper_of(result).x_score, rtol=1e-12), axis=-1))
+        assert np.any(np.all(np.isclose(recorded.asked, paper_metrics(result).x_score, rtol=1e-12), axis=-1))
 
 
 def ends_its_trace_with_the_run(subject: Subject) -> None:
@@ -151,7 +151,7 @@ def ends_its_trace_with_the_run(subject: Subject) -> None:
     assert result.trace["nfev"][-1] == result.nfev
     assert result.trace["score"][-1] == result.score
     assert np.all(np.diff(result.trace["score"]) <= 0)
-    assert paper_of(result).final_score >= result.score
+    assert paper_metrics(result).final_score >= result.score
 
 
 def repeats_itself_and_ignores_neighbours(subject: Subject) -> None:
@@ -162,14 +162,14 @@ def repeats_itself_and_ignores_neighbours(subject: Subject) -> None:
     alone = subject.solve(mine.problem, seeds=[4])[0]
     subject.solve(other.problem, seeds=[3])
     assert_array_equal(two.x, alone.x)
-    assert_array_equal(paper_of(two).x_score, paper_of(alone).x_score)
+    assert_array_equal(paper_metrics(two).x_score, paper_metrics(alone).x_score)
     assert_array_equal(two.trace["score"], alone.trace["score"])
     assert not np.array_equal(mine.asked, other.asked), "seeds 3 and 4 evaluate the same points"
 
 
 def runs_on_different_problems_together(subject: Subject) -> None:
     """Runs on problems with other constraints are what they are alone."""
-    problems, seeds = [Recorded(kind=kind).problem for kind in KINDS], (5, 6, 7, 8)
+    problems, seeds = [Recorded(kind=kind).problem for kind in CONSTRAINT_KINDS], (5, 6, 7, 8)
     budget = subject.budget if not METHODS[subject.method].lockstep else max(233, subject.budget)
     together = subject.solve(problems, budget, seeds)
     for problem, seed, result in zip(problems, seeds, together):
@@ -181,17 +181,17 @@ def runs_on_different_problems_together(subject: Subject) -> None:
 def touches_nothing_global(subject: Subject) -> None:
     """No global random state, warning filter, folder or variable changes, and nothing is printed."""
     subject.solve(Recorded().problem, budget=min(9, subject.budget))  # imports are not part of the promise
-    before, said = surroundings(), io.StringIO()
+    before, said = global_state(), io.StringIO()
     quiet = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)
     with warnings.catch_warnings(record=True) as raised, quiet[0], quiet[1]:
         subject.solve(Recorded().problem)
     assert raised == [], f"it warns: {raised[0].message}"
     assert said.getvalue() == "", f"it prints {said.getvalue()!r:.80}"
-    for name, value in surroundings().items():
+    for name, value in global_state().items():
         assert value == before[name], f"{name} is not what it was before the run"
 
 
-def surroundings() -> dict[str, Any]:
+def global_state() -> dict[str, Any]:
     """Everything global that a method could touch."""
     seen: dict[str, Any] = {
         "NumPy's random state": np.random.get_state()[1].tolist(),  # type: ignore[index]  # noqa: NPY002
@@ -231,7 +231,7 @@ def takes_any_size_and_constraints(subject: Subject) -> None:
 def is_what_its_record_says(subject: Subject) -> None:
     """It can be asked if the record says so, and looks at as many points first as the record says."""
     record, problem = METHODS[subject.method], Recorded().problem
-    engine = subject.loop(problem).engine
+    engine = subject.make_loop(problem).engine
     try:
         first = engine.ask()
     except MecoError:
@@ -248,7 +248,7 @@ def is_what_its_record_says(subject: Subject) -> None:
 
 def offers_what_its_record_says(subject: Subject) -> None:
     """Its engine has the capabilities that the record names, and no others."""
-    engine = subject.loop(Recorded().problem).engine
+    engine = subject.make_loop(Recorded().problem).engine
     made, named = (
         {kind.__name__ for kind in kinds} for kinds in (_offered_kinds(engine), METHODS[subject.method].offers)
     )
@@ -257,6 +257,7 @@ def offers_what_its_record_says(subject: Subject) -> None:
 
 
 def _offered_kinds(engine: Engine) -> list[type]:
+    """The classes of what an engine offers."""
     return [type(each) for each in engine.capabilities()]
 
 
@@ -264,19 +265,19 @@ def goes_on_from_its_saved_state_bit_for_bit(subject: Subject) -> None:
     """A search that offers SavedState, put back into one that has made a generation, evaluates the same points."""
     if SavedState not in METHODS[subject.method].offers:
         return
-    first = subject.loop(Recorded().problem).engine.ask().shape[1]
+    first = subject.make_loop(Recorded().problem).engine.ask().shape[1]
     budget, saved = max(subject.budget, 4 * first), 0
     for generations in SAVED_AFTER:
         through, again = Recorded(), Recorded()
-        loop, made = subject.loop(through.problem, budget), 0
-        while not loop.evaluator.over and (made < generations or _capture_search(loop) is None):
+        loop, made = subject.make_loop(through.problem, budget), 0
+        while not loop.evaluator.is_spent and (made < generations or _capture_search(loop) is None):
             loop.step()
             made += 1
-        if loop.evaluator.over:
+        if loop.evaluator.is_spent:
             break
         record, until, saved = flatten(capture(_capture_search(loop))), len(through.asked), saved + 1
         loop.run()
-        other = subject.loop(replace(again.problem, formula=_zero_values), budget)
+        other = subject.make_loop(replace(again.problem, formula=_zero_values), budget)
         other.step()
         restore(_capture_search(other), record)
         other = Loop(other.engine, other.evaluator.on_source(ProblemBatch(again.problem)))

@@ -19,7 +19,7 @@ from meco.bench.run.groups import GroupOutcome, RunGroup, make_groups, run_group
 from meco.bench.run.result_store import ResultStore
 from meco.bench.run.run_record import read_actions
 from meco.bench.run.runner import CampaignStopped, run_campaign, stopping_signals
-from meco.core.progress_line import clock
+from meco.core.progress_line import format_duration
 from meco.errors import InvalidInput, MecoError, UnknownName
 
 SMALL = Experiment(
@@ -285,4 +285,4 @@ def test_time_left_is_learned_from_finished_tasks():
     progress.count_finished(tasks[0], 10 * tasks[0].guessed_seconds)
     expected = 10 * sum(t.guessed_seconds for t in tasks[1:]) / 2
     assert progress.seconds_left() == pytest.approx(expected)
-    assert [clock(s) for s in (5, 65, 3725)] == ["0:05", "1:05", "1:02:05"]
+    assert [format_duration(s) for s in (5, 65, 3725)] == ["0:05", "1:05", "1:02:05"]

@@ -50,16 +50,16 @@ def seen(f, nu=0.0):
 
 
 def noted(history, nfev, population, **extras):
-    history.note(np.array([nfev]), population, {k: np.array([v]) for k, v in extras.items()})
+    history.record_generation(np.array([nfev]), population, {k: np.array([v]) for k, v in extras.items()})
 
 
 def test_survivors_are_held_apart_from_all_points():
     history = History()
-    history.see(*seen([1.0, 2.0, 3.0]))
+    history.update_best(*seen([1.0, 2.0, 3.0]))
     noted(history, 3, Population(*seen([2.0, 3.0])))
-    history.see(*seen([0.5, 4.0]))
+    history.update_best(*seen([0.5, 4.0]))
     noted(history, 5, Population(*seen([2.5, 4.0])))
-    found, score, snapshot, final = history.bests(lambda unit: 10.0 * unit)
+    found, score, snapshot, final = history.best_points(lambda unit: 10.0 * unit)
     assert found.f == score.f == 0.5
     assert found.x == 0.5  # evaluated points are in the box
     assert snapshot.f == 2.0
@@ -69,9 +69,9 @@ def test_survivors_are_held_apart_from_all_points():
 
 def test_without_a_population_the_best_points_stand_for_survivors():
     history = History()
-    history.see(*seen([2.0, 1.0]))
+    history.update_best(*seen([2.0, 1.0]))
     noted(history, 2, None)
-    found, score, snapshot, final = history.bests(lambda unit: unit)
+    found, score, snapshot, final = history.best_points(lambda unit: unit)
     assert snapshot is found
     assert final is score
     assert "feasible_share" not in history.collect_trace()
@@ -82,7 +82,7 @@ def test_the_trace_has_a_row_for_each_generation_however_they_are_stacked(togeth
     monkeypatch.setattr("meco.core.history.STACKED_TOGETHER", together)
     history = History()
     for k in range(7):
-        history.see(*seen([5.0 - k]))
+        history.update_best(*seen([5.0 - k]))
         noted(history, k + 1, None, sigma=0.5**k)
         if k == 4:
             history.collect_trace()
@@ -95,24 +95,24 @@ def test_the_trace_has_a_row_for_each_generation_however_they_are_stacked(togeth
 def test_what_only_some_generations_say_is_not_in_the_trace():
     history = History()
     for k in range(4):
-        history.see(*seen([1.0]))
+        history.update_best(*seen([1.0]))
         noted(history, k + 1, None, **({"late": 1.0} if k > 1 else {"early": 1.0}), always=k)
     assert history.collect_trace().keys() & {"late", "early", "always"} == {"always"}
 
 
 def test_arrays_that_will_be_overwritten_are_copied():
     history, nfev = History(), np.array([1])
-    history.see(*seen([1.0]))
+    history.update_best(*seen([1.0]))
     for k in range(3):
         nfev[:] = k
-        history.note(nfev, None, copy=True)
+        history.record_generation(nfev, None, copy=True)
     assert_array_equal(history.collect_trace()["nfev"][:, 0], [0, 1, 2])
 
 
 def test_a_trace_that_is_put_back_goes_on():
     first, second = History(), History()
     for history in (first, second):
-        history.see(*seen([1.0]))
+        history.update_best(*seen([1.0]))
         noted(history, 1, None)
     second.replace_trace({name: np.repeat(rows, 3, axis=0) for name, rows in first.collect_trace().items()})
     noted(second, 9, None)

@@ -86,12 +86,12 @@ def test_a_run_ends_when_stop_says_so():
 def test_who_evaluates_elsewhere_makes_the_same_search():
     whole, halves, elsewhere = pairs(), pairs(), pairs()
     whole.run()
-    while not halves.evaluator.over:
+    while not halves.evaluator.is_spent:
         halves.complete(halves.ask())
-    while not elsewhere.evaluator.over:
+    while not elsewhere.evaluator.is_spent:
         x = elsewhere.ask()
         elsewhere.tell(x, elsewhere.evaluator.evaluate(x))
-        elsewhere.note()
+        elsewhere.record_generation()
     for loop in (halves, elsewhere):
         for name, rows in whole.evaluator.history.collect_trace().items():
             assert_array_equal(loop.evaluator.history.collect_trace()[name], rows)

@@ -18,11 +18,11 @@ def test_a_signal_is_noted_and_a_later_one_interrupts(monkeypatch):
     before = signal.getsignal(signal.SIGTERM)
     with signals.note_signals() as heard:
         assert not heard()
-        monkeypatch.setattr(signals, "TWICE", float("inf"))
+        monkeypatch.setattr(signals, "REPEAT_SECONDS", float("inf"))
         for _ in range(3):
             os.kill(os.getpid(), signal.SIGTERM)  # at once: the same signal again
         assert heard()
-        monkeypatch.setattr(signals, "TWICE", 0.0)
+        monkeypatch.setattr(signals, "REPEAT_SECONDS", 0.0)
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGTERM) is before

@@ -20,11 +20,11 @@ from meco.core.loop import Loop
 from meco.core.rule import Progress
 from meco.core.streams import DeviceStreams, Streams
 from meco.device import cuda_graphs as graphs
-from meco.device.cuda_graphs import GraphReplay, recorder
+from meco.device.cuda_graphs import GraphReplay, find_recorder
 from meco.engines import ENGINES
 from meco.engines.de.shade import Shade
 from meco.engines.es.maes import MaEs
-from meco.method_record import as_method
+from meco.method_record import as_method_record
 from meco.problems.generated import GENERATED, make_batch
 from meco.problems.suite import CEC_NAMES
 from meco.rules import BalancedPenalty, FeasibilityFirst, FixedEpsilon, StaticPenalty
@@ -67,7 +67,7 @@ def searched(build, budget, device="cpu", names=PROBLEMS, dim=5, x0=None):
     rng = DeviceStreams(1, len(problems), device)
     evaluator = Evaluator.on(problems, budget, len(problems), rng.xp, device)
     engine = build(Task.of(evaluator, rng, x0))
-    Loop(engine, evaluator, recorder(rng)).run()
+    Loop(engine, evaluator, find_recorder(rng)).run()
     return engine, evaluator
 
 
@@ -86,7 +86,7 @@ def from_buffers(build, *args, **kwargs):
 
     def refresh_only(self):
         replay = self._replay
-        if replay.engine.generation and self._evaluator.has_for_all(replay.batch_size):
+        if replay.engine.generation and self._evaluator.all_can_afford(replay.batch_size):
             replay.preallocate()
             self._refresh_buffers()
         return False
@@ -104,7 +104,7 @@ def assert_same(one, other):
     assert ours.trace.keys() == results.trace.keys()
     for name, values in ours.trace.items():
         assert_array_equal(values, results.trace[name], err_msg=name)
-    for name in ("found", "score", "snapshot", "final"):
+    for name in ("best", "score", "snapshot", "final"):
         (key, *values), (its_key, *its_values) = getattr(ours, name), getattr(results, name)
         for a, b in zip((*key, *values), (*its_key, *its_values)):
             assert_array_equal(a, b, err_msg=name)
@@ -168,8 +168,8 @@ def test_problems_that_wait_for_a_device_are_searched_as_they_are_written(record
     rng = DeviceStreams(1, 1, "cpu")
     evaluator = Evaluator.on(problem, 60, 1, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
-    Loop(engine, evaluator, recorder(rng)).run()
-    assert evaluator.over
+    Loop(engine, evaluator, find_recorder(rng)).run()
+    assert evaluator.is_spent
     assert recorded == []
 
 
@@ -178,8 +178,8 @@ def test_generated_problems_are_recorded_too(recorded, family):
     rng = DeviceStreams(1, 2, "cpu")
     evaluator = Evaluator.on(make_batch(family, range(2)).problems, 60, 2, rng.xp, "cpu")
     engine = Shade(Task.of(evaluator, rng), rule=StaticPenalty(), pop_size=12)
-    Loop(engine, evaluator, recorder(rng)).run()
-    assert evaluator.over
+    Loop(engine, evaluator, find_recorder(rng)).run()
+    assert evaluator.is_spent
     assert [graph.replays for graph in recorded] == [60 // 12 - 3]
 
 
@@ -215,7 +215,7 @@ def test_a_search_that_stops_early_has_what_it_found_until_then(recorded):
         with pytest.MonkeyPatch.context() as patch:
             if not replays:
                 patch.setattr(GraphReplay, "replay", lambda self: False)
-            Loop(engine, evaluator, recorder(rng)).run(lambda: engine.generation == 9)
+            Loop(engine, evaluator, find_recorder(rng)).run(lambda: engine.generation == 9)
         return engine, evaluator
 
     assert_same(stopped(True), stopped(False))
@@ -234,8 +234,8 @@ class Restless(MaEs):
 
 def test_only_a_method_whose_record_says_so_is_replayed(monkeypatch):
     asked = []
-    monkeypatch.setattr("meco.batch_solve.recorder", lambda rng: asked.append(rng))
-    record = as_method(partial(Restless, rule=StaticPenalty()))
+    monkeypatch.setattr("meco.batch_solve.find_recorder", lambda rng: asked.append(rng))
+    record = as_method_record(partial(Restless, rule=StaticPenalty()))
     for method, replayed in ((record, False), (replace(record, offers=(Replay,)), True)):
         meco.solve(method, "sphere", budget=20, seeds=[1])
         assert bool(asked) == replayed
@@ -286,7 +286,7 @@ def test_a_value_is_mapped_field_by_field_and_forgets_what_it_derived():
 
 def test_what_holds_no_tensor_stays_the_same_object():
     engine, evaluator = searched(lambda task: Shade(task, rule=StaticPenalty()), 200)
-    before = {name: vars(engine)[name] for name in ("task", "rule", "settings", "size", "u", "trials")}
+    before = {name: vars(engine)[name] for name in ("task", "rule", "settings", "size", "_u", "_trials")}
     graph_replay(engine, evaluator)._map_tensors(lambda t: t.clone())
     assert all(vars(engine)[name] is value for name, value in before.items())
 
@@ -328,7 +328,7 @@ with meco.core.arrays.fusing():
     for _ in range(7):
         new = engine.generation == 0 or replay._refresh_buffers()
         replay._iterate()
-        loop.note()
+        loop.record_generation()
         assert new or before == len(compiled), compiled[before:]
         before = len(compiled)
 assert not new

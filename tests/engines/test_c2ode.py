@@ -98,7 +98,7 @@ def test_trials_equal_a_slow_reference():
     x = rng.random((runs, size, dim))
     f, g, h = problem.raw(problem.lower + x * (problem.upper - problem.lower))
     population = Population(x, Evaluation.of(f, g, h))
-    u = C2oDENumbers.take(task, size)
+    u = C2oDENumbers.draw(task, size)
     got = make_trials(population, u)
     for b in range(runs):
         assert_allclose(got[b], slow_trials(x[b], f[b], population.ev.nu[b], u, b), atol=1e-14)

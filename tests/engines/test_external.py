@@ -11,7 +11,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem
 from meco.core.streams import Streams
-from meco.engines.external import FailureCeiling, pack, unpack
+from meco.engines.external import FailureCeiling, pack_evaluation, unpack_evaluation
 from meco.engines.external.directions import reference_directions
 from meco.engines.external.pycma import AugmentedLagrangian, CmaEs
 from meco.engines.external.pymoo import Isres, Nsga3
@@ -120,11 +120,11 @@ def test_pymoo_starts_from_the_shared_first_population(engine):
 
 def test_failed_candidates_stand_above_everything_seen():
     ceiling = FailureCeiling()
-    first = ceiling.cover(np.array([[1.0, -8.0], [np.nan, np.nan]]), np.array([False, True]))
+    first = ceiling.replace_failed(np.array([[1.0, -8.0], [np.nan, np.nan]]), np.array([False, True]))
     assert_array_equal(first, [[1.0, -8.0], [3.0, 17.0]])
-    later = ceiling.cover(np.array([[np.nan, np.nan]]), np.array([True]))
+    later = ceiling.replace_failed(np.array([[np.nan, np.nan]]), np.array([True]))
     assert_array_equal(later, [[3.0, 17.0]])
-    assert np.isfinite(ceiling.cover(np.array([[1e300, 0.0]]), np.array([False])) ** 2).all()
+    assert np.isfinite(ceiling.replace_failed(np.array([[1e300, 0.0]]), np.array([False])) ** 2).all()
 
 
 def test_a_surviving_failure_is_moved_above_later_values():
@@ -144,7 +144,7 @@ def test_a_surviving_failure_is_moved_above_later_values():
 
 def test_evaluations_survive_packing():
     ev = Evaluation.of(np.array([[1.0, np.nan]]), np.array([[[1.0, -1.0], [0.0, 0.0]]]), np.zeros((1, 2, 1)))
-    back = unpack(pack(ev), 2)
+    back = unpack_evaluation(pack_evaluation(ev), 2)
     for name in ("f", "g", "h", "failed", "feasible"):
         assert_array_equal(getattr(back, name), getattr(ev, name))
 

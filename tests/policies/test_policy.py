@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import meco
 from meco.core.arrays import to_numpy
 from meco.errors import InvalidInput
-from meco.policies.network import draw_weights, selu, stack
+from meco.policies.network import draw_weights, selu, stack_networks
 from meco.policies.policy import (
     ConstantPolicy,
     EpsilonGreedy,
@@ -69,7 +69,7 @@ def test_a_row_of_states_is_that_state_alone():
 
 def test_stacked_networks_serve_a_row_each_or_many_rows_each():
     networks = [draw_weights(np.random.default_rng(i)) for i in range(4)]
-    stacked = stack(networks)
+    stacked = stack_networks(networks)
     assert stacked.w1.shape == (4, 10, 64)
     one_each, many_each = q_values(stacked, STATES[:4]), q_values(stacked, STATES.reshape(4, 10, 10))
     for k, network in enumerate(networks):

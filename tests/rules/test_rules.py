@@ -20,7 +20,7 @@ from meco.rules import (
     ScheduledEpsilon,
     StaticPenalty,
     best,
-    decode,
+    decode_action,
     gain,
     initial_scale,
     not_worse,
@@ -115,9 +115,9 @@ def test_relaxed_violation_is_nu_without_allowance_and_zero_with_enough():
 
 def test_decoding_spans_delta_to_the_initial_scale():
     base = np.array([[5.0, DELTA, 40.0]])
-    assert_allclose(decode(np.array([0.0]), base), [[DELTA] * 3])
-    assert_allclose(decode(np.array([0.5]), base), np.sqrt(base * DELTA))
-    assert_allclose(decode(np.array([1.0]), base), base)
+    assert_allclose(decode_action(np.array([0.0]), base), [[DELTA] * 3])
+    assert_allclose(decode_action(np.array([0.5]), base), np.sqrt(base * DELTA))
+    assert_allclose(decode_action(np.array([1.0]), base), base)
 
 
 def test_the_initial_scale_leaves_failures_out_and_stops_at_delta():

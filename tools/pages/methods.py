@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from meco.method_record import MethodRecord, fixed_size, size_by_dimension
+from meco.method_record import MethodRecord, native_pop_size, paper_pop_size
 from meco.methods import METHODS
 from tools.pages.tables import ROOT, markdown_table
 
@@ -36,7 +36,7 @@ UNITS = {  # what a method notices -> what its page says
     ): "The search adds violations to f, so it depends on the units of f and of the constraints: divide each "
     "by what is a large value of it.",
 }
-SIZES = {fixed_size: "50", size_by_dimension: "4 + ⌊3 ln D⌋", None: ""}
+SIZES = {paper_pop_size: "50", native_pop_size: "4 + ⌊3 ln D⌋", None: ""}
 
 
 def methods_table() -> str:

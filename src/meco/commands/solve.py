@@ -25,7 +25,7 @@ from meco.commands.console import (
 from meco.commands.sources import Benchmark, FileFunction, Program, find_problem, mission_digest, names_a_function
 from meco.core.evaluator import Evaluator
 from meco.core.problem import Problem
-from meco.core.progress_line import ProgressLine, clock
+from meco.core.progress_line import ProgressLine, format_duration
 from meco.core.signals import note_signals, treat_sigterm_as_interrupt
 from meco.errors import InvalidInput
 from meco.methods import DEFAULT
@@ -286,13 +286,13 @@ class RunsWatcher:
     def _format_progress(self, evaluator: Evaluator, elapsed: float) -> str:
         """Evaluations spent, feasible runs, the best feasible f, and the time left."""
         spent, budget = int(evaluator.nfev.max()), evaluator.budget
-        held = evaluator.history.feasible_best.host()
+        held = evaluator.history.feasible_best.point_in_numpy()
         feasible = held.feasible[:, 0]
         best = f"{held.f[:, 0][feasible].min():.6g}" if feasible.any() else "none yet"
         left = elapsed * (budget - spent) / max(spent, 1)
         return (
             f"{spent} of {budget} evaluations, {int(feasible.sum())} of {len(feasible)} runs feasible, "
-            f"best {best}, {clock(left)} left"
+            f"best {best}, {format_duration(left)} left"
         )
 
     def close(self) -> None:

@@ -73,7 +73,7 @@ def to_numpy(x: Array) -> np.ndarray:
     return np.asarray(x)
 
 
-def columns(items: Sequence[Array] | Array, like: Array) -> Array:
+def stack_columns(items: Sequence[Array] | Array, like: Array) -> Array:
     """Stack values of shape [...] to [..., n]; an array passes, an empty list gives [..., 0]."""
     if not isinstance(items, (list, tuple)):
         return items
@@ -201,6 +201,7 @@ def identities(runs: int, size: int, like: Array, factor: float = 1.0) -> Array:
 
 @lru_cache(maxsize=16)
 def _identities(runs: int, size: int, factor: float) -> np.ndarray:
+    """identities() in NumPy, made once for each size."""
     return np.broadcast_to(factor * np.eye(size), (runs, size, size))
 
 
@@ -321,7 +322,7 @@ def fused(formula: F) -> F:
     compiled: Any = None
 
     @wraps(formula)
-    def call(*args: Any) -> Any:
+    def call_plain_or_compiled(*args: Any) -> Any:
         nonlocal compiled
         if not _FusingMode.on or compiled is formula:
             return formula(*args)
@@ -334,7 +335,7 @@ def fused(formula: F) -> F:
             compiled = formula
             return formula(*args)
 
-    return call  # type: ignore[return-value]
+    return call_plain_or_compiled  # type: ignore[return-value]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 from meco.core.arrays import Array, namespace
 from meco.core.box import Box
 from meco.core.problem import Problem
-from meco.core.source import Beside, Values
+from meco.core.source import ExtraCalls, Values
 from meco.errors import InvalidInput
 
 
@@ -40,7 +40,7 @@ class ProblemBatch:
         number = {p: k for k, p in enumerate(distinct)}
         which = np.array([number[p] for p in self.problems])
 
-        def put(rows: list[Any]) -> Array:
+        def to_runs(rows: list[Any]) -> Array:
             """One row for each distinct problem as [B or 1, 1, n], on the device."""
             block = np.stack([np.asarray(row, dtype=np.float64) for row in rows])
             if len(distinct) > 1:
@@ -49,15 +49,16 @@ class ProblemBatch:
             return block[:, None, :]
 
         masks = [np.zeros(p.dim) if p.integrality is None else p.integrality for p in distinct]
-        integer = put(masks) > 0 if np.any(masks) else None
-        box = Box(put([p.lower for p in distinct]), put([p.upper for p in distinct]), integer)
+        integer = to_runs(masks) > 0 if np.any(masks) else None
+        box = Box(to_runs([p.lower for p in distinct]), to_runs([p.upper for p in distinct]), integer)
         ineq, eq = (
-            put(_widen_tolerances([getattr(p, key) for p in distinct], width))
+            to_runs(_widen_tolerances([getattr(p, key) for p in distinct], width))
             for key, width in zip(("ineq_tol", "eq_tol"), self._counts)
         )
         return box, (ineq, eq)
 
     def _on_device(self, index: np.ndarray) -> Array:
+        """An index in the library and on the device of the values."""
         return index if self.xp is np else self.xp.asarray(index, device=self.device)
 
     def counts(self) -> tuple[int, int]:
@@ -85,7 +86,7 @@ class ProblemBatch:
         """Values of points [1, n, D] of one run."""
         return self._raw_padded(self.problems[run], x)
 
-    def pop_beside(self) -> Beside | None:
+    def pop_extra_calls(self) -> ExtraCalls | None:
         """A problem is called for what was asked, and nothing else."""
         return None
 

@@ -20,9 +20,13 @@ class Scale(Protocol):
         """Variables [D] that are left alone."""
         ...
 
-    def to_box(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray: ...
+    def to_box(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """x, the linear image of unit, with the variables of this scale put where they belong."""
+        ...
 
-    def to_unit(self, x: np.ndarray, unit: np.ndarray) -> np.ndarray: ...
+    def to_unit(self, x: np.ndarray, unit: np.ndarray) -> np.ndarray:
+        """unit, the linear image of x, with the variables of this scale put where they belong."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +76,10 @@ class Box:
 
     def _restore_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Points x [1, n, D] in which those of pinned unit coordinates are exactly the points that were given."""
-        found = [(i, self.pinned[key]) for i, key in enumerate(candidate_keys(unit)) if key in self.pinned]
-        if found:
+        pinned = [(i, self.pinned[key]) for i, key in enumerate(candidate_keys(unit)) if key in self.pinned]
+        if pinned:
             x = x.copy()
-            for i, point in found:
+            for i, point in pinned:
                 x[0, i] = point
         return x
 
@@ -96,7 +100,7 @@ class Box:
         return lengths if self.scale is None else np.where(self.scale.linear, lengths, 1.0)
 
     def pin(self, x: np.ndarray) -> np.ndarray:
-        """Unit coordinates [n, D] that will be evaluated as exactly these points [n, D]."""
+        """Pin points [n, D]: gives unit coordinates [n, D] that to_box() from now on takes to exactly these points."""
         unit = self.to_unit(x) + 0.0
         for row, point in zip(unit, x):
             self.pinned[row.tobytes()] = point
@@ -105,9 +109,10 @@ class Box:
 
 @fused
 def _interpolate(unit: Array, lower: Array, width: Array, upper: Array) -> Array:
+    """lower + unit width, at most upper."""
     return namespace(unit).minimum(lower + unit * width, upper)  # rounding can pass the upper bound only
 
 
 def candidate_keys(unit: np.ndarray) -> list[bytes]:
-    """What identifies each candidate [1, n, D] of a single run."""
+    """The bytes that identify each candidate [1, n, D] of a single run; -0.0 and 0.0 are the same."""
     return [row.tobytes() for row in np.ascontiguousarray(unit[0] + 0.0)]

@@ -115,16 +115,16 @@ def concat(parts: list[Evaluation], axis: int = 1) -> Evaluation:
     return Evaluation(f, g, h, failed, feasible, all(p.intact for p in parts))
 
 
-def absent(like: Evaluation, count: int) -> Evaluation:
-    """Rows of candidates that were not evaluated: they lose every comparison."""
+def unevaluated(like: Evaluation, count: int) -> Evaluation:
+    """An evaluation [B, count], shaped like another, of candidates that were not evaluated: all have failed."""
     xp = namespace(like.f)
     runs = like.f.shape[0]
-    made = {"dtype": like.f.dtype, "device": like.f.device}
+    numbers = {"dtype": like.f.dtype, "device": like.f.device}
     flags = {"dtype": like.failed.dtype, "device": like.f.device}
     return Evaluation(
-        xp.full((runs, count), np.nan, **made),
-        xp.full((runs, count, like.g.shape[-1]), np.nan, **made),
-        xp.full((runs, count, like.h.shape[-1]), np.nan, **made),
+        xp.full((runs, count), np.nan, **numbers),
+        xp.full((runs, count, like.g.shape[-1]), np.nan, **numbers),
+        xp.full((runs, count, like.h.shape[-1]), np.nan, **numbers),
         xp.ones((runs, count), **flags),
         xp.zeros((runs, count), **flags),
     )

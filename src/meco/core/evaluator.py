@@ -6,13 +6,14 @@ Engines and the loop get values from here alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 import numpy as np
 
 from meco.core.arrays import Array, fusing, namespace, rows, to_numpy
 from meco.core.batching import ProblemBatch
-from meco.core.evaluation import Evaluation, absent, concat
+from meco.core.evaluation import Evaluation, concat, unevaluated
 from meco.core.history import History
 from meco.core.lockstep_results import LockstepResults
 from meco.core.problem import Problem
@@ -27,8 +28,8 @@ class BudgetSpent(Exception):
 class KnownValues(Protocol):
     """Values that need no evaluation: those of points that were evaluated before."""
 
-    def take(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Values]:
-        """Of the candidates [1, n, D] that are known, by their index; each value is given once."""
+    def pop_values(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Values]:
+        """Values of the known ones among candidates [1, n, D], by index; each value is given once, then forgotten."""
         ...
 
 
@@ -60,7 +61,7 @@ class Evaluator:
         return cls(ProblemBatch(problems, runs, xp, device), budget)
 
     @property
-    def over(self) -> bool:
+    def is_spent(self) -> bool:
         """Whether every run has spent its evaluations."""
         return self._most >= self.budget and (self._even or bool(self.nfev.min() >= self.budget))
 
@@ -69,7 +70,7 @@ class Evaluator:
         """Evaluations that the run which spent most may still make."""
         return self.budget - self._most
 
-    def has_for_all(self, points: int) -> bool:
+    def all_can_afford(self, points: int) -> bool:
         """Whether every run may make so many evaluations more, and has made as many as the others."""
         return self._even and points <= self.left
 
@@ -78,43 +79,43 @@ class Evaluator:
 
         wanted [B, n] leaves some out. What is not evaluated comes back as failed.
         """
-        if self.known is not None and (values := self.known.take(unit, wanted)):
-            return self._evaluate_unknown(unit, wanted, values)
-        count = unit.shape[1]
-        if self.over:
+        known = {} if self.known is None else self.known.pop_values(unit, wanted)
+        unknown = _list_unknown(known, wanted, unit.shape[1]) if known else None
+        if known and (not unknown or self.left <= 0):
+            return self._join_known(known, [], None, unit.shape[1])
+        if self.is_spent:
             raise BudgetSpent(f"all {self.budget} evaluations are spent")
-        if wanted is not None or not self._even:
-            return self._evaluate_some(unit, np.ones((self.runs, count), dtype=bool) if wanted is None else wanted)
-        if count > self.left:
-            lacking = count - self.left
-            with fusing(False):  # the cut generation comes once
-                ev = self.evaluate(unit[:, : self.left, :])
-            return concat([ev, absent(ev, lacking)])
-        x = self.box.to_box(unit)
-        try:
-            ev = self._make_evaluation(self.source.values(x))
-        finally:
-            self._count_beside()
-        self._record_evaluation(x, ev, count)
-        return ev
+        if not known and (wanted is not None or not self._even):
+            return self._evaluate_some(unit, np.ones(unit.shape[:2], dtype=bool) if wanted is None else wanted)
+        asked = unit if unknown is None else unit[:, unknown, :]
+        affordable = asked if asked.shape[1] <= self.left else asked[:, : self.left, :]
+        with nullcontext() if affordable is asked else fusing(False):  # a cut generation comes once
+            x = self.box.to_box(affordable)
+            try:
+                ev = self._make_evaluation(self.source.values(x))
+            finally:
+                self._count_extra_calls()
+            self._record_evaluation(x, ev, x.shape[1])
+        if affordable is not asked:
+            ev = concat([ev, unevaluated(ev, asked.shape[1] - x.shape[1])])
+        return ev if unknown is None else self._join_known(known, unknown, ev, unit.shape[1])
 
     def peek(self, unit: Array) -> Evaluation:
         """Values that are neither counted nor remembered: for differences that stand in for known derivatives."""
         return self._make_evaluation(self.source.values(self.box.to_box(unit)))
 
-    def _evaluate_unknown(self, unit: np.ndarray, wanted: np.ndarray | None, known: dict[int, Values]) -> Evaluation:
-        """Known candidates [1, n, D] from memory, the others evaluated."""
-        count = unit.shape[1]
-        rest = [i for i in range(count) if i not in known and (wanted is None or wanted[0, i])]
+    def _join_known(
+        self, known: dict[int, Values], unknown: list[int], ev: Evaluation | None, count: int
+    ) -> Evaluation:
+        """One evaluation [1, count] of known values and of what was evaluated at the unknown indices; else failed."""
         f, g, h = (np.stack(column)[None] for column in zip(*known.values()))
-        parts = [self._make_evaluation((f, g, h))]
-        if rest and self.left > 0:
-            parts.append(self.evaluate(unit[:, rest, :]))
-        full = concat([*parts, absent(parts[0], 1)])
-        place = np.full(count, full.f.shape[1] - 1)
-        made = [*known, *(rest if len(parts) > 1 else [])]
-        place[made] = np.arange(len(made))
-        return full.map(lambda a: rows(a, place[None]))
+        from_memory = self._make_evaluation((f, g, h))
+        parts = [from_memory] if ev is None else [from_memory, ev]
+        full = concat([*parts, unevaluated(from_memory, 1)])
+        row = np.full(count, full.f.shape[1] - 1)
+        answered = [*known, *unknown]
+        row[answered] = np.arange(len(answered))
+        return full.map(lambda a: rows(a, row[None]))
 
     def _evaluate_some(self, unit: Array, wanted: np.ndarray) -> Evaluation:
         """Runs that differ in what they evaluate: one call for each run."""
@@ -132,7 +133,7 @@ class Evaluator:
                 part = rows(x[b : b + 1, ...], self._index_on_device(chosen[None]))
                 pieces.append(self._make_evaluation(self.source.values_of(b, part), b))
         finally:
-            self._count_beside()
+            self._count_extra_calls()
         like = next(p for p in pieces if p is not None)
         ev = concat([self._scatter_rows(p, allowed[b], like) for b, p in enumerate(pieces)], axis=0)
         self._record_evaluation(x, ev, allowed.sum(axis=1), allowed)
@@ -140,13 +141,14 @@ class Evaluator:
 
     def _scatter_rows(self, part: Evaluation | None, allowed: np.ndarray, like: Evaluation) -> Evaluation:
         """Put evaluated rows back at their places among the rows asked for."""
-        gap = absent(like.map(lambda a: a[:1]), 1)
+        gap = unevaluated(like.map(lambda a: a[:1]), 1)
         full = gap if part is None else concat([part, gap])
         last = 0 if part is None else part.f.shape[1]
-        place = np.where(allowed, np.cumsum(allowed) - 1, last)
-        return full.map(lambda a: rows(a, self._index_on_device(place[None])))
+        row = np.where(allowed, np.cumsum(allowed) - 1, last)
+        return full.map(lambda a: rows(a, self._index_on_device(row[None])))
 
     def _index_on_device(self, index: np.ndarray) -> Array:
+        """An index or a mask where the arrays of the source lie."""
         return index if self.source.xp is np else self.source.xp.asarray(index, device=self.source.device)
 
     def _make_evaluation(self, values: Values, run: int | None = None) -> Evaluation:
@@ -164,18 +166,18 @@ class Evaluator:
         if not ev.intact:
             failures = ev.failed if allowed is None else ev.failed & self._index_on_device(allowed)
             self._failed = self._failed + xp.sum(xp.astype(failures, xp.int64), axis=-1)
-        self.history.see(x, ev)
+        self.history.update_best(x, ev)
 
-    def _count_beside(self) -> None:
+    def _count_extra_calls(self) -> None:
         """Count calls that the source made beside the candidates; their points compete for the best."""
-        beside = self.source.pop_beside()
-        if beside is not None:
-            self.count(beside.calls)
-            for x, values in beside.points:
-                self.history.see(x, self._make_evaluation(values))
+        extra = self.source.pop_extra_calls()
+        if extra is not None:
+            self.charge(extra.calls)
+            for x, values in extra.points:
+                self.history.update_best(x, self._make_evaluation(values))
 
-    def count(self, points: int) -> None:
-        """Count evaluations of every run that were made elsewhere."""
+    def charge(self, points: int) -> None:
+        """Count so many evaluations of every run that were made elsewhere."""
         self.nfev = self.nfev + points
         self._most = self._most + points if self._even else int(self.nfev.max())
 
@@ -183,14 +185,14 @@ class Evaluator:
         """One record per run, in NumPy."""
         history = self.history
         if history.empty:
-            history.note(self.nfev, None)
+            history.record_generation(self.nfev, None)
         failed = np.broadcast_to(to_numpy(self._failed), (self.runs,))
-        found, score, snapshot, final = history.bests(self.box.to_box)
+        best, score, snapshot, final = history.best_points(self.box.to_box)
         return LockstepResults(
             method=method,
             seeds=list(seeds),
             problems=self.source.names,
-            found=found,
+            best=best,
             score=score,
             snapshot=snapshot,
             final=final,
@@ -206,3 +208,8 @@ class Evaluator:
         other = Evaluator(source, self.budget, self.known)
         other.nfev, other._most, other._even, other.history = self.nfev, self._most, self._even, self.history
         return other
+
+
+def _list_unknown(known: dict[int, Values], wanted: np.ndarray | None, count: int) -> list[int]:
+    """Indices of the wanted [1, count] candidates whose values are not known."""
+    return [i for i in range(count) if i not in known and (wanted is None or wanted[0, i])]

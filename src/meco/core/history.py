@@ -8,11 +8,11 @@ import numpy as np
 
 from meco.core.arrays import Array, GrowingRows, known_all, namespace, to_numpy
 from meco.core.evaluation import Evaluation
-from meco.core.incumbent import Incumbent, IncumbentPoint
+from meco.core.incumbent import Incumbent, IncumbentPoint, to_numpy_point
 from meco.core.metrics import feasibility_first, objective_plus_violation
 from meco.core.rule import Population
 
-STACKED_TOGETHER = 512  # generations that are noted before their rows are stacked, which takes less memory
+STACKED_TOGETHER = 512  # generations that are recorded before their rows are stacked, which takes less memory
 
 
 class History:
@@ -29,29 +29,32 @@ class History:
         self._rows: list[dict[str, Array]] = []  # of generations that are not stacked yet
         self._stacked: dict[str, GrowingRows] | None = None
 
-    def see(self, x: Array, ev: Evaluation) -> None:
+    def update_best(self, x: Array, ev: Evaluation) -> None:
         """Let evaluated points [B, n, D] compete for the best."""
         self.feasible_best.challenge(x, ev)
         self.score_best.challenge(x, ev)
 
     @property
     def empty(self) -> bool:
-        """Whether no generation was noted."""
+        """Whether no generation was recorded."""
         return not self._rows and self._stacked is None
 
-    def note(
+    def record_generation(
         self, nfev: np.ndarray, population: Population | None, extras: Mapping[str, Array] = {}, copy: bool = False
     ) -> None:
-        """Record a generation: incumbents, survivors, what the method did; copies of what the next one overwrites."""
-        held, score = self.feasible_best.point, self.score_best.point
-        assert held is not None
+        """Add a row to the trace: nfev [B], incumbents, the share of feasible survivors and extras [B, ...] by name.
+
+        copy is for arrays that the next generation overwrites.
+        """
+        feasible, score = self.feasible_best.point, self.score_best.point
+        assert feasible is not None
         assert score is not None
-        row = {"nfev": nfev, "f": held.f[:, 0], "nu": held.nu[:, 0], "feasible": held.feasible[:, 0]}
+        row = {"nfev": nfev, "f": feasible.f[:, 0], "nu": feasible.nu[:, 0], "feasible": feasible.feasible[:, 0]}
         row["score"] = score.key.minor[:, 0]
         if population is not None:
             if not self._survivors_cannot_improve():
                 self.snapshot_best.challenge(population.x, population.ev)  # unit coordinates, mapped at the end
-            self.last_population = population  # of this generation, until the next one is noted
+            self.last_population = population  # of this generation, until the next one is recorded
             row["feasible_share"] = population.ev.feasible_share
         row |= extras
         self._rows.append({k: namespace(v).asarray(v, copy=True) for k, v in row.items()} if copy else row)
@@ -67,27 +70,27 @@ class History:
         same = survivor.key.minor == point.key.minor
         return known_all(same) and known_all(survivor.key.major == point.key.major)
 
-    def bests(
+    def best_points(
         self, to_box: Callable[[Array], Array]
     ) -> tuple[IncumbentPoint, IncumbentPoint, IncumbentPoint, IncumbentPoint]:
         """In NumPy: over all points by feasibility and by f + nu, over survivors so far, and of the last population."""
-        found, score = self.feasible_best.host(), self.score_best.host()
-        snapshot = found
+        feasible, score = self.feasible_best.point_in_numpy(), self.score_best.point_in_numpy()
+        snapshot = feasible
         if self.snapshot_best.point is not None:
-            held = self.snapshot_best.point
-            snapshot = Incumbent.to_host(held._replace(x=to_box(held.x)))
+            survivor = self.snapshot_best.point
+            snapshot = to_numpy_point(survivor._replace(x=to_box(survivor.x)))
         final = score
         if self.last_population is not None:
             last = Incumbent(objective_plus_violation)
             last.challenge(to_box(self.last_population.x), self.last_population.ev)
-            final = last.host()
-        return found, score, snapshot, final
+            final = last.point_in_numpy()
+        return feasible, score, snapshot, final
 
     def collect_trace(self) -> dict[str, np.ndarray]:
-        """Stack what was noted since the last time, and give everything by name: [G, B, ...] each."""
+        """The rows so far by name, [G, B, ...] each; those recorded since the last time are stacked now, for good."""
         if self._rows:
-            known = self._rows[-1] if self._stacked is None else self._stacked
-            names = [k for k in known if all(k in row for row in self._rows)]
+            columns = self._rows[-1] if self._stacked is None else self._stacked
+            names = [k for k in columns if all(k in row for row in self._rows)]
             more = {k: _stack_on_host([row[k] for row in self._rows]) for k in names}
             if self._stacked is None:
                 self._stacked = {k: GrowingRows(*v.shape[1:], dtype=v.dtype) for k, v in more.items()}
@@ -95,7 +98,7 @@ class History:
             for k, values in more.items():
                 self._stacked[k].extend(values)
             self._rows.clear()
-        return {k: kept.all for k, kept in (self._stacked or {}).items()}  # none of a search that was begun anew
+        return {k: grown.all for k, grown in (self._stacked or {}).items()}  # none of a search that was begun anew
 
     def replace_trace(self, trace: Mapping[str, np.ndarray]) -> None:
         """Put [G, B, ...] by name in the place of what was recorded so far."""

@@ -32,25 +32,25 @@ class Incumbent:
         self.point: IncumbentPoint | None = None
 
     def challenge(self, x: Array, ev: Evaluation) -> None:
-        """Take the best of these candidates where it beats what is held."""
+        """Let candidates x [B, n, D] compete: the best of them replaces the point of each run that it beats."""
         ev.nu  # noqa: B018 - made and kept here, since a compiled formula keeps nothing
         if self.point is not None:
             self.point = _keep_better(self.metric, self.point, x, ev)
             return
         key = self.metric(ev)
-        self.point = _take_candidates(key, x, ev, best(key))
+        self.point = _candidates_at(key, x, ev, best(key))
 
-    def host(self) -> IncumbentPoint:
-        """What is held, in NumPy."""
+    def point_in_numpy(self) -> IncumbentPoint:
+        """The best candidates so far, in NumPy; known from the first challenge() on."""
         assert self.point is not None
-        return self.to_host(self.point)
+        return to_numpy_point(self.point)
 
-    @staticmethod
-    def to_host(held: IncumbentPoint) -> IncumbentPoint:
-        """The same candidates in NumPy."""
-        major, minor = to_numpy(held.key.major), to_numpy(held.key.minor)
-        x, f, nu, feasible = (to_numpy(v) for v in (held.x, held.f, held.nu, held.feasible))
-        return IncumbentPoint(Key(major, minor), x, f, nu, feasible)
+
+def to_numpy_point(point: IncumbentPoint) -> IncumbentPoint:
+    """The same candidates in NumPy."""
+    major, minor = to_numpy(point.key.major), to_numpy(point.key.minor)
+    x, f, nu, feasible = (to_numpy(v) for v in (point.x, point.f, point.nu, point.feasible))
+    return IncumbentPoint(Key(major, minor), x, f, nu, feasible)
 
 
 @fused
@@ -59,24 +59,25 @@ def _keep_better(metric: Callable[[Evaluation], Key], held: IncumbentPoint, x: A
     key = metric(ev)
     i = best(key)
     if isinstance(i, np.ndarray) and i.size == 1:  # the single user's case, on plain numbers
-        return held if not_worse(_plain_key(held.key), _plain_key(key, i.item())) else _take_candidates(key, x, ev, i)
-    found = _take_candidates(key, x, ev, i)
+        return held if not_worse(_plain_key(held.key), _plain_key(key, i.item())) else _candidates_at(key, x, ev, i)
+    found = _candidates_at(key, x, ev, i)
     lost = not_worse(held.key, found.key)
     return held if known_all(lost) else _merge_points(~lost, found, held)
 
 
 def _plain_key(key: Key, at: int = 0) -> Key:
+    """The key of candidate number `at` of a single run, as two plain numbers."""
     return Key(key.major.item(at), key.minor.item(at))
 
 
-def _take_candidates(key: Key, x: Array, ev: Evaluation, i: Array) -> IncumbentPoint:
-    """Candidate i [B] of each run."""
+def _candidates_at(key: Key, x: Array, ev: Evaluation, i: Array) -> IncumbentPoint:
+    """Candidate i [B] of each run, copied out of key [B, n], x [B, n, D] and ev."""
     if isinstance(i, np.ndarray) and i.size == 1:
         one = slice(at := i.item(), at + 1)
-        taken = [a[:, one].copy() for a in (key.major, key.minor, x, ev.f, ev.nu, ev.feasible)]
+        chosen = [a[:, one].copy() for a in (key.major, key.minor, x, ev.f, ev.nu, ev.feasible)]
     else:
-        taken = [rows(a, i[:, None]) for a in (key.major, key.minor, x, ev.f, ev.nu, ev.feasible)]
-    major, minor, x, f, nu, feasible = taken
+        chosen = [rows(a, i[:, None]) for a in (key.major, key.minor, x, ev.f, ev.nu, ev.feasible)]
+    major, minor, x, f, nu, feasible = chosen
     return IncumbentPoint(Key(major, minor), x, f, nu, feasible)
 
 

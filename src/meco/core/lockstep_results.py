@@ -19,10 +19,10 @@ class LockstepResults(Sequence[Result]):
     method: str
     seeds: Sequence[int]
     problems: Sequence[str]
-    found: IncumbentPoint
-    score: IncumbentPoint
-    snapshot: IncumbentPoint
-    final: IncumbentPoint
+    best: IncumbentPoint  # over all points, feasibility first
+    score: IncumbentPoint  # over all points, by f + nu
+    snapshot: IncumbentPoint  # over survivors, feasibility first
+    final: IncumbentPoint  # of the last population, by f + nu
     nfev: np.ndarray
     nfail: np.ndarray
     budget: int
@@ -37,7 +37,7 @@ class LockstepResults(Sequence[Result]):
         if isinstance(run, slice):
             return [self[b] for b in range(*run.indices(len(self)))]
         b = range(len(self))[run]
-        found, score, snapshot, final = self.found, self.score, self.snapshot, self.final
+        best, score, snapshot, final = self.best, self.score, self.snapshot, self.final
         facts = RunFacts(
             method=self.method,
             seed=int(self.seeds[b]),
@@ -47,10 +47,10 @@ class LockstepResults(Sequence[Result]):
             stop_reason="budget" if int(self.nfev[b]) >= self.budget else "finished",
             notes=self.notes,
         )
-        f, nu, feasible = float(found.f[b, 0]), float(found.nu[b, 0]), bool(found.feasible[b, 0])
+        f, nu, feasible = float(best.f[b, 0]), float(best.nu[b, 0]), bool(best.feasible[b, 0])
         reached = f"best feasible f = {f:.10g}" if feasible else f"no feasible point, least violation {nu:.6g}"
         return Result(
-            x=found.x[b, 0],
+            x=best.x[b, 0],
             fun=f,
             success=feasible,
             message=f"{self.method} on {self.problems[b]}, seed {facts.seed}, {self.nfev[b]} evaluations: {reached}.",
@@ -66,5 +66,6 @@ class LockstepResults(Sequence[Result]):
         )
 
 
-def _point_of_run(held: IncumbentPoint, b: int) -> Point:
-    return Point(held.x[b, 0], float(held.f[b, 0]), float(held.nu[b, 0]), bool(held.feasible[b, 0]))
+def _point_of_run(points: IncumbentPoint, b: int) -> Point:
+    """The point of run b, in plain numbers."""
+    return Point(points.x[b, 0], float(points.f[b, 0]), float(points.nu[b, 0]), bool(points.feasible[b, 0]))

@@ -6,6 +6,7 @@ One engine inside another is told by the outer one (Controlled, policies/control
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from meco.core.arrays import Array
@@ -43,8 +44,6 @@ class Loop:
     ) -> None:
         self.engine, self.evaluator, self.traced = engine, evaluator, traced
         self._selection, self._free = offered(engine, Selection), offered(engine, FreePoints)
-        plain = self._selection is None and self._free is None
-        self._evaluate = evaluator.evaluate if plain else self._evaluate_some
         self._searched, self._after = engine, lambda points: None
         self._recording: Recording | None = None
         replay = None if record is None else offered(engine, Replay)
@@ -57,13 +56,13 @@ class Loop:
         own = offered(self.engine, OwnLoop)
         if own is not None:
             own.run(self.evaluator, stop)
-        while own is None and not self.evaluator.over:
+        while own is None and not self.evaluator.is_spent:
             left = self.evaluator.left
             if self._recording is None or not self._recording.replay():
                 x = self.ask()
-                self._searched.tell(x, self._evaluate(x))
+                self._searched.tell(x, self._evaluation_function()(x))
             self._after(left - self.evaluator.left)
-            self.note()
+            self.record_generation()
             if stop is not None and stop():
                 break
         remarks, notes = offered(self.engine, Remarks), self.evaluator.history.notes
@@ -76,13 +75,14 @@ class Loop:
     def _iterate(self) -> None:
         """What a device records of an iteration: ask, evaluate and tell; run() adds what follows on the host."""
         x = self._searched.ask()
-        self._searched.tell(x, self._evaluate(x))
+        self._searched.tell(x, self._evaluation_function()(x))
 
-    def _evaluate_some(self, x: Array) -> Evaluation:
-        """What the engine wants evaluated, or looked at for nothing."""
+    def _evaluation_function(self) -> Callable[[Array], Evaluation]:
+        """What evaluates the candidates asked for last: all, those that are wanted, or all without counting them."""
         if self._free is not None and self._free.free():
-            return self.evaluator.peek(x)
-        return self.evaluator.evaluate(x, None if self._selection is None else self._selection.wanted())
+            return self.evaluator.peek
+        wanted = None if self._selection is None else self._selection.wanted()
+        return self.evaluator.evaluate if wanted is None else partial(self.evaluator.evaluate, wanted=wanted)
 
     def ask(self) -> Array:
         """Candidates to evaluate next: [B, n, D]."""
@@ -93,21 +93,23 @@ class Loop:
 
     def complete(self, x: Array) -> Evaluation:
         """Evaluate the candidates that were asked for, and tell the engine."""
-        ev = self._evaluate(x)
+        ev = self._evaluation_function()(x)
         self._searched.tell(x, ev)
-        self.note()
+        self.record_generation()
         return ev
 
     def tell(self, x: Array, ev: Evaluation) -> None:
-        """Tell the engine of candidates that were evaluated elsewhere; note() follows."""
+        """Tell the engine of candidates that were evaluated elsewhere; record_generation() follows."""
         self._searched.tell(x, ev)
 
-    def note(self) -> None:
-        """Record where the search is."""
+    def record_generation(self) -> None:
+        """Add where the search is now to the history, if it is traced."""
         if self.traced:
             overwritten = self._recording is not None and self._recording.overwrites
             evaluator = self.evaluator
-            evaluator.history.note(evaluator.nfev, self.engine.population, self.engine.trace(), copy=overwritten)
+            evaluator.history.record_generation(
+                evaluator.nfev, self.engine.population, self.engine.trace(), copy=overwritten
+            )
 
 
 def note_if_cut(evaluator: Evaluator, size: int) -> None:

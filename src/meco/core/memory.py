@@ -64,7 +64,7 @@ def restore(thing: Any, record: Mapping[str, np.ndarray]) -> None:
 
 
 def _restore_part(like: Any, left: Record, name: str) -> Any:
-    """What the record says in the place of like; names that were used are taken out of left."""
+    """like with the values of the record; their names are taken out of left. Objects with `remembers` are changed."""
     if getattr(like, "remembers", None) is not None:
         for part in like.remembers:
             setattr(like, part, _restore_part(getattr(like, part), left, _join_names(name, part)))
@@ -73,14 +73,14 @@ def _restore_part(like: Any, left: Record, name: str) -> Any:
         return None
     parts = container_parts(like)
     if parts is None:
-        return _take_value(like, left, name)
+        return _pop_value(like, left, name)
     return replace_parts(
         like, {part: _restore_part(inner, left, _join_names(name, part)) for part, inner in parts.items()}
     )
 
 
-def _take_value(like: Any, left: Record, name: str) -> Any:
-    """The record's value of this name, if it has the form of the one that is there."""
+def _pop_value(like: Any, left: Record, name: str) -> Any:
+    """Take the value of this name out of left; it must have the type and shape of like."""
     if name not in left:
         raise DoesNotFit(f"{name} is missing")
     value, there = left.pop(name), flatten(like)[""]
@@ -116,4 +116,5 @@ def replace_parts(like: Any, parts: dict[str, Any]) -> Any:
 
 
 def _join_names(name: str, part: str) -> str:
+    """The name of a part within what is called name."""
     return f"{name}.{part}" if name else part

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.arrays import Array, columns, namespace
+from meco.core.arrays import Array, namespace, stack_columns
 from meco.errors import InvalidInput
 
 # x [..., D] -> f [...], the inequalities g <= 0 and the equalities h == 0, each a list or an array [..., n]
@@ -64,7 +64,7 @@ class Problem:
 
     @property
     def recordable(self) -> bool:
-        """Whether a device can repeat the formula: one that neither looks nor sends says so in recordable."""
+        """Whether a device can record the formula: one that reads no value on the host says so by its attribute."""
         return bool(getattr(self.formula, "recordable", False))
 
     @property
@@ -85,7 +85,7 @@ class Problem:
             )
         with np.errstate(all="ignore"):  # a degenerate point is a failed candidate, not a warning
             f, g, h = self.formula(x)
-            g, h = columns(g, f), columns(h, f)
+            g, h = stack_columns(g, f), stack_columns(h, f)
         if g.shape[-1] != self.n_ineq or h.shape[-1] != self.n_eq:
             raise InvalidInput(
                 f"{self.name} declares {self.n_ineq} inequalities and {self.n_eq} equalities; "
@@ -123,9 +123,9 @@ def check_integrality(mask: Any, lower: np.ndarray, upper: np.ndarray, name: str
     return integer
 
 
-def check_tolerances(given: Any, count: int, what: str) -> np.ndarray:
-    """A tolerance for each of so many constraints."""
-    values = np.array(given, dtype=np.float64)
+def check_tolerances(tolerances: Any, count: int, what: str) -> np.ndarray:
+    """A tolerance for each of count constraints [count], or an error that calls them what."""
+    values = np.array(tolerances, dtype=np.float64)
     if values.shape != (count,) or count == 0:
         raise InvalidInput(f"{what} must be a number, or {count} of them; got shape {values.shape}")
     values.flags.writeable = False
@@ -137,27 +137,29 @@ def problem(
     bounds: Sequence[tuple[float, float]],
     best: float | None = None,
     counts: tuple[int, int] | None = None,
-    **facts: Any,
+    **fields: Any,
 ) -> Callable[[Formula], Problem]:
     """Turn a formula into a Problem; the first line of its docstring becomes the title.
 
-    counts is (inequalities, equalities); left out, they are read off one evaluation at the centre.
+    counts is (inequalities, equalities); left out, they are read off one evaluation at the centre. best is the best
+    known objective; other fields are those of Problem.
     """
 
-    def wrap(formula: Formula) -> Problem:
+    def make_problem(formula: Formula) -> Problem:
+        """The problem of this formula."""
         low, high = np.array(bounds, dtype=np.float64).T
         n_ineq, n_eq = counts or _count_constraints(formula, (low + high) / 2)
         title = (formula.__doc__ or name).strip().partition("\n")[0]
-        return Problem(name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **facts})
+        return Problem(name, low, high, n_ineq, n_eq, formula, best_known=best, **{"title": title, **fields})
 
-    return wrap
+    return make_problem
 
 
 def _count_constraints(formula: Formula, x: np.ndarray) -> tuple[int, int]:
     """Inequalities and equalities of a formula, by its values at a point x [D]."""
     with np.errstate(all="ignore"):
         f, g, h = formula(x)
-    return columns(g, f).shape[-1], columns(h, f).shape[-1]
+    return stack_columns(g, f).shape[-1], stack_columns(h, f).shape[-1]
 
 
 def round_half_away(x: Array) -> Array:

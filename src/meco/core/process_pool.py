@@ -27,15 +27,16 @@ class ProcessPool:
         self._start()
 
     def _start(self) -> None:
+        """Begin with new processes."""
         fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks and BLAS threads
         self._pool = ProcessPoolExecutor(self.count, mp_context=fresh, initializer=_begin_worker)
 
     def submit(self, work: Callable[..., Any], task: Any) -> Future:
-        """Hand out a task."""
+        """Have work(task) done in one of the processes."""
         return self._pool.submit(work, task)
 
     def map(self, work: Callable[..., Any], tasks: Iterable[Any]) -> Iterator[Any]:
-        """Results in the order of the tasks."""
+        """work(task) for every task, in their order."""
         return self._pool.map(work, tasks)
 
     def renew(self) -> None:
@@ -43,11 +44,18 @@ class ProcessPool:
         self._kill()
         self._start()
 
-    def close(self, now: bool = False) -> None:
-        """End the processes; now: without waiting for what they do."""
-        if now:
-            self._kill()
-        self._pool.shutdown(wait=not now, cancel_futures=True)
+    def close(self) -> None:
+        """End the processes when they have done what they do; tasks that wait are dropped."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._restore_environment()
+
+    def abort(self) -> None:
+        """End the processes at once, whatever they do."""
+        self._kill()
+        self._restore_environment()
+
+    def _restore_environment(self) -> None:
+        """The variables of threads as they were before."""
         for name, value in self._before.items():
             os.environ.pop(name, None)
             os.environ.update({} if value is None else {name: value})
@@ -69,17 +77,17 @@ def _begin_worker() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
-    def watch() -> None:
+    def end_with_parent() -> None:
         if parent is not None:
             parent.join()
             os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
 @contextlib.contextmanager
 def process_map(count: int) -> Iterator[Callable[..., Iterable[Any]]]:
-    """A map over tasks, in this process or in several."""
+    """Gives a function like map(work, tasks) that uses so many processes, this one alone where count is 1."""
     if count <= 1:
         yield map
         return

@@ -40,16 +40,18 @@ class ProgressLine:
         self._finish("\r\x1b[K")
 
     def _finish(self, text: str) -> None:
+        """Write what ends a line that was drawn on a terminal."""
         if self.live and self._drawn:
             self._write(text)
             self._drawn = False
 
     def _write(self, text: str) -> None:
+        """Write at once."""
         self._out.write(text)
         self._out.flush()
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Seconds as 0:42, 12:05 or 3:07:00."""
     whole = round(seconds)
     hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60

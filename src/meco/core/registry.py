@@ -64,7 +64,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def resolve(self, given: Any) -> str:
         """The exact name behind a name, an alias or another capitalisation; an object is found again by it."""
         if not isinstance(given, str):
-            return self._add_object(given)
+            return self._name_object(given)
         if given in self._items or given in self._guests:
             return given
         if names_a_file(given):
@@ -82,15 +82,15 @@ class Registry(Mapping[str, T], Generic[T]):
         exact = self._aliases.get(name, folded.get(name.lower()))
         return None if exact is None else self._aliases.get(exact, exact)
 
-    def _add_object(self, given: Any) -> str:
-        """The name of something that was given as an object; a new one is kept under the name it has."""
+    def _name_object(self, given: Any) -> str:
+        """The name of an object; one that was not known is from now on found under the name it gets here."""
         item = self.accept(given)
         for name, known in (*self._items.items(), *self._guests.items()):
             if known == item:
                 return name
         base = name_of_object(given)
-        taken = {*self._items, *self._guests}
-        name = next(n for n in (base, *(f"{base}-{k}" for k in range(2, len(taken) + 3))) if n not in taken)
+        used = {*self._items, *self._guests}
+        name = next(n for n in (base, *(f"{base}-{k}" for k in range(2, len(used) + 3))) if n not in used)
         self._guests[name] = item
         return name
 
@@ -153,7 +153,7 @@ class Registry(Mapping[str, T], Generic[T]):
 def name_of_object(given: Any) -> str:
     """What an object is called where it has no name in a table."""
     while not hasattr(given, "__name__"):
-        if isinstance(given, Later):
+        if isinstance(given, LazyCallable):
             return given.place.rpartition(":")[2]
         inner = given.func if isinstance(given, partial) else getattr(given, "build", None)
         if inner is None:
@@ -171,14 +171,14 @@ def short_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Later:
+class LazyCallable:
     """Something callable whose module is imported when it is first called."""
 
     place: str  # module:name, inside meco
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def load(self) -> Any:
-        """What is at the place."""
+        """The object itself; imports its module."""
         module, _, name = self.place.partition(":")
         return getattr(importlib.import_module(f"meco.{module}"), name)
 
@@ -186,6 +186,6 @@ class Later:
         return self.load()(*args, **{**self.options, **more})
 
 
-def later(place: str, **options: Any) -> Later:
-    """What is at a place, called with options of its own: later("engines.es.maes:MaEs", sigma=0.3)."""
-    return Later(place, options)
+def lazy_callable(place: str, **options: Any) -> LazyCallable:
+    """What is at a place, imported when called, with options: lazy_callable("engines.es.maes:MaEs", sigma=0.3)."""
+    return LazyCallable(place, options)

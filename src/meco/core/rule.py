@@ -52,7 +52,7 @@ class Population(NamedTuple):
     ev: Evaluation
 
     def replaced(self, won: Array, x: Array, ev: Evaluation) -> Population:
-        """The newcomer in each slot that it won; won is [B, N]."""
+        """Another population: newcomers x, ev in the slots that they won [B, N], these members elsewhere."""
         return Population(namespace(x).where(won[..., None], x, self.x), ev.where(won, self.ev))
 
 
@@ -70,7 +70,7 @@ def not_worse(a: Key, b: Key) -> Array:
 
 
 def duel(a: Key, b: Key) -> tuple[Array, Array]:
-    """Whether a ranks before b or level with it, and whether it ranks before b; keys are numbers, never nan."""
+    """not_worse(a, b), and whether a ranks strictly before b: [B, N] each; keys are numbers, never nan."""
     before, level = a.major < b.major, a.major == b.major
     return before | (level & (a.minor <= b.minor)), before | (level & (a.minor < b.minor))
 
@@ -113,6 +113,7 @@ def gain(trial: Key, parent: Key, better: Array, raw: bool = False) -> Array:
 
 
 def _divide_by_largest(values: Array) -> Array:
+    """values >= 0 [B, N] as shares of the largest of each run; 0 where all are."""
     return values / safe_divisor(largest(values))
 
 
@@ -150,10 +151,10 @@ class Rule(ABC):
 
     @abstractmethod
     def values(self, ev: Evaluation, state: Any) -> Key:
-        """The rank of candidates that did not fail."""
+        """The key of candidates [B, N]; what it says of failed ones does not count, since key() puts them last."""
 
     def key(self, ev: Evaluation, state: Any) -> Key:
-        """The rank of candidates; failed ones lose every comparison."""
+        """What engines compare by: values(), with failed candidates last."""
         return _key_of_rule(self, ev, state)
 
     def known(self, state: Any) -> Mapping[str, Any]:

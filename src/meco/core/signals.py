@@ -10,20 +10,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-TWICE = 0.3  # seconds within which a second signal is the first one again
-WAY_OUT = 5.0  # seconds for which nothing disturbs the way out that a signal has begun
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+REPEAT_SECONDS = 0.3  # seconds within which a second signal is the first one again
+EXIT_SECONDS = 5.0  # seconds for which nothing disturbs the way out that a signal has begun
 _heard_at = float("-inf")  # when a signal was last noted
 
 
 @contextmanager
 def note_signals(
-    signals: Sequence[int] = STOPPING, say: str = "", waiting: Callable[[], bool] = lambda: True
+    signals: Sequence[int] = STOP_SIGNALS, message: str = "", pending: Callable[[], bool] = lambda: True
 ) -> Iterator[Callable[[], bool]]:
     """The first signal is only noted, for work that looks at the note between two steps; a later one interrupts.
 
-    say is written to standard error when the first one comes. Only where the note has not been acted on (waiting)
-    can a later one do more, and not at once: `timeout` and terminals send the same signal twice.
+    Gives a function that tells whether one came. message is written to standard error when the first one comes. Only
+    while that one is pending, not acted on yet, can a later one do more, and not at once: `timeout` and terminals send
+    the same signal twice.
     """
     heard: list[float] = []
 
@@ -32,11 +33,11 @@ def note_signals(
         heard.append(time.monotonic())
         _heard_at = heard[0]
         if len(heard) > 1:
-            if heard[-1] - heard[0] > TWICE and waiting():
+            if heard[-1] - heard[0] > REPEAT_SECONDS and pending():
                 raise KeyboardInterrupt
-        elif say:
+        elif message:
             with suppress(OSError):
-                os.write(2, f"{say}\n".encode())
+                os.write(2, f"{message}\n".encode())
 
     with _install_handler(signals, note):
         yield lambda: bool(heard)
@@ -51,11 +52,11 @@ def raise_on_signals(error: Callable[[int], BaseException]) -> Iterator[None]:
     """
 
     def stop(number: int, frame: Any) -> None:
-        for each in STOPPING:
+        for each in STOP_SIGNALS:
             signal.signal(each, signal.SIG_IGN)
         raise error(number)
 
-    with _install_handler(STOPPING, stop):
+    with _install_handler(STOP_SIGNALS, stop):
         yield
 
 
@@ -67,16 +68,17 @@ def treat_sigterm_as_interrupt() -> Iterator[None]:
     this is for a command, after which its process ends.
     """
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    heard = STOPPING if usual else (signal.SIGTERM,)
+    heard = STOP_SIGNALS if usual else (signal.SIGTERM,)
     with _install_handler(heard, _interrupt):
         yield
-    if time.monotonic() - _heard_at <= WAY_OUT and threading.current_thread() is threading.main_thread():
+    if time.monotonic() - _heard_at <= EXIT_SECONDS and threading.current_thread() is threading.main_thread():
         for number in heard:
             signal.signal(number, signal.SIG_IGN)
 
 
 def _interrupt(number: int, frame: Any) -> None:
-    if time.monotonic() - _heard_at > WAY_OUT:
+    """A handler that interrupts, unless a noted signal has already begun to end the work."""
+    if time.monotonic() - _heard_at > EXIT_SECONDS:
         raise KeyboardInterrupt
 
 
@@ -84,7 +86,7 @@ def interrupt_signals() -> tuple[int, ...]:
     """Signals that would raise KeyboardInterrupt here and now: what an application handles itself is left to it."""
     if threading.current_thread() is not threading.main_thread():
         return ()
-    return tuple(s for s in STOPPING if signal.getsignal(s) in (signal.default_int_handler, _interrupt))
+    return tuple(s for s in STOP_SIGNALS if signal.getsignal(s) in (signal.default_int_handler, _interrupt))
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from meco.core.box import Box
 Values = tuple[Array, Array, Array]  # f [B, n], g [B, n, p], h [B, n, q]
 
 
-class Beside(NamedTuple):
+class ExtraCalls(NamedTuple):
     """Calls that a source made beside the candidates asked for: how many, and points that may be the best."""
 
     calls: int
@@ -79,6 +79,6 @@ class Source(Protocol):
         """Of points [1, n, D] of one run alone."""
         ...
 
-    def pop_beside(self) -> Beside | None:
+    def pop_extra_calls(self) -> ExtraCalls | None:
         """What was called beside the candidates since the last time; None: nothing."""
         ...

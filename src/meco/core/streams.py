@@ -100,6 +100,7 @@ class Streams:
             }  # fmt: skip
 
     def _to_device(self, block: np.ndarray) -> Array:
+        """The numbers in the library and on the device of these streams."""
         if self.xp is np:
             return block
         return self.xp.asarray(block, dtype=self.xp.float64, device=self.device)

@@ -108,14 +108,14 @@ class GraphReplay:
         """
         replay, evaluator = self._replay, self._evaluator
         key = replay.graph_key() if self.enabled and replay.engine.generation else None
-        if key is None or not evaluator.has_for_all(replay.batch_size):
+        if key is None or not evaluator.all_can_afford(replay.batch_size):
             return False
         replay.preallocate()
         if self._refresh_buffers():
             return False
         if key in self.recorded:
             replay.advance_counters()
-            evaluator.count(replay.batch_size)
+            evaluator.charge(replay.batch_size)
         else:
             self.recorded[key] = self._record()
         self.recorded[key].replay()
@@ -135,6 +135,7 @@ class GraphReplay:
         return changed
 
     def _fill_buffers(self, tensors: Sequence[Any]) -> None:
+        """Copy tensors into the buffers, in their order."""
         for buffer, tensor in zip(self.buffers, tensors):
             if tensor is not buffer:
                 buffer.copy_(tensor)
@@ -164,7 +165,7 @@ class GraphReplay:
     def _list_parts(self) -> Iterator[tuple[object, list[str]]]:
         """Objects whose attributes an iteration changes, and the names of those that the next one may read."""
         for part in self._replay.parts():
-            left_out = ("task", *getattr(part, "transient", ()))
+            left_out = ("task", *self._replay.transient)
             yield part, [name for name in vars(part) if name not in left_out]
         yield self._evaluator, list(self._evaluator.per_call_arrays)
         history = self._evaluator.history
@@ -191,8 +192,9 @@ class GraphReplay:
 
 
 def _is_mutable_dataclass(value: Any) -> bool:
-    made = getattr(type(value), "__dataclass_params__", None)
-    return made is not None and not made.frozen
+    """Whether it is an object with a state of its own, which is no value to replace."""
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    return parameters is not None and not parameters.frozen
 
 
 def _has_cache(value: Any) -> bool:
@@ -205,6 +207,6 @@ def _storage_address(tensor: Any) -> int:
     return tensor.untyped_storage().data_ptr()
 
 
-def recorder(rng: Any) -> Any:
+def find_recorder(rng: Any) -> Any:
     """The class that records iterations of searches with these random numbers; None where no device can."""
     return GraphReplay if draws_on_device(rng) else None

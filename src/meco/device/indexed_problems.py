@@ -13,7 +13,7 @@ import torch
 from meco.core.arrays import Array
 from meco.core.batching import ProblemBatch
 from meco.core.problem import Problem
-from meco.core.source import Beside, Values
+from meco.core.source import ExtraCalls, Values
 
 CONCURRENT = 12  # formulas at a time; small kernels leave most of a device idle, but the gain levels off
 
@@ -58,15 +58,16 @@ class IndexedProblems:
         self.box, self._tolerances = self._all_boxes, self._all_tolerances
 
     def choose(self, which: Array) -> None:
-        """Give runs [B] the problems with these numbers."""
+        """Give runs the problems with these numbers [B], from the next evaluation on."""
         xp = self.xp
 
-        def take(each: Array) -> Array:
+        def of_chosen(each: Array) -> Array:
+            """Rows [B, ...] of the chosen problems, of an array with a row for each; one row serves all."""
             return xp.take(each, which, axis=0) if each.shape[0] > 1 else each
 
-        self.box = self._all_boxes.transform(take)
+        self.box = self._all_boxes.transform(of_chosen)
         ineq, eq = self._all_tolerances
-        self._tolerances = take(ineq), take(eq)
+        self._tolerances = of_chosen(ineq), of_chosen(eq)
         self._value_index = self.runs * xp.take(self._columns, which, axis=0) + self._rows  # among all values
 
     def tolerances(self) -> tuple[Array, Array]:
@@ -92,7 +93,7 @@ class IndexedProblems:
         """Runs are only evaluated together."""
         raise NotImplementedError
 
-    def pop_beside(self) -> Beside | None:
+    def pop_extra_calls(self) -> ExtraCalls | None:
         """Nothing is called beside the candidates."""
         return None
 

@@ -63,23 +63,19 @@ class PreparedStreams(Streams):
 
     def uniform(self, *shape: int) -> Array:
         """Uniform numbers [B, *shape]: prepared ones, or drawn now by the first search."""
-        return (
-            self._take_prepared(False, shape)
-            if self._rows
-            else self._remember_call(False, shape, super().uniform(*shape))
-        )
+        if self._rows:
+            return self._next_prepared(False, shape)
+        self._calls.append((False, shape))
+        return super().uniform(*shape)
 
     def normal(self, *shape: int) -> Array:
         """Standard normal numbers [B, *shape]: prepared ones, or drawn now by the first search."""
-        return (
-            self._take_prepared(True, shape) if self._rows else self._remember_call(True, shape, super().normal(*shape))
-        )
+        if self._rows:
+            return self._next_prepared(True, shape)
+        self._calls.append((True, shape))
+        return super().normal(*shape)
 
-    def _remember_call(self, normal: bool, shape: tuple[int, ...], numbers: Array) -> Array:
-        self._calls.append((normal, shape))
-        return numbers
-
-    def _take_prepared(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
+    def _next_prepared(self, normal: bool, shape: tuple[int, ...]) -> Tensor:
         """The numbers of the coming call, which must be the one that the first search made."""
         assert self._calls[self._next] == (normal, shape), "a search asked for other numbers than the first one"
         first, count = self._rows[self._next]

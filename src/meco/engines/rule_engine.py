@@ -7,7 +7,7 @@ from typing import Any
 
 from meco.core.arrays import Array
 from meco.core.capabilities import Replay, SavedState, Steering
-from meco.core.engine import Engine, Task, first_population
+from meco.core.engine import Engine, Task
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Progress, Rule
 from meco.errors import InvalidInput
@@ -24,8 +24,7 @@ class RuleEngine(Engine):
     common = ("generation", "population", "state", "u_rule")  # what each of them remembers, and may be more
     # attributes that the next ask builds on, which are the names in saved states; None: it cannot be saved now
     remembers: tuple[str, ...] | None = None
-    # attributes that every ask but the first leaves for its tell, and nothing reads after that
-    transient: tuple[str, ...] = ()
+    _transient: tuple[str, ...] = ()  # Replay.transient
     replayable: bool = False  # whether generations differ in arrays alone, where the rule ignores the progress
 
     def __init__(self, task: Task, rule: Rule, pop_size: int) -> None:
@@ -39,12 +38,8 @@ class RuleEngine(Engine):
         """The rank of candidates under the rule's present state."""
         return self.rule.key(ev, self.state)
 
-    def first_candidates(self) -> Array:
-        """Uniform points in the unit cube [B, N, D]; points to try first take the first places."""
-        return first_population(self.task, self.size)
-
     def begin(self, x: Array, ev: Evaluation) -> None:
-        """Take the first population, and let the rule start from it; engines with more to start extend this."""
+        """Make the evaluated candidates the first population, and start the rule from it; engines may extend this."""
         self.population, self.u_rule = Population(x, ev), self.task.rng.uniform(2)
         self.state = self.rule.start(self.population, self.progress(), self.u_rule)
 
@@ -60,16 +55,26 @@ class RuleEngine(Engine):
 
     def capabilities(self) -> tuple[Any, ...]:
         """Steering by its rule's controls, a state that can be saved, generations that can be replayed."""
-        found: list[Any] = [
+        offers: list[Any] = [
             Steering(self.rule.controls, ("population", "progress", *self.rule.knows), self._steer, self._knowledge)
         ]
         if self.remembers is not None:
-            found.append(SavedState(self))
+            offers.append(SavedState(self))
         if self.replayable and self.rule.ignores_progress:
-            found.append(Replay(self, self._graph_key, self._count_generation, self.size, lambda: (self,)))
-        return tuple(found)
+            offers.append(
+                Replay(
+                    engine=self,
+                    graph_key=self._graph_key,
+                    advance_counters=self._count_generation,
+                    batch_size=self.size,
+                    parts=lambda: (self,),
+                    transient=self._transient,
+                )
+            )
+        return tuple(offers)
 
     def _steer(self, values: Mapping[str, Array]) -> None:
+        """Set controls of the rule by name, [B] each."""
         self.state = self.rule.steered(self.state, values)
 
     def _knowledge(self) -> Mapping[str, Any]:
@@ -81,7 +86,9 @@ class RuleEngine(Engine):
         return "generation"
 
     def _count_generation(self) -> None:
+        """What the host counts of a generation that a device repeats."""
         self.generation += 1
 
     def trace(self) -> dict[str, Array]:
+        """What the rule traces."""
         return self.rule.trace(self.state)

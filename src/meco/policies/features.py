@@ -80,7 +80,7 @@ class PopulationTen(FeatureSet):
         """What is remembered of the first population."""
         first = make_reference(pop.ev, delta)
         return PopulationMemory(
-            first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _has_every_run(first)
+            first, PopulationSummary(first.f_best, first.nu_bar), pop.ev.intact or _has_reference_of_every_run(first)
         )
 
     def _remember_later(
@@ -89,13 +89,13 @@ class PopulationTen(FeatureSet):
         """What is remembered once the present population is known too."""
         first, complete = memory.first, memory.complete
         if not complete:  # a run whose candidates had all failed is measured against its first success
-            first = first.fill_void(make_reference(pop.ev, known["delta"]))
-            complete = _has_every_run(first)
+            first = first.fill_missing(make_reference(pop.ev, known["delta"]))
+            complete = _has_reference_of_every_run(first)
         now = summarize_population(pop.ev, known["eps"], ok)
-        return PopulationMemory(first, now if ok is None else now.fill_void(memory.now), complete)
+        return PopulationMemory(first, now if ok is None else now.fill_missing(memory.now), complete)
 
 
-def _has_every_run(first: Reference) -> bool:
+def _has_reference_of_every_run(first: Reference) -> bool:
     """Whether no run is without a candidate that did not fail."""
     xp = namespace(first.f_best)
     return not bool(xp.any(xp.isnan(first.f_best)))

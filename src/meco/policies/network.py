@@ -20,7 +20,7 @@ SELU_SCALE = 1.0507009873554804934193349852946
 class Weights(NamedTuple):
     """One network, or K stacked ones with a leading axis: w1 [S, H], b1 [H], w2 [H, A], b2 [A].
 
-    pack() and the digests of policy files take the fields in this order.
+    flatten_weights() and the digests of policy files take the fields in this order.
     """
 
     w1: Array
@@ -75,18 +75,19 @@ def q_values(weights: Weights, s: Array, output: str = "linear") -> Array:
 def draw_weights(rng: np.random.Generator, shape: NetworkShape = PAPER_SHAPE) -> Weights:
     """Fresh weights in the order of the fields, uniform within 1 / sqrt(fan-in) of each layer: torch's default law."""
 
-    def layer(fan_in: int, fan_out: int) -> tuple[np.ndarray, np.ndarray]:
+    def draw_layer(fan_in: int, fan_out: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights [fan_in, fan_out] and biases [fan_out] of one layer."""
         bound = fan_in**-0.5
         return rng.uniform(-bound, bound, (fan_in, fan_out)), rng.uniform(-bound, bound, fan_out)
 
-    return Weights(*layer(shape.features, shape.hidden), *layer(shape.hidden, shape.outputs))
+    return Weights(*draw_layer(shape.features, shape.hidden), *draw_layer(shape.hidden, shape.outputs))
 
 
-def stack(networks: Iterable[Weights]) -> Weights:
+def stack_networks(networks: Iterable[Weights]) -> Weights:
     """Several networks as one with a leading axis."""
     return Weights(*(np.stack(parts) for parts in zip(*networks, strict=True)))
 
 
-def pack(weights: Weights) -> np.ndarray:
+def flatten_weights(weights: Weights) -> np.ndarray:
     """The numbers of one network in a row: [P]."""
     return np.concatenate([np.ravel(part) for part in weights])

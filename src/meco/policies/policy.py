@@ -17,7 +17,7 @@ from meco.core.registry import Registry
 from meco.errors import InvalidInput, UnknownName
 from meco.policies.controls import CONTROLS, ControlSet, control_set_name
 from meco.policies.features import FEATURES
-from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack
+from meco.policies.network import PAPER_SHAPE, NetworkShape, Weights, q_values, stack_networks
 
 __all__ = [
     "POLICY_KINDS",
@@ -79,7 +79,7 @@ class NetworkPolicy(Policy):
         object.__setattr__(self, "_network", Constants(Weights, **numbers))
 
     def outputs(self, s: Array, output: str = "linear") -> Array:
-        """What the network says: [B, A]."""
+        """Action values by the network, linear or squashed by a sigmoid: s [B, F] -> [B, A]."""
         return q_values(self._network.on(s), s, output)
 
     @staticmethod
@@ -92,6 +92,7 @@ class Greedy(NetworkPolicy):
     """The action of largest value."""
 
     def act(self, s: Array, u: Array) -> Array:
+        """The action of largest value, whatever the chance u."""
         values = self.outputs(s)  # a sigmoid would not change the order
         return values.argmax(axis=-1) if isinstance(values, np.ndarray) else namespace(s).argmax(values, axis=-1)
 
@@ -107,6 +108,7 @@ class Correcting(NetworkPolicy):
         return len(controls.controls)
 
     def decide(self, s: Array, u: Array, controls: ControlSet) -> dict[str, Array]:
+        """The rule's own values, changed by at most the range of each control; u is not used."""
         each = controls.controls
         change, own = namespace(s).tanh(self.outputs(s)), s[:, -len(each) :]
         return {c.name: bounded(own[:, k] + (c.high - c.low) * change[:, k], c.low, c.high) for k, c in enumerate(each)}
@@ -144,6 +146,7 @@ class EpsilonGreedy(Policy):
         object.__setattr__(self, "_greedy", Greedy(self.weights))
 
     def act(self, s: Array, u: Array) -> Array:
+        """The greedy action, or any where u[:, 0] is below the rate."""
         return explore(self._greedy.act(s, u), u, self.rate, self.weights.b2.shape[-1])
 
 
@@ -233,7 +236,7 @@ def network_shape(metadata: Mapping[str, Any], hidden: int) -> NetworkShape:
 
 
 def random_index(u: Array, count: int) -> Array:
-    """An index below count from a uniform number: [B]."""
+    """Uniform numbers u [B] in [0, 1) as indices below count: [B] integers."""
     xp = namespace(u)
     return xp.astype(u * count, xp.int64)
 
@@ -251,4 +254,4 @@ def stack_policies(policies: Iterable[NetworkPolicy]) -> NetworkPolicy:
         raise InvalidInput(
             f"policies side by side must share features, controls and delta; got {sorted(map(str, kinds))}"
         )
-    return type(each[0])(stack(p.weights for p in each), each[0].metadata)
+    return type(each[0])(stack_networks(p.weights for p in each), each[0].metadata)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -35,13 +35,13 @@ def read_policy(path: Path) -> NetworkPolicy:
     Raises DamagedFile for a damaged file, or one that was made for other features or controls.
     """
     file = path.stat()
-    found = _read_checked(path, file.st_size, file.st_mtime_ns)
+    found = _read_unchanged(path, file.st_size, file.st_mtime_ns)
     return replace(found, metadata=dict(found.metadata))
 
 
 @lru_cache(maxsize=16)
-def _read_checked(path: Path, size: int, changed: int) -> NetworkPolicy:
-    """What read_policy gives, read and checked once while the file stays as it is."""
+def _read_unchanged(path: Path, size: int, changed_ns: int) -> NetworkPolicy:
+    """What read_policy gives; size and time of change are there so that a file is read again when they differ."""
     tensors, texts = read_tensors(path)
     metadata = check_metadata(texts, str(path))
     weights = check_weights(tensors, str(path), network_shape(metadata, hidden_units(tensors)))
@@ -124,22 +124,26 @@ def check_metadata(texts: Mapping[str, str], source: str) -> dict[str, Any]:
         raise DamagedFile(f"{source} is damaged: its record is no JSON object")
 
     def expect(name: str, right: bool, wanted: str) -> None:
+        """Refuse the file unless the entry is right; the error says what was wanted of it."""
         if not right:
             raise DamagedFile(f"{source}: {name} must be {wanted}; got {metadata.get(name)!r}")
 
-    def one_of(name: str, known: Any) -> None:
+    def expect_one_of(name: str, known: Any) -> None:
+        """Refuse the file unless the entry is a known name."""
         expect(name, isinstance(metadata.get(name), str) and metadata[name] in known, f"one of {', '.join(known)}")
 
-    one_of("features", FEATURES)
-    one_of("controls", CONTROLS)
-    one_of("kind", POLICY_KINDS)
-    one_of("q_output", Q_OUTPUTS)
-    _check_meaning(metadata, source, expect)
+    expect_one_of("features", FEATURES)
+    expect_one_of("controls", CONTROLS)
+    expect_one_of("kind", POLICY_KINDS)
+    expect_one_of("q_output", Q_OUTPUTS)
+    _check_features_and_controls(metadata, source, expect)
     expect("digest", isinstance(metadata.get("digest"), str), "a text")
     return metadata
 
 
-def _check_meaning(metadata: dict[str, Any], source: str, expect: Any) -> None:
+def _check_features_and_controls(
+    metadata: dict[str, Any], source: str, expect: Callable[[str, bool, str], None]
+) -> None:
     """Features and controls must mean here what they meant when the policy was made."""
     features, controls = FEATURES[metadata["features"]], CONTROLS[metadata["controls"]]
     version, delta = metadata.get("feature_version"), metadata.get("delta")

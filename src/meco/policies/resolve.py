@@ -10,7 +10,7 @@ import numpy as np
 
 from meco.core.streams import UNTRAINED_STREAM
 from meco.errors import InvalidInput
-from meco.policies.network import PAPER_SHAPE, NetworkShape, draw_weights, stack
+from meco.policies.network import PAPER_SHAPE, NetworkShape, draw_weights, stack_networks
 from meco.policies.policy import ConstantControls, Greedy, NetworkPolicy, Policy, RandomPolicy, stack_policies
 from meco.policies.store import load_policy
 
@@ -34,7 +34,7 @@ def find_policy(
     if isinstance(given, (str, os.PathLike)):
         return _find_named(given, seeds, shape, kind)
     if isinstance(given, Mapping):
-        return make_constants(given)
+        return make_constant_controls(given)
     if not isinstance(given, Iterable):
         raise InvalidInput(f"policy must be a name, a file or a policy; got {given!r}")
     each = [p if isinstance(p, Policy) else load_policy(p) for p in given]  # type: ignore[arg-type]
@@ -57,10 +57,10 @@ def make_untrained(
     seeds: Iterable[int], shape: NetworkShape = PAPER_SHAPE, kind: type[NetworkPolicy] = Greedy
 ) -> NetworkPolicy:
     """A network with random weights for each run, drawn from its seed."""
-    return kind(stack(draw_weights(np.random.default_rng([seed, UNTRAINED_STREAM]), shape) for seed in seeds))
+    return kind(stack_networks(draw_weights(np.random.default_rng([seed, UNTRAINED_STREAM]), shape) for seed in seeds))
 
 
-def make_constants(given: Mapping[str, Any]) -> ConstantControls:
+def make_constant_controls(given: Mapping[str, Any]) -> ConstantControls:
     """Controls that keep their value, by name."""
     try:
         return ConstantControls({str(name): float(value) for name, value in given.items()})

@@ -25,7 +25,7 @@ def thresholded_violation(nu: Array, eps: Array) -> Array:
     return namespace(nu).where(nu <= eps[:, None], 0.0, nu)
 
 
-def decode(action: Array, base: Array, delta: float = DELTA) -> Array:
+def decode_action(action: Array, base: Array, delta: float = DELTA) -> Array:
     """Allowance between delta and the initial scale, geometrically (paper eq. 6).
 
     action [B], base [B, C] -> eps [B, C]; action 1 gives base, 0 gives delta.
@@ -107,9 +107,11 @@ class ScheduledEpsilon(Rule):
     delta: float = DELTA
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Schedule:
+        """The initial scale, and the allowance of the first generation."""
         return self._schedule_at(initial_scale(pop.ev, self.delta), progress)
 
     def adapt(self, state: Schedule, pop: Population, progress: Progress, u: Array) -> Schedule:
+        """The allowance at this progress."""
         return self._schedule_at(state.base, progress)
 
     def _schedule_at(self, base: Array, progress: Progress) -> Schedule:
@@ -117,7 +119,7 @@ class ScheduledEpsilon(Rule):
         reached = min(1.0, progress.evaluations / (self.until * progress.budget))
         level = self.first + (self.last - self.first) * reached
         action = namespace(base).full((base.shape[0],), level, dtype=base.dtype, device=base.device)
-        return Schedule(base, decode(action, base, self.delta))
+        return Schedule(base, decode_action(action, base, self.delta))
 
     def values(self, ev: Evaluation, state: Schedule) -> Key:
         return Key(relaxed_violation(ev.c, state.eps), ev.f)

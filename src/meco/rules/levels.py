@@ -45,11 +45,13 @@ class FallingEpsilon(Rule):
     until: float = 0.5
 
     def start(self, pop: Population, progress: Progress, u: Array) -> FallingState:
+        """The largest violation of the first population is the first level."""
         first = masked_max(pop.ev.nu, ~pop.ev.failed)
         first = namespace(first).where(first > 0.0, first, 0.0)  # -inf where nothing succeeded
         return FallingState(first, falling_level(first, 0.0, self.until), progress.evaluations)
 
     def adapt(self, state: FallingState, pop: Population, progress: Progress, u: Array) -> FallingState:
+        """The level that is left at this progress."""
         reached = (progress.evaluations - state.spent) / progress.budget
         return state._replace(eps=falling_level(state.first, reached, self.until))
 
@@ -100,6 +102,7 @@ class HellwigBeyerEpsilon(Rule):
     eq_tol: float = 1e-4
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
+        """The median violation of the first population [B]."""
         xp = namespace(pop.ev.f)
         if self.horizon == 0:
             return xp.zeros_like(pop.ev.f[:, 0])
@@ -150,6 +153,7 @@ class ShrinkingTolerance(Rule):
     until: float = 0.6
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
+        """The first tolerance [B, q], from the largest |h| of the first population."""
         xp = namespace(pop.ev.f)
         widest = masked_max(xp.abs(pop.ev.h), ~pop.ev.failed[..., None], axis=-2)  # [B, q]
         return self.adapt(xp.where(widest > self.final, widest, self.final), pop, progress, u)

@@ -47,6 +47,7 @@ class BalancedPenalty(Rule):
             raise UnknownName("balanced penalty", self.formula, FORMULAS)
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Array:
+        """The first weight [B, 1]."""
         xp = namespace(pop.ev.f)
         fallback = xp.full_like(pop.ev.f[:, :1], FALLBACK_WEIGHT)
         return self.adapt(fallback, pop, progress, u)
@@ -70,6 +71,7 @@ def _weight_by_ranges(ev: Evaluation) -> tuple[Array, Array]:
     some = xp.any(ok, axis=-1)
 
     def spread(v: Array) -> Array:
+        """Largest less least of candidates that did not fail, [B]; 0 where all did."""
         return xp.where(some, masked_max(v, ok), 0.0) - xp.where(some, masked_min(v, ok), 0.0)
 
     spread_nu = spread(ev.nu)

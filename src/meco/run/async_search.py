@@ -187,5 +187,5 @@ class AsyncSearch:
 
     def _note_iteration(self) -> None:
         """Record where the search is, and count the answer that it learnt from."""
-        self.loop.note()
+        self.loop.record_generation()
         self.nit += 1

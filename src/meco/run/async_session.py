@@ -84,7 +84,7 @@ class AsyncSession(Session):
             self.async_search = AsyncSearch(self.request, self.log, self.log.good_points())
             self.async_search.reuse_unanswered_numbers()
             self.loop = self.async_search.loop
-            self.evaluator.count(len(self.log))
+            self.evaluator.charge(len(self.log))
             if not self._known_point_ends_run():
                 self.search()
 
@@ -112,7 +112,7 @@ class AsyncSession(Session):
                 ):
                     yield number
                     continue
-                self.evaluator.count(1)
+                self.evaluator.charge(1)
                 failed.append((self.async_search.renumber_for_retry(number), attempt + 1, x))
         except StopRun as stop:
             self.stopping.note_reason(stop.reason, stop.detail)

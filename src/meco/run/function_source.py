@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from meco.core.box import Box
-from meco.core.source import Beside
+from meco.core.source import ExtraCalls
 from meco.core.streams import SCOUT_STREAM
 from meco.run.log.evaluation_log import EvaluationLog
 from meco.run.request import Request
@@ -115,10 +115,10 @@ class FunctionSource:
             self._scouted.append((x, (f[None], g[None], h[None])))
         return log.constraints is not None
 
-    def pop_beside(self) -> Beside | None:
+    def pop_extra_calls(self) -> ExtraCalls | None:
         """Points that were scouted and calls that were made again, since the last time."""
         points, retried = self._scouted, self._call.pop_retried()
         if not points and not retried:
             return None
         self._scouted = []
-        return Beside(retried + sum(x.shape[1] for x, _ in points), points)
+        return ExtraCalls(retried + sum(x.shape[1] for x, _ in points), points)

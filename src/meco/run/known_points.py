@@ -28,7 +28,7 @@ class KnownPoints:
             self._values.setdefault(row.tobytes(), []).append((known.f[i], known.g[i], known.h[i]))
         self._count += len(unit)
 
-    def take(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Any]:
+    def pop_values(self, unit: np.ndarray, wanted: np.ndarray | None) -> dict[int, Any]:
         """Values of the candidates [1, n, D] that are known, by their index; each is given once, and then forgotten."""
         found: dict[int, Any] = {}
         if self._count:

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from meco.core.progress_line import clock
+from meco.core.progress_line import format_duration
 from meco.result import Result
 
 
@@ -79,5 +79,5 @@ def describe_progress(result: Result, elapsed: float) -> dict[str, str]:
         "violation": f"{result.nu:.3g}" if result.status < 2 else "-",
         "evaluations left": f"{budget - spent} of {budget}",
         "failed": str(result.run.nfail),
-        "time left": clock(elapsed * (budget - spent) / max(spent, 1)),
+        "time left": format_duration(elapsed * (budget - spent) / max(spent, 1)),
     }

@@ -54,7 +54,7 @@ def make_search(
     source = FunctionSource(request, log, call, box, (lambda unit: unit) if rows is None else rows.inside)
     evaluator = Evaluator(source, task.budget, known)
     for points in (k for k in (request.known, further_known) if k is not None and len(k.f)):
-        evaluator.history.see(points.x[None], points.evaluation(*constraints.tolerances()))
+        evaluator.history.update_best(points.x[None], points.evaluation(*constraints.tolerances()))
     return Loop(engine, evaluator)
 
 

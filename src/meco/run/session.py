@@ -170,7 +170,7 @@ class Session:
     def _listen_to_signals(self) -> Iterator[None]:
         """Ctrl-C is noted, and acted on between two calls; a second one also ends the call at hand."""
         say = "meco: stopping after the evaluation at hand; again to abandon it"
-        with note_signals(interrupt_signals(), say, waiting=lambda: self.stopping.reason is None) as interrupted:
+        with note_signals(interrupt_signals(), say, pending=lambda: self.stopping.reason is None) as interrupted:
             self.stopping.watch_signals(interrupted)
             yield
 
@@ -181,7 +181,7 @@ class Session:
         except ConstraintsChanged:
             self.restarted = True
             self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
-            self.evaluator.count(self.log.planned)
+            self.evaluator.charge(self.log.planned)
             if not self._known_point_ends_run():
                 self.search()
 

@@ -12,7 +12,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.problem import Problem, problem
 from meco.core.streams import Streams
-from meco.engines.rbf.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra
+from meco.engines.rbf.cobra import FIRST_MARGIN, LARGEST_MARGIN, Cobra, SafetyMargin
 from meco.engines.rbf.samples import Samples, Training
 from meco.engines.rbf.surrogate import CubicRBF
 from meco.engines.rbf.surrogate_problem import CachedProblem, SurrogateProblem
@@ -69,17 +69,17 @@ def test_phase_one_ends_at_a_feasible_point():
 
 
 def test_the_margin_halves_after_a_row_of_feasible_points_and_doubles_up_to_its_limit():
-    cobra, _ = engine(dim=4)  # patience floor(2 sqrt(4)) = 4
+    safety = SafetyMargin(patience=4)
     for _ in range(4):
-        cobra._adjust_margin(True)
-    assert cobra.margin == FIRST_MARGIN / 2
+        safety.update(True)
+    assert safety.margin == FIRST_MARGIN / 2
     for _ in range(3):
-        cobra._adjust_margin(False)
-    cobra._adjust_margin(True)  # a feasible point ends the row
-    assert cobra.margin == FIRST_MARGIN / 2
+        safety.update(False)
+    safety.update(True)  # a feasible point ends the row
+    assert safety.margin == FIRST_MARGIN / 2
     for _ in range(12):
-        cobra._adjust_margin(False)
-    assert cobra.margin == LARGEST_MARGIN
+        safety.update(False)
+    assert safety.margin == LARGEST_MARGIN
 
 
 def test_ask_and_tell_equal_a_run():

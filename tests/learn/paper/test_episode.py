@@ -30,7 +30,7 @@ from meco.policies.features import FEATURES
 from meco.policies.network import draw_weights
 from meco.policies.paper.methods import steer_relaxation
 from meco.policies.paper.steered_rule import ACTION_GRID, SteeredEpsilon
-from meco.rules.epsilon import DELTA, decode, relaxed_violation
+from meco.rules.epsilon import DELTA, decode_action, relaxed_violation
 
 POLICY = Greedy(draw_weights(np.random.default_rng(12)))
 
@@ -296,7 +296,7 @@ def test_the_steered_rule_compares_by_eq_2_and_the_controller_tells_what_it_did(
     search.tell(search.ask(), ev)
     engine = search.engine
     assert_allclose(search.trace()["action"], [0.5, 1.0])  # floor(11 u) / 10
-    assert_allclose(engine.state.eps, decode(np.array([0.5, 1.0]), ev.c.mean(axis=1)))
+    assert_allclose(engine.state.eps, decode_action(np.array([0.5, 1.0]), ev.c.mean(axis=1)))
     assert_array_equal(engine.key(ev).major, relaxed_violation(ev.c, engine.state.eps))
     assert set(search.trace()) == {"action", "eps"}
 

@@ -9,7 +9,7 @@ from meco.core.loop import Loop
 from meco.core.streams import Streams
 from meco.learn.tr.rollouts import run_searches
 from meco.learn.tr.training_problems import BudgetedProblem, group_by_shape, list_problems
-from meco.policies.network import Weights, draw_weights, stack
+from meco.policies.network import Weights, draw_weights, stack_networks
 from meco.policies.policy import Correcting
 from meco.problems.generated import GENERATED
 from meco.tr.steered import correcting_shape, steered_search
@@ -45,7 +45,7 @@ def test_a_network_of_zeros_leaves_the_rule_of_the_engine():
 def test_a_run_in_lockstep_is_the_run_alone():
     rng = np.random.default_rng(1)
     networks = [draw_weights(rng, SHAPE) for _ in PROBLEMS]
-    together = run_searches(PROBLEMS, [5, 6, 7], Correcting(stack(networks)))
-    alone = run_searches(PROBLEMS[1:2], [6], Correcting(stack(networks[1:2])))
+    together = run_searches(PROBLEMS, [5, 6, 7], Correcting(stack_networks(networks)))
+    alone = run_searches(PROBLEMS[1:2], [6], Correcting(stack_networks(networks[1:2])))
     for all_runs, one_run in zip(together, alone):
         assert_array_equal(all_runs[1], one_run[0])

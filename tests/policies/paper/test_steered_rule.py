@@ -29,13 +29,13 @@ def test_geometric_decoding_spans_delta_to_the_initial_scale():
     decoder = GeometricDecoder()
     assert_array_equal(decoder.first_allowance(base), [[DELTA] * 3])
     for action, expected in ((0.0, np.full((1, 3), DELTA)), (0.5, np.sqrt(base * DELTA)), (1.0, base)):
-        assert_allclose(decoder.next(base * 7, np.array([action]), base), expected, rtol=1e-14)
+        assert_allclose(decoder.next_allowance(base * 7, np.array([action]), base), expected, rtol=1e-14)
 
 
 def test_geometric_decoding_equals_eq_6_term_by_term():
     rng = np.random.default_rng(0)
     base, action = 10.0 ** rng.uniform(-3, 6, (4, 3)), rng.choice(ACTION_GRID, 4)
-    eps = GeometricDecoder(delta=1e-2).next(base, action, base)
+    eps = GeometricDecoder(delta=1e-2).next_allowance(base, action, base)
     for b in range(4):
         for c in range(3):
             assert eps[b, c] == pytest.approx(base[b, c] ** action[b] * 0.01 ** (1 - action[b]), rel=1e-13)
@@ -45,17 +45,17 @@ def test_the_aggressive_decoding_collapses_halves_and_doubles():
     base = np.array([[8.0, 2.0]])
     decoder = DECODERS["aa"]
     assert_array_equal(decoder.first_allowance(base), base)
-    assert_allclose(decoder.next(base, np.array([1.0]), base), [[DELTA, DELTA]])
-    assert_allclose(decoder.next(base, np.array([0.2]), base), [[6.4, 1.6]])
-    assert_allclose(decoder.next(base / 4, np.array([-1.0]), base), base / 2)
-    assert_allclose(decoder.next(base, np.array([-1.0]), base), base)  # never beyond the initial scale
+    assert_allclose(decoder.next_allowance(base, np.array([1.0]), base), [[DELTA, DELTA]])
+    assert_allclose(decoder.next_allowance(base, np.array([0.2]), base), [[6.4, 1.6]])
+    assert_allclose(decoder.next_allowance(base / 4, np.array([-1.0]), base), base / 2)
+    assert_allclose(decoder.next_allowance(base, np.array([-1.0]), base), base)  # never beyond the initial scale
 
 
 def test_the_conservative_decoding_moves_by_a_tenth_at_most():
     eps, base = np.array([[1.0]]), np.array([[100.0]])
-    moved = [float(DECODERS["ca"].next(eps, np.array([a]), base)[0, 0]) for a in DECODERS["ca"].grid]
+    moved = [float(DECODERS["ca"].next_allowance(eps, np.array([a]), base)[0, 0]) for a in DECODERS["ca"].grid]
     assert_allclose(moved, np.linspace(1.1, 0.9, 11))
-    assert DECODERS["ca"].next(np.array([[DELTA]]), np.array([0.1]), base)[0, 0] == DELTA
+    assert DECODERS["ca"].next_allowance(np.array([[DELTA]]), np.array([0.1]), base)[0, 0] == DELTA
 
 
 @LIBRARIES
@@ -64,8 +64,8 @@ def test_decodings_run_on_every_array_library(name, xp):
     rng = np.random.default_rng(1)
     base, decoder = rng.uniform(DELTA, 50, (3, 2)), DECODERS[name]
     action = rng.choice(decoder.grid, 3)
-    ours = decoder.next(decoder.first_allowance(base), action, base)
-    theirs = decoder.next(decoder.first_allowance(xp.asarray(base)), xp.asarray(action), xp.asarray(base))
+    ours = decoder.next_allowance(decoder.first_allowance(base), action, base)
+    theirs = decoder.next_allowance(decoder.first_allowance(xp.asarray(base)), xp.asarray(action), xp.asarray(base))
     assert_allclose(to_numpy(theirs), ours, rtol=1e-13)
 
 

@@ -18,7 +18,7 @@ from meco.core.capabilities import SavedState
 from meco.core.memory import DoesNotFit, capture, flatten, restore
 from meco.core.streams import Streams
 from meco.engines.de.shade import Shade
-from meco.method_record import as_method
+from meco.method_record import as_method_record
 from meco.methods import DEFAULT, build_engine
 from meco.rules import StaticPenalty
 from meco.run.folder import resume
@@ -307,7 +307,7 @@ def test_only_a_method_whose_record_says_so_is_saved(tmp_path):
         def __init__(self, task):
             super().__init__(task, StaticPenalty(), pop_size=8)
 
-    record = as_method(Mine)
+    record = as_method_record(Mine)
     for method, saved in ((record, False), (replace(record, offers=(SavedState,)), True)):
         folder = tmp_path / str(saved)
         meco.minimize(lambda x: x @ x, [(-1, 1)] * 2, method=method, budget=40, seed=1, checkpoint=folder)

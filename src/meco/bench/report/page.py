@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from meco.bench.report.headline import Headline, compose_headline
 from meco.bench.run.store_contents import StoreContents
-from meco.core.progress_line import clock
+from meco.core.progress_line import format_duration
 from meco.figures import svg
 from meco.figures.figure import COLOURS, MARKS, Figure
 from meco.figures.panel import MUTED, Panel
@@ -238,7 +238,7 @@ def _session_row(session: dict[str, Any]) -> list[Cell]:
         Cell(facts["started"].replace("T", " ").removesuffix("Z"), facts["started"]),
         Cell(", ".join(names) if len(names) < 4 else f"{len(names)} experiments"),
         Cell(f"{facts['runs']:,}", float(facts["runs"])),
-        Cell(clock(seconds) if seconds else "stopped", seconds),
+        Cell(format_duration(seconds) if seconds else "stopped", seconds),
         Cell(f"{facts['workers']} ({facts['executor']})", float(facts["workers"])),
         Cell(f"{facts['processor']}, {facts['cores']} cores, {facts['system']}"),
         Cell(", ".join(f"{label} {facts[key]}" for key, label in VERSIONS.items() if key in facts)),
@@ -260,7 +260,7 @@ def _time_table(sections: Sequence[Section]) -> Table | None:
         return None
     rows = [
         [Cell(name, name), Cell(f"{len(v):,}", float(len(v))), Cell(f"{sum(v) / len(v):.3f}", sum(v) / len(v)),
-         Cell(clock(sum(v)), sum(v))]
+         Cell(format_duration(sum(v)), sum(v))]
         for name, v in sorted(spent.items(), key=lambda pair: -sum(pair[1]))
     ]  # fmt: skip
     columns = [Column("Method", head=True), Column("runs"), Column("seconds a run"), Column("in all")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TextIO
 
 from meco.bench.run.groups import RunGroup
-from meco.core.progress_line import ProgressLine, clock
+from meco.core.progress_line import ProgressLine, format_duration
 
 
 class CampaignProgress:
@@ -51,9 +51,9 @@ class CampaignProgress:
         if self._quiet or not (last or self._line.due):
             return
         left = self.seconds_left()
-        text = f"{self.done}/{self.total} runs, {clock(self._line.elapsed)} so far"
+        text = f"{self.done}/{self.total} runs, {format_duration(self._line.elapsed)} so far"
         if self.done < self.total and left is not None:
-            text += f", about {clock(left)} left"
+            text += f", about {format_duration(left)} left"
         self._line.show(text)
         if last:
             self._line.end()

@@ -88,7 +88,7 @@ class ProcessExecutor(RunExecutor):
         self._pool.renew()
 
     def close(self, now: bool = False) -> None:
-        self._pool.close(now)
+        self._pool.abort() if now else self._pool.close()
 
 
 class DaskExecutor(RunExecutor):

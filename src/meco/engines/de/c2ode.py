@@ -8,7 +8,7 @@ import numpy as np
 
 from meco.core.arrays import Array, Constants, masked_mean, namespace, rows, to_numpy
 from meco.core.capabilities import Selection
-from meco.core.engine import Task
+from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population, Progress, Rule, best, not_worse
 from meco.engines.de.operators import distinct_indices, draw_numbers, reflect
@@ -25,7 +25,7 @@ BY_OBJECTIVE = StaticPenalty(weight=0.0)
 
 
 class C2oDENumbers(NamedTuple):
-    """The uniform numbers of one generation; take() says in which order they are drawn."""
+    """The uniform numbers of one generation; draw() says in which order."""
 
     F: Array  # [B, N, 3] picks F of each trial
     CR: Array  # [B, N, 2] picks CR of the two trials that cross over
@@ -37,8 +37,8 @@ class C2oDENumbers(NamedTuple):
     rule: Array  # [B, 2]
 
     @classmethod
-    def take(cls, task: Task, size: int) -> C2oDENumbers:
-        """Draw them in one block; the order is part of a seed's search."""
+    def draw(cls, task: Task, size: int) -> C2oDENumbers:
+        """Numbers for a population of this size, in one block; the order is part of a seed's search."""
         n, d = size, task.dim
         F, CR, two, four, three, blend, forced, cross, fresh, rule = draw_numbers(
             task.rng, (n, 3), (n, 2), (n, 2), (n, 4), (n, 3), (n,), (n, 2), (n, 2, d), (n, d), (2,)
@@ -58,52 +58,52 @@ class C2oDE(RuleEngine):
 
     def __init__(self, task: Task, rule: Rule | None = None, pop_size: int = 50) -> None:
         super().__init__(task, rule or FallingEpsilon(), pop_size)
-        self.u: C2oDENumbers | None = None  # numbers of the generation that has begun
-        self.wanted: np.ndarray | None = None  # [B, n] which runs need a fresh population; None: none does
-        self.used = np.zeros(task.rng.runs, dtype=np.int64)
+        self._u: C2oDENumbers | None = None  # numbers of the generation that has begun
+        self._wanted: np.ndarray | None = None  # [B, n] which runs need a fresh population; None: none does
+        self.used = np.zeros(task.rng.runs, dtype=np.int64)  # [B] evaluations spent
 
     @property
     def remembers(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """Nothing that could be saved while trials of a generation are still to come."""
-        return (*self.common, "used") if self.u is None else None
+        return (*self.common, "used") if self._u is None else None
 
     def capabilities(self) -> tuple[Any, ...]:
-        return (*super().capabilities(), Selection(lambda: self.wanted))
+        return (*super().capabilities(), Selection(lambda: self._wanted))
 
     def ask(self) -> Array:
         """The first population, a fresh one for runs that are stuck, or three trials of each individual."""
         if self.population is None:
-            return self.first_candidates()
-        if self.u is None:
-            self.u = C2oDENumbers.take(self.task, self.size)
+            return first_population(self.task, self.size)
+        if self._u is None:
+            self._u = C2oDENumbers.draw(self.task, self.size)
             renewed = to_numpy(is_stuck(self.population.ev)) & (self.used < self.task.budget)
             if np.any(renewed):
-                self.wanted = np.repeat(renewed[:, None], self.size, axis=1)
-                return self.u.fresh
-        return make_trials(self.population, self.u)
+                self._wanted = np.repeat(renewed[:, None], self.size, axis=1)
+                return self._u.fresh
+        return make_trials(self.population, self._u)
 
     def tell(self, x: Array, ev: Evaluation) -> None:
         """Keep the best trial of each individual where it is not worse."""
-        wanted = x.shape[1] if self.wanted is None else self.wanted.sum(axis=1)
-        self.used = np.minimum(self.used + wanted, self.task.budget)
+        evaluated = x.shape[1] if self._wanted is None else self._wanted.sum(axis=1)
+        self.used = np.minimum(self.used + evaluated, self.task.budget)
         if self.population is None:
             self.begin(x, ev)
-        elif self.wanted is not None:
+        elif self._wanted is not None:
             self.population = self.population.replaced(~ev.failed, x, ev)
-            self.wanted = None
+            self._wanted = None
         else:
             self._select(x, ev)
 
     def _select(self, x: Array, ev: Evaluation) -> None:
         """End the generation: the best trial of each individual replaces it unless it is worse."""
         assert self.population is not None
-        assert self.u is not None
+        assert self._u is not None
         trial = preselect(x, ev, self.size)
         won = not_worse(self.key(trial.ev), self.key(self.population.ev))
         self.population = self.population.replaced(won & ~trial.ev.failed, trial.x, trial.ev)
         self.generation += 1
-        self.adapt(self.u.rule)
-        self.u = None
+        self.adapt(self._u.rule)
+        self._u = None
 
     def progress(self) -> Progress:
         """One population at first, three trials of each individual in every generation."""
@@ -154,8 +154,9 @@ def preselect(x: Array, ev: Evaluation, size: int) -> Population:
     by_trial = ev.map(lambda a: xp.reshape(a, (runs * size, TRIALS, *a.shape[2:])))
     chosen = best(BY_VIOLATION.key(by_trial, None))[:, None]  # [B N, 1]
 
-    def choose(a: Array) -> Array:
+    def take_chosen(a: Array) -> Array:
+        """The chosen one of each three: [B, 3N, ...] -> [B, N, ...]."""
         parts = xp.reshape(a, (runs * size, TRIALS, *a.shape[2:]))
         return xp.reshape(rows(parts, chosen), (runs, size, *a.shape[2:]))
 
-    return Population(choose(x), ev.map(choose))
+    return Population(take_chosen(x), ev.map(take_chosen))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, bounded, namespace, rows
-from meco.core.engine import Task
+from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, best, gain, not_worse, order
 from meco.engines.de.external_archive import ExternalArchive
@@ -42,17 +42,28 @@ class ColShadeNumbers(NamedTuple):
     forced: Array
     cross: Array  # [B, N, D]
     inward: Array  # [B, N, D]
-    drop: Array  # [B, N + room]
+    drop: Array  # [B, N + capacity]
     rule: Array  # [B, 2]
     CR: Array  # [B, N], normal
     flight: Array  # [B, N, D], normal
 
     @classmethod
-    def take(cls, task: Task, size: int, room: int) -> ColShadeNumbers:
-        """Draw them: a block of uniform numbers, then one of normal numbers."""
+    def draw(cls, task: Task, size: int, capacity: int) -> ColShadeNumbers:
+        """Numbers for a population and an archive of these sizes: a block of uniform ones, then one of normal ones."""
         n, d = size, task.dim
-        shapes = [(n,)] * 7 + [(n, d), (n, d), (n + room,), (2,)]
+        shapes = [(n,)] * 7 + [(n, d), (n, d), (n + capacity,), (2,)]
         return cls(*draw_numbers(task.rng, *shapes), *draw_numbers(task.rng, (n,), (n, d), normal=True))
+
+
+class ColShadeTrials(NamedTuple):
+    """How the trials of a generation were made, which ask leaves for tell."""
+
+    u: ColShadeNumbers
+    flies: Array  # [B, N], which trials are flights
+    F: Array  # [B, N]
+    CR: Array  # [B, N]
+    strict: Key  # of the parents, under the final tolerance
+    pool: Array  # [B, N + capacity, D], parents before the archive
 
 
 class ColShade(RuleEngine):
@@ -66,17 +77,11 @@ class ColShade(RuleEngine):
     label = "COLSHADE"
     fewest = 4  # a trial needs itself, a guide and two others
     remembers = (*RuleEngine.common, "histories", "share", "archive")
-    transient = ("u", "flies", "F", "CR", "strict", "pool")
     rule: ShrinkingTolerance
     histories: tuple[SuccessHistory, SuccessHistory]  # of the walks, of the flights
     share: Array  # [B], probability of a flight
     archive: ExternalArchive
-    u: ColShadeNumbers
-    flies: Array  # [B, N], which trials are flights
-    F: Array  # [B, N], of each trial
-    CR: Array
-    strict: Key  # of the parents
-    pool: Array  # [B, N + room, D], parents before the archive
+    _made: ColShadeTrials  # by the last ask
 
     def __init__(
         self, task: Task, rule: ShrinkingTolerance | None = None, pop_size: int = 50, flights: float = 0.5
@@ -88,30 +93,31 @@ class ColShade(RuleEngine):
             raise InvalidInput(f"COLSHADE's rule must be a ShrinkingTolerance; got {rule!r}. SHADE takes any rule")
         if not task.same_tolerances:
             raise InvalidInput("COLSHADE in lockstep needs problems with the same ineq_tol and eq_tol")
-        self.room, self.first_share = round(ARCHIVE_PER_INDIVIDUAL * pop_size), float(flights)
+        self._archive_capacity, self._initial_share = round(ARCHIVE_PER_INDIVIDUAL * pop_size), float(flights)
 
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first_candidates()
+            return first_population(self.task, self.size)
         x = self.population.x
-        self.u = u = ColShadeNumbers.take(self.task, self.size, self.room)
-        self.flies = u.move < self.share[:, None]
-        self.F, self.CR = self._sample_settings(u)
-        self.strict = self.rule.strict(self.population.ev)
-        guide = rows(x, pick_guides(order(self.strict), u.guide, u.guide, GUIDE_SHARE))
+        u = ColShadeNumbers.draw(self.task, self.size, self._archive_capacity)
+        flies = u.move < self.share[:, None]
+        F, CR = self._sample_settings(u, flies)
+        strict = self.rule.strict(self.population.ev)
+        guide = rows(x, pick_guides(order(strict), u.guide, u.guide, GUIDE_SHARE))
         first, second = pick_others(u.first, u.second, self.archive.size)
-        self.pool = self.archive.pool_with(x)
-        walked = current_to_pbest(x, guide, rows(x, first), rows(self.pool, second), self.F[..., None])
-        flown = levy_flight(x, guide, self.F, u.flight)
-        mutant = namespace(x).where(self.flies[..., None], flown, walked)
-        return binomial_crossover(x, move_back_inside(mutant, x, u.inward), self.CR, u.cross, u.forced)
+        pool = self.archive.pool_with(x)
+        walked = current_to_pbest(x, guide, rows(x, first), rows(pool, second), F[..., None])
+        flown = levy_flight(x, guide, F, u.flight)
+        mutant = namespace(x).where(flies[..., None], flown, walked)
+        self._made = ColShadeTrials(u, flies, F, CR, strict, pool)
+        return binomial_crossover(x, move_back_inside(mutant, x, u.inward), CR, u.cross, u.forced)
 
-    def _sample_settings(self, u: ColShadeNumbers) -> tuple[Array, Array]:
-        """F and CR of each individual, from the history of its move; reads flies."""
+    def _sample_settings(self, u: ColShadeNumbers, flies: Array) -> tuple[Array, Array]:
+        """F and CR [B, N] of each individual, from the history of its move."""
         walking, flying = (h.sample(u.slot, u.F, u.CR, crowd=self.size) for h in self.histories)
         xp = namespace(u.slot)
-        F, CR = (xp.where(self.flies, f, w) for f, w in zip(flying, walking))
+        F, CR = (xp.where(flies, f, w) for f, w in zip(flying, walking))
         return F, CR
 
     @np.errstate(all="ignore")
@@ -125,22 +131,22 @@ class ColShade(RuleEngine):
         self._learn(gain(trial, parent, better), better)
         self.population = self.population.replaced(better, x, ev)
         self.generation += 1
-        self.adapt(self.u.rule)
+        self.adapt(self._made.u.rule)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
         """Take the first population; histories and archive start empty."""
         super().begin(x, ev)
         walks, flights = (SuccessHistory.initial(x, HISTORY_SLOTS) for _ in range(2))
         self.histories = (walks, flights)
-        self.share = namespace(x).full_like(x[:, 0, 0], self.first_share)
-        self.archive = ExternalArchive.empty(x, self.room)
+        self.share = namespace(x).full_like(x[:, 0, 0], self._initial_share)
+        self.archive = ExternalArchive.empty(x, self._archive_capacity)
 
     def _make_keys(self, ev: Evaluation) -> tuple[Key, Key]:
         """Keys of trials and parents: relaxed, but strict for the best and where only strictness improves."""
         assert self.population is not None
         relaxed = self.key(ev), self.key(self.population.ev)
-        strict = self.rule.strict(ev), self.strict
-        by_strict = mark_best(self.strict) | self._improves_only_strictly(relaxed, strict)
+        strict = self.rule.strict(ev), self._made.strict
+        by_strict = mark_best(self._made.strict) | self._improves_only_strictly(relaxed, strict)
         xp = namespace(ev.f)
         trial, parent = (
             Key(*(xp.where(by_strict, s, r) for s, r in zip(hard, soft))) for hard, soft in zip(strict, relaxed)
@@ -156,14 +162,14 @@ class ColShade(RuleEngine):
     def _learn(self, weight: Array, better: Array) -> None:
         """Teach histories, share and archive: weight [B, N] is what trials gained, better [B, N] marks the winners."""
         assert self.population is not None
-        xp = namespace(weight)
-        by_walk, by_flight = xp.where(self.flies, 0.0, weight), xp.where(self.flies, weight, 0.0)
+        xp, made = namespace(weight), self._made
+        by_walk, by_flight = xp.where(made.flies, 0.0, weight), xp.where(made.flies, weight, 0.0)
         self.histories = (
-            self.histories[0].learn(self.F, self.CR, by_walk, lehmer_CR=True),
-            self.histories[1].learn(self.F, self.CR, by_flight, lehmer_CR=True),
+            self.histories[0].learn(made.F, made.CR, by_walk, lehmer_CR=True),
+            self.histories[1].learn(made.F, made.CR, by_flight, lehmer_CR=True),
         )
         self.share = update_flight_share(self.share, by_walk, by_flight)
-        self.archive = self.archive.with_parents(self.pool, better & ~self.population.ev.failed, self.u.drop)
+        self.archive = self.archive.with_parents(made.pool, better & ~self.population.ev.failed, made.u.drop)
 
     def trace(self) -> dict[str, Array]:
         return {**super().trace(), "flights": self.share}

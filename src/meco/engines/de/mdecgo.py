@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from meco.core.arrays import Array, bounded, namespace, rows
-from meco.core.engine import Task
+from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Rule, best, not_worse
 from meco.engines.de.operators import distinct_indices, draw_numbers
@@ -25,9 +25,8 @@ class MdeCgo(RuleEngine):
     label = "MDE-CGO"
     fewest = 4  # a trial needs itself and three others
     remembers = RuleEngine.common
-    transient = ("next_u_rule", "parent_key")
-    next_u_rule: Array  # [B, 2], what the rule is told at the end of the generation
-    parent_key: Key
+    _next_u_rule: Array  # [B, 2], what the rule is told at the end of the generation
+    _parent_key: Key
 
     def __init__(
         self,
@@ -46,12 +45,12 @@ class MdeCgo(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first_candidates()
+            return first_population(self.task, self.size)
         size, dim = self.size, self.task.dim
-        others, forced, cross, self.next_u_rule = draw_numbers(self.task.rng, (size, 3), (size,), (size, dim), (2,))
+        others, forced, cross, self._next_u_rule = draw_numbers(self.task.rng, (size, 3), (size,), (size, dim), (2,))
         x = self.population.x
-        self.parent_key = self.key(self.population.ev)
-        leader = rows(x, best(self.parent_key)[:, None])  # [B, 1, D]
+        self._parent_key = self.key(self.population.ev)
+        leader = rows(x, best(self._parent_key)[:, None])  # [B, 1, D]
         first, second, third = (rows(x, index) for index in distinct_indices(others))
         inside = bounded(mutate(self.strategy, leader, first, second, third, self.F), 0.0, 1.0)
         return binomial_crossover(x, inside, namespace(x).full_like(forced, self.CR), cross, forced)
@@ -61,10 +60,10 @@ class MdeCgo(RuleEngine):
         if self.population is None:
             self.begin(x, ev)
             return
-        won = not_worse(self.key(ev), self.parent_key) & ~ev.failed
+        won = not_worse(self.key(ev), self._parent_key) & ~ev.failed
         self.population = self.population.replaced(won, x, ev)
         self.generation += 1
-        self.adapt(self.next_u_rule)
+        self.adapt(self._next_u_rule)
 
 
 def mutate(strategy: str, leader: Array, first: Array, second: Array, third: Array, F: float) -> Array:

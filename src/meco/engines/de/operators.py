@@ -34,7 +34,7 @@ def _slices_by_shape(shapes: tuple[tuple[int, ...], ...]) -> list[slice]:
 
 
 def skip_taken(index: Array, taken: Array) -> Array:
-    """Positions counted without the taken one as positions counted with it."""
+    """Indices among all positions, for indices that were counted without the taken one; integers of equal shape."""
     beyond = index >= taken
     return index + (beyond if isinstance(beyond, np.ndarray) else astype(beyond, index.dtype))
 
@@ -65,17 +65,17 @@ def reflect(x: Array) -> Array:
     return bounded(mirrored, 0.0, 1.0)
 
 
-def choose(take: Array, a: Array, b: Array) -> Array:
-    """a where take holds and b elsewhere, both finite.
+def where_finite(mask: Array, a: Array, b: Array) -> Array:
+    """a where the mask holds and b elsewhere, both finite.
 
     In NumPy by products: its where guesses what comes next, which a random mask makes expensive.
     """
-    return a * take + b * ~take if isinstance(take, np.ndarray) else namespace(take).where(take, a, b)
+    return a * mask + b * ~mask if isinstance(mask, np.ndarray) else namespace(mask).where(mask, a, b)
 
 
-def zero_unless(take: Array, a: Array) -> Array:
-    """a, which is finite, where take holds and 0 elsewhere; in NumPy by a product, as in choose()."""
-    return a * take if isinstance(take, np.ndarray) else namespace(take).where(take, a, 0.0)
+def zero_unless(mask: Array, a: Array) -> Array:
+    """a, which is finite, where the mask holds and 0 elsewhere; in NumPy by a product, as in where_finite()."""
+    return a * mask if isinstance(mask, np.ndarray) else namespace(mask).where(mask, a, 0.0)
 
 
 def positions(count: int, like: Array) -> Array:
@@ -87,10 +87,10 @@ def positions(count: int, like: Array) -> Array:
 
 @lru_cache(maxsize=64)
 def _cached_positions(count: int, dtype: Any) -> np.ndarray:
-    """The same array for all who ask, which therefore cannot be written to."""
-    found = np.arange(count, dtype=dtype)
-    found.flags.writeable = False
-    return found
+    """positions() in NumPy: one array for all callers, which cannot be written to."""
+    index = np.arange(count, dtype=dtype)
+    index.flags.writeable = False
+    return index
 
 
 def ascending_order(x: Array) -> Array:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from meco.core.arrays import Array, astype, at_least, bounded, fused, namespace, rows
-from meco.core.engine import Task
+from meco.core.engine import Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Key, Population, Rule, duel, gain, order
 from meco.engines.de.external_archive import ExternalArchive
-from meco.engines.de.operators import choose, draw_numbers, positions, skip_taken, zero_unless
+from meco.engines.de.operators import draw_numbers, positions, skip_taken, where_finite, zero_unless
 from meco.engines.de.success_history import SuccessHistory
 from meco.engines.rule_engine import RuleEngine
 from meco.errors import InvalidInput, UnknownName
@@ -41,21 +41,21 @@ class ShadeNumbers(NamedTuple):
     They are drawn in the order of the fields, which is part of a seed's search.
     """
 
-    slot: Array
+    slot: Array  # of the success history
     F: Array
-    share: Array
+    share: Array  # of the best that may guide
     guide: Array
-    first: Array
-    second: Array
-    forced: Array
-    drop: Array  # [B, 2N]
+    first: Array  # r1
+    second: Array  # r2
+    forced: Array  # the component that crosses in any case
+    drop: Array  # [B, 2N], which members leave the archive
     rule: Array  # [B, 2]
     cross: Array  # [B, N, D]
     fresh: Array | None = None  # [B, N, D], only where components are redrawn
 
     @classmethod
-    def take(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
-        """Draw them; those of redrawn components only where these are redrawn."""
+    def draw(cls, task: Task, size: int, redraw: bool) -> ShadeNumbers:
+        """Numbers for a population of this size; those of redrawn components only where these are redrawn."""
         n, d = size, task.dim
         seven, *rest = draw_numbers(task.rng, (7, n), (2 * n,), (2,), *[(n, d)] * (2 if redraw else 1))
         return cls(*[seven[:, k, :] for k in range(7)], *rest)
@@ -69,10 +69,10 @@ class Shade(RuleEngine):
     history: SuccessHistory
     archive: ExternalArchive
     remembers = (*RuleEngine.common, "history", "archive")
-    transient = ("u", "parent_key", "trials")
-    u: ShadeNumbers
-    parent_key: Key
-    trials: Trials
+    _transient = ("_u", "_parent_key", "_trials")
+    _u: ShadeNumbers
+    _parent_key: Key
+    _trials: Trials
     replayable = True
 
     def __init__(self, task: Task, rule: Rule, pop_size: int = 50, preset: str = "shade2013", **changes: Any) -> None:
@@ -87,15 +87,15 @@ class Shade(RuleEngine):
     def ask(self) -> Array:
         """Trials of the next generation; the first time, uniform points."""
         if self.population is None:
-            return self.first_candidates()
-        self.u = ShadeNumbers.take(self.task, self.size, self.settings.redraw)
+            return first_population(self.task, self.size)
+        self._u = ShadeNumbers.draw(self.task, self.size, self.settings.redraw)
         normal = self.task.rng.normal(self.size)
-        self.parent_key = self.key(self.population.ev)
-        ranked = order(self.parent_key)
-        self.trials = make_trials(
-            self.population.x, ranked, self.history, self.archive, self.u, normal, self.settings.guides
+        self._parent_key = self.key(self.population.ev)
+        ranked = order(self._parent_key)
+        self._trials = make_trials(
+            self.population.x, ranked, self.history, self.archive, self._u, normal, self.settings.guides
         )
-        return self.trials.x
+        return self._trials.x
 
     @np.errstate(all="ignore")  # what failed is inf, and its differences are thrown away
     def tell(self, x: Array, ev: Evaluation) -> None:
@@ -104,11 +104,17 @@ class Shade(RuleEngine):
             self.begin(x, ev)
             return
         self.population, self.history, success = select_survivors(
-            self.population, self.parent_key, self.trials, self.key(ev), Population(x, ev), self.history, self.settings
+            self.population,
+            self._parent_key,
+            self._trials,
+            self.key(ev),
+            Population(x, ev),
+            self.history,
+            self.settings,
         )
-        self.archive = self.archive.with_parents(self.trials.pool, success, self.u.drop)
+        self.archive = self.archive.with_parents(self._trials.pool, success, self._u.drop)
         self.generation += 1
-        self.adapt(self.u.rule)
+        self.adapt(self._u.rule)
 
     def begin(self, x: Array, ev: Evaluation) -> None:
         """Take the first population; history and archive start empty."""
@@ -152,7 +158,10 @@ def select_survivors(
     parents: Population, parent: Key, trials: Trials, trial: Key, offspring: Population,
     history: SuccessHistory, settings: ShadeSettings,
 ) -> tuple[Population, SuccessHistory, Array]:  # fmt: skip
-    """The survivors, what their F and CR teach, and which parents [B, N] lost and are worth keeping."""
+    """Survivors, the history taught by their F and CR, and which parents [B, N] lost and go to the archive.
+
+    parent and trial are the keys of parents and offspring, slot by slot.
+    """
     won, better = duel(trial, parent)
     if not offspring.ev.intact:
         won, better = won & ~offspring.ev.failed, better & ~offspring.ev.failed
@@ -179,16 +188,17 @@ def pick_others(u_first: Array, u_second: Array, archived: Array) -> tuple[Array
     """
     xp = namespace(u_first)
     size = u_first.shape[1]
-    own = positions(size, archived)[None, :]
-    first = _floor_to_index(u_first * (size - 1), archived)
-    first = skip_taken(first, own)
-    low, high = xp.minimum(first, own), xp.maximum(first, own)
-    second = _floor_to_index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
-    return first, skip_taken(skip_taken(second, low), high)  # the lower taken index first
+    current = positions(size, archived)[None, :]
+    r1 = _floor_to_index(u_first * (size - 1), archived)
+    r1 = skip_taken(r1, current)
+    low, high = xp.minimum(r1, current), xp.maximum(r1, current)
+    r2 = _floor_to_index(u_second * astype(archived + (size - 2), u_second.dtype)[:, None], archived)
+    return r1, skip_taken(skip_taken(r2, low), high)  # the lower taken index first
 
 
 def _floor_to_index(position: Array, like: Array) -> Array:
-    return astype(position, like.dtype)  # positions are not negative: this is the floor
+    """The floor of positions >= 0 in the integer type of like."""
+    return astype(position, like.dtype)
 
 
 def current_to_pbest(x: Array, guide: Array, first: Array, second: Array, F: Array) -> Array:
@@ -210,7 +220,7 @@ def redraw_repair(mutant: Array, fresh: Array) -> Array:
 
 def binomial_crossover(parent: Array, mutant: Array, CR: Array, u: Array, u_forced: Array) -> Array:
     """Take each component from the mutant with probability CR, and one of them always."""
-    return choose(crossover_mask(CR, u, u_forced), mutant, parent)
+    return where_finite(crossover_mask(CR, u, u_forced), mutant, parent)
 
 
 def crossover_mask(CR: Array, u: Array, u_forced: Array) -> Array:

@@ -40,7 +40,7 @@ class SuccessHistory:
         return positive_cauchy(rows(self.F, slot), u_F, least), CR
 
     def learn(self, F: Array, CR: Array, weight: Array, lehmer_CR: bool = False) -> SuccessHistory:
-        """The next slot after a generation with these gains; unchanged where nothing was gained.
+        """Another history, its next slot set by the F, CR and gains (weight) [B, N] of a generation that gained.
 
         F enters by the weighted Lehmer mean, CR by the weighted arithmetic mean (2013) or
         by the Lehmer mean too (L-SHADE).

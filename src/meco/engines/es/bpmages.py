@@ -117,7 +117,8 @@ class BpEpsMagEs(Engine):
         eps = plan.rule.start(Population(unit, ev), begun, self.task.rng.uniform(2))
         ranked = order(plan.rule.key(ev, eps))
         now = SearchDistribution.isotropic(centroid(x, ev, ranked[:, : par.mu]), INITIAL_SIGMA)
-        best, improved = self._record_generation(unit, ev, ranked, eps, now), self.used
+        best, improved = self._rate_first(ev, ranked), self.used
+        self._record_generation(unit, ev, best, eps, now)
         while self.used - improved <= STALL_BUDGET_SHARE * self.task.budget and now.sigma[0] >= MIN_SIGMA:
             z = self.task.rng.normal(plan.size, self.task.dim)
             d = z @ np.swapaxes(now.matrix, 1, 2)
@@ -129,25 +130,28 @@ class BpEpsMagEs(Engine):
             z, d = self._replace_moved_steps(now, wished, x, z, d)
             ranked = order(plan.rule.key(ev, eps))
             now = self._adapt_distribution(now, z, d, ev, ranked[:, : par.mu], par)
-            found = self._record_generation(self._to_unit_cube(x), ev, ranked, eps, now)
-            if found < best:
-                best, improved = found, self.used
+            rating = self._rate_first(ev, ranked)
+            self._record_generation(self._to_unit_cube(x), ev, rating, eps, now)
+            if rating < best:
+                best, improved = rating, self.used
             generation += 1
             self.generation += 1
             progress = self.task.progress(self.used, generation)
             eps = plan.rule.adapt(eps, Population(x, ev), progress, self.task.rng.uniform(2))
 
-    def _record_generation(
-        self, unit: np.ndarray, ev: Evaluation, ranked: np.ndarray, eps: np.ndarray, now: SearchDistribution
-    ) -> Any:
-        """Record a generation; violation and objective of the candidate that ranks first."""
-        self.population, self.eps, self.sigma = Population(unit, ev), eps, now.sigma
+    def _rate_first(self, ev: Evaluation, ranked: np.ndarray) -> tuple[float, float]:
+        """Violation and objective of the candidate that ranks first; inf where it failed."""
         first = ranked[0, 0]
         if ev.failed[0, first]:
             return math.inf, math.inf
-        found = float(average_violation(ev, self.task.eq_tol)[0, first]), float(ev.f[0, first])
-        self.best = min(self.best, found)
-        return found
+        return float(average_violation(ev, self.task.eq_tol)[0, first]), float(ev.f[0, first])
+
+    def _record_generation(
+        self, unit: np.ndarray, ev: Evaluation, rating: tuple[float, float], eps: np.ndarray, now: SearchDistribution
+    ) -> None:
+        """Make a generation the population, keep what trace() gives of it, and its rating if it is the best so far."""
+        self.population, self.eps, self.sigma = Population(unit, ev), eps, now.sigma
+        self.best = min(self.best, rating)
 
     def _replace_moved_steps(
         self, now: SearchDistribution, wished: np.ndarray, x: np.ndarray, z: np.ndarray, d: np.ndarray
@@ -184,10 +188,10 @@ class BpEpsMagEs(Engine):
     def _repair_some(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
         """Gauss-Newton steps towards keeping all constraints, for a random part of the offspring [1, N, D]."""
         for i in np.flatnonzero(self.task.rng.uniform(x.shape[1])[0] < REPAIR_SHARE):
-            point, value = yield from self._repair_one(x[:, i : i + 1], evaluation_of(ev, int(i)), steps)
+            point, value = yield from self._repair_one(x[:, i : i + 1], candidate_evaluation(ev, int(i)), steps)
             here = (np.arange(x.shape[1]) == i)[None]
             x = np.where(here[..., None], point, x)
-            ev = evaluation_of(value, 0).where(here, ev)
+            ev = candidate_evaluation(value, 0).where(here, ev)
         return x, ev
 
     def _repair_one(self, x: np.ndarray, ev: Evaluation, steps: int) -> Asking:
@@ -208,6 +212,7 @@ class BpEpsMagEs(Engine):
         return x, ev
 
     def _draw_uniform(self, size: int) -> np.ndarray:
+        """Uniform points of the unit cube, [1, size, D]."""
         return self.task.rng.uniform(size, self.task.dim)
 
     def _to_unit_cube(self, x: np.ndarray) -> np.ndarray:
@@ -215,8 +220,8 @@ class BpEpsMagEs(Engine):
         return np.clip((x - self.low) / np.where(self.width > 0, self.width, 1.0), 0.0, 1.0)
 
 
-def evaluation_of(ev: Evaluation, i: int) -> Evaluation:
-    """The evaluation [1, 1] of one candidate."""
+def candidate_evaluation(ev: Evaluation, i: int) -> Evaluation:
+    """The evaluation [1, 1] of candidate i."""
     return ev.map(lambda a: a[:, i : i + 1])
 
 

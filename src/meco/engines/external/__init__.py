@@ -39,14 +39,14 @@ def contain_warnings() -> Iterator[None]:
         yield
 
 
-def pack(ev: Evaluation) -> np.ndarray:
+def pack_evaluation(ev: Evaluation) -> np.ndarray:
     """Evaluations [1, n] as one row of numbers per candidate: f, g, h, failed, feasible [n, 1 + p + q + 2]."""
     flags = np.stack([ev.failed[0], ev.feasible[0]], axis=1).astype(np.float64)
     return np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0], flags], axis=1)
 
 
-def unpack(told: np.ndarray, n_ineq: int) -> Evaluation:
-    """The evaluations [1, n] that pack() wrote as rows."""
+def unpack_evaluation(told: np.ndarray, n_ineq: int) -> Evaluation:
+    """The evaluations [1, n] that pack_evaluation() wrote as rows."""
     f, g, h, flags = np.split(told[None], [1, 1 + n_ineq, told.shape[1] - FLAG_COLUMNS], axis=-1)
     return Evaluation(f[..., 0], g, h, flags[..., 0] > 0, flags[..., 1] > 0)
 
@@ -59,12 +59,15 @@ class FailureCeiling:
 
     @property
     def stand_in(self) -> np.ndarray:
-        """What takes the place of failed values, [k]; known from the first cover() on."""
+        """What takes the place of failed values, [k]; known from the first replace_failed() on."""
         assert self.top is not None
         return 2.0 * self.top + 1.0
 
-    def cover(self, values: np.ndarray, failed: np.ndarray) -> np.ndarray:
-        """values [n, k] with stand_in in the rows that failed [n]; what is too large to square is cut."""
+    def replace_failed(self, values: np.ndarray, failed: np.ndarray) -> np.ndarray:
+        """values [n, k] with stand_in in the rows that failed [n]; what is too large to square is cut.
+
+        The ceiling rises to what these values reach.
+        """
         values = np.clip(values, -MAX_MAGNITUDE, MAX_MAGNITUDE)
         seen = np.max(np.abs(values[~failed]), axis=0, initial=0.0)
         self.top = seen if self.top is None else np.maximum(self.top, seen)

@@ -92,12 +92,13 @@ class CmaEs(Engine):
         return options if self.own_size else options | {"popsize": self.size}
 
     def _draw_normal(self, *shape: int) -> np.ndarray:
+        """What pycma draws with: the run's own generator."""
         return self.random.standard_normal(shape)
 
     def _rate_offspring(self, ev: Evaluation) -> list[float]:
         """f + penalty * nu of each offspring, failed ones above all others."""
         value = ev.f[0] + self.penalty * ev.nu[0]
-        return self.ceiling.cover(value[:, None], ev.failed[0])[:, 0].tolist()
+        return self.ceiling.replace_failed(value[:, None], ev.failed[0])[:, 0].tolist()
 
     def _adapt_multipliers(self) -> None:
         """Nothing here: a penalty has no multipliers. Called after every generation."""
@@ -142,14 +143,17 @@ class AugmentedLagrangian(CmaEs):
         for i in np.flatnonzero(~ev.failed[0]):
             self.present = float(ev.f[0, i]), limits[i]
             values[i] = self.lagrangian(self.asked[i])
-        return self.ceiling.cover(values[:, None], ev.failed[0])[:, 0].tolist()
+        return self.ceiling.replace_failed(values[:, None], ev.failed[0])[:, 0].tolist()
 
     def _present_objective(self, x: Any) -> float:
+        """f of the point that pycma asks about; x, which is that point, is not looked at."""
         return self.present[0]
 
     def _present_constraints(self, x: Any) -> np.ndarray:
+        """Constraint values of that point, [p + 2 q]."""
         return self.present[1]
 
     def _adapt_multipliers(self) -> None:
+        """Let pycma update them, where there are constraints."""
         if self.task.n_ineq + self.task.n_eq:
             self.lagrangian.update(self.es)

@@ -12,7 +12,14 @@ from meco.core.capabilities import Remarks
 from meco.core.engine import Engine, Task, first_population
 from meco.core.evaluation import Evaluation
 from meco.core.rule import Population
-from meco.engines.external import FAILED_COLUMN, FailureCeiling, contain_warnings, load_library, pack, unpack
+from meco.engines.external import (
+    FAILED_COLUMN,
+    FailureCeiling,
+    contain_warnings,
+    load_library,
+    pack_evaluation,
+    unpack_evaluation,
+)
 from meco.engines.external.directions import reference_directions
 from meco.errors import InvalidInput, UnknownName
 
@@ -66,18 +73,18 @@ class Pymoo(Engine):
             self._start_algorithm(x[0])
             with contain_warnings():
                 self.asked = self.algorithm.ask()
-        values = self.ceiling.cover(self._stack_values(ev), ev.failed[0])
-        self._raise_failed()
+        values = self.ceiling.replace_failed(self._stack_values(ev), ev.failed[0])
+        self._lift_failed_members()
         static = load_library("pymoo.problems.static", self.name).StaticProblem
         n_obj, n_ieq = self.problem.n_obj, self.problem.n_ieq_constr
         parts = dict(zip("FGH", np.split(values, [n_obj, n_obj + n_ieq], axis=1)))
-        self.asked.set("told", pack(ev))
+        self.asked.set("told", pack_evaluation(ev))
         with contain_warnings():
             self.algorithm.evaluator.eval(static(self.problem, **parts), self.asked)
             self.algorithm.tell(infills=self.asked)
         self.generation += 1
         survivors = self.algorithm.pop
-        told = unpack(np.stack(survivors.get("told")), self.task.n_ineq)
+        told = unpack_evaluation(np.stack(survivors.get("told")), self.task.n_ineq)
         self.population = Population(survivors.get("X").astype(np.float64)[None], told)
 
     def _start_algorithm(self, first: np.ndarray) -> None:
@@ -90,7 +97,7 @@ class Pymoo(Engine):
             self.algorithm = self._make_algorithm(first)
             self.algorithm.setup(self.problem, termination=never(), seed=seed, verbose=False)
 
-    def _raise_failed(self) -> None:
+    def _lift_failed_members(self) -> None:
         """Raise the objectives of members that failed above all values seen since."""
         n_obj = self.problem.n_obj
         for member in self.algorithm.pop:
@@ -129,6 +136,7 @@ class Nsga3(Pymoo):
         return (Remarks(self._remarks),)
 
     def _remarks(self) -> list[str]:
+        """What the result says where violations were summed."""
         return [f"{sum(self.task.counts())} violations were summed to one objective"] if self.crowded else []
 
     def _count_outputs(self) -> dict[str, int]:

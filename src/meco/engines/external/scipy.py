@@ -18,7 +18,7 @@ from meco.core.evaluator import BudgetSpent, Evaluator
 from meco.core.loop import note_if_cut
 from meco.core.metrics import feasibility_first
 from meco.core.rule import best
-from meco.engines.external import FLAG_COLUMNS, FailureCeiling, load_library, pack, unpack
+from meco.engines.external import FLAG_COLUMNS, FailureCeiling, load_library, pack_evaluation, unpack_evaluation
 from meco.errors import InvalidInput
 
 TRACE_INTERVAL = 50  # evaluations between two rows of the trace
@@ -53,11 +53,11 @@ class EvaluatorCallbacks:
         if new:
             self._trace_and_check_stop()
             ev = self.evaluator.evaluate(np.clip(x[new], 0.0, 1.0)[None])
-            self.known.update(zip((keys[i] for i in new), pack(ev)))
+            self.known.update(zip((keys[i] for i in new), pack_evaluation(ev)))
         n_ineq, n_eq = self.evaluator.source.counts()
         width = 1 + n_ineq + n_eq + FLAG_COLUMNS
         told = np.array([self.known[key] for key in keys]).reshape(len(keys), width)
-        return unpack(told, n_ineq)
+        return unpack_evaluation(told, n_ineq)
 
     def _trace_and_check_stop(self) -> None:
         """Every TRACE_INTERVAL evaluations add a row to the trace, and raise StopRequested if stop() says so."""
@@ -71,7 +71,7 @@ class EvaluatorCallbacks:
         """A row of the trace for what was evaluated since the last one."""
         if int(self.evaluator.nfev[0]) > self.traced:
             self.traced = int(self.evaluator.nfev[0])
-            self.evaluator.history.note(self.evaluator.nfev, None)
+            self.evaluator.history.record_generation(self.evaluator.nfev, None)
 
 
 class OwnLoopEngine(Engine):
@@ -83,11 +83,13 @@ class OwnLoopEngine(Engine):
     starts: int  # of the routine so far
 
     def ask(self) -> Array:
+        """Refused."""
         raise InvalidInput(
             f"{self.name} calls the problem itself and has no ask and tell; use minimize() or solve() with it"
         )
 
     def tell(self, x: Array, ev: Evaluation) -> None:
+        """Refused, as ask() is."""
         self.ask()
 
     def capabilities(self) -> tuple[Any, ...]:
@@ -208,7 +210,9 @@ class Cobyqa(OwnLoopEngine):
     def _values(self, callbacks: EvaluatorCallbacks, x: np.ndarray) -> np.ndarray:
         """f, g and h of one point; a failed one is twice as bad as the worst seen."""
         ev = callbacks.evaluate(x[None])
-        return self.ceiling.cover(np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1), ev.failed[0])[0]
+        return self.ceiling.replace_failed(np.concatenate([ev.f[0][:, None], ev.g[0], ev.h[0]], axis=1), ev.failed[0])[
+            0
+        ]
 
     def _make_constraints(self, callbacks: EvaluatorCallbacks) -> Any:
         """g <= 0 and h = 0 as one constraint; () where there are none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,25 @@ CUBE_SIDE = 2.0  # of the search space [-1, 1]^D
 LONG_CYCLE = (0.3, 0.05, 0.001, 0.0005, 0.0)  # distance requirements, in sides
 FIRST_MARGIN, LARGEST_MARGIN = 0.005 * CUBE_SIDE, 0.01 * CUBE_SIDE
 DUPLICATE_DISTANCE = 1e-9
+
+
+@dataclass
+class SafetyMargin:
+    """How far inside its limits the surrogates must keep a proposal; owned by one search, which tells it each point."""
+
+    patience: int  # points in a row after which the margin changes
+    margin: float = FIRST_MARGIN
+    feasible_row: int = 0  # feasible points since the last change or infeasible one
+    infeasible_row: int = 0
+
+    def update(self, feasible: bool) -> None:
+        """Halve the margin after a row of feasible points, double it after a row of infeasible ones."""
+        self.feasible_row = self.feasible_row + 1 if feasible else 0
+        self.infeasible_row = 0 if feasible else self.infeasible_row + 1
+        if self.feasible_row >= self.patience:
+            self.margin, self.feasible_row = self.margin / 2.0, 0
+        if self.infeasible_row >= self.patience:
+            self.margin, self.infeasible_row = min(2.0 * self.margin, LARGEST_MARGIN), 0
 
 
 class Cobra(Engine):
@@ -49,13 +69,11 @@ class Cobra(Engine):
             raise InvalidInput(f"cap must be at least 4 D = {4 * task.dim} points; got {cap}")
         self.cycle, self.phase_one, self.max_iter = tuple(cycle), phase_one, int(max_iter)
         self.cap = cap
-        self.margin = FIRST_MARGIN
-        self.patience = math.floor(2.0 * math.sqrt(task.dim))
-        self.feasible_row = self.infeasible_row = 0
-        self.best = 0
+        self.safety = SafetyMargin(patience=math.floor(2.0 * math.sqrt(task.dim)))
+        self.best = 0  # index of the best sample
 
     @property
-    def is_last(self) -> bool:
+    def _is_last(self) -> bool:
         """Whether one evaluation is left, which then only exploits."""
         return len(self.samples) >= self.task.budget - 1
 
@@ -81,12 +99,13 @@ class Cobra(Engine):
         self.rank = order(self._rank_key(over))
         self.best = int(self.rank[0])
         if self.generation > 1:
-            self._adjust_margin(bool(self.worst[-1] <= 0.0))
+            self._end_iteration(bool(self.worst[-1] <= 0.0))
 
     def capabilities(self) -> tuple[Any, ...]:
         return (Remarks(self._remarks),)
 
     def _remarks(self) -> list[str]:
+        """What the result says where the cap left points out."""
         return [f"surrogates were trained on at most {self.training.cap} points"] if self.training.capped else []
 
     def _learn_from_design(self) -> None:
@@ -111,30 +130,25 @@ class Cobra(Engine):
     def _rank_key(self, over: np.ndarray) -> Key:
         """Feasible points by f, the others by their worst violation; in phase I by broken limits; reads worst."""
         searching = self.phase_one and not np.any(self.worst <= 0.0)
-        first, second = (np.sum(over > 0, axis=1), self.worst) if searching else (self.worst, self.samples.y[:, 0])
-        return Key(first, second).last_where(self.samples.failed)
+        major, minor = (np.sum(over > 0, axis=1), self.worst) if searching else (self.worst, self.samples.y[:, 0])
+        return Key(major, minor).last_where(self.samples.failed)
 
     def _training_targets(self) -> np.ndarray:
         """What the surrogates are trained on: [n, 1 + p + q]."""
         return self.samples.y
 
-    def _adjust_margin(self, feasible: bool) -> None:
-        """Halve the margin after a row of feasible points, double it after a row of infeasible ones."""
-        self.feasible_row = self.feasible_row + 1 if feasible else 0
-        self.infeasible_row = 0 if feasible else self.infeasible_row + 1
-        if self.feasible_row >= self.patience:
-            self.margin, self.feasible_row = self.margin / 2.0, 0
-        if self.infeasible_row >= self.patience:
-            self.margin, self.infeasible_row = min(2.0 * self.margin, LARGEST_MARGIN), 0
+    def _end_iteration(self, feasible: bool) -> None:
+        """What changes after each point beyond the design, feasible or not: the safety margin."""
+        self.safety.update(feasible)
 
     def _propose(self) -> np.ndarray:
         """The next point in [-1, 1]^D: where the surrogates point to, or at random while there are none."""
         surrogate = self._update_surrogate()
         if surrogate is None:
             return self.random.uniform(-1.0, 1.0, self.task.dim)
-        rho = 0.0 if self.is_last else CUBE_SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
-        found = self._solve_subproblem(surrogate, rho, 0.0 if self.is_last else self.margin)
-        if self.samples.nearest(found) < DUPLICATE_DISTANCE:  # evaluated already: step aside
+        rho = 0.0 if self._is_last else CUBE_SIDE * self.cycle[(self.generation - 1) % len(self.cycle)]
+        found = self._solve_subproblem(surrogate, rho, 0.0 if self._is_last else self.safety.margin)
+        if self.samples.nearest_distance(found) < DUPLICATE_DISTANCE:  # evaluated already: step aside
             found = np.clip(found + LARGEST_MARGIN * self.random.standard_normal(found.size), -1.0, 1.0)
         return found
 
@@ -148,6 +162,7 @@ class Cobra(Engine):
             return None
 
     def _solve_subproblem(self, surrogate: Surrogate, rho: float, margin: float) -> np.ndarray:
+        """The best point [D] by the surrogates, at least rho from every sample and margin inside its limits."""
         return self._make_subproblem(surrogate, rho, margin).solve(
             self._move_apart(self._choose_start(), rho), self.max_iter
         )
@@ -171,6 +186,7 @@ class Cobra(Engine):
         return np.full(self.task.n_eq, max(self.task.eq_tol - margin**2, 0.5 * self.task.eq_tol))
 
     def _choose_start(self) -> np.ndarray:
+        """Where the search on the surrogates starts, [D] in [-1, 1]^D."""
         return self.samples.x[self.best]
 
     def _move_apart(self, start: np.ndarray, rho: float) -> np.ndarray:

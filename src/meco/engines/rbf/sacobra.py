@@ -67,25 +67,28 @@ class Sacobra(Cobra):
         return np.maximum(np.concatenate([c[:, :p], np.abs(c[:, p:]) - band], axis=1), 0.0)
 
     def _measure_excess(self) -> np.ndarray:
+        """Scaled violations, equalities beyond the present band: [n, p + q]."""
         return self._violations(self.samples.y, self.band)
 
     def _training_targets(self) -> np.ndarray:
+        """f, by its logarithm where it is steep, and scaled constraints: [n, 1 + p + q]."""
         f = self.samples.y[:, :1]
         return np.concatenate([plog(f) if self.logarithmic else f, self.samples.y[:, 1:] / self.scale], axis=1)
 
-    def _adjust_margin(self, feasible: bool) -> None:
+    def _end_iteration(self, feasible: bool) -> None:
         """Count iterations without progress too, and shrink the band."""
-        super()._adjust_margin(feasible)
+        super()._end_iteration(feasible)
         self.stalled = 0 if self.best == len(self.samples) - 1 else self.stalled + 1
         self.band = max(self.band / BAND_SHRINKAGE, MIN_BAND)
 
     def _equality_band(self, margin: float) -> np.ndarray:
+        """The present band for each equality, whatever the margin: [q]."""
         return np.full(self.task.n_eq, self.band)
 
     def _choose_start(self) -> np.ndarray:
         """The best point, or now and then a random one."""
         chance = random_start_probability(len(self.samples), self.design)
-        if not self.is_last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
+        if not self._is_last and (self.random.random() < chance or self.stalled >= STALLED_ITERATIONS):
             return self.random.uniform(-1.0, 1.0, self.task.dim)
         return self.samples.x[self.best]
 
@@ -97,7 +100,7 @@ class Sacobra(Cobra):
         best = self.samples.y[self.best : self.best + 1]
         if np.max(self._violations(best, 0.0)) <= MIN_BAND:
             return found
-        return self._make_subproblem(surrogate, 0.0, 0.0, band=0.0).restore(found)
+        return self._make_subproblem(surrogate, 0.0, 0.0, band=0.0).restore_feasibility(found)
 
 
 def constraint_scale(spread: np.ndarray) -> np.ndarray:

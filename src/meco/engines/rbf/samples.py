@@ -28,7 +28,7 @@ class Samples:
     def __len__(self) -> int:
         return len(self.x)
 
-    def nearest(self, x: np.ndarray) -> float:
+    def nearest_distance(self, x: np.ndarray) -> float:
         """Distance from x [D] to the closest evaluated point."""
         return float(np.sqrt(np.min(np.sum((self.x - x) ** 2, axis=1), initial=np.inf)))
 
@@ -43,7 +43,7 @@ class Training:
         self.seen = 0
 
     def update(self, samples: Samples, targets: np.ndarray, order: np.ndarray, best: int) -> Surrogate:
-        """Surrogates of targets [n, m] after new samples.
+        """Train on the samples that are new since the last call; gives the surrogates of targets [n, m].
 
         order ranks all samples from best to worst, best is the point to be most accurate at.
         """

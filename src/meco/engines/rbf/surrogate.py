@@ -106,7 +106,7 @@ class CubicRBF:
         self.size = n
 
     def add(self, x: np.ndarray, y: np.ndarray) -> bool:
-        """Take in one point x [D] with outputs y [m]; False when it cannot be told from the others."""
+        """Add one point x [D] with outputs y [m]; False, and it is left out, when it cannot be told from the others."""
         n = self.size
         near = self.simplex.coordinates(x)
         far = _distances_to(self.simplex.corners, x) ** 3
@@ -163,6 +163,7 @@ class CubicRBF:
 
 @cache
 def _load_blas() -> ModuleType:
+    """SciPy's BLAS, which solves packed triangular systems."""
     return load_library("scipy.linalg.blas", "a surrogate method")
 
 

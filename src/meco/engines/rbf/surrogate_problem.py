@@ -39,7 +39,7 @@ class SurrogateProblem:
         """
         view = CachedProblem(self, start)
         if not self.only_limits and view.largest_excess(start) > HOPELESS:
-            start = self.restore(start)
+            start = self.restore_feasibility(start)
             if view.largest_excess(start) > HOPELESS:
                 return start
         limits = {"type": "ineq", "fun": view.limits, "jac": view.limit_slopes}
@@ -47,10 +47,10 @@ class SurrogateProblem:
         found = _minimize_in_cube(view, start, "SLSQP", {"maxiter": max_iter, "ftol": ACCURACY}, constraints=given)
         if self.only_limits or view.largest_excess(found) <= 10.0 * ACCURACY:
             return found
-        return self.restore(found)
+        return self.restore_feasibility(found)
 
-    def restore(self, start: np.ndarray, max_iter: int = 100) -> np.ndarray:
-        """The point nearest by where the limits are kept best, in the sense of least squares."""
+    def restore_feasibility(self, start: np.ndarray, max_iter: int = 100) -> np.ndarray:
+        """A point [D] near the start of least squared violation of the limits; the objective is ignored."""
         view = CachedProblem(self, start, only_limits=True)
         return _minimize_in_cube(view, start, "L-BFGS-B", {"maxiter": max_iter})
 

@@ -193,7 +193,7 @@ class Episode:
     def _add_trace_row(self) -> None:
         if self._traced:
             traced = {**self._controller.trace(), **self.engine.trace()}
-            self._evaluator.history.note(self._evaluator.nfev, self.engine.population, traced)
+            self._evaluator.history.record_generation(self._evaluator.nfev, self.engine.population, traced)
 
     def _end_episode(self) -> None:
         """Trace the last population; f~* of the problems may fall."""

@@ -54,8 +54,8 @@ class MixedDecoder(Decoder):
     def first_allowance(self, base: Array) -> Array:
         return _join_by_run([(kind.first_allowance(base), runs) for kind, runs in self.kinds])
 
-    def next(self, eps: Array, action: Array, base: Array) -> Array:
-        return _join_by_run([(kind.next(eps, action, base), runs) for kind, runs in self.kinds])
+    def next_allowance(self, eps: Array, action: Array, base: Array) -> Array:
+        return _join_by_run([(kind.next_allowance(eps, action, base), runs) for kind, runs in self.kinds])
 
 
 def _runs_by_kind(names: Sequence[str], kinds: Mapping[str, T]) -> list[tuple[T, Constants]]:

@@ -110,7 +110,7 @@ class TrustRegionEpisode:
         evaluator = self._evaluator
         with np.errstate(all="ignore"):
             ev = self._loop.complete(self._loop.ask())
-        evaluator.history.note(evaluator.nfev, None, {**self._controller.trace(), **self.engine.trace()})
+        evaluator.history.record_generation(evaluator.nfev, None, {**self._controller.trace(), **self.engine.trace()})
         return ev
 
     def _repeat_first_points(self, ev: Evaluation) -> Outcomes:
@@ -120,7 +120,7 @@ class TrustRegionEpisode:
 
     def _current_quantile(self) -> np.ndarray:
         """The present quantile of each run, among the references at the next tenth: [B]."""
-        best = self._evaluator.history.feasible_best.host()
+        best = self._evaluator.history.feasible_best.point_in_numpy()
         tenth = max(0, -(-TENTHS * (self.budget - self._evaluator.left) // self.budget) - 1)
         among = Outcomes(*(part[:, tenth] for part in self._reference_points))
         return quantile(Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0]), among)

@@ -25,7 +25,7 @@ from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
 from meco.core.streams import DeviceStreams, Streams
-from meco.device.cuda_graphs import recorder
+from meco.device.cuda_graphs import find_recorder
 from meco.learn.tr.quantile import Outcomes, quantile
 from meco.learn.tr.training_problems import BudgetedProblem
 from meco.policies.controls import CONTROLS, ControlSet
@@ -106,10 +106,10 @@ def run_searches(
     runs = len(problems)
     rng: Any = Streams(seeds) if device == "cpu" else DeviceStreams(seeds[0], runs, device)
     evaluator = Evaluator.on([p.problem for p in problems], problems[0].budget, runs, rng.xp, rng.device)
-    loop = Loop(steered_search(policy, Task.of(evaluator, rng)), evaluator, recorder(rng), traced=False)
+    loop = Loop(steered_search(policy, Task.of(evaluator, rng)), evaluator, find_recorder(rng), traced=False)
     with np.errstate(all="ignore"):
         loop.run()
-    best = evaluator.history.feasible_best.host()
+    best = evaluator.history.feasible_best.point_in_numpy()
     return Outcomes(best.f[:, 0], best.nu[:, 0], best.feasible[:, 0])
 
 

@@ -37,7 +37,7 @@ from meco.learn.tr.rollouts import (
 )
 from meco.learn.tr.training_problems import BudgetedProblem, group_by_shape, list_problems, read_layout
 from meco.policies.features import FEATURES
-from meco.policies.network import Weights, pack, q_values
+from meco.policies.network import Weights, flatten_weights, q_values
 from meco.policies.policy import Choosing
 from meco.policies.store import LOG_SUFFIX, SUFFIX, save_policy
 from meco.problems.generated import GENERATED
@@ -171,7 +171,7 @@ class RolloutTraining:
             "engine": engine_digest(),
             "problems": source_digest(["meco.problems.generated"], ["meco.problems"]),
             "rollouts": source_digest(ROLLOUT_MODULES),
-            "followed": None if base is None else hashlib.sha256(pack(base).tobytes()).hexdigest(),
+            "followed": None if base is None else hashlib.sha256(flatten_weights(base).tobytes()).hexdigest(),
         }
 
     def fit(self, number: int) -> None:

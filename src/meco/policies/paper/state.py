@@ -13,7 +13,6 @@ from meco.core.arrays import (
     Array,
     at_least,
     bounded,
-    columns,
     fused,
     masked_max,
     masked_mean,
@@ -22,6 +21,7 @@ from meco.core.arrays import (
     namespace,
     reshaped,
     rows,
+    stack_columns,
     total,
     zeros_like,
 )
@@ -40,8 +40,8 @@ class PopulationSummary(NamedTuple):
     f_best: Array
     nu_bar: Array
 
-    def fill_void(self, old: PopulationSummary) -> PopulationSummary:
-        """This summary, or the old one where all of a population failed."""
+    def fill_missing(self, old: PopulationSummary) -> PopulationSummary:
+        """Another summary: the old numbers [B] where all of the population failed, these elsewhere."""
         xp = namespace(self.f_best)
         return PopulationSummary(*(xp.where(xp.isnan(new), before, new) for new, before in zip(self, old)))
 
@@ -69,8 +69,8 @@ class Reference(NamedTuple):
         per = Denominators(safe_denominator(f_worst - f_best), safe_denominator(f_best), safe_denominator(nu_bar))
         return cls(f_best, f_worst, f_min, nu_bar, per)
 
-    def fill_void(self, found: Reference) -> Reference:
-        """This reference, or the one found where there was none."""
+    def fill_missing(self, found: Reference) -> Reference:
+        """Another reference: the one found in runs that had none, this one elsewhere."""
         xp = namespace(self.f_best)
         void = xp.isnan(self.f_best)
         names = ("f_best", "f_worst", "f_min", "nu_bar")
@@ -189,7 +189,7 @@ def feasible_share(ev: Evaluation, ok: Array | None) -> Array:
 
 
 @fused
-def agreement(f: Array, nu: Array, ok: Array | None) -> Array:
+def objective_violation_agreement(f: Array, nu: Array, ok: Array | None) -> Array:
     """s10 = share of pairs in which f and nu rise together, Delta f Delta nu > 0; 0 with fewer than two candidates.
 
     Counting the ordered pairs where both are larger counts each such pair once. A failed
@@ -222,5 +222,5 @@ def state_vector(
     s7 = violation_progress(now, first)
     s8 = feasible_share(ev, ok)
     s9 = action
-    s10 = agreement(ev.f, ev.nu, ok)
-    return clip_features(columns([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], s9))
+    s10 = objective_violation_agreement(ev.f, ev.nu, ok)
+    return clip_features(stack_columns([s1, s2, s3, s4, s5, s6, s7, s8, s9, s10], s9))

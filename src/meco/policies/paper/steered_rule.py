@@ -14,7 +14,7 @@ from meco.core.control import Control, refuse_unknown
 from meco.core.evaluation import Evaluation
 from meco.core.registry import Registry
 from meco.core.rule import Key, Population, Progress, Rule
-from meco.rules.epsilon import DELTA, decode, initial_scale, relaxed_violation
+from meco.rules.epsilon import DELTA, decode_action, initial_scale, relaxed_violation
 
 N_ACTIONS = 11  # values that the paper's policy chooses among
 ACTION_GRID = np.arange(N_ACTIONS) / 10  # {0, 0.1, ..., 1}
@@ -47,7 +47,7 @@ class Decoder(ABC):
         """The allowance before any action, for the initial scale base [B, C]."""
 
     @abstractmethod
-    def next(self, eps: Array, action: Array, base: Array) -> Array:
+    def next_allowance(self, eps: Array, action: Array, base: Array) -> Array:
         """The allowance after an action: eps, base [B, C], action value [B] -> [B, C]."""
 
     def with_delta(self, delta: float) -> Decoder:
@@ -66,8 +66,8 @@ class GeometricDecoder(Decoder):
     def first_allowance(self, base: Array) -> Array:
         return namespace(base).full_like(base, self.delta)
 
-    def next(self, eps: Array, action: Array, base: Array) -> Array:
-        return decode(action, base, self.delta)
+    def next_allowance(self, eps: Array, action: Array, base: Array) -> Array:
+        return decode_action(action, base, self.delta)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class LinearDecoder(Decoder):
     def first_allowance(self, base: Array) -> Array:
         return base
 
-    def next(self, eps: Array, action: Array, base: Array) -> Array:
+    def next_allowance(self, eps: Array, action: Array, base: Array) -> Array:
         xp = namespace(eps)
         return xp.minimum(xp.clip(eps * (1.0 - action[:, None]), min=self.delta), base)
 
@@ -134,6 +134,7 @@ class SteeredEpsilon(Rule):
         return (self.decoder.control,)
 
     def start(self, pop: Population, progress: Progress, u: Array) -> Allowance:
+        """The allowance before any action, and the initial scale."""
         base = initial_scale(pop.ev, self.decoder.delta)
         void = namespace(base).all(pop.ev.failed, axis=-1)
         return Allowance(
@@ -156,13 +157,14 @@ class SteeredEpsilon(Rule):
         refuse_unknown(self, self.controls, values)
         eps, base, void, complete = state
         for action in values.values():
-            eps = self.decoder.next(eps, action, base)
+            eps = self.decoder.next_allowance(eps, action, base)
         return Allowance(eps, base, void, complete)
 
     def values(self, ev: Evaluation, state: Allowance) -> Key:
         return Key(relaxed_violation(ev.c, state.eps), ev.f)
 
     def known(self, state: Allowance) -> dict[str, Array | float]:
+        """The allowance in force and the strictest one."""
         return {"eps": state.eps, "delta": self.decoder.delta}
 
     def trace(self, state: Allowance) -> dict[str, Array]:

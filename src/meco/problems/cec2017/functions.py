@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from meco.core.arrays import Array, Constants, columns, fused, namespace, running_sums
+from meco.core.arrays import Array, Constants, fused, namespace, running_sums, stack_columns
 from meco.core.problem import Problem, round_half_away
 from meco.errors import InvalidInput
 from meco.problems.cec2017.instances import Instance, make_instance
@@ -356,7 +356,7 @@ class _Stacked:
         """Values of run b in instance b: x [B, N, D] -> f [B, N], g [B, N, p], h [B, N, q]."""
         with np.errstate(all="ignore"):
             f, g, h = _evaluate_instance(self.definition, x, self.constants.on(x))
-            return f, columns(g, f), columns(h, f)
+            return f, stack_columns(g, f), stack_columns(h, f)
 
 
 def _evaluate_instance(definition: Definition, x: Array, numbers: dict[str, Array]) -> Values:
