@@ -16,6 +16,8 @@ lockstep wait for nobody.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +28,7 @@ TOLERANCE = 1e-10  # of the optimality conditions, in units where rows and steps
 PENALTY = 1e5  # rho, in units of the curvature: the duals' error falls by so much with every update
 LEAST_CURVATURE = 0.1  # that rho is measured by, where the program has hardly any
 PROXIMITY = 1e-9  # sigma, in the same units: a program without curvature has corners
+LINE_TOLERANCE = 1e-9  # of the derivative along a step, in shares of what it was
 MAX_SOLVES = 40  # systems for a program, in NumPy: five in the median
 DEVICE_SOLVES = 16  # the same where nobody waits for a device to tell who is done
 
@@ -53,10 +56,6 @@ class Program(NamedTuple):
     rho: Array  # [B, 1]
     sigma: Array  # [B, 1]
 
-    def of(self, runs: np.ndarray) -> Program:
-        """The programs of some of the runs, in NumPy."""
-        return Program(*(part[runs] for part in self))
-
 
 class Iterate(NamedTuple):
     """Where the iteration is: s and the proximal centre [B, D], duals y [B, k], and which runs are done [B]."""
@@ -65,10 +64,6 @@ class Iterate(NamedTuple):
     anchor: Array
     y: Array
     done: Array
-
-    def of(self, runs: np.ndarray) -> Iterate:
-        """Of some of the runs, in NumPy."""
-        return Iterate(*(part[runs] for part in self))
 
 
 def solve_program(
@@ -82,10 +77,13 @@ def solve_program(
     program = _make_program(hessian, slope, rows, low, high)
     s = xp.minimum(xp.maximum(zeros_like(slope), low), high)  # no step yet
     y = xp.concat([_bound_duals(program, s, duals), duals], axis=1)
-    now = Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0)
-    now = _iterate_live(program, now, solves) if isinstance(slope, np.ndarray) else _iterate_all(program, now)
+    if isinstance(slope, np.ndarray):
+        answers = [_solve_one(Program(*(part[b] for part in program)), s[b], y[b], solves) for b in range(len(s))]
+        s, y = (np.stack(part) for part in zip(*answers))
+    else:
+        s, _, y, _ = _iterate_all(program, Iterate(s, s, y, largest(zeros_like(s))[:, 0] > 0.0))
     price = rows.price
-    return xp.minimum(xp.maximum(now.s, low), high), xp.minimum(xp.maximum(now.y[:, dim:], -price), price)
+    return xp.minimum(xp.maximum(s, low), high), xp.minimum(xp.maximum(y[:, dim:], -price), price)
 
 
 def _make_program(hessian: Array, slope: Array, rows: Rows, low: Array, high: Array) -> Program:
@@ -116,21 +114,96 @@ def _bound_duals(program: Program, s: Array, duals: Array) -> Array:
     return xp.where(held, -pull, 0.0)
 
 
-def _iterate_live(program: Program, now: Iterate, solves: int) -> Iterate:
-    """In NumPy: runs that are done are left alone."""
-    whole, live = now, np.arange(len(now.done))
+def _solve_one(p: Program, s: np.ndarray, y: np.ndarray, solves: int) -> tuple[np.ndarray, np.ndarray]:
+    """s [D] and y [k] of one run in NumPy: as _advance() does, but what is known at a point is not computed again.
+
+    Arrays are short here, so the time is the number of calls: J s, H s and e follow s, and the inverse is kept while
+    the same rows are active.
+    """
+    turned, rho, sigma = p.matrix.T, float(p.rho[0]), float(p.sigma[0])
+    most, least, lower, upper = p.price / rho, -p.price / rho, p.low, p.high
+    z, bent, anchor = p.matrix @ s + p.value, p.hessian @ s, s
+    shift, active, inverted = y / rho, None, None
+
+    def excess(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """By how much w lies outside its interval, and the same at most t."""
+        out = w - np.minimum(np.maximum(w, lower), upper)
+        return out, np.minimum(np.maximum(out, least), most)
+
+    out, e = excess(z + shift)
     for _ in range(solves):
-        now = _advance(program, now)
-        if now.done.any():
-            for kept, part in zip(whole, now):
-                kept[live[now.done]] = part[now.done]
-            left = ~now.done
-            if not left.any():
-                return whole
-            program, now, live = program.of(left), now.of(left), live[left]
-    for kept, part in zip(whole, now):
-        kept[live] = part
-    return whole
+        pull = p.slope + bent
+        gradient = pull + sigma * (s - anchor) + rho * (turned @ e)
+        now = (out != 0.0) & (np.abs(out) < most)
+        if active is None or (now != active).any():
+            active = now
+            rows = p.matrix[active]
+            inverted = np.linalg.inv(p.hessian + rho * (rows.T @ rows) + sigma * _identity(len(s)))
+        d = -(inverted @ gradient)
+        q, bend = p.matrix @ d, p.hessian @ d
+        start, steep = float((gradient * d).sum()), float((d * (bend + sigma * d)).sum())
+        length, (new_out, new_e) = 1.0, excess(z + shift + q)
+        slope = start + steep + rho * float(((new_e - e) * q).sum())
+        if abs(slope) > LINE_TOLERANCE * abs(start):
+            corners = _corners(p, z + shift, q, most)
+            length = _least_point(corners, start, steep, rho, z + shift, q, e, excess)
+            new_out, new_e = excess(z + shift + length * q)
+        s, z, bent, out, e = s + length * d, z + length * q, bent + length * bend, new_out, new_e
+        found = rho * e
+        gradient = p.slope + bent + turned @ found
+        limit = TOLERANCE * (1.0 + float(np.abs(found).max(initial=0.0)))
+        if np.abs(gradient + sigma * (s - anchor)).max() > limit:
+            continue
+        y, anchor = found, s
+        broken = z + y - np.minimum(np.maximum(z + y, lower), upper)
+        broken = np.minimum(np.maximum(broken, -p.price), p.price) - y
+        if np.abs(broken).max() <= limit and np.abs(gradient).max() <= limit:
+            break
+        shift = y / rho
+        out, e = excess(z + shift)
+    return s, y
+
+
+def _corners(p: Program, w: np.ndarray, q: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Lengths along q [k] beyond which a row begins or ceases to pull, from w [k] on."""
+    moving = q != 0.0
+    ends = np.concatenate([p.low - most, p.low, p.high, p.high + most]).reshape(4, -1)[:, moving]
+    corners = ((ends - w[moving]) / q[moving]).ravel()
+    return np.sort(corners[np.isfinite(corners) & (corners > 0.0)])
+
+
+def _least_point(
+    corners: np.ndarray,
+    start: float,
+    steep: float,
+    rho: float,
+    w: np.ndarray,
+    q: np.ndarray,
+    e: np.ndarray,
+    excess: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+) -> float:
+    """The length at which the derivative of (2) along a direction is zero: it grows, and is linear between corners."""
+
+    def slope_at(length: float) -> float:
+        return start + length * steep + rho * float(((excess(w + length * q)[1] - e) * q).sum())
+
+    low, high = 0, len(corners)  # the derivative is not above 0 before `low` corners, and above 0 at `high`
+    while low < high:
+        middle = (low + high) // 2
+        if slope_at(corners[middle]) > 0.0:
+            high = middle
+        else:
+            low = middle + 1
+    left = corners[low - 1] if low else 0.0
+    right = corners[low] if low < len(corners) else 2.0 * left + 1.0
+    at_left, at_right = slope_at(left), slope_at(right)
+    rise = at_right - at_left
+    return left - at_left * (right - left) / rise if rise > 0.0 else 1.0
+
+
+@lru_cache(maxsize=64)
+def _identity(size: int) -> np.ndarray:
+    return np.eye(size)
 
 
 def _iterate_all(program: Program, now: Iterate) -> Iterate:
@@ -196,10 +269,8 @@ def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: A
         return start[:, None] + length * bend[:, None] + program.rho * (e @ q[..., None])[..., 0]
 
     one = zeros_like(start)[:, None] + 1.0
-    full = slope_at(one)[:, 0]
-    enough = xp.abs(full) <= 1e-9 * xp.abs(start) + 1e-14
-    if isinstance(d, np.ndarray) and enough.all():
-        return one[:, 0]
+    before = slope_at(zeros_like(one))[:, 0]
+    enough = xp.abs(slope_at(one)[:, 0]) <= LINE_TOLERANCE * xp.abs(before)
     safe = xp.where(q != 0.0, q, 1.0)
     ends = xp.concat([program.low - most, program.low, program.high, program.high + most], axis=1)
     corners = (ends - xp.concat([w] * 4, axis=1)) / xp.concat([safe] * 4, axis=1)
