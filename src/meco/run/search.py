@@ -46,8 +46,9 @@ def make_search(
         ineq_tol=ineq_tol,
         eq_tol=eq_tol,
         integer=box.integer,
-        lengths=None if request.x0 is None else box.typical_lengths(distinct[0]),
+        lengths=None if request.x0 is None and box.range is None else box.typical_lengths(distinct[0]),
         tolerances=constraints.tolerances,
+        range=box.range,
     )
     engine = build_engine(request.method, _add_known_limits(task, request, log), **request.options)
     rows = offered(engine, LinearRows)
@@ -64,4 +65,4 @@ def _add_known_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
         return task
     from meco.run.hard_constraints import make_known_limits
 
-    return replace(task, limits=make_known_limits(request, log, request.lower, request.upper - request.lower))
+    return replace(task, limits=make_known_limits(request, log, request.origin, request.lengths))

@@ -61,7 +61,7 @@ class Session:
             if warning := folder.check_thread_count():
                 warn(warning)
                 self.notes.append(warning)
-                near = SAME_POINT_SHARE * (request.upper - request.lower)
+                near = SAME_POINT_SHARE * request.lengths
         self.log = EvaluationLog(
             request.budget, len(request.constraint_names) or None, self._recorded_answers(), near, self._events
         )
