@@ -153,6 +153,11 @@ class Variables:
         high = self.column("high").astype(np.float64)
         return np.where(self.column("integer"), np.floor(high), high)
 
+    def shown_range(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From where to where pictures of points x [n, D] go: the bounds [D], or the points where there is none."""
+        low, high = self.lower, self.upper
+        return np.where(np.isinf(low), x.min(axis=0), low), np.where(np.isinf(high), x.max(axis=0), high)
+
     def labels(self, units: bool = False) -> list[str]:
         """What tables call the variables: their names, or x1, x2 ...; with units as in "width [m]"."""
         names = self.names or [f"x{i + 1}" for i in range(len(self.each))]

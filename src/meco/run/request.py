@@ -232,16 +232,17 @@ def make_request(
 
 def _check_infinite_bounds(request: Request) -> None:
     """Refuse infinite bounds where the method needs a box, or where nothing tells how large the variables are."""
-    label = next(k for k, v in zip(request.variables.labels(), request.variables.each) if v.infinite)
+    free = next((k, v) for k, v in zip(request.variables.labels(), request.variables.each) if v.infinite)
+    said = f"variable {free[0]} has infinite bounds, ({free[1].low:g}, {free[1].high:g})"
     if InfiniteBounds not in METHODS[request.method].offers:
         raise InvalidInput(
-            f"{request.method} searches inside a box, and variable {label} has no finite bounds: give both, or use one "
-            f"of {methods_that_offer(InfiniteBounds)}"
+            f"{said}, and {request.method} searches inside a box: give finite ones, or use one of "
+            f"{methods_that_offer(InfiniteBounds)}"
         )
     if request.centre is None:
         raise InvalidInput(
-            f"variable {label} has no finite bounds, so the search needs a point to begin at: give x0=, whose size tells "
-            "how far to look (or evaluated= points)"
+            f"{said}, so the search needs a point to begin at: give x0=, whose size tells how far to look, or "
+            "evaluated= points"
         )
     for name, value in zip(request.variables.labels(), request.centre.tolist()):
         if not TYPICAL_LENGTHS * abs(value) < FARTHEST:
@@ -281,7 +282,9 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.n
         raise InvalidInput(
             f"{name} must have {lower.size} variables, shape (D,) or (n, D); got shape {np.shape(points)}"
         )
-    inside = (found >= lower) & (found <= upper) & np.isfinite(found)
+    for row, i in np.argwhere(np.isinf(found)):
+        raise InvalidInput(f"{name}: variable {i} of point {row} must be finite; got {found[row, i]}")
+    inside = (found >= lower) & (found <= upper)
     for row, i in np.argwhere(~inside):
         raise InvalidInput(
             f"{name}: variable {i} of point {row} is {found[row, i]}, outside its bounds [{lower[i]}, {upper[i]}]"
