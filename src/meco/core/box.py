@@ -82,7 +82,8 @@ class Box:
     def _measure(self, unit: np.ndarray, over: SearchRange) -> np.ndarray:
         """Points whose coordinates may have no limit: finite, and inside the bounds that there are."""
         least, most = np.maximum(self.lower, -FARTHEST), np.minimum(self.upper, FARTHEST)
-        return np.clip(over.origin + unit * over.length, least, most)
+        with np.errstate(over="ignore"):
+            return np.clip(over.origin + unit * over.length, least, most)
 
     def _restore_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Points x [1, n, D] in which those of pinned unit coordinates are exactly the points that were given."""

@@ -122,7 +122,11 @@ class Strategy:
         lost, broken = diagnose(now, pending.d, xp.any(weight > 0.0, axis=-1))
         new = move_distribution(now, rows(pending.z, parents), rows(pending.d, parents), weight, par)
         new = new._replace(sigma=xp.clip(new.sigma * step_change(new.path, par), max=MAX_SIGMA))
-        new = repair_distribution(new, broken, lost, fresh, INITIAL_SIGMA)
+        moved, new = new.mean, repair_distribution(new, broken, lost, fresh, INITIAL_SIGMA)
+        if not isinstance(self.walls[0], float):  # what has no second wall has no period
+            low, high = self.walls
+            free = ~lost[:, None] & (np.isinf(low) | np.isinf(high))
+            new = new._replace(mean=xp.where(free, fold_between(moved, low, high), new.mean))
         self.distribution = SearchDistribution(
             xp.where(full[:, None], new.mean, now.mean),
             xp.where(full, new.sigma, now.sigma),
