@@ -58,7 +58,8 @@ class Variable:
             raise InvalidInput(f"a variable needs low <= high; got {self.low} and {self.high}")
         if self.log and self.infinite:
             raise InvalidInput(
-                f"a log variable needs finite ends; got ({self.low}, {self.high}): give the widest range that makes sense"
+                f"a log variable needs finite ends; got ({self.low}, {self.high}): give the widest range that makes "
+                "sense"
             )
         if not self.infinite and not self.high - self.low < WIDEST_RANGE:
             raise InvalidInput(f"the ends of a variable are too far apart: {self.low} and {self.high}")

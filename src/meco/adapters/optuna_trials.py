@@ -12,7 +12,6 @@ from optuna.trial import FrozenTrial, TrialState
 
 from meco.run.log.evaluation_log import PriorEvaluations
 
-
 FREE_RANGE = 20.0  # where a parameter without bounds is sampled before anything is known of it
 
 

@@ -101,8 +101,8 @@ def update_region(
 ) -> Region:
     """The region after the points of an iteration got these values y [B, k, 1 + C] and merits [B, k], inf where failed.
 
-    late [B or 1]: every violated constraint is escalated; min_radius [B]: below it a run starts again; max_radius: of its narrowest
-    variable, at most.
+    late [B or 1]: every violated constraint is escalated; min_radius [B]: below it a run starts again; max_radius: how
+    far the region may go along its narrowest variable.
     """
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
     verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, values)

@@ -24,7 +24,7 @@ def estimate_multipliers(
     archive: PointArchive, x: Array, region: Region, points: int, limits: KnownLimits | None,
     given: ControlValues, walls: tuple[Any, Any] = (0.0, 1.0), fixed: Array | None = None
 ) -> Array:
-    """Multipliers [B, C] at evaluated points x [B, D] between walls; fixed [B or 1, D] are variables that cannot move."""
+    """Multipliers [B, C] at evaluated points x [B, D] between walls; fixed [B or 1, D] variables cannot move."""
     xp = namespace(x)
     apart = archive.x - x[:, None, :]
     chosen = xp.argmin(xp.sum(apart * apart, axis=-1), axis=-1)[:, None]

@@ -19,7 +19,7 @@ INTERIOR_MARGINS = (0.1, 0.03, 0.01, 1e-3, 1e-5, 0.0)  # how far inside a first 
 
 
 class Polytope:
-    """offset + slope x <= 0 (= 0 where equal) between walls, those of the unit cube; slope [L, D], offset, equal [L]."""
+    """offset + slope x <= 0 (= 0 where equal) between walls, the unit cube's; slope [L, D], offset and equal [L]."""
 
     def __init__(
         self, slope: np.ndarray, offset: np.ndarray, equal: np.ndarray, walls: tuple[Any, Any] = (0.0, 1.0)

@@ -70,7 +70,8 @@ class Offspring:
 
     def _follow_models(self, state: TrState, source: Array, fresh: Array) -> Array:
         """Without a box the strategy searches where the models ended first; fresh [B, D] moved to where they are."""
-        assert state.strategy is not None and self.task.range is not None
+        assert state.strategy is not None
+        assert self.task.range is not None
         region, infinite = state.region, self.task.range.infinite
         ended = (source[:, 0] == Source.RESTART) & (region.restart_index == 1)
         state.strategy.recentre(ended, region.centre, infinite)
