@@ -56,6 +56,16 @@ class Box:
         """Number of variables."""
         return self.lower.shape[-1]
 
+    @property
+    def origin(self) -> np.ndarray:
+        """Where the coordinates of the first run's search are 0: [D]."""
+        return np.asarray(self.lower)[0, 0] if self.range is None else self.range.origin
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """How far they go from 0 to 1: [D]."""
+        return np.asarray(self.upper - self.lower)[0, 0] if self.range is None else self.range.length
+
     def transform(self, change: Callable[[Array], Array]) -> Box:
         """The same with every array changed, such as rows taken by index."""
         return Box(

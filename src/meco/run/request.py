@@ -96,16 +96,6 @@ class Request:
         return measure_range(self.lower, self.upper, self.centre)
 
     @property
-    def origin(self) -> np.ndarray:
-        """Where the search's coordinates are 0: [D]."""
-        return self.lower if self.range is None else self.range.origin
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """How far the search's coordinates go from 0 to 1: [D]."""
-        return self.upper - self.lower if self.range is None else self.range.length
-
-    @property
     def constraint_names(self) -> tuple[str, ...]:
         """Names of constraints, where they were given."""
         return tuple(self.tolerances.names)
