@@ -1,6 +1,7 @@
 """MeCO beside SLSQP, COBYQA and COBYLA on the open CUTEst problems: how many each solves, and how soon.
 
     MECO_DATA=... python benchmarks/cutest.py [--methods TR,SLSQP,...] [--seeds 2] [--processes 2] [--out FILE.jsonl]
+                                              [--as-stated]
 
 Solved to t: feasible (g <= 1e-6, |h| <= 1e-4, the same for all) and f <= f_ref + t max(1, |f_ref|), with f_ref from
 s2mpj_open.csv, within 5, 10, 20 and 50 evaluations per variable. One evaluation is f with every constraint; a point
@@ -8,6 +9,9 @@ that was seen before costs nothing. Every method starts at x0. Peers are started
 until the budget is spent, in the problem's own units: SLSQP of SciPy (ftol 1e-9) and of NLopt with one set of forward
 differences (step 1.5e-8) for f, g and h, n + 1 calls an iteration, all counted; COBYQA and COBYLA of SciPy with a first
 radius of 1, at most a quarter of the narrowest side. The nonlinear problems with a reference are run, no others.
+
+Most of these problems have infinite bounds, which problems/s2mpj.py replaces by a box around x0. With --as-stated every
+method gets the bounds that the collection states; peers are still started again from points of that box.
 
 With --out runs are kept as lines of JSON, and a second call goes on where the first one was stopped.
 """
@@ -45,15 +49,19 @@ class Spent(Exception):
 
 
 class Counter:
-    """The problem as every method sees it: counts, remembers, and notes f of every feasible evaluation."""
+    """The problem as every method sees it: counts, remembers, and notes f of every feasible evaluation.
 
-    def __init__(self, problem: Problem, budget: int) -> None:
+    lower and upper [D] are the bounds that methods are told, the problem's own unless as_stated.
+    """
+
+    def __init__(self, problem: Problem, budget: int, as_stated: bool = False) -> None:
         self.problem, self.budget = problem, budget
+        self.lower, self.upper = s2mpj.true_bounds(problem.name) if as_stated else (problem.lower, problem.upper)
         self.known: dict[bytes, tuple[float, np.ndarray, np.ndarray]] = {}
         self.best: list[float] = []  # least feasible f after each evaluation; inf before there is one
 
     def __call__(self, x: Any) -> tuple[float, np.ndarray, np.ndarray]:
-        x = np.clip(np.asarray(x, dtype=np.float64), self.problem.lower, self.problem.upper)
+        x = np.clip(np.asarray(x, dtype=np.float64), self.lower, self.upper)
         key = x.tobytes()
         if key not in self.known:
             if len(self.best) >= self.budget:
@@ -85,7 +93,7 @@ def differences(counter: Counter, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
     """Gradients of f [n], g [p, n] and h [q, n] by forward differences, backward at an upper bound."""
     here = counter(x)
     steps = DIFFERENCE * np.maximum(1.0, np.abs(x))
-    steps = np.where(x + steps <= counter.problem.upper, steps, -steps)
+    steps = np.where(x + steps <= counter.upper, steps, -steps)
     near = [counter(x + step * unit) for step, unit in zip(steps, np.eye(x.size))]
     f, g, h = (np.stack([(np.asarray(b[k]) - a) / s for b, s in zip(near, steps)], axis=-1) for k, a in enumerate(here))
     return f, g, h
@@ -101,7 +109,7 @@ def slsqp(counter: Counter, x0: np.ndarray) -> None:
     ]
     scipy_minimize(
         lambda x: counter(x)[0], x0, jac=lambda x: differences(counter, x)[0], method="SLSQP",
-        bounds=list(zip(problem.lower, problem.upper)), options={"ftol": 1e-9, "maxiter": 1000},
+        bounds=list(zip(counter.lower, counter.upper)), options={"ftol": 1e-9, "maxiter": 1000},
         constraints=[limit for limit, count in zip(limits, (problem.n_ineq, problem.n_eq)) if count],
     )  # fmt: skip
 
@@ -132,8 +140,8 @@ def nlopt_slsqp(counter: Counter, x0: np.ndarray) -> None:
         return values
 
     search = nlopt.opt(nlopt.LD_SLSQP, problem.dim)
-    search.set_lower_bounds(problem.lower)
-    search.set_upper_bounds(problem.upper)
+    search.set_lower_bounds(counter.lower)
+    search.set_upper_bounds(counter.upper)
     search.set_min_objective(objective)
     search.set_ftol_rel(1e-9)
     search.set_maxeval(1000)
@@ -142,7 +150,7 @@ def nlopt_slsqp(counter: Counter, x0: np.ndarray) -> None:
     if problem.n_eq:
         search.add_equality_mconstraint(constraint(2), np.full(problem.n_eq, 1e-8))
     try:
-        search.optimize(np.clip(x0, problem.lower, problem.upper))
+        search.optimize(np.clip(x0, counter.lower, counter.upper))
     except (RuntimeError, ValueError, nlopt.ForcedStop, nlopt.RoundoffLimited):
         counter(x0)  # known, so that it costs nothing
     if ended:
@@ -155,7 +163,7 @@ def scipy_model(method: str, radius: str) -> Callable[[Counter, np.ndarray], Non
         from scipy.optimize import minimize as scipy_minimize
 
         problem = counter.problem
-        narrowest = float(np.min((problem.upper - problem.lower)[problem.upper > problem.lower], initial=np.inf))
+        narrowest = float(np.min((counter.upper - counter.lower)[counter.upper > counter.lower], initial=np.inf))
         limits = []
         if problem.n_ineq:
             limits.append(NonlinearConstraint(lambda x: counter(x)[1], -np.inf, 0.0))
@@ -164,7 +172,7 @@ def scipy_model(method: str, radius: str) -> Callable[[Counter, np.ndarray], Non
         options: dict[str, Any] = {radius: min(1.0, 0.25 * narrowest)}
         options |= {"maxfev": 10**6} if method == "COBYQA" else {"maxiter": 10**6}
         scipy_minimize(
-            lambda x: counter(x)[0], x0, method=method, bounds=Bounds(problem.lower, problem.upper),
+            lambda x: counter(x)[0], x0, method=method, bounds=Bounds(counter.lower, counter.upper),
             constraints=limits, options=options,
         )  # fmt: skip
 
@@ -183,7 +191,7 @@ def ours(method: str) -> Callable[[Counter, int], None]:
     def run(counter: Counter, seed: int) -> None:
         problem = counter.problem
         minimize(
-            counter, list(zip(problem.lower, problem.upper)), x0=problem.x0, budget=counter.budget, seed=seed,
+            counter, list(zip(counter.lower, counter.upper)), x0=problem.x0, budget=counter.budget, seed=seed,
             method=Method(method), tolerances=Tolerances(problem.ineq_tol, problem.eq_tol), on_error="penalize",
         )  # fmt: skip
 
@@ -193,10 +201,10 @@ def ours(method: str) -> Callable[[Counter, int], None]:
 # -- runs --------------------------------------------------------------------------------------------
 
 
-def run_one(method: str, name: str, seed: int) -> dict[str, Any]:
+def run_one(method: str, name: str, seed: int, as_stated: bool = False) -> dict[str, Any]:
     """One run: the relative gap to f_ref after each number of evaluations per variable, and what it cost."""
     problem = get_problem(name)
-    counter = Counter(problem, PER_VARIABLE[-1] * problem.dim)
+    counter = Counter(problem, PER_VARIABLE[-1] * problem.dim, as_stated)
     search = PEERS[method][1] if method in PEERS else ours(method)
     begun, failure = time.perf_counter(), ""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -213,7 +221,7 @@ def run_one(method: str, name: str, seed: int) -> dict[str, Any]:
     gaps = [None if np.isinf(f) else (f - problem.best_known) / scale for f in best]
     return {
         "method": method, "problem": name, "seed": seed, "n": problem.dim, "nfev": len(counter.best), "gaps": gaps,
-        "seconds": round(time.perf_counter() - begun, 3), "failure": failure,
+        "seconds": round(time.perf_counter() - begun, 3), "failure": failure, "as_stated": as_stated,
     }  # fmt: skip
 
 
@@ -236,6 +244,7 @@ def main() -> None:
     parser.add_argument("--problems", help="names without prefix; all nonlinear ones with a reference unless given")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--as-stated", action="store_true", help="with the collection's own, often infinite, bounds")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     methods = []
@@ -249,11 +258,12 @@ def main() -> None:
     chosen = args.problems.split(",") if args.problems else chosen
     rows: list[dict[str, Any]] = []
     if args.out is not None and args.out.exists():
-        rows = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
+        kept = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
+        rows = [row for row in kept if row.get("as_stated", False) == args.as_stated]
     done = {(row["method"], row["problem"], row["seed"]) for row in rows}
     jobs = [(m, s2mpj.PREFIX + name, seed) for m in methods for seed in range(1, args.seeds + 1) for name in chosen]
     with ProcessPoolExecutor(args.processes) as pool:
-        for future in as_completed([pool.submit(run_one, *job) for job in jobs if job not in done]):
+        for future in as_completed([pool.submit(run_one, *job, args.as_stated) for job in jobs if job not in done]):
             rows.append(future.result())
             if args.out is not None:
                 with open(args.out, "a", encoding="utf-8") as file:
@@ -261,7 +271,8 @@ def main() -> None:
     order = {job: place for place, job in enumerate(jobs)}
     rows = [row for row in rows if (row["method"], row["problem"], row["seed"]) in order]
     rows.sort(key=lambda row: order[row["method"], row["problem"], row["seed"]])
-    print(f"{len(chosen)} problems, {args.seeds} seeds; {machine()}")
+    bounds = "bounds as stated" if args.as_stated else "in a box around x0"
+    print(f"{len(chosen)} problems, {bounds}, {args.seeds} seeds; {machine()}")
     print(table(rows))
     for row in rows:
         if row["failure"]:

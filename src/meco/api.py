@@ -55,7 +55,8 @@ def minimize(
     Args:
         fun: The function of a point [D], or of a dict where the variables have names.
         bounds: One (low, high) pair per variable or a Variable, an array [D, 2], a scipy Bounds, or a dict
-            name -> (low, high), (low, high, "unit") or Variable(low, high, unit, integer, log).
+            name -> (low, high), (low, high, "unit") or Variable(low, high, unit, integer, log). An end may be infinite
+            for methods that search without a box (TR, TR-ES, MeCO-TR); they then need x0, or evaluated points.
         constraints: scipy NonlinearConstraint or LinearConstraint, old scipy dicts, or functions c(x) <= 0,
             of a dict too where the variables have names; evaluated in the same call as fun.
         budget: Calls of fun at most, failures and retries included; 50 D unless given.

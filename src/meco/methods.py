@@ -14,6 +14,7 @@ from meco.core.capabilities import (
     Convergence,
     Cooperation,
     FreePoints,
+    InfiniteBounds,
     LinearRows,
     Multipliers,
     OwnLoop,
@@ -40,7 +41,8 @@ DEFAULT = "MeCO-TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 RULE_ENGINE = (Steering, SavedState)
 MODEL_ENGINE = (
-    Steering, SavedState, Convergence, Multipliers, LinearRows, Batching, Cooperation, Asynchronous, Replay,
+    Steering, SavedState, Convergence, Multipliers, LinearRows, InfiniteBounds, Batching, Cooperation, Asynchronous,
+    Replay,
 )  # fmt: skip
 _shade = partial(
     MethodRecord,

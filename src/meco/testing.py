@@ -28,7 +28,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from meco.api import minimize
 from meco.batch_solve import solve
 from meco.core.batching import ProblemBatch
-from meco.core.capabilities import SavedState, offered
+from meco.core.capabilities import InfiniteBounds, SavedState, offered
 from meco.core.engine import Engine, Task
 from meco.core.evaluator import Evaluator
 from meco.core.loop import Loop
@@ -318,6 +318,27 @@ def searches_alike_through_both_doors(subject: Subject) -> None:
     assert_array_equal(other.asked, one.asked)
 
 
+def needs_no_bounds_where_it_offers_that(subject: Subject) -> None:
+    """A search that offers InfiniteBounds asks for finite points, inside the bounds that there are; others refuse."""
+    recorded, inf, refusal = Recorded(), float("inf"), ""
+    bounds = [(-inf, inf), (-3.0, inf), (-inf, 6.0)]
+    try:
+        minimize(
+            recorded.problem.raw, bounds, x0=[0.0, 1.0, 2.0], method=Method(subject.method, **subject.options),
+            budget=subject.budget, seed=2, workers=Workers(vectorized=True),
+        )  # fmt: skip
+    except MecoError as error:
+        refusal = str(error)
+    if InfiniteBounds not in METHODS[subject.method].offers:
+        assert refusal, "the record says that it needs bounds"
+        assert not recorded.points, "it refuses after the first call"
+        return
+    assert not refusal, f"the record says that it needs no bounds: {refusal}"
+    lower, upper = np.array(bounds).T
+    assert np.isfinite(recorded.asked).all(), "a point is not finite"
+    assert np.all((recorded.asked >= lower) & (recorded.asked <= upper)), "a point lies outside a bound"
+
+
 CHECKS: dict[str, Callable[[Subject], None]] = {
     check.__name__: check
     for check in (
@@ -334,6 +355,7 @@ CHECKS: dict[str, Callable[[Subject], None]] = {
         offers_what_its_record_says,
         goes_on_from_its_saved_state_bit_for_bit,
         searches_alike_through_both_doors,
+        needs_no_bounds_where_it_offers_that,
     )
 }
 

@@ -33,8 +33,8 @@ class UnknownVariable(UnknownName, InvalidInput):
 class Variable:
     """One variable: its range, its unit, and what kind of number it is.
 
-    An integer variable takes the whole numbers of its range; a log variable is searched by factors. Categories and
-    infinite ends are part of this record and not searched yet.
+    An integer variable takes the whole numbers of its range; a log variable is searched by factors. An end that is
+    infinite, or None, is no limit. Categories are part of this record and not searched yet.
     """
 
     low: float
@@ -47,27 +47,33 @@ class Variable:
     def __post_init__(self) -> None:
         if self.categories is not None:
             raise InvalidInput("categories= is not searched yet; give each category a run of its own, or an integer")
-        for end in ("low", "high"):
-            object.__setattr__(self, end, read_real(getattr(self, end), f"{end} of a variable"))
+        for end, none in (("low", -math.inf), ("high", math.inf)):
+            given = getattr(self, end)
+            object.__setattr__(self, end, none if given is None else read_real(given, f"{end} of a variable"))
         for kind in ("integer", "log"):
             object.__setattr__(self, kind, read_flag(getattr(self, kind), f"{kind} of a variable"))
         if not (self.unit is None or isinstance(self.unit, str)):
             raise InvalidInput(f'unit of a variable must be a text, such as "mm"; got {self.unit!r:.60}')
-        if math.isinf(self.low) or math.isinf(self.high):
-            raise InvalidInput(
-                f"a variable needs finite ends; got ({self.low}, {self.high}): methods search inside a box, so give "
-                "the widest range that makes sense"
-            )
-        if not self.low <= self.high:
+        if not self.low <= self.high or self.low == math.inf or self.high == -math.inf:
             raise InvalidInput(f"a variable needs low <= high; got {self.low} and {self.high}")
-        if not self.high - self.low < WIDEST_RANGE:
+        if self.log and self.infinite:
+            raise InvalidInput(
+                f"a log variable needs finite ends; got ({self.low}, {self.high}): give the widest range that makes "
+                "sense"
+            )
+        if not self.infinite and not self.high - self.low < WIDEST_RANGE:
             raise InvalidInput(f"the ends of a variable are too far apart: {self.low} and {self.high}")
-        if self.integer and math.ceil(self.low) > math.floor(self.high):
+        if self.integer and not self.infinite and math.ceil(self.low) > math.floor(self.high):
             raise InvalidInput(f"an integer variable has no whole number between {self.low} and {self.high}")
         if self.log and self.low <= 0:
             raise InvalidInput(f"a log variable needs low above 0; got {self.low}")
         if self.log and self.integer:
             raise InvalidInput("a variable is integer or log, not both")
+
+    @property
+    def infinite(self) -> bool:
+        """Whether an end is missing."""
+        return math.isinf(self.low) or math.isinf(self.high)
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,11 @@ class Variables:
         """Largest values [D]: whole numbers of integer variables."""
         high = self.column("high").astype(np.float64)
         return np.where(self.column("integer"), np.floor(high), high)
+
+    def shown_range(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From where to where pictures of points x [n, D] go: the bounds [D], or the points where there is none."""
+        low, high = self.lower, self.upper
+        return np.where(np.isinf(low), x.min(axis=0), low), np.where(np.isinf(high), x.max(axis=0), high)
 
     def labels(self, units: bool = False) -> list[str]:
         """What tables call the variables: their names, or x1, x2 ...; with units as in "width [m]"."""

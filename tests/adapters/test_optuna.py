@@ -141,6 +141,18 @@ def test_trials_of_others_count_from_the_start_and_later():
     assert made.best_value == pytest.approx(1.0, abs=1e-3)
 
 
+def test_parameters_without_bounds_are_searched_from_0_and_the_bounds():
+    study = optuna.create_study(sampler=MecoSampler(budget=60, seed=1))
+
+    def far(trial):
+        x, y = trial.suggest_float("x", -math.inf, math.inf), trial.suggest_float("y", 1.0, math.inf)
+        return (x - 70.0) ** 2 + (y - 0.5) ** 2
+
+    study.optimize(far, n_trials=60)
+    assert study.trials[0].params == {"x": 0.0, "y": 11.0}
+    assert study.best_value < 0.26
+
+
 def test_several_objectives_are_refused():
     made = optuna.create_study(sampler=MecoSampler(), directions=["minimize", "minimize"])
     with pytest.raises(ValueError, match="MecoSampler cannot be used"):

@@ -132,3 +132,22 @@ def test_a_converted_problem_gives_pymoos_values_for_any_leading_shape():
     assert (f.shape, g.shape, h.shape) == ((3, 4), (3, 4, 2), (3, 4, 0))
     np.testing.assert_allclose(g[2, 1], theirs.evaluate(x[2, 1], return_as_dictionary=True)["G"])
     assert from_pymoo(Lattice()).integrality.all()
+
+
+class Unbounded(ElementwiseProblem):
+    """The circle beyond a line, with no bounds at all."""
+
+    def __init__(self):
+        super().__init__(n_var=2, n_obj=1, n_ieq_constr=1)
+
+    def _evaluate(self, x, out, *args, **kwargs):
+        out["F"], out["G"] = x @ x, [1.0 - x.sum()]
+
+
+def test_a_problem_without_bounds_begins_at_its_sampling():
+    found = minimize(Unbounded(), MeCO(sampling=np.array([[30.0, -40.0]])), ("n_eval", 80), seed=1)
+    assert found.F[0] < 0.5 + 1e-4
+    with pytest.raises(InvalidInput, match="give x0="):
+        minimize(Unbounded(), MeCO(), ("n_eval", 80), seed=1)
+    with pytest.raises(InvalidInput, match="Unbounded has no finite bounds: set its xl and xu"):
+        from_pymoo(Unbounded())

@@ -81,12 +81,18 @@ def test_the_knapsack_with_integer_things():
     assert found.fun == answer.fun == -105.0
 
 
-@pytest.mark.parametrize("bounds", [None, [(0, None), (0, 1)], [(0, np.inf), (0, 1)], optimize.Bounds(0, [1, np.inf])])
-def test_bounds_that_are_missing_are_asked_for(bounds):
-    with pytest.raises(
-        InvalidInput, match=r"give finite bounds for every variable, such as bounds=\[\(-10, 10\)\] \* 2"
-    ):
-        optimize.minimize(rosenbrock, [0, 0], method=meco.scipy_method, bounds=bounds)
+@pytest.mark.parametrize(
+    "bounds", [None, [(0, None), (None, 9)], [(0, np.inf), (0, 1)], optimize.Bounds(), optimize.Bounds(0, [2, np.inf])]
+)
+def test_bounds_that_are_missing_are_not_needed(bounds):
+    options = {"budget": 150, "method": "TR", "seed": 1}
+    found = optimize.minimize(rosenbrock, [0, 0], method=meco.scipy_method, bounds=bounds, options=options)
+    assert found.fun < 1e-6
+
+
+def test_a_method_that_needs_a_box_asks_for_bounds():
+    with pytest.raises(InvalidInput, match="give finite ones, or use one of TR, TR-ES, MeCO-TR"):
+        optimize.minimize(rosenbrock, [0, 0], method=meco.scipy_method, options={"method": "SHADE"})
 
 
 def test_a_wrong_number_of_bounds_is_named():

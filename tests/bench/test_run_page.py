@@ -61,6 +61,16 @@ def test_the_page_shows_the_point_its_constraints_and_how_the_search_went(tmp_pa
     assert f"began {result.run.starts} times" in said or "began once" in said
 
 
+def test_the_page_says_where_there_is_no_limit_and_draws_the_points_that_there_are(tmp_path):
+    bounds = [(-np.inf, np.inf), (0.0, np.inf), (-np.inf, 4.0)]
+    result = meco.minimize(lambda x: ((x - [3, -2, 9]) ** 2).sum(), bounds, x0=[0, 1, 1], budget=60, seed=1)
+    text, said = page_of(result, tmp_path)
+    assert said.count("no limit") == 4
+    assert (said.count("at its least"), said.count("at its most")) == (1, 1)
+    assert "share of the range drawn" in said
+    assert not re.search(r"[\s,(]nan[\s,)]", text.lower())
+
+
 def test_the_page_calls_named_variables_by_name_and_unit(tmp_path):
     bounds = {"width": (0.0, 2.0, "mm"), "height": (0.0, 2.0)}
     result = meco.minimize(lambda v: v["width"] ** 2 + v["height"], bounds, budget=40, method="SHADE", seed=1)

@@ -37,6 +37,13 @@ def rows(x):
     return (x * x).sum(axis=1), 1 - x[:, :1]
 """
 
+NOWHERE = """
+def far(x):
+    return (x[0] - 300) ** 2 + x[1] ** 2, 1 - x[0] - x[1]
+
+bounds = [(None, None), (0, None)]
+"""
+
 SIMULATOR = """
 import json, sys
 call = json.load(open(sys.argv[1]))
@@ -343,3 +350,18 @@ def test_the_command_line_knows_these_options_and_resumes_with_them(tmp_path, mo
     assert [variable["log"] for variable in inputs["variables"]] == [True, True]
     assert inputs["tolerances"]["keep_feasible"] == ["disc"]
     assert main(["resume", "run", "--stop", "converged", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("bounds", [["-inf,inf", "0,inf"], ["[[null, null], [0, null]]"], None])
+def test_bounds_may_be_infinite_and_the_run_goes_on_from_its_folder(tmp_path, monkeypatch, capsys, bounds):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nowhere.py").write_text(NOWHERE)
+    given = [] if bounds is None else ["--bounds", *bounds]
+    line = ["solve", "nowhere.py:far", *given, "--budget", "60", "--seed", "1", "--quiet", "--json"]
+    assert main([*line, "--x0", "1,1", "--checkpoint", "run"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert_allclose(found["x"], [300.0, 0.0], atol=1e-4)
+    assert main(["resume", "run", "--quiet"]) == 0
+    assert "f" in capsys.readouterr().out
+    assert main(line) == 2
+    assert "give x0=" in capsys.readouterr().err

@@ -67,6 +67,15 @@ def test_a_finished_run_is_told_in_numbers(folder):
     assert told["reasons"][-1].endswith("RuntimeError: no mesh")
 
 
+def test_bounds_that_are_infinite_are_told_as_null_and_drawn_by_the_points(tmp_path):
+    bounds = [(-np.inf, np.inf), (0.0, np.inf), (-5, 5)]
+    meco.minimize(fun, bounds, x0=[1.0, 1.0, 1.0], budget=60, method="TR", seed=1, checkpoint=tmp_path / "run")
+    told = json.loads(json.dumps(read_run_status(tmp_path / "run")), parse_constant=pytest.fail)
+    assert (told["lower"], told["upper"]) == ([None, 0.0, -5.0], [None, None, 5.0])
+    x = np.array([point["x"] for point in told["points"]])
+    assert told["drawn"] == [[x[:, 0].min(), x[:, 0].max()], [0.0, x[:, 1].max()], [-5.0, 5.0]]
+
+
 def test_named_variables_are_shown_with_their_units(tmp_path):
     bounds = {"width": (0.0, 2.0, "mm"), "teeth": meco.Variable(8, 40, integer=True)}
     meco.minimize(lambda v: v["width"] * v["teeth"], bounds, budget=30, method="SHADE", checkpoint=tmp_path / "run")

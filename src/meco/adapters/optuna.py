@@ -129,8 +129,9 @@ class MecoSampler(BaseSampler):
         good = {number: k for number, k in ended.items() if all(np.isfinite(part).all() for part in k)}
         others = any(t.state == TrialState.RUNNING and t.number != trial.number for t in trials)
         x0 = None
-        if others and len(good) <= 2 * len(box):
-            x0 = box[:, 0] + self._random.random(len(box)) * (box[:, 1] - box[:, 0])
+        if (others and len(good) <= 2 * len(box)) or (not good and any(axis.infinite for axis in axes.values())):
+            drawn = self._random.random(len(box)).tolist()
+            x0 = np.array([axis.spread(u) for axis, u in zip(axes.values(), drawn)])
             x0 = np.where(integer, np.round(x0), x0)
         known = tuple(np.concatenate(part) for part in zip(*good.values())) if good else None
         optimizer = Optimizer(
@@ -148,10 +149,16 @@ class MecoSampler(BaseSampler):
         return self._searches[-1], optimizer.ask(1)
 
     def sample_independent(self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: Any) -> Any:
-        """The middle of a numeric parameter for the first trial; else what the independent sampler gives."""
-        if trial.number == 0 and isinstance(param_distribution, (FloatDistribution, IntDistribution)):
-            axis = NumericParameter.of(param_distribution)  # the search begins in the middle
-            return axis.to_value(0.5 * (axis.low + axis.high))
+        """The middle of a numeric parameter for the first trial; else what the independent sampler gives.
+
+        That one draws between bounds: where they are missing, the value is drawn here.
+        """
+        if isinstance(param_distribution, (FloatDistribution, IntDistribution)):
+            axis = NumericParameter.of(param_distribution)
+            if trial.number == 0 and not axis.infinite:
+                return axis.to_value(0.5 * (axis.low + axis.high))  # the search begins in the middle
+            if axis.infinite:
+                return axis.to_value(axis.spread(0.5 if trial.number == 0 else float(self._random.random())))
         return self.independent.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Any) -> None:

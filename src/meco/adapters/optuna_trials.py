@@ -12,6 +12,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from meco.run.log.evaluation_log import PriorEvaluations
 
+FREE_RANGE = 20.0  # where a parameter without bounds is sampled before anything is known of it
+
 
 class NumericParameter(NamedTuple):
     """A parameter as a variable: logarithms where the scale is one, the number of the step where there are steps."""
@@ -39,6 +41,19 @@ class NumericParameter(NamedTuple):
                 0, last, True, lambda x: inside(d.low + round(x) * d.step), lambda v: round((v - d.low) / d.step)
             )
         return cls(d.low, d.high, False, float, float)
+
+    @property
+    def infinite(self) -> bool:
+        """Whether an end is missing."""
+        return math.isinf(self.low) or math.isinf(self.high)
+
+    def spread(self, u: float) -> float:
+        """The value at a share u of the range; without bounds, of ten to either side of 0 or beyond the bound."""
+        if not self.infinite:
+            return self.low + u * (self.high - self.low)
+        if math.isfinite(self.low) or math.isfinite(self.high):
+            return self.low + FREE_RANGE * u if math.isfinite(self.low) else self.high - FREE_RANGE * u
+        return FREE_RANGE * (u - 0.5)
 
 
 def trial_constraints(trial: FrozenTrial) -> dict[str, float]:

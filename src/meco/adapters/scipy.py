@@ -50,13 +50,14 @@ def scipy_method(
 ) -> OptimizeResult:
     """What scipy.optimize.minimize calls; all keywords after callback come from its options=.
 
-    The search is global inside the bounds, which must be finite, and begins at x0. budget (or maxfev) is
+    The search is global inside the bounds and begins at x0, whose size tells how far to look where bounds are infinite
+    (or bounds is None), which TR, TR-ES and MeCO-TR can do. budget (or maxfev) is
     the number of evaluations, 100 for each variable and at least 500 unless given; it alone ends the run, so tol
     does nothing. Derivatives are not used. integrality marks integer variables, one mark or one each, as elsewhere in
     SciPy. Further options are those of meco.minimize: seed, tolerances, workers, stop, checkpoint, ...
     """
     x0 = np.atleast_1d(np.asarray(x0, dtype=np.float64))
-    pairs = read_finite_bounds(bounds, x0.size)
+    pairs = read_bounds(bounds, x0.size)
     if budget is None:
         budget = max(LEAST_BUDGET, BUDGET_PER_VARIABLE * x0.size) if maxfev is None else maxfev
     given = args if isinstance(args, tuple) else (args,)
@@ -76,20 +77,20 @@ def scipy_method(
     return as_scipy_result(found)
 
 
-def read_finite_bounds(bounds: Any, dim: int) -> np.ndarray:
-    """Bounds in any of SciPy's forms as an array [D, 2], or an error that asks for the missing ones."""
-    wanted = "MeCO searches inside a box: give finite bounds for every variable, such as bounds=[(-10, 10)] * {}"
+def read_bounds(bounds: Any, dim: int) -> np.ndarray:
+    """Bounds in any of SciPy's forms as an array [D, 2]; None, for one end or for all, is no limit."""
     if bounds is None:
-        raise InvalidInput(wanted.format(dim))
+        return np.tile([-np.inf, np.inf], (dim, 1))
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         sides: Any = np.broadcast_to(bounds.lb, (dim,)), np.broadcast_to(bounds.ub, (dim,))
     else:
         sides = zip(*bounds)
-    low, high = (np.array([np.nan if v is None else v for v in side], dtype=np.float64) for side in sides)
+    low, high = (
+        np.array([none if v is None else v for v in side], dtype=np.float64)
+        for side, none in zip(sides, (-np.inf, np.inf))
+    )
     if low.shape != (dim,):
         raise InvalidInput(f"x0 has {dim} variables, so bounds must be {dim} pairs; got {len(low)}")
-    for i in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
-        raise InvalidInput(f"{wanted.format(dim)}; variable {i} has ({low[i]}, {high[i]})")
     return np.stack([low, high], axis=1)
 
 

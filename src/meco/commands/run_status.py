@@ -49,20 +49,24 @@ def read_run_status(folder: Path) -> dict[str, Any]:
         "budget": inputs["budget"], "nfev": len(every), "failures": _count_failures(every.fault),
         "reasons": _latest_failures(folder),
         "variables": variables.labels(units=True),
-        "lower": variables.lower.tolist(), "upper": variables.upper.tolist(), "steering": _steering_curves(folder),
+        "lower": [_finite_or_none(v) for v in variables.lower], "upper": [_finite_or_none(v) for v in variables.upper],
+        "steering": _steering_curves(folder),
         "message": None if ended is None else ended["message"],
         **_describe_timing(folder, len(every), inputs["budget"], ended),
     }  # fmt: skip
     if not len(every) or every.failed.all():
-        return shown | {"curve": [], "best": None, "points": [], "constraints": []}
+        return shown | {"curve": [], "best": None, "points": [], "constraints": [], "drawn": []}
     ev = every.evaluation(*tolerances)
     ranked = [int(i) for i in order(feasibility_first(ev))[0] if not every.failed[i]]
     nu = np.where(every.feasible, 0.0, ev.nu[0])
-    width, names = variables.upper - variables.lower, log.constraint_names(inputs["tolerances"]["names"])
+    low, high = variables.shown_range(every.x[ranked])
+    names = log.constraint_names(inputs["tolerances"]["names"])
+    points = [_describe_point(every, ranked[i]) for i in _choose_distinct(every.x[ranked], high - low)]
     return shown | {
         "curve": _sample_curve(every.f, nu, every.feasible, every.failed),
         "best": _describe_point(every, ranked[0]),
-        "points": [_describe_point(every, ranked[i]) for i in _choose_distinct(every.x[ranked], width)],
+        "points": points,
+        "drawn": np.stack(variables.shown_range(np.array([each["x"] for each in points])), axis=1).tolist(),
         "constraints": _describe_constraints(every, ranked[0], names, tolerances),
     }
 

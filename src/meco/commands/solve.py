@@ -41,7 +41,7 @@ MOST_RUNS = 100_000
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `meco solve`."""
-    parser._negative_number_matcher = re.compile(r"^-\.?\d")  # "-5,5" is a value, not an option
+    parser._negative_number_matcher = re.compile(r"^-(\.?\d|inf)")  # "-5,5" is a value, not an option
     what = parser.add_argument_group("what to solve")
     what.add_argument("target", nargs="?", help='"C01", "RC19", "UAV-07", "problem.py:fun" or "mission.json"')
     what.add_argument("--command", dest="program", metavar="COMMAND", help='a program, as in "./sim {input} {output}"')

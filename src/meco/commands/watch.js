@@ -93,7 +93,7 @@ function table(body, heads, rows, label) {
 
 function across(status) {
   const D = status.variables.length, wide = innerWidth < 700 ? W : 2 * W, x = i => D > 1 ? 30 + (wide - 60) * i / (D - 1) : wide / 2;
-  const y = (v, i) => 14 + (H - 46) * (1 - (v - status.lower[i]) / ((status.upper[i] - status.lower[i]) || 1));
+  const y = (v, i) => 14 + (H - 46) * (1 - (v - status.drawn[i][0]) / ((status.drawn[i][1] - status.drawn[i][0]) || 1));
   const every = Math.ceil(D / 24);
   const axes = status.variables.map((n, i) => `<path class="axis" d="M${x(i).toFixed(1)},14V${H - 32}"/>` + (i % every ? "" : `<text x="${x(i).toFixed(1)}" y="${H - 14}" text-anchor="middle">${safe(n)}</text>`)).join("");
   const line = (p, k) => `<path class="${p.feasible ? "good" : "bad"}" stroke-width="${k ? 1.2 : 3}" opacity="${k ? 0.45 : 1}" d="${p.x.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)},${y(v, i).toFixed(1)}`).join("")}"><title>evaluation ${p.number}: f ${short(p.f)}${p.feasible ? "" : ", infeasible"}</title></path>`;
@@ -119,7 +119,7 @@ function showRun(status) {
   const failed = Object.entries(status.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
   change(part("failures", "Failed evaluations"), `<p>${safe(failed)}</p>${reasons(status.reasons)}`);
   if (status.points.length) {
-    change(part("points", "The best designs that differ, each variable from its lower to its upper bound", true), across(status));
+    change(part("points", "The best designs that differ, each variable from its lower to its upper bound (without one, to the last point drawn)", true), across(status));
     table(part("best", "The same in numbers", true), ["point", "f", "feasible", ...status.variables],
       status.points.map(p => ({ over: !p.feasible, cells: [`evaluation ${p.number}`, short(p.f), p.feasible ? "yes" : "no", ...p.x.map(short)] })), "the best designs");
   }

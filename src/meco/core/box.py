@@ -1,4 +1,7 @@
-"""Between the unit cube, in which engines search, and the box, in which points are evaluated."""
+"""Between the unit cube, in which engines search, and the box, in which points are evaluated.
+
+Where bounds are infinite the cube has no walls: search_range.py.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import numpy as np
 
 from meco.core.arrays import Array, fused, namespace
 from meco.core.problem import round_half_away
+from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange
 
 
 class Scale(Protocol):
@@ -42,6 +46,7 @@ class Box:
     integer: Array | None = None  # mask; None: every variable is continuous
     scale: Scale | None = None
     pinned: dict[bytes, np.ndarray] = field(default_factory=dict)  # unit coordinates -> point [D]; of one run
+    range: SearchRange | None = None  # of the one run of a box with infinite bounds
 
     def __post_init__(self) -> None:
         xp = namespace(self.lower)
@@ -55,6 +60,16 @@ class Box:
         """Number of variables."""
         return self.lower.shape[-1]
 
+    @property
+    def origin(self) -> np.ndarray:
+        """Where the coordinates of the first run's search are 0: [D]."""
+        return np.asarray(self.lower)[0, 0] if self.range is None else self.range.origin
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """How far they go from 0 to 1: [D]."""
+        return np.asarray(self.upper - self.lower)[0, 0] if self.range is None else self.range.length
+
     def transform(self, change: Callable[[Array], Array]) -> Box:
         """The same with every array changed, such as rows taken by index."""
         return Box(
@@ -62,17 +77,27 @@ class Box:
             change(self.upper),
             None if self.integer is None else change(self.integer),
             self.scale,
+            range=self.range,
         )
 
     def to_box(self, unit: Array) -> Array:
         """Unit-cube coordinates [B, n, D] as the points that are evaluated."""
-        x = _interpolate(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
+        if self.range is None:
+            x = _interpolate(unit, self.lower, self._width, self.upper)  # type: ignore[attr-defined]
+        else:
+            x = self._measure(unit, self.range)
         x = x if self.scale is None else self.scale.to_box(unit, x)
         if self.integer is not None:
             xp = namespace(unit)
             rounded = xp.minimum(xp.maximum(round_half_away(x), self._least), self._most)  # type: ignore[attr-defined]
             x = xp.where(self.integer, rounded, x)
         return self._restore_pinned(unit, x) if self.pinned else x
+
+    def _measure(self, unit: np.ndarray, over: SearchRange) -> np.ndarray:
+        """Points whose coordinates may have no limit: finite, and inside the bounds that there are."""
+        least, most = np.maximum(self.lower, -FARTHEST), np.minimum(self.upper, FARTHEST)
+        with np.errstate(over="ignore"):
+            return np.clip(over.origin + unit * over.length, least, most)
 
     def _restore_pinned(self, unit: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Points x [1, n, D] in which those of pinned unit coordinates are exactly the points that were given."""
@@ -85,18 +110,24 @@ class Box:
 
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points [n, D] of the first run's box in unit-cube coordinates."""
-        low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
-        unit = np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+        if self.range is None:
+            low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
+            unit = np.clip((x - low) / np.where(high > low, high - low, 1.0), 0.0, 1.0)
+        else:
+            low, high, origin, length = self.range
+            unit = np.clip((x - origin) / np.where(length > 0.0, length, 1.0), low, high)
         return unit if self.scale is None else self.scale.to_unit(x, unit)
 
     def typical_lengths(self, unit: np.ndarray) -> np.ndarray:
         """How far each variable [D] of a point of the first run's cube may ordinarily go: max(1, |x|), in the cube.
 
-        Where the cube is not linear in a variable, all of it.
+        Where the cube is not linear in a variable, all of it; of one without a bound, what its range was made of.
         """
         x = np.asarray(self.to_box(np.zeros((1, 1, 1)) + unit))[0, 0]
         low, high = np.asarray(self.lower)[0, 0], np.asarray(self.upper)[0, 0]
         lengths = np.maximum(1.0, np.abs(x)) / np.where(high > low, high - low, 1.0)
+        if self.range is not None:
+            lengths = np.where(self.range.infinite, 1.0 / TYPICAL_LENGTHS, lengths)
         return lengths if self.scale is None else np.where(self.scale.linear, lengths, 1.0)
 
     def pin(self, x: np.ndarray) -> np.ndarray:

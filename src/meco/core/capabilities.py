@@ -72,7 +72,7 @@ class LinearRows(NamedTuple):
 
 
 class InfiniteBounds(NamedTuple):
-    """The search needs no finite box."""
+    """The search needs no finite box: Task.range and Task.walls tell how far it may go."""
 
 
 class Batching(NamedTuple):

@@ -23,6 +23,7 @@ from meco.core.arrays import Array, asarray_like, namespace
 from meco.core.evaluation import Evaluation
 from meco.core.known_limits import KnownLimits
 from meco.core.rule import Population, Progress
+from meco.core.search_range import SearchRange
 from meco.core.streams import Streams
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Task:
     tolerances: Callable[[], tuple[Array, Array]] | None = None  # each run's own, [B or 1, 1, 1 or C]
     lengths: np.ndarray | None = None  # typical length of each variable around x0, in the unit cube, [D]
     limits: KnownLimits | None = None  # what is known of constraints beforehand; of tasks with one run
+    range: SearchRange | None = None  # where a bound is infinite, which InfiniteBounds allows; of tasks with one run
 
     @classmethod
     def of(cls, evaluator: Evaluator, rng: Streams, x0: Array | None = None) -> Task:
@@ -66,7 +68,13 @@ class Task:
             integer=source.box.integer,
             lengths=None if x0 is None else source.box.typical_lengths(np.asarray(x0)[0]),
             tolerances=source.tolerances,
+            range=source.box.range,
         )
+
+    @property
+    def walls(self) -> tuple[Any, Any]:
+        """Least and largest coordinates of a point: 0 and 1, or [D] with -inf and inf where a bound is missing."""
+        return (0.0, 1.0) if self.range is None else (self.range.low, self.range.high)
 
     @property
     def n_ineq(self) -> int:

@@ -27,6 +27,8 @@ def from_pymoo(problem: Any) -> Problem:
     if problem.n_obj != 1:
         raise InvalidInput(f"{name} has {problem.n_obj} objectives; only problems with one can be minimised")
     lower, upper, whole = read_pymoo_bounds(problem)
+    if not np.isfinite([lower, upper]).all():
+        raise InvalidInput(f"{name} has no finite bounds: set its xl and xu")
 
     def formula(x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Objective, inequalities and equalities at points [n, D]."""
@@ -43,7 +45,7 @@ def from_pymoo(problem: Any) -> Problem:
 
 
 def read_pymoo_bounds(problem: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Lower and upper bounds of a pymoo problem, and which variables are whole numbers: [D] each."""
+    """Lower and upper bounds of a pymoo problem, infinite where it has none, and which are whole numbers: [D] each."""
     if _is_mixed(problem):
         kinds = [KINDS.get(type(variable).__name__) for variable in problem.vars.values()]
         for name, kind in zip(problem.vars, kinds):
@@ -55,10 +57,9 @@ def read_pymoo_bounds(problem: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]
         pairs = [(0, 1) if kind is bool else v.bounds for v, kind in zip(problem.vars.values(), kinds)]
         lower, upper = np.array(pairs, dtype=np.float64).T
         return lower, upper, np.array([kind is not float for kind in kinds])
-    if problem.xl is None or problem.xu is None:
-        raise InvalidInput(f"{type(problem).__name__} has no bounds: set its xl and xu")
     lower, upper = (
-        np.broadcast_to(np.asarray(side, dtype=np.float64), (problem.n_var,)) for side in (problem.xl, problem.xu)
+        np.broadcast_to(np.asarray(none if side is None else side, dtype=np.float64), (problem.n_var,))
+        for side, none in ((problem.xl, -np.inf), (problem.xu, np.inf))
     )
     return lower, upper, np.full(problem.n_var, problem.vtype in (int, bool))
 

@@ -164,9 +164,11 @@ def _check_reachable(
     matrix: np.ndarray, low: np.ndarray, high: np.ndarray, lower: np.ndarray, upper: np.ndarray, where: str
 ) -> None:
     """Refuse limits of A x that no point of the box keeps."""
-    least = np.minimum(matrix * lower, matrix * upper).sum(axis=1)
-    most = np.maximum(matrix * lower, matrix * upper).sum(axis=1)
-    slack = 1e-9 * np.maximum(1.0, np.abs(matrix) @ np.maximum(np.abs(lower), np.abs(upper)))
+    with np.errstate(invalid="ignore"):  # 0 times an infinite bound
+        ends = [np.where(matrix == 0.0, 0.0, matrix * side) for side in (lower, upper)]
+    least, most = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+    finite = [np.where(np.isfinite(side), np.abs(side), 0.0) for side in (lower, upper)]
+    slack = 1e-9 * np.maximum(1.0, np.abs(matrix) @ np.maximum(*finite))
     for row in np.flatnonzero((least - slack > high) | (most + slack < low)):
         raise InvalidInput(
             f"{where}: row {row} of A x lies between {least[row]:.6g} and {most[row]:.6g} within the bounds, so it can "

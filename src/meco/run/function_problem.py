@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from meco.core.problem import Problem
+from meco.core.problem import Problem, check_bounds
 from meco.errors import InvalidInput
 from meco.options import EQ_TOL, INEQ_TOL
 from meco.run.calling.answers import Answer, Fault
@@ -23,7 +23,7 @@ def as_problem(name: str, fun: Callable[..., Any], bounds: Any, integrality: Any
     A first answer, at the centre or at points drawn around it, tells how many constraints there are and their names.
     """
     variables = Variables.read(bounds)
-    lower, upper = variables.column("low"), variables.column("high")
+    lower, upper = check_bounds(variables.column("low"), variables.column("high"), name)
     call = Call(fun)
     first = _find_first_answer(name, call, lower, upper)
     names = (*_constraint_names(first.g_names, first.g.size, "g"), *_constraint_names(first.h_names, first.h.size, "h"))

@@ -43,7 +43,9 @@ class ValueLookup:
 def make_box(request: Request) -> Box:
     """The box of a request, for one run."""
     integer = None if request.integer is None else np.reshape(request.integer, (1, 1, -1))
-    return Box(request.lower[None, None], request.upper[None, None], integer, request.make_log_scale())
+    return Box(
+        request.lower[None, None], request.upper[None, None], integer, request.make_log_scale(), range=request.range
+    )
 
 
 class AnsweredConstraints:

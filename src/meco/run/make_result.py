@@ -106,7 +106,7 @@ def _best_score(loop: Loop | None) -> float:
 def _choose_point(request: Request, every: Evaluations) -> BestPoint:
     """The best point of all evaluations; without any, a point inside the bounds that is not usable."""
     if every.best is None:
-        x = (request.lower + request.upper) / 2 if request.x0 is None else request.x0[0].copy()
+        x = (request.lower + request.upper) / 2 if request.centre is None else request.centre.copy()
         x = x if request.integer is None else np.where(request.integer, np.floor(x), x)
         return BestPoint(x, float("nan"), np.zeros(0), np.zeros(0), False, False)
     return every.best._replace(x=every.best.x.copy())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from meco.core.capabilities import Batching
+from meco.core.capabilities import Batching, InfiniteBounds
+from meco.core.metrics import feasibility_first
+from meco.core.rule import order
+from meco.core.search_range import FARTHEST, TYPICAL_LENGTHS, SearchRange, measure_range
 from meco.errors import InvalidInput
 from meco.evaluations import Evaluations
-from meco.methods import METHODS
+from meco.methods import METHODS, methods_that_offer
 from meco.options import Method, Tolerances, Workers
 from meco.read_numbers import read_whole_number
 from meco.run.log.evaluation_log import EvaluationLog, PriorEvaluations
@@ -74,6 +78,23 @@ class Request:
         """Number of variables."""
         return len(self.variables.each)
 
+    @cached_property
+    def centre(self) -> np.ndarray | None:
+        """Where the search begins [D]: x0, or the best of the known points; None: in the middle of the box."""
+        if self.x0 is not None or self.known is None:
+            return None if self.x0 is None else self.x0[0]
+        ev = self.known.evaluation(*self.strictest_tolerances)
+        usable = [i for i in order(feasibility_first(ev))[0] if not ev.failed[0, i]]
+        return self.known.x[usable[0]] if usable else None
+
+    @cached_property
+    def range(self) -> SearchRange | None:
+        """How far the search may go where a bound is infinite; None: every bound is finite."""
+        if not any(variable.infinite for variable in self.variables.each):
+            return None
+        assert self.centre is not None, "make_request() refuses infinite bounds without a point to begin at"
+        return measure_range(self.lower, self.upper, self.centre)
+
     @property
     def constraint_names(self) -> tuple[str, ...]:
         """Names of constraints, where they were given."""
@@ -110,7 +131,13 @@ class Request:
         kept = list(self.keep_feasible) if isinstance(self.keep_feasible, tuple) else self.keep_feasible
         return {
             "variables": [
-                {"low": v.low, "high": v.high, "unit": v.unit, "integer": v.integer, "log": v.log}
+                {
+                    "low": _finite_or_none(v.low),
+                    "high": _finite_or_none(v.high),
+                    "unit": v.unit,
+                    "integer": v.integer,
+                    "log": v.log,
+                }
                 for v in self.variables.each
             ],
             "variable_names": list(self.variables.names),
@@ -127,6 +154,11 @@ class Request:
                 "names": list(self.constraint_names),
             },
         }
+
+
+def _finite_or_none(end: float) -> float | None:
+    """An end of a range as JSON has it: null where there is none."""
+    return end if math.isfinite(end) else None
 
 
 def variables_from_inputs(inputs: Mapping[str, Any]) -> Variables:
@@ -172,7 +204,7 @@ def make_request(
     known = None if evaluated is None else read_prior_evaluations(evaluated, variables)
     _check_tolerance_names(allowed, known)
     integer = variables.column("integer")
-    return Request(
+    request = Request(
         variables,
         budget,
         name,
@@ -183,6 +215,28 @@ def make_request(
         allowed,
         notes=_budget_warnings(name, dim, budget + (0 if known is None else len(known.f))),
     )
+    if any(variable.infinite for variable in variables.each):
+        _check_infinite_bounds(request)
+    return request
+
+
+def _check_infinite_bounds(request: Request) -> None:
+    """Refuse infinite bounds where the method needs a box, or where nothing tells how large the variables are."""
+    free = next((k, v) for k, v in zip(request.variables.labels(), request.variables.each) if v.infinite)
+    said = f"variable {free[0]} has infinite bounds, ({free[1].low:g}, {free[1].high:g})"
+    if InfiniteBounds not in METHODS[request.method].offers:
+        raise InvalidInput(
+            f"{said}, and {request.method} searches inside a box: give finite ones, or use one of "
+            f"{methods_that_offer(InfiniteBounds)}"
+        )
+    if request.centre is None:
+        raise InvalidInput(
+            f"{said}, so the search needs a point to begin at: give x0=, whose size tells how far to look, or "
+            "evaluated= points"
+        )
+    for name, value in zip(request.variables.labels(), request.centre.tolist()):
+        if not TYPICAL_LENGTHS * abs(value) < FARTHEST:
+            raise InvalidInput(f"x0 is too far from 0 to search around it: {name} is {value}")
 
 
 def _check_tolerance_names(allowed: Tolerances, known: PriorEvaluations | None) -> None:
@@ -218,6 +272,8 @@ def read_points(points: Any, lower: np.ndarray, upper: np.ndarray, integer: np.n
         raise InvalidInput(
             f"{name} must have {lower.size} variables, shape (D,) or (n, D); got shape {np.shape(points)}"
         )
+    for row, i in np.argwhere(np.isinf(found)):
+        raise InvalidInput(f"{name}: variable {i} of point {row} must be finite; got {found[row, i]}")
     inside = (found >= lower) & (found <= upper)
     for row, i in np.argwhere(~inside):
         raise InvalidInput(

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from meco.core.box import Box
 from meco.core.capabilities import LinearRows, offered
 from meco.core.engine import Task
 from meco.core.evaluator import Evaluator
@@ -46,10 +47,11 @@ def make_search(
         ineq_tol=ineq_tol,
         eq_tol=eq_tol,
         integer=box.integer,
-        lengths=None if request.x0 is None else box.typical_lengths(distinct[0]),
+        lengths=None if request.x0 is None and box.range is None else box.typical_lengths(distinct[0]),
         tolerances=constraints.tolerances,
+        range=box.range,
     )
-    engine = build_engine(request.method, _add_known_limits(task, request, log), **request.options)
+    engine = build_engine(request.method, _add_known_limits(task, request, log, box), **request.options)
     rows = offered(engine, LinearRows)
     source = FunctionSource(request, log, call, box, (lambda unit: unit) if rows is None else rows.inside)
     evaluator = Evaluator(source, task.budget, known)
@@ -58,10 +60,10 @@ def make_search(
     return Loop(engine, evaluator)
 
 
-def _add_known_limits(task: Task, request: Request, log: EvaluationLog) -> Task:
+def _add_known_limits(task: Task, request: Request, log: EvaluationLog, box: Box) -> Task:
     """The task with what is known of its constraints beforehand, where something is."""
     if not (request.linear_rows or request.keep_feasible or request.hard_labels):
         return task
     from meco.run.hard_constraints import make_known_limits
 
-    return replace(task, limits=make_known_limits(request, log, request.lower, request.upper - request.lower))
+    return replace(task, limits=make_known_limits(request, log, box.origin, box.lengths))

@@ -14,6 +14,7 @@ from meco.core.evaluator import Evaluator
 from meco.core.signals import interrupt_signals, note_signals
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
+from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
 from meco.run.log.evaluation_log import ConstraintsChanged, EvaluationLog, Events
 from meco.run.make_result import make_result
@@ -61,7 +62,7 @@ class Session:
             if warning := folder.check_thread_count():
                 warn(warning)
                 self.notes.append(warning)
-                near = SAME_POINT_SHARE * (request.upper - request.lower)
+                near = SAME_POINT_SHARE * make_box(request).lengths
         self.log = EvaluationLog(
             request.budget, len(request.constraint_names) or None, self._recorded_answers(), near, self._events
         )

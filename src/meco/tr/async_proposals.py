@@ -221,7 +221,7 @@ class AsyncProposals:
         """A random point [D] around one that has no models yet, or anywhere."""
         engine = self.engine
         u = engine.task.rng.uniform(1, engine.task.dim)
-        near = u if anywhere else np.clip(x + 2.0 * engine.radii * (u - 0.5), 0.0, 1.0)
+        near = u if anywhere else np.clip(x + 2.0 * engine.radii * (u - 0.5), *engine.task.walls)
         near = snap_to(engine.lattice, near)
         return near[0, 0] if engine.guard is None else engine.guard.project(near[0])[0]
 

@@ -20,6 +20,7 @@ from meco.core.capabilities import (
     Batching,
     Convergence,
     Cooperation,
+    InfiniteBounds,
     LinearRows,
     Multipliers,
     Replay,
@@ -46,7 +47,7 @@ from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.quadratic import explained_share
 from meco.tr.controls import TR_CONTROLS, ControlValues
-from meco.tr.region import Region, Source, shape_region
+from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, Region, Source, shape_region
 from meco.tr.step import Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
@@ -118,7 +119,7 @@ class TrustRegion(Engine):
         return self.state.archive
 
     def capabilities(self) -> tuple[Any, ...]:
-        """Everything but a search without a box."""
+        """Everything that a method of models can do."""
         knows = () if self.offspring is None else TR_FEATURE_NEEDS
         return (
             Steering(self.controls, knows, self.steer, self._know_search),
@@ -126,6 +127,7 @@ class TrustRegion(Engine):
             Convergence(self._find_converged),
             Multipliers(self._estimate_multipliers),
             LinearRows((lambda x: x) if self.guard is None else self.guard.project),
+            InfiniteBounds(),
             Batching(),
             Cooperation(self._learn_foreign_points, self._diversify),
             Asynchronous(self._start_async),
@@ -231,9 +233,10 @@ class TrustRegion(Engine):
         half = 1.0 + zeros_like(centre)
         if self.lattice is not None:  # integer variables can always move by one
             half = xp.maximum(half, self.lattice.spacing / delta)
-        low, high = xp.maximum(-half, -centre / delta), xp.minimum(half, (1.0 - centre) / delta)
+        least, most = self.task.walls
+        low, high = xp.maximum(-half, (least - centre) / delta), xp.minimum(half, (most - centre) / delta)
         if maybe_any(archive.failed):
-            normal, distance = failure_halfspace(archive, centre, region.delta, region.width)
+            normal, distance = failure_halfspace(archive, centre, region.delta, region.width_in_force)
         else:
             normal, distance = zeros_like(centre), zeros_like(region.delta) + xp.inf
         models = region.models.rescaled(delta)
@@ -279,7 +282,8 @@ class TrustRegion(Engine):
         late = state.told_array >= ESCALATION_BUDGET_SHARE * self.task.budget
         values = self.values()
         least = self._restart_radius(values)
-        state.region = update_region(state.region, made, values_of(ev), merits, late, least, values)
+        most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
+        state.region = update_region(state.region, made, values_of(ev), merits, late, least, values, most)
 
     def _restart_radius(self, values: ControlValues) -> Array:
         """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""
@@ -318,7 +322,8 @@ class TrustRegion(Engine):
         """From a program of models around each x [B, D], however far the search has gone on since."""
         fixed = None if self.lattice is None else self.lattice.spacing > 0.0
         points = model_size(self.task.dim)
-        return estimate_multipliers(self.archive, x, self.region, points, self.task.limits, self.values(), fixed)
+        limits, walls = self.task.limits, self.task.walls
+        return estimate_multipliers(self.archive, x, self.region, points, limits, self.values(), walls, fixed)
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""

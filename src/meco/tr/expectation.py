@@ -97,10 +97,12 @@ def update_region(
     late: Array,
     min_radius: Array,
     values: ControlValues,
+    max_radius: float = MAX_RADIUS,
 ) -> Region:
     """The region after the points of an iteration got these values y [B, k, 1 + C] and merits [B, k], inf where failed.
 
-    late [B or 1]: every violated constraint is escalated; min_radius [B]: below it a run starts again.
+    late [B or 1]: every violated constraint is escalated; min_radius [B]: below it a run starts again; max_radius: how
+    far the region may go along its narrowest variable.
     """
     xp, source, dim = namespace(merits), made.source[:, 0], region.centre.shape[-1]
     verdict = judge_step(made.merit, merits[:, 0], made.foreseen, made.margin_cost, made.f_change, values)
@@ -112,7 +114,7 @@ def update_region(
     delta = xp.where(
         stepped & failed, values.radius_shrinkage * region.delta, region.delta
     )  # else it might be asked for again
-    most = MAX_RADIUS / xp.min(region.width, axis=-1)
+    most = max_radius / xp.min(region.width, axis=-1)
     delta, following = update_radius(delta, verdict, made.size, made.farthest, min_radius, most, dim, values)
     error = update_error(region.error, y[:, 0, 1:], made, stepped & ~failed)
     weights = region.weights.update_floors(made.violated, verdict.poor[:, None] & (made.unmet | late[:, None]))

@@ -32,7 +32,7 @@ class FeasibilityGuard:
 
     def __init__(self, task: Task, limits: KnownLimits, lattice: Lattice | None) -> None:
         self.task, self.limits, self.lattice = task, limits, lattice
-        self.polytope = Polytope(*limits.hard_rows())
+        self.polytope = Polytope(*limits.hard_rows(), walls=task.walls)
         self.anchor = self._find_anchor(np.full(task.dim, 0.5) if task.x0 is None else np.asarray(task.x0)[0])
 
     def _find_anchor(self, x: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class FeasibilityGuard:
         hard = np.flatnonzero(self.limits.hard_constraints())
         if self.limits.needs_models and hard.size:
             u = self.task.rng.uniform(RANDOM_TRIES, self.task.dim)[0]
-            reach = MAX_REACH_RADII * min(region.delta[0], local.farthest[0]) * region.width[0]
+            reach = MAX_REACH_RADII * min(region.delta[0], local.farthest[0]) * region.width_in_force[0]
             prediction = _SafePrediction(region, local.value[0], reach, hard, archive.y[0][safest][1 + hard])
             points = np.stack([self._find_safe(row, anchor, u, prediction) for row in points])
         return points[None]
@@ -89,7 +89,7 @@ class FeasibilityGuard:
         way = np.clip(x - anchor, -prediction.reach, prediction.reach)
         tried = np.stack([self._snap(anchor + share * way) for share in BACKTRACK_SHARES])
         if not (safe := prediction.safe(tried, anchor)).any():
-            near = np.clip(anchor + 0.5 * prediction.reach * (2.0 * u - 1.0), 0.0, 1.0)
+            near = np.clip(anchor + 0.5 * prediction.reach * (2.0 * u - 1.0), *self.task.walls)
             tried = np.stack([self._project_to_rows(row, anchor) for row in near])
             safe = prediction.safe(tried, anchor)
         return tried[np.argmax(safe)] if safe.any() else tried[np.argmin(prediction.worst(tried, anchor))]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from meco.core.engine import Task
@@ -29,7 +31,7 @@ def initial_points(task: Task, guard: FeasibilityGuard | None, radii: np.ndarray
     if guard is not None and task.x0 is None:
         given = guard.anchor[None]
     arms = star_size(task.dim, task.budget - len(given)) if len(given) <= 2 * task.dim else 0
-    ends = star(given[0], arms, radii)
+    ends = star(given[0], arms, radii, task.walls)
     return np.concatenate([given, ends if guard is None else guard.project(ends)])
 
 
@@ -38,11 +40,12 @@ def star_size(dim: int, budget: int) -> int:
     return max(0, min(2 * dim, 2 * budget // 3))
 
 
-def star(centre: np.ndarray, arms: int, radii: np.ndarray) -> np.ndarray:
+def star(centre: np.ndarray, arms: int, radii: np.ndarray, walls: tuple[Any, Any] = (0.0, 1.0)) -> np.ndarray:
     """Points at radii [D] from a centre [D] along the axes, upwards first: [arms, D].
 
-    An arm that would leave the cube is turned around and halved, so that no two points coincide.
+    An arm that would leave the walls, those of the cube, is turned around and halved, so that no two points coincide.
     """
     steps = np.concatenate([np.diag(radii), -np.diag(radii)])[:arms]
-    outside = (centre + steps < 0.0) | (centre + steps > 1.0)
-    return np.clip(centre + np.where(outside, -0.5 * steps, steps), 0.0, 1.0)
+    low, high = walls
+    outside = (centre + steps < low) | (centre + steps > high)
+    return np.clip(centre + np.where(outside, -0.5 * steps, steps), low, high)

@@ -15,7 +15,11 @@ class Lattice:
     def __init__(self, task: Task) -> None:
         xp = namespace(task.lower)
         self.integer = task.integer  # [B or 1, 1, D]
-        self.lower, width = task.lower, task.upper - task.lower
+        self.walls = task.walls
+        if task.range is None:
+            self.lower, width = task.lower, task.upper - task.lower
+        else:
+            self.lower, width = task.range.origin[None, None], task.range.length[None, None]
         self.width = xp.where(width > 0.0, width, 1.0)
         self.lowest, self.highest = xp.ceil(task.lower), xp.floor(task.upper)
         self.spacing = xp.where(self.integer, 1.0 / self.width, 0.0)[:, 0, :]  # [B or 1, D]: distance of two values
@@ -40,7 +44,7 @@ class Lattice:
         if not maybe_any(self.mixed):
             return step
         xp, delta = namespace(step.s), region.reach
-        x = xp.clip(region.centre + delta * step.s, min=0.0, max=1.0)
+        x = xp.clip(region.centre + delta * step.s, min=self.walls[0], max=self.walls[1])
         s = (self.snap(x[:, None, :])[:, 0, :] - region.centre) / delta
         low, high = (xp.where(self.spacing > 0.0, s, side) for side in (sub.low, sub.high))
         again = relaxed_step(sub._replace(low=low, high=high), theta, step.multipliers, step.weights)
@@ -54,7 +58,7 @@ class Lattice:
         xp = namespace(centre)
         moves = self.spacing[:, None, :] * xp.eye(centre.shape[-1], dtype=centre.dtype, device=centre.device)
         moves = xp.concat([moves, -moves], axis=1)
-        return self.snap(xp.clip(centre[:, None, :] + moves, min=0.0, max=1.0))
+        return self.snap(xp.clip(centre[:, None, :] + moves, min=self.walls[0], max=self.walls[1]))
 
 
 def snap_to(lattice: Lattice | None, x: Array) -> Array:

@@ -63,16 +63,17 @@ def fit_models(
     if maybe_any(blind):
         centre = xp.where(blind[:, None], 0.5, centre)
     value = rows(archive.y, chosen)[:, 0, :]
-    u, values, there = nearest_points(archive, centre, value, points, region.width)
+    width = region.width_in_force
+    u, values, there = nearest_points(archive, centre, value, points, width)
     y = values - value[:, None, :]
     square = total(u * u)
     spread = xp.sqrt(total(square) / bounded(there, 1.0, math.inf))
     spread = xp.where(spread > 0.0, spread, 1.0)
-    unit = spread[:, None] * region.width
+    unit = spread[:, None] * width
     prior = region.models.shifted(centre - region.centre).rescaled(unit)
     few = None
     if value.shape[-1] > 1 + (most := max_critical(centre.shape[-1])):
-        slope = region.models.gradient * region.width[:, None, :]
+        slope = region.models.gradient * width[:, None, :]
         reach = region.delta[:, None] * xp.sqrt(total(slope * slope))
         few = select_critical(value, reach, archive.n_ineq, most)
     tau, eta = values_in_force.gradient_freedom, values_in_force.roughness

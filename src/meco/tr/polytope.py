@@ -6,6 +6,8 @@ the equalities, and onto each half-space; what is left after them is closed by g
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from meco.errors import InvalidInput
@@ -17,9 +19,12 @@ INTERIOR_MARGINS = (0.1, 0.03, 0.01, 1e-3, 1e-5, 0.0)  # how far inside a first 
 
 
 class Polytope:
-    """offset + slope x <= 0 (= 0 where equal) in the unit cube; slope [L, D], offset and equal [L]."""
+    """offset + slope x <= 0 (= 0 where equal) between walls, the unit cube's; slope [L, D], offset and equal [L]."""
 
-    def __init__(self, slope: np.ndarray, offset: np.ndarray, equal: np.ndarray) -> None:
+    def __init__(
+        self, slope: np.ndarray, offset: np.ndarray, equal: np.ndarray, walls: tuple[Any, Any] = (0.0, 1.0)
+    ) -> None:
+        self.walls = walls
         length = np.sqrt(np.sum(slope * slope, axis=1))
         used = length > 0.0  # a row of zeros says nothing of x
         unit, value = slope[used] / length[used, None], offset[used] / length[used]
@@ -42,7 +47,7 @@ class Polytope:
             before = x
             x = self._project_to_equalities(x)
             y = x + gone[0]
-            x = np.clip(y, 0.0, 1.0)
+            x = np.clip(y, *self.walls)
             gone[0] = y - x
             for i in range(1, sets):
                 y = x + gone[i]
@@ -56,7 +61,7 @@ class Polytope:
     def _close_rows(self, x: np.ndarray, margin: float) -> np.ndarray:
         """Beyond the rows by no more than rounding, whatever the sweeps have left."""
         for _ in range(SWEEPS):
-            x = np.clip(self._project_to_equalities(x), 0.0, 1.0)
+            x = np.clip(self._project_to_equalities(x), *self.walls)
             if self.excess(x) <= -margin:
                 break
             for slope, offset in zip(self.slope, self.offset):
@@ -79,7 +84,7 @@ class Polytope:
 
     def project(self, x: np.ndarray, anchor: np.ndarray) -> np.ndarray:
         """The point nearest to x [D] that keeps every row; anchor [D] keeps them."""
-        x = np.clip(x, 0.0, 1.0)
+        x = np.clip(x, *self.walls)
         if self.excess(x) <= 0.0:
             return x
         near = self.nearest(x)

@@ -11,6 +11,7 @@ from meco.tr.merit import Weights
 from meco.tr.quadratic import Quadratic
 
 MAX_RADIUS = 0.5  # of the unit cube
+MAX_FREE_RADIUS = 1e12  # where a variable lacks a bound: a region that grows for ever must not overflow
 NEGLIGIBLE_DECREASE = 1e-8  # decrease, in shares of f's change across the region, that is not worth a step
 LEAST_BEND = 1e-6  # curvature that counts, in shares of the largest
 MAX_STRETCH = 10.0  # of a width, in units of the first one
@@ -41,11 +42,17 @@ class Region(NamedTuple):
     next_source: Array  # of the next point: STEP, GEOMETRY or RESTART
     restart_index: Array  # restarts so far
     error: Array  # [B, C] of the models' last predictions, over the square of the radius; inf before there is one
+    most: Array  # [1, D] how far it may go along each variable; inf: without limit
 
     @property
     def reach(self) -> Array:
         """How far the region goes along each variable: [B, D]."""
-        return self.delta[:, None] * self.width
+        return self.delta[:, None] * self.width_in_force
+
+    @property
+    def width_in_force(self) -> Array:
+        """Widths [B, D] by which distances are measured: less where a large radius would leave the box."""
+        return namespace(self.width).minimum(self.width, self.most / self.delta[:, None])
 
 
 class StepVerdict(NamedTuple):

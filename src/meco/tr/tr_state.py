@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from meco.core.arrays import Array, namespace
+from meco.core.arrays import Array, namespace, zeros_like
 from meco.core.engine import Task
 from meco.core.evaluation import Evaluation
 from meco.tr.archive import PointArchive
@@ -54,13 +54,25 @@ class TrState:
             next_source=restart_index + Source.STEP,
             restart_index=restart_index,
             error=zeros + xp.inf,
+            most=_farthest_reach(task, x),
         )
         sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + Source.GEOMETRY
         counts = add_points(zero_counts(x), sources, ev.failed & ~ev.failed, ev)
-        strategy = Strategy(xp.zeros_like(x[:, 0, :]) + 0.5, 1 + constraints) if with_strategy else None
+        middle = xp.zeros_like(x[:, 0, :]) + 0.5
+        strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
         return cls(archive, region, (none, none), counts, 0, none[:1], region.width, strategy)
 
     def count(self, points: int) -> None:
         """Note that so many more points were told."""
         self.told_array = self.told_array + points
         self.told += points
+
+
+def _farthest_reach(task: Task, like: Array) -> Array:
+    """How far a region may go along each variable, [1, D].
+
+    Beside variables without a bound, whose regions may become huge, one with bounds has all of its range and no more.
+    """
+    xp = namespace(like)
+    free = zeros_like(like[:1, 0, :]) + xp.inf
+    return free if task.range is None else xp.where(task.range.infinite, free, 1.0)

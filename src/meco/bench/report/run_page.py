@@ -70,9 +70,9 @@ def _point_table(result: Any) -> Table:
     rows = []
     labels = result.run.variables.labels(units=True)
     for i, (name, value, (low, high)) in enumerate(zip(labels, result.x, _stack_bounds(result))):
-        room = AT_BOUND * (high - low)
+        room = AT_BOUND * (high - low if np.isfinite(high - low) else max(1.0, abs(value)))
         where = "at its least" if value <= low + room else "at its most" if value >= high - room else ""
-        shown = [Cell(f"{v:.8g}", float(v)) for v in (value, low, high)]
+        shown = [Cell("no limit" if np.isinf(v) else f"{v:.8g}", float(v)) for v in (value, low, high)]
         rows.append([Cell(name, float(i)), *shown, Cell("fixed" if low == high else where)])
     title = "The best point" if result.feasible else "The point that violates the constraints least"
     return Table("design", title, columns, rows)
@@ -121,17 +121,19 @@ def _provenance_table(result: Any) -> Table:
 
 def _best_points_figure(result: Any) -> Figure | None:
     """The best points over the variables, each from its least to its most."""
-    every, (low, high) = result.evaluations, _stack_bounds(result).T
+    every = result.evaluations
     if every.failed.all() or len(result.x) < 2:
         return None
     ranked = [i for i in order(feasibility_first(every.evaluation()))[0] if not every.failed[i]][:SHOWN_POINTS]
+    low, high = result.run.variables.shown_range(every.x[ranked])
     width = np.where(high > low, high - low, 1.0)
     at = np.arange(1.0, len(result.x) + 1.0)
     lines = [Line(at, (every.x[i] - low) / width, MUTED, width=1.0) for i in ranked[::-1]]
     lines.append(Line(at, (result.x - low) / width, 0, "the best point"))
     labels = result.run.variables.labels()
     names = tuple(zip(at.tolist(), labels)) if len(" ".join(labels)) <= MOST_LETTERS else ()
-    across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis("share of the box", (-0.03, 1.03))
+    drawn = "the box" if np.isfinite(_stack_bounds(result)).all() else "the range drawn"
+    across, up = Axis("variable", (0.7, len(at) + 0.3), names=names), Axis(f"share of {drawn}", (-0.03, 1.03))
     panel = Panel("", lines, across, up, WIDE_PANEL)
     return Figure(
         "points",

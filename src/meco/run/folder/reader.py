@@ -22,7 +22,7 @@ RUN_JSON_FORM: dict[str, Any] = {
     "format": int,
     "versions": {"meco": str},
     "inputs": {
-        "variables": [{"low": float, "high": float, "unit": Maybe(str), "integer": bool, "log": bool}],
+        "variables": [{"low": Maybe(float), "high": Maybe(float), "unit": Maybe(str), "integer": bool, "log": bool}],
         "variable_names": [str],
         "budget": int,
         "method": str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,8 +75,8 @@ class ModelPoints:
 
     def _point_of_step(self, state: TrState, s: Array) -> Array:
         """The point of a step s [B, D], in the cube and on the lattice."""
-        x = state.region.centre + state.region.reach * s
-        return snap_to(self.lattice, namespace(x).clip(x, min=0.0, max=1.0)[:, None, :])[:, 0, :]
+        x, (low, high) = state.region.centre + state.region.reach * s, self.task.walls
+        return snap_to(self.lattice, namespace(x).clip(x, min=low, max=high)[:, None, :])[:, 0, :]
 
     def _move_by_one(
         self, state: TrState, x: Array, sub: Subproblem, weights: Weights, stuck: Array
@@ -95,7 +95,7 @@ class ModelPoints:
         """Forget the region where restart [B] holds, and begin at another point [B, D]; u [B, D]."""
         region, xp = state.region, namespace(u)
         spacing = 0.0 if self.lattice is None else self.lattice.spacing
-        x = restart_point(state.archive, region, u, values.restart_distance, spacing)
+        x = restart_point(state.archive, region, u, values.restart_distance, spacing, self.task.walls)
         state.region = region._replace(
             restart_index=region.restart_index + xp.astype(restart, region.restart_index.dtype),
             delta=xp.where(restart, values.initial_radius, region.delta),
@@ -127,9 +127,14 @@ def _select_least_known(fit: Fit, tries: Array, unit: Array, count: int) -> Arra
 
 
 def restart_point(
-    archive: PointArchive, region: Region, u: Array, distance: Array, spacing: Array | float = 0.0
+    archive: PointArchive,
+    region: Region,
+    u: Array,
+    distance: Array,
+    spacing: Array | float = 0.0,
+    walls: tuple[Any, Any] = (0.0, 1.0),
 ) -> Array:
-    """A point near the one of least merit, anywhere if all have failed; u [B, D] in (0, 1).
+    """A point near the one of least merit, anywhere in the unit cube if all have failed; u [B, D] in (0, 1).
 
     Integer variables may move by one value, spacing [B, D], however far apart two values are.
     """
@@ -137,7 +142,7 @@ def restart_point(
     chosen = best(MERIT.values(archive.evaluation(), region.weights).last_where(archive.failed))[:, None]
     far = xp.maximum(xp.zeros_like(u) + distance[:, None], xp.zeros_like(u) + spacing)
     middle = rows(archive.x, chosen)[:, 0, :]
-    low, high = xp.clip(middle - far, min=0.0), xp.clip(middle + far, max=1.0)
+    low, high = xp.clip(middle - far, min=walls[0]), xp.clip(middle + far, max=walls[1])
     return xp.where(xp.all(archive.failed, axis=-1)[:, None], u, low + u * (high - low))
 
 

@@ -57,13 +57,26 @@ class Offspring:
         assert state.strategy is not None
         xp, (_, count, dim) = namespace(x), x.shape
         u, z = self.task.rng.uniform(count + dim), self.task.rng.normal(count, dim)
+        fresh = u[:, count:]
+        if self.task.range is not None:
+            fresh = self._follow_models(state, source, fresh)
         born, d = state.strategy.make_offspring(z)
         use = (u[:, :count] < share[:, None]) & (source != Source.RESTART)
         if self.lattice is not None:  # rounding may take offspring to evaluated points: nothing to learn there
             born = self.lattice.snap(born)
             use = use & ~xp.stack([is_repeated(state, born[:, k, :]) for k in range(count)], axis=1)
-        draws = Draws(z, d, u[:, count:])
+        draws = Draws(z, d, fresh)
         return xp.where(use[..., None], born, x), xp.where(use, Source.OFFSPRING, source), draws
+
+    def _follow_models(self, state: TrState, source: Array, fresh: Array) -> Array:
+        """Without a box the strategy searches where the models ended first; fresh [B, D] moved to where they are."""
+        assert state.strategy is not None
+        assert self.task.range is not None
+        region, infinite = state.region, self.task.range.infinite
+        ended = (source[:, 0] == Source.RESTART) & (region.restart_index == 1)
+        state.strategy.recentre(ended, region.centre, infinite)
+        xp, (low, high) = namespace(fresh), self.task.walls
+        return xp.clip(xp.where(infinite, region.centre + fresh - 0.5, fresh), min=low, max=high)
 
     def learn(self, state: TrState, draws: Draws, source: Array, ev: Evaluation) -> None:
         """From the answers [B, k] to the points of these sources [B, k]; generations are ranked by the merit."""

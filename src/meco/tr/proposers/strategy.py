@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from meco.core.arrays import Array, masked_max, masked_min, maybe_any, namespace, rows
 from meco.core.evaluation import Evaluation
@@ -47,13 +49,22 @@ def balance_weights(weights: Weights, ev: Evaluation) -> Weights:
     return weights._replace(w=xp.where(usable, spread[:, None] / xp.where(usable, most, 1.0), weights.w))
 
 
+def fold_between(y: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Reflect coordinates [..., D] at the walls that there are; -inf and inf are none."""
+    both, below, above = np.isfinite(low) & np.isfinite(high), np.isfinite(low), np.isfinite(high)
+    least, most = np.where(below, low, 0.0), np.where(above, high, 0.0)
+    width = np.where(both & (most > least), most - least, 1.0)
+    one = np.where(below & (y < least), 2.0 * least - y, np.where(above & (y > most), 2.0 * most - y, y))
+    return np.where(both, least + width * fold((y - least) / width), one)
+
+
 class Strategy:
     """MA-ES around the middle of the cube; a generation is learnt from when its last offspring is told."""
 
     remembers = ("distribution", "pending")
 
-    def __init__(self, mean: Array, functions: int) -> None:
-        xp, (runs, dim) = namespace(mean), mean.shape
+    def __init__(self, mean: Array, functions: int, walls: tuple[Any, Any] = (0.0, 1.0)) -> None:
+        xp, (runs, dim), self.walls = namespace(mean), mean.shape, walls
         self.size = native_size(dim)
         self.parameters = StrategyParameters.of(dim, self.size // 2)
         self.distribution = SearchDistribution.isotropic(mean, INITIAL_SIGMA)
@@ -69,7 +80,14 @@ class Strategy:
         """Points [B, k, D] of the unit cube for standard normal z [B, k, D], and their steps d = M z."""
         now = self.distribution
         d = z @ namespace(z).matrix_transpose(now.matrix)
-        return fold(now.mean[:, None, :] + now.sigma[:, None, None] * d), d
+        x = now.mean[:, None, :] + now.sigma[:, None, None] * d
+        low, high = self.walls
+        return (fold(x) if isinstance(low, float) else fold_between(x, low, high)), d
+
+    def recentre(self, runs: Array, mean: Array, which: Array) -> None:
+        """Search elsewhere along some variables [D] of some runs [B]: around mean [B, D]."""
+        xp, now = namespace(mean), self.distribution
+        self.distribution = now._replace(mean=xp.where(runs[:, None] & which, mean, now.mean))
 
     def learn(
         self, used: Array, z: Array, d: Array, y: Array, failed: Array, key: Callable[[Array, Array], Key], fresh: Array
@@ -104,7 +122,11 @@ class Strategy:
         lost, broken = diagnose(now, pending.d, xp.any(weight > 0.0, axis=-1))
         new = move_distribution(now, rows(pending.z, parents), rows(pending.d, parents), weight, par)
         new = new._replace(sigma=xp.clip(new.sigma * step_change(new.path, par), max=MAX_SIGMA))
-        new = repair_distribution(new, broken, lost, fresh, INITIAL_SIGMA)
+        moved, new = new.mean, repair_distribution(new, broken, lost, fresh, INITIAL_SIGMA)
+        if not isinstance(self.walls[0], float):  # what has no second wall has no period
+            low, high = self.walls
+            free = ~lost[:, None] & (np.isinf(low) | np.isinf(high))
+            new = new._replace(mean=xp.where(free, fold_between(moved, low, high), new.mean))
         self.distribution = SearchDistribution(
             xp.where(full[:, None], new.mean, now.mean),
             xp.where(full, new.sigma, now.sigma),
