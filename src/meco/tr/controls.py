@@ -13,24 +13,34 @@ from meco.core.control import Control
 
 TR_CONTROLS = (
     Control("theta", 0.0, 1.0, 0.0, "share of the violation at the centre that a step may leave"),
-    Control("margin", 0.0, 0.3, 0.1, "largest distance that a step keeps from a constraint, in what it changes by across the region"),
-    Control("caution", 0.0, 10.0, 1.0, "how many of the last errors of a constraint's model that distance is", ),
-    Control("roughness", 1e-12, 1e-2, 1e-9, "share of a model's variance that counts as no part of a quadratic", log=True),
-    Control("gradient_freedom", 1.0, 1e4, 1e2, "how much cheaper a change of a model's gradient is than of its curvature", log=True),
+    Control(
+        "margin", 0.0, 0.3, 0.1, "most that a step keeps off a constraint, in what it changes by across the region"
+    ),
+    Control("caution", 0.0, 10.0, 1.0, "what a step keeps off a constraint, in the last errors of its model"),
+    Control("roughness", 1e-12, 1e-2, 1e-9, "eta: share of a function's variance that no quadratic explains", log=True),
+    Control("gradient_freedom", 1.0, 1e4, 1e2, "tau: how much cheaper gradients change than curvature", log=True),
     Control("initial_radius", 0.005, 0.5, 0.25, "radius of the first region and of a restart", log=True),
-    Control("x0_radius", 0.01, 5.0, 0.5, "radius of the first region around x0, in max(1, |x0|) of each variable", log=True),
+    Control("x0_radius", 0.01, 5.0, 0.5, "radius of the first region around x0, in max(1, |x0|)", log=True),
     Control("restart_radius", 1e-9, 1e-1, 1e-6, "radius below which a run starts again", log=True),
     Control("restart_distance", 0.01, 1.0, 1.0, "of a restart from the best point, at most", log=True),
     Control("radius_growth", 1.1, 4.0, 2.5, "factor of the radius after a good step", log=True),
     Control("radius_shrinkage", 0.1, 0.9, 0.4, "factor of the radius after a poor step"),
     Control("good_ratio", 0.1, 0.95, 0.3, "of a step that may widen the region, at least"),
     Control("poor_ratio", 0.0, 0.5, 0.1, "of a step that narrows the region, at most"),
-    Control("far_radii", 1.0, 6.0, 2.0, "distance of a model point, in radii times sqrt(D), that calls for a geometry point", log=True),
-    Control("kappa", 0.01, 10.0, 0.3, "weight of a constraint before its multiplier is known, in f's change over its own", log=True),
+    Control(
+        "far_radii", 1.0, 6.0, 2.0, "radii times sqrt(D) to a model point that call for a geometry point", log=True
+    ),
+    Control(
+        "kappa",
+        0.01,
+        10.0,
+        0.3,
+        "weight of a constraint whose multiplier is not known, in f's change over its own",
+        log=True,
+    ),
     Control("weight_decay", 0.0, 5.0, 0.7, "share of a weight that is forgotten over D steps"),
-    Control("model_points", 2.0, 6.0, 3.0, "points for each variable that a model is fitted to"),
     Control("shaping", 0.0, 1.0, 0.1, "how far the region takes the shape that curvature asks for with every fit"),
-)  # fmt: skip
+)
 
 
 class ControlValues(NamedTuple):
@@ -52,5 +62,4 @@ class ControlValues(NamedTuple):
     far_radii: Array
     kappa: Array
     weight_decay: Array
-    model_points: Array
     shaping: Array

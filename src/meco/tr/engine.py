@@ -33,6 +33,7 @@ from meco.core.evaluation import Evaluation
 from meco.errors import InvalidInput
 from meco.tr.archive import PointArchive, values_of
 from meco.tr.async_proposals import AsyncProposals
+from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.expectation import Asked, make_expectation, update_region
 from meco.tr.feasibility_guard import make_guard
 from meco.tr.features import TR_FEATURE_NEEDS
@@ -46,11 +47,12 @@ from meco.tr.proposal_counts import add_points
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
 from meco.tr.quadratic import explained_share
-from meco.tr.controls import TR_CONTROLS, ControlValues
 from meco.tr.region import MAX_FREE_RADIUS, MAX_RADIUS, Region, Source, shape_region
+from meco.tr.roughness import estimate_roughness
 from meco.tr.step import Subproblem, merit, relaxed_step
 from meco.tr.tr_state import TrState
 
+ROUGH_RESTART_RADIUS = 1e-3  # below which nothing is left to find where f has been rough all along
 MODEL_CHECKS = 50  # a run: how much the models explain is found out so often
 
 
@@ -82,7 +84,6 @@ class TrustRegion(Engine):
         refuse_unknown(self, self.controls, controls)
         given = {c.name: c.default for c in TR_CONTROLS} | controls | ({"share": share} if offspring else {})
         self.settings: dict[str, Any] = {c.name: self._check_setting(c, given[c.name]) for c in self.controls}
-        self._in_force: ControlValues | None = None
         guarded = self.guard is not None and self.guard.limits.needs_models
         self.radii = initial_radii(task, guarded, self.settings["initial_radius"], self.settings["x0_radius"])
         self.first = initial_points(task, self.guard, self.radii)
@@ -145,7 +146,6 @@ class TrustRegion(Engine):
         """Set controls by name, [B] each; the others stay."""
         refuse_unknown(self, self.controls, values)
         self.settings.update(values)
-        self._in_force = None
 
     def theta(self) -> Array:
         """The relaxation in force: [B]."""
@@ -154,13 +154,8 @@ class TrustRegion(Engine):
 
     def values(self) -> ControlValues:
         """The controls in force, [B or 1] each."""
-        if self._in_force is None:
-            like = self.region.delta
-            given = {name: 0.0 if value is None else value for name, value in self.settings.items() if name != "share"}
-            self._in_force = ControlValues(
-                **{name: zeros_like(like[:1]) + v if isinstance(v, float) else v for name, v in given.items()}
-            )
-        return self._in_force._replace(theta=self.theta())
+        given = self.settings | {"theta": self.theta()}
+        return ControlValues(*(given[name] for name in ControlValues._fields))
 
     def default_theta(self) -> Array:
         """The relaxation where none is given: it falls with the budget, [1]."""
@@ -184,8 +179,8 @@ class TrustRegion(Engine):
         """So many points of the next iteration: [B, batch, D]; `asked` is what their answers are for."""
         state = self.state
         values = self.values()
-        size = model_size(self.task.dim, float(values.model_points[0]))
-        state.region, local = fit_models(state.archive, state.region, size, values)
+        size = model_size(self.task.dim)
+        state.region, local = fit_models(state.archive, state.region, size, values, state.rough.eta)
         state.region = use_exact_rows(state.region, self.task.limits)
         self._check_models(local, batch)
         state.region = state.region._replace(width=shape_region(state.region, self.state.first_width, values.shaping))
@@ -215,6 +210,8 @@ class TrustRegion(Engine):
         """Every fiftieth of the budget, how much of f and of the worst modelled constraint the models explain."""
         if not self._model_check_is_due(batch):
             return
+        if self.generation > 1:  # a star alone cannot tell
+            self.state.rough = estimate_roughness(local.fit, self.values().roughness, self.state.rough.lately)
         share = explained_share(local.fit)
         xp, constraints = namespace(share), share[:, 1:]
         worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
@@ -262,7 +259,9 @@ class TrustRegion(Engine):
         """Remember the points, and judge the step by what was expected of it."""
         asked = self.asked
         if self.generation == 0:
-            self.state = TrState.begin(self.task, x, ev, asarray_like(self.radii, x), self.batch, self.offspring is not None)
+            radii = asarray_like(self.radii, x)
+            self.state = TrState.begin(self.task, x, ev, radii, self.batch, self.offspring is not None)
+            self.settings = {k: asarray_like([v], x) if isinstance(v, float) else v for k, v in self.settings.items()}
         else:
             assert asked is not None
             self._learn_from_points(asked, x, ev)
@@ -289,7 +288,8 @@ class TrustRegion(Engine):
         """The radius [B] below which a run starts again: a quarter of a value where all variables are integer."""
         delta = self.region.delta
         xp = namespace(delta)
-        least = xp.zeros_like(delta) + values.restart_radius
+        rough = xp.maximum(values.restart_radius, zeros_like(values.restart_radius) + ROUGH_RESTART_RADIUS)
+        least = values.restart_radius * (rough / values.restart_radius) ** self.state.rough.lately
         if self.lattice is None:
             return least
         return xp.maximum(least, 0.25 * xp.min(self.lattice.spacing, axis=-1))  # 0 with any continuous variable
@@ -323,7 +323,9 @@ class TrustRegion(Engine):
         fixed = None if self.lattice is None else self.lattice.spacing > 0.0
         points = model_size(self.task.dim)
         limits, walls = self.task.limits, self.task.walls
-        return estimate_multipliers(self.archive, x, self.region, points, limits, self.values(), walls, fixed)
+        return estimate_multipliers(
+            self.archive, x, self.region, points, limits, self.values(), self.state.rough.eta, walls, fixed
+        )
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""

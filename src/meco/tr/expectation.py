@@ -12,7 +12,6 @@ from meco.tr.proposers.offspring import Draws
 from meco.tr.region import MAX_RADIUS, Region, Source, judge_step, update_radius
 from meco.tr.step import Step, Subproblem, margin_cost, violations
 
-
 ERROR_DECAY = 0.5  # what a step leaves of the errors before it
 
 

@@ -28,6 +28,7 @@ from meco.tr.critical import CriticalFunctions, max_critical, select_critical
 from meco.tr.merit import MERIT, violated_at_all_points
 from meco.tr.quadratic import Fit, Quadratic, least_change
 from meco.tr.region import Region
+from meco.tr.roughness import levels_in_use
 
 FAILURE_RADII = 2.0  # radii (times sqrt D) within which a failed evaluation keeps steps away
 
@@ -45,14 +46,13 @@ class LocalFit(NamedTuple):
     critical: CriticalFunctions | None  # functions that a step depends on; None: all
 
 
-def model_size(dim: int, per_variable: float = 3.0) -> int:
+def model_size(dim: int) -> int:
     """Points a model is fitted to: 3 D + 1, and in few variables enough for a full quadratic and more."""
-    count = round(per_variable * dim)
-    return count + 1 + min(count, 12)
+    return 3 * dim + 1 + min(3 * dim, 12)
 
 
 def fit_models(
-    archive: PointArchive, region: Region, points: int, values_in_force: ControlValues
+    archive: PointArchive, region: Region, points: int, values_in_force: ControlValues, rough: Array
 ) -> tuple[Region, LocalFit]:
     """The region around the point of least merit since the last restart, with models fitted to the nearest points."""
     xp = namespace(archive.x)
@@ -76,8 +76,8 @@ def fit_models(
         slope = region.models.gradient * width[:, None, :]
         reach = region.delta[:, None] * xp.sqrt(total(slope * slope))
         few = select_critical(value, reach, archive.n_ineq, most)
-    tau, eta = values_in_force.gradient_freedom, values_in_force.roughness
-    models, fit = least_change(prior, u / spread[:, None, None], y, tau, eta, few)
+    tau, eta = values_in_force.gradient_freedom, [values_in_force.roughness, *levels_in_use(rough)]
+    models, fit = least_change(prior, u / spread[:, None, None], y, tau, eta, rough, few)
     models = models.rescaled(1.0 / unit)
     if not known_all(finite := models.finite):
         models = models.where(finite, Quadratic.zero(models.gradient.shape, u))

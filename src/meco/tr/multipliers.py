@@ -15,14 +15,22 @@ from meco.tr.controls import ControlValues
 from meco.tr.model_fit import insert_rows, nearest_points
 from meco.tr.quadratic import Quadratic, least_change
 from meco.tr.region import Region
+from meco.tr.roughness import levels_in_use
 from meco.tr.step import Subproblem, relaxed_step
 
 MULTIPLIER_ITERATIONS = 12  # each halves what is left of a wrong multiplier, twice
 
 
 def estimate_multipliers(
-    archive: PointArchive, x: Array, region: Region, points: int, limits: KnownLimits | None,
-    given: ControlValues, walls: tuple[Any, Any] = (0.0, 1.0), fixed: Array | None = None
+    archive: PointArchive,
+    x: Array,
+    region: Region,
+    points: int,
+    limits: KnownLimits | None,
+    given: ControlValues,
+    rough: Array,
+    walls: tuple[Any, Any] = (0.0, 1.0),
+    fixed: Array | None = None,
 ) -> Array:
     """Multipliers [B, C] at evaluated points x [B, D] between walls; fixed [B or 1, D] variables cannot move."""
     xp = namespace(x)
@@ -36,8 +44,8 @@ def estimate_multipliers(
     spread = xp.where(spread > 0.0, spread, 1.0)
     nothing = Quadratic.zero(region.models.gradient.shape, x)
     unit = spread[:, None] * width
-    tau, eta = given.gradient_freedom, given.roughness
-    models = least_change(nothing, u / spread[:, None, None], y, tau, eta)[0].rescaled(1.0 / unit)
+    tau, eta = given.gradient_freedom, [given.roughness, *levels_in_use(rough)]
+    models = least_change(nothing, u / spread[:, None, None], y, tau, eta, rough)[0].rescaled(1.0 / unit)
     models = insert_rows(models, limits)
     step = xp.ones_like(centre) if fixed is None else xp.where(fixed, 0.0, xp.ones_like(centre))
     low = xp.maximum(-step, (walls[0] - centre) / unit)

@@ -210,9 +210,12 @@ def _iterate_all(program: Program, now: Iterate) -> Iterate:
     """Elsewhere: as many solves for every run; what is done stays."""
     xp = namespace(now.s)
     for _ in range(DEVICE_SOLVES):
-        new, done = _advance(program, now), now.done
+        new, kept = _advance(program, now), now.done[:, None]
         now = Iterate(
-            *(xp.where(done[:, None], old, part) for old, part in zip(now[:3], new[:3])), done | new.done
+            xp.where(kept, now.s, new.s),
+            xp.where(kept, now.anchor, new.anchor),
+            xp.where(kept, now.y, new.y),
+            now.done | new.done,
         )
     return now
 
@@ -243,15 +246,13 @@ def _advance(program: Program, now: Iterate) -> Iterate:
     gradient = pull + _multiply(program.matrix.mT, y)
     inner = gradient + sigma * (s - now.anchor)
     size = 1.0 + largest(xp.abs(y))
-    found = (largest(xp.abs(inner)) <= TOLERANCE * size)  # [B, 1]
+    found = largest(xp.abs(inner)) <= TOLERANCE * size  # [B, 1]
     # conditions of (1) with the new duals
     v = step + y
     out = v - xp.minimum(xp.maximum(v, program.low), program.high)
     broken = largest(xp.abs(xp.minimum(xp.maximum(out, -program.price), program.price) - y))
     done = found & (broken <= TOLERANCE * size) & (largest(xp.abs(gradient)) <= TOLERANCE * size)
-    return Iterate(
-        s, xp.where(found, s, now.anchor), xp.where(found, y, now.y), done[:, 0]
-    )
+    return Iterate(s, xp.where(found, s, now.anchor), xp.where(found, y, now.y), done[:, 0])
 
 
 def _exact_length(program: Program, now: Iterate, w: Array, most: Array, pull: Array, d: Array) -> Array:

@@ -19,6 +19,7 @@ order are steep, would otherwise stay in all directions that no new point tells 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -98,11 +99,14 @@ class Fit(NamedTuple):
     w: Array
     kept: Array
     tau: Array  # [B or 1]
+    target: Array  # [B, m, F] what the change of the models meets: y less what is kept of the previous ones
 
     def of(self, runs: np.ndarray) -> Fit:
         """The same of some of the runs, in NumPy."""
         tau = self.tau if self.tau.shape[0] == 1 else self.tau[runs]
-        return Fit(self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs], tau)
+        return Fit(
+            self.u[runs], self.y[runs], self.kernel.of(runs), self.w[runs], self.kept[runs], tau, self.target[runs]
+        )
 
 
 def covariance(u: Array, v: Array, tau: Array) -> Array:
@@ -112,28 +116,45 @@ def covariance(u: Array, v: Array, tau: Array) -> Array:
 
 
 def least_change(
-    prior: Quadratic, u: Array, y: Array, tau: Array, eta: Array, curved: CriticalFunctions | None = None
+    prior: Quadratic,
+    u: Array,
+    y: Array,
+    tau: Array,
+    eta: Sequence[Array],
+    rough: Array,
+    curved: CriticalFunctions | None = None,
 ) -> tuple[Quadratic, Fit]:
     """The models nearest to what is worth keeping of the prior that meet y [B, m, F], changes from the centre, at u.
 
     A point at the centre with y = 0 carries no information: such points fill places that are to be left out.
+    eta is that of smooth functions [B or 1], and then what rougher ones may have; rough [B, F] says which has which.
     Functions that are not among the curved ones, where these are named, get linear models.
     """
-    ridge = (eta * (1.0 + tau))[:, None, None]
-    kernel = Factored(covariance(u, u, tau) + ridge * identities(1, u.shape[1], u))
-    if curved is not None:
-        few = Quadratic(curved.gather(prior.gradient), curved.gather(prior.hessian))
-        bent = curved.scatter(few.curvature_terms(u)).mT
-        w, kept = _solve_weights(kernel, y, u @ prior.gradient.mT + bent)
-        wt = w.mT
-        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
+    xp, base = namespace(u), covariance(u, u, tau)
+    kernel = _add_ridge(base, eta[0], tau)
+    if curved is None:
+        p = prior.changes(u)
     else:
-        w, kept = _solve_weights(kernel, y, prior.changes(u))
-        wt = w.mT
+        few = Quadratic(curved.gather(prior.gradient), curved.gather(prior.hessian))
+        p = u @ prior.gradient.mT + curved.scatter(few.curvature_terms(u)).mT
+    w, kept = _solve_weights(kernel, y, p)
+    for level in eta[1:]:  # the rougher ones among the functions
+        rougher, kept_there = _solve_weights(_add_ridge(base, level, tau), y, p)
+        here = rough == level
+        w, kept = xp.where(here[:, None, :], rougher, w), xp.where(here, kept_there, kept)
+    wt = w.mT
+    if curved is None:
         hessian = prior.multiplied(kept).hessian + _sum_outer(wt, u)
-    return Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian), Fit(
-        u, y, kernel, w, kept, tau
-    )
+    else:
+        hessian = curved.scatter(few.multiplied(curved.gather(kept)).hessian + _sum_outer(curved.gather(wt), u))
+    models = Quadratic(prior.gradient * kept[..., None] + tau[:, None, None] * (wt @ u), hessian)
+    return models, Fit(u, y, kernel, w, kept, tau, y - kept[:, None, :] * p)
+
+
+def _add_ridge(base: Array, eta: Array, tau: Array) -> Factored:
+    """K of eq. (1) for eta [B or 1] or a number."""
+    ridge = (eta * (1.0 + tau))[:, None, None]
+    return Factored(base + ridge * identities(1, base.shape[1], base))
 
 
 def _solve_weights(kernel: Factored, y: Array, p: Array) -> tuple[Array, Array]:

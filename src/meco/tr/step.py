@@ -122,7 +122,11 @@ def relaxed_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Wei
     columns = [rows(part, few.index[:, 1:] - 1) for part in (multipliers, weights.w, weights.floor, tolerance)]
     models = Quadratic(few.gather(sub.models.gradient), few.gather(sub.models.hessian))
     part = sub._replace(
-        models=models, value=few.gather(sub.value), span=few.gather(sub.span), n_ineq=few.n_ineq, critical=None,
+        models=models,
+        value=few.gather(sub.value),
+        span=few.gather(sub.span),
+        n_ineq=few.n_ineq,
+        critical=None,
         margin=rows(sub.margin, few.index[:, 1:] - 1),
     )
     step = _solve_step(part, theta, columns[0], Weights(*columns[1:]))

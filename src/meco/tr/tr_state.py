@@ -13,6 +13,7 @@ from meco.tr.proposal_counts import add_points, zero_counts
 from meco.tr.proposers.strategy import Strategy
 from meco.tr.quadratic import Quadratic
 from meco.tr.region import Region, Source
+from meco.tr.roughness import Roughness
 
 ARCHIVE_CAPACITY = 2000  # points kept, so that the cost of a step does not grow with the run
 
@@ -28,9 +29,10 @@ class TrState:
     told: int  # evaluations told
     told_array: Array  # the same where the runs are: [1]
     first_width: Array  # [B, D] of the first region
+    rough: Roughness  # of each function
     strategy: Strategy | None  # of TR-ES
 
-    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "strategy")
+    remembers = ("archive", "region", "r2", "counts", "told", "told_array", "first_width", "rough", "strategy")
 
     @classmethod
     def begin(cls, task: Task, x: Array, ev: Evaluation, radius: Array, batch: int, with_strategy: bool) -> TrState:
@@ -59,8 +61,11 @@ class TrState:
         sources = xp.zeros_like(ev.failed, dtype=restart_index.dtype) + Source.GEOMETRY
         counts = add_points(zero_counts(x), sources, ev.failed & ~ev.failed, ev)
         middle = xp.zeros_like(x[:, 0, :]) + 0.5
+        functions = xp.zeros((runs, 1 + constraints), dtype=x.dtype, device=x.device)
         strategy = Strategy(middle, 1 + constraints, task.walls) if with_strategy else None
-        return cls(archive, region, (none, none), counts, 0, none[:1], region.width, strategy)
+        return cls(
+            archive, region, (none, none), counts, 0, none[:1], region.width, Roughness(functions, none), strategy
+        )
 
     def count(self, points: int) -> None:
         """Note that so many more points were told."""

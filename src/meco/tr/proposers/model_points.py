@@ -57,7 +57,8 @@ class ModelPoints:
             stale = stale & is_evaluated(state.archive, x, state.region.reach)
         first = xp.where(stuck, Source.RESTART, xp.where(stale, Source.GEOMETRY, state.region.next_source))
         state.region = state.region._replace(
-            next_source=first, delta=xp.where(stale, given.values.radius_shrinkage * state.region.delta, state.region.delta)
+            next_source=first,
+            delta=xp.where(stale, given.values.radius_shrinkage * state.region.delta, state.region.delta),
         )
         geometry, restart, extra = first == Source.GEOMETRY, first == Source.RESTART, batch - 1
         points, source = [x], [first]
