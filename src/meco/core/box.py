@@ -108,6 +108,18 @@ class Box:
                 x[0, i] = point
         return x
 
+    def keep_inside(self, unit: Array) -> Array:
+        """Coordinates [B, n, D] that every engine and plug-in may be evaluated at: numbers, between the walls.
+
+        What is no number becomes the middle. On a device nobody looks, which would wait for it.
+        """
+        if not isinstance(unit, np.ndarray):
+            return unit
+        low, high = (0.0, 1.0) if self.range is None else (self.range.low, self.range.high)
+        if np.all((unit >= low) & (unit <= high) & np.isfinite(unit)):
+            return unit
+        return np.clip(np.where(np.isfinite(unit), unit, 0.5), low, high)
+
     def to_unit(self, x: np.ndarray) -> np.ndarray:
         """Points [n, D] of the first run's box in unit-cube coordinates."""
         if self.range is None:

@@ -85,8 +85,8 @@ class Loop:
         return self.evaluator.evaluate if wanted is None else partial(self.evaluator.evaluate, wanted=wanted)
 
     def ask(self) -> Array:
-        """Candidates to evaluate next: [B, n, D]."""
-        x = self._searched.ask()
+        """Candidates to evaluate next, [B, n, D]: whatever the engine says, numbers inside the bounds."""
+        x = self.evaluator.box.keep_inside(self._searched.ask())
         if self.engine.generation == 0:
             note_if_cut(self.evaluator, x.shape[1])
         return x

@@ -96,7 +96,8 @@ class AsyncSearch:
             if not self._is_known(ticket.x):
                 number = self._next_number()
                 self.tickets[number] = ticket
-                return number, self.evaluator.box.to_box(ticket.x[None, None, :])[0, 0]
+                box = self.evaluator.box
+                return number, box.to_box(box.keep_inside(ticket.x[None, None, :]))[0, 0]
             self._learn_from(ticket, None)
         return None
 

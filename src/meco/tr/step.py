@@ -155,7 +155,8 @@ def _solve_step(sub: Subproblem, theta: Array, multipliers: Array, weights: Weig
         if bent is None or not known_all(multipliers == before):  # else the Lagrangian is the same
             bent = convexify(_lagrangian_hessian(sub.models, multipliers / by.f[:, None], by.f))
         unit = by.f[:, None] / (by.c * length)  # of a multiplier
-        known = xp.concat([multipliers / unit, zeros_like(slope[:, :1])], axis=1)
+        known = xp.where(unit > 0.0, multipliers / xp.where(unit > 0.0, unit, 1.0), 0.0)  # it may underflow
+        known = xp.concat([known, zeros_like(slope[:, :1])], axis=1)
         d, dual = solve_program(bent, slope, lines, sub.low - s, sub.high - s, known)
         found = dual[:, :-1] * unit
         before, multipliers = multipliers, xp.where(xp.isfinite(found), found, 0.0)
