@@ -26,11 +26,11 @@ MAY_IMPORT["device"] = {"core"}
 MAY_IMPORT["rules"] = {"core"}
 MAY_IMPORT["problems"] = {"core", "figures"}
 MAY_IMPORT["engines"] = {"core", "rules"}
-MAY_IMPORT["tr"] = {"core", "device", "engines"}
+MAY_IMPORT["tr"] = {"core", "engines"}
 MAY_IMPORT["policies"] = {"core", "rules", "engines", "tr"}
 MAY_IMPORT["tr.steered"] = MAY_IMPORT["policies"] | {"policies"}  # the default method: tr with a policy
 MAY_IMPORT["method_record"] = {"core"}
-MAY_IMPORT["methods"] = {"core", "rules", "engines", "method_record"}
+MAY_IMPORT["methods"] = {"core", "rules", "engines", "tr", "method_record"}
 MAY_IMPORT["batch_solve"] = {"core", "device", "problems", "method_record", "methods", "result"}
 MAY_IMPORT["run"] = {"core", "methods", *RECORDS}
 MAY_IMPORT["api"] = MAY_IMPORT["optimizer"] = {"core", "method_record", "methods", "run", *RECORDS}

@@ -37,7 +37,7 @@ from meco.rules.names import RULES
 from meco.tr.controls import TR_CONTROLS
 
 TR_OPTIONS = tuple(control.name for control in TR_CONTROLS)
-DEFAULT = "MeCO-TR"  # what a door uses where no method is named
+DEFAULT = "TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 RULE_ENGINE = (Steering, SavedState)
 MODEL_ENGINE = (

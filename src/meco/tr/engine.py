@@ -152,7 +152,7 @@ class TrustRegion(Engine):
         theta = self.settings["theta"]
         return zeros_like(self.region.delta) + (self.default_theta() if theta is None else theta)
 
-    def values(self) -> ControlValues:
+    def _values_in_force(self) -> ControlValues:
         """The controls in force, [B or 1] each."""
         given = self.settings | {"theta": self.theta()}
         return ControlValues(*(given[name] for name in ControlValues._fields))
@@ -178,7 +178,7 @@ class TrustRegion(Engine):
     def propose(self, batch: int) -> Array:
         """So many points of the next iteration: [B, batch, D]; `asked` is what their answers are for."""
         state = self.state
-        values = self.values()
+        values = self._values_in_force()
         size = model_size(self.task.dim)
         state.region, local = fit_models(state.archive, state.region, size, values, state.rough.eta)
         state.region = use_exact_rows(state.region, self.task.limits)
@@ -211,7 +211,7 @@ class TrustRegion(Engine):
         if not self._model_check_is_due(batch):
             return
         if self.generation > 1:  # a star alone cannot tell
-            self.state.rough = estimate_roughness(local.fit, self.values().roughness, self.state.rough.lately)
+            self.state.rough = estimate_roughness(local.fit, self._values_in_force().roughness, self.state.rough.lately)
         share = explained_share(local.fit)
         xp, constraints = namespace(share), share[:, 1:]
         worst = xp.min(constraints, axis=-1) if constraints.shape[-1] else xp.ones_like(share[:, 0])
@@ -279,7 +279,7 @@ class TrustRegion(Engine):
         merits = MERIT.key(ev, made.weights).minor
         state.counts = add_points(state.counts, made.source, merits < made.merit[:, None], ev)
         late = state.told_array >= ESCALATION_BUDGET_SHARE * self.task.budget
-        values = self.values()
+        values = self._values_in_force()
         least = self._restart_radius(values)
         most = MAX_RADIUS if self.task.range is None else MAX_FREE_RADIUS
         state.region = update_region(state.region, made, values_of(ev), merits, late, least, values, most)
@@ -324,7 +324,7 @@ class TrustRegion(Engine):
         points = model_size(self.task.dim)
         limits, walls = self.task.limits, self.task.walls
         return estimate_multipliers(
-            self.archive, x, self.region, points, limits, self.values(), self.state.rough.eta, walls, fixed
+            self.archive, x, self.region, points, limits, self._values_in_force(), self.state.rough.eta, walls, fixed
         )
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
