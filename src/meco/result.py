@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 READABLE = (  # as result["fun"], in this order
     "x", "fun", "f", "success", "feasible", "status", "message", "nu", "maxcv", "score", "constraints", "multipliers",
-    "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
+    "limits", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
 )  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
 SHOWN_OF_RUN = ("nfail", "starts", "stop_reason", "seed")
@@ -31,6 +31,28 @@ class ConstraintValue(NamedTuple):
     value: float
     violation: float
     tolerance: float
+
+
+class LimitPrice(NamedTuple):
+    """What a limit costs at x: a constraint, or a bound that a variable lies at.
+
+    multiplier is what f would fall by for each unit that the limit is moved outwards, to first order: g <= 1 instead
+    of g <= 0, a bound one unit further out, h = 1 instead of h = 0. 0 means that the limit does not hold f back.
+    one_percent is the same for one percent: of the bound (of the range where the bound is 0); 0.01 units of a
+    constraint, which is one percent of the limit where it is written as value / limit - 1. Both are None where the
+    points around x do not tell, and reason says why.
+    """
+
+    name: str  # of the constraint, or of the variable
+    kind: str  # inequality, equality, lower bound or upper bound
+    multiplier: float | None = None
+    one_percent: float | None = None
+    reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return self.name if self.kind in ("inequality", "equality") else f"{self.name}, {self.kind}"
 
 
 class Point(NamedTuple):
@@ -88,9 +110,8 @@ class Result(Mapping[str, Any]):
         maxcv: Largest violation at x, without tolerance.
         score: Least f + nu of all evaluated points: the number of the paper's CEC2017 tables.
         constraints: Name -> value, violation and tolerance of each constraint at x.
-        multipliers: Name -> Lagrange multiplier of each constraint at x: what f would fall by for each unit that the
-            constraint is allowed more, as far as the models can tell. None while the run goes on, and of methods
-            without models.
+        limits: What each constraint, and each bound that x lies at, costs there: its Lagrange multiplier, what one
+            percent more would bring, or why that cannot be told. Empty while the run goes on.
         nfev: Calls made.
         nit: Generations.
         evaluations: Every evaluation, as columns; None of runs on benchmark problems.
@@ -109,7 +130,7 @@ class Result(Mapping[str, Any]):
     maxcv: float = float("nan")
     score: float = float("nan")
     constraints: Mapping[str, ConstraintValue] = field(default_factory=dict)
-    multipliers: Mapping[str, float] | None = None
+    limits: tuple[LimitPrice, ...] = ()
     nfev: int = 0
     nit: int = 0
     evaluations: Evaluations | None = None
@@ -129,6 +150,15 @@ class Result(Mapping[str, Any]):
     def feasible(self) -> bool:
         """Whether x keeps every constraint within the tolerances."""
         return self.success
+
+    @property
+    def multipliers(self) -> dict[str, float | None] | None:
+        """Lagrange multiplier of each constraint at x by name, None where it cannot be told; see limits.
+
+        None while the run goes on, and of runs on benchmark problems.
+        """
+        found = {each.name: each.multiplier for each in self.limits if each.kind in ("inequality", "equality")}
+        return found if self.limits or (self.run.stop_reason not in ("", "running") and self.evaluations) else None
 
     @property
     def status(self) -> int:
@@ -196,6 +226,7 @@ class Result(Mapping[str, Any]):
         """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        found["limits"] = [each._asdict() for each in self.limits]
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
         return {key: to_json_types(value) for key, value in {**found, **facts}.items()}

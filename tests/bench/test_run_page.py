@@ -54,11 +54,22 @@ def test_the_page_shows_the_point_its_constraints_and_how_the_search_went(tmp_pa
     assert result.message in said
     for name, found in result.multipliers.items():
         assert name in said
-        assert found == 0.0 or "decides f" in said
+        assert found == 0.0 or "active" in said
+    assert "What the limits cost" in said
     assert "<svg" in text
     for title in ("Convergence", "Violation", "What the method did", "Radius of the region", "best points"):
         assert title in said, title
     assert f"began {result.run.starts} times" in said or "began once" in said
+
+
+def test_the_page_says_what_one_percent_of_a_limit_brings_or_why_that_is_not_known(tmp_path):
+    bounds = {"width": (0.0, 4.0, "mm"), "height": (0.0, 2.0)}
+    result = meco.minimize(lambda v: -3.0 * v["width"] + v["height"] ** 2, bounds, budget=60, seed=1)
+    _, said = page_of(result, tmp_path)
+    assert "width, upper bound" in said
+    assert "0.12" in said
+    few = meco.minimize(lambda x: (x @ x, [1 - x[0]]), BOX, budget=6, method="SHADE", seed=1)
+    assert "not known: " in page_of(few, tmp_path)[1] or not few.feasible
 
 
 def test_the_page_calls_named_variables_by_name_and_unit(tmp_path):

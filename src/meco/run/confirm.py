@@ -149,7 +149,7 @@ def confirm(
         nu=sum(violations),
         maxcv=max(violations, default=0.0),
         constraints=values,
-        multipliers=None if moved else result.multipliers,
+        limits=() if moved else result.limits,
         nfev=result.nfev + made,
         evaluations=every,
         run=replace(run, nfail=run.nfail + failed),

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import meco
-from meco.core.capabilities import Multipliers, Policed, offered
+from meco.core.capabilities import Policed, offered
 from meco.core.loop import Loop
 from meco.evaluations import BestPoint, Evaluations
-from meco.result import ConstraintValue, Result, RunFacts, describe_excess
+from meco.result import ConstraintValue, LimitPrice, Result, RunFacts, describe_excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
@@ -42,7 +42,6 @@ def make_result(
     names = distinct_names(log.constraint_names(request.constraint_names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
-    prices = None if reason == "running" else _estimate_multipliers(loop, found)
     facts = RunFacts(
         method=request.method,
         seed=request.seed,
@@ -64,7 +63,7 @@ def make_result(
         maxcv=max(violations, default=0.0) if found.usable else float("nan"),
         score=_best_score(loop),
         constraints=constraints,
-        multipliers=None if prices is None else dict(zip(names, prices.tolist())),
+        limits=() if reason == "running" or not found.usable else _price_limits(request, every, found, names),
         nfev=len(log),
         nit=nit,
         evaluations=every,
@@ -86,15 +85,13 @@ def _policy_version(loop: Loop | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _estimate_multipliers(loop: Loop | None, found: BestPoint) -> np.ndarray | None:
-    """Lagrange multipliers [C] at the best point, where the engine knows any."""
-    multipliers = None if loop is None else offered(loop.engine, Multipliers)
-    if loop is None or multipliers is None or not loop.engine.generation or not found.usable:
-        return None
-    try:
-        return multipliers.at(loop.evaluator.box.to_unit(found.x[None]))[0]
-    except np.linalg.LinAlgError:  # values too far apart for any model: a run's result does not hang on them
-        return None
+def _price_limits(
+    request: Request, every: Evaluations, found: BestPoint, names: Sequence[str]
+) -> tuple[LimitPrice, ...]:
+    """What each limit costs at the best point; its module is loaded once a run is over."""
+    from meco.run.limit_prices import price_limits
+
+    return price_limits(request, every, found, names)
 
 
 def _best_score(loop: Loop | None) -> float:

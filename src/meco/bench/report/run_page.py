@@ -37,7 +37,9 @@ def compose_run(result: Any) -> str:
     pictures = [figure for figure in drawn if figure is not None]
     parts = {"found": "What was found", "search": "How the search went", "made": "How this was made"}
     links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())
+    priced = _limit_table(result)
     tables = [_point_table(result), *([_constraint_table(result)] if result.constraints else [])]
+    tables += [] if priced is None else [priced]
     failed = "" if not result.run.nfail else f" {result.run.nfail} of {result.nfev} evaluations failed."
     body = (
         f'<section id="found"><h2>{parts["found"]}</h2><p><strong>{escape(result.message)}</strong></p>'
@@ -66,12 +68,18 @@ def _stack_bounds(result: Any) -> np.ndarray:
 
 def _point_table(result: Any) -> Table:
     """The best point, and which of its variables are at a bound."""
-    columns = [Column("Variable", head=True), Column("value"), Column("least"), Column("most"), Column("", left=True)]
+    columns = [
+        Column("Variable", head=True),
+        Column("value"),
+        Column("lower bound"),
+        Column("upper bound"),
+        Column("", left=True),
+    ]
     rows = []
     labels = result.run.variables.labels(units=True)
     for i, (name, value, (low, high)) in enumerate(zip(labels, result.x, _stack_bounds(result))):
         room = AT_BOUND * (high - low)
-        where = "at its least" if value <= low + room else "at its most" if value >= high - room else ""
+        where = "at its lower bound" if value <= low + room else "at its upper bound" if value >= high - room else ""
         shown = [Cell(f"{v:.8g}", float(v)) for v in (value, low, high)]
         rows.append([Cell(name, float(i)), *shown, Cell("fixed" if low == high else where)])
     title = "The best point" if result.feasible else "The point that violates the constraints least"
@@ -79,26 +87,60 @@ def _point_table(result: Any) -> Table:
 
 
 def _constraint_table(result: Any) -> Table:
-    """Each constraint at the best point, with its multiplier where there is one."""
-    heads = ["value", "violation", "tolerance", *(["multiplier"] if result.multipliers else [])]
+    """Each constraint at the best point: its value, how far it is violated, whether it is active."""
+    columns = [
+        Column("Constraint", head=True),
+        *map(Column, ("value", "violation", "tolerance")),
+        Column("", left=True),
+    ]
+    prices = result.multipliers or {}
     rows = []
     for name, found in result.constraints.items():
-        multiplier = result.multipliers[name] if result.multipliers else None
-        values = [found.value, found.violation, found.tolerance, *([] if multiplier is None else [multiplier])]
-        shown = [Cell(format_number(v, 4), v) for v in values]
-        rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, multiplier))])
-    columns = [Column("Constraint", head=True), *map(Column, heads), Column("", left=True)]
-    caption = "Inequalities are g ≤ 0, equalities h = 0."
-    if result.multipliers:
-        caption += " A multiplier is what f would fall by for each unit that the constraint is allowed more."
-    return Table("constraints", "Constraints there", columns, rows, caption)
+        shown = [Cell(format_number(v, 4), v) for v in found]
+        rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, prices.get(name)))])
+    return Table("constraints", "Constraints", columns, rows, "Inequalities are g ≤ 0, equalities h = 0.")
 
 
 def _constraint_state(found: ConstraintValue, multiplier: float | None) -> str:
-    """Whether a constraint is violated, decides f (its multiplier is not 0), or is just kept."""
+    """Whether a constraint is violated, active (its multiplier is not 0), inactive, or just satisfied."""
     if found.violation > found.tolerance:
         return "violated"
-    return "decides f" if multiplier is not None and abs(multiplier) > 0.0 else "kept"
+    return "satisfied" if multiplier is None else "active" if multiplier else "inactive"
+
+
+def _limit_table(result: Any) -> Table | None:
+    """What each limit that holds f back costs, and what one percent more of it would bring; None where none does."""
+    limits = [limit for limit in result.limits if limit.multiplier != 0.0]
+    if not limits:
+        return None
+    columns = [
+        Column("Limit", head=True),
+        Column("f falls by, for each unit"),
+        Column("for 1 %"),
+        Column("", left=True),
+    ]
+    rows = []
+    for limit in limits:
+        shown = [
+            Cell("–") if value is None else Cell(format_number(value, 4), value)
+            for value in (limit.multiplier, limit.one_percent)
+        ]
+        note = f"not known: {limit.reason}" if limit.reason else _sign_note(limit)
+        rows.append([Cell(limit.label, limit.label), *shown, Cell(note)])
+    caption = (
+        "What easing a limit would bring, to first order (Lagrange multipliers). 1 % is of the bound, or of its range "
+        "where the bound is 0. Of a constraint it is 0.01 units: 1 % of the limit where it is written as value / limit "
+        "− 1; of one written as value − limit, multiply the price of a unit by 1 % of the limit. "
+        "Limits that are not listed do not hold f back."
+    )
+    return Table("limits", "What the limits cost", columns, rows, caption)
+
+
+def _sign_note(limit: Any) -> str:
+    """Which way an equality has to be moved for f to fall."""
+    if limit.kind != "equality":
+        return ""
+    return f"f falls where h may be {'above' if limit.multiplier > 0 else 'below'} 0"
 
 
 def _provenance_table(result: Any) -> Table:
