@@ -87,7 +87,7 @@ def test_the_page_calls_named_variables_by_name_and_unit(tmp_path):
         ("SHADE", lambda x: float(x @ x)),
         (DEFAULT, lambda x: (float(x @ x), [1.0 + x[0] ** 2])),
         ("MeCO", lambda x: (float(x @ x), [1.0 - x[0]])),
-        ("TR", lambda x: None),
+        ("TR", lambda x: float("nan")),
     ],
 )
 def test_runs_without_constraints_without_a_feasible_point_or_without_any_answer_have_a_page(

@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `meco resume`."""
     parser.add_argument("run", help="folder of the run")
     parser.add_argument("--workers", type=int, help="processes that evaluate; may differ from before")
+    parser.add_argument("--budget", type=int, help="evaluations in all, where the run is to go on with more of them")
     parser.add_argument("--max-time", type=float, help="seconds, from now on")
     parser.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
     parser.add_argument("--stop", choices=("feasible", "converged"))
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
             result = minimize(
                 fun,
                 variables_from_inputs(inputs),
-                budget=inputs["budget"],
+                budget=inputs["budget"] if args.budget is None else args.budget,
                 method=Method(inputs["method"], **method),
                 x0=inputs["x0"],
                 evaluated=source.get("evaluated"),

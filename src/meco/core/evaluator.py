@@ -31,6 +31,10 @@ class KnownValues(Protocol):
         """Of the candidates [1, n, D] that are known, by their index; each value is given once."""
         ...
 
+    def unknown(self, unit: np.ndarray) -> np.ndarray:
+        """Indices [m] of the candidates [1, n, D] that would have to be called."""
+        ...
+
 
 class Evaluator:
     """Evaluations of B runs in lockstep, in the order asked, until each has spent its budget.

@@ -101,7 +101,7 @@ class AsyncSession(Session):
         try:
             for index, (answer,), seconds in self.backend.run(jobs(), self.stopping):
                 number, attempt, x = given[index]
-                caller.check_first_answers(caller.next_call_index(), answer)
+                caller.check_first_answers(caller.next_call_index(), [answer])
                 self._events.on_duration(number, seconds)
                 caller.enter_answer(number, attempt, x, answer)
                 if (

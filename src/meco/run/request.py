@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from meco.run.constraints import Row
     from meco.run.log_scale import LogScale
 
+MOST_BUDGET = 10**15
 MOST_POPULATION_NUMBERS = 100_000_000  # in a population
 
 OBJECT_KEY = "object"  # the key that marks an option which was an object
@@ -157,6 +158,8 @@ def make_request(
     variables, allowed = Variables.read(bounds), Tolerances.read(tolerances)
     lower, upper, dim = variables.lower, variables.upper, len(variables.each)
     budget = read_whole_number(50 * dim if budget is None else budget, "budget")
+    if budget > MOST_BUDGET:
+        raise InvalidInput(f"budget must be at most {MOST_BUDGET}; got {budget:.3g}")
     asked = Method.read(method)
     name, options = METHODS.resolve(asked.name), {k: v for k, v in asked.options.items() if v is not None}
     if "pop_size" in options:

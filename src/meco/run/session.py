@@ -78,12 +78,29 @@ class Session:
         if self.folder is not None:
             from meco.run.folder.resume import resume_search
 
-            if found := resume_search(self, self.folder.read_saved_state()):
-                self.log, self.caller, self.loop, self.nit = found
-                self._planned_when_complete = self.log.planned
-                return
+            extended_at = self.folder.extended_at
+            for name in ("state.bin", "extended.bin") if extended_at else ("state.bin",):
+                if found := resume_search(self, self.folder.read_saved_state(name)):
+                    self.log, self.caller, self.loop, self.nit = found
+                    self._planned_when_complete = self.log.planned
+                    return
+            if extended_at:
+                return self._begin_knowing(extended_at)
         self.caller = self.make_caller(self.log)
         self.loop = make_search(self.request, self.log, self.caller)
+
+    def _begin_knowing(self, count: int) -> None:
+        """Begin a search that knows the first recorded answers; those after them are replayed."""
+        told = [self.log.unreplayed[number] for number in sorted(self.log.unreplayed)[:count]]
+        self.log = self.log.fork(told)
+        self.caller = self.make_caller(self.log, 1 + max((entry.batch for entry in told), default=-1))
+        self._search_knowing_all()
+
+    def _search_knowing_all(self) -> None:
+        """Another search, which knows every answer that the log holds."""
+        self.restarted = True
+        self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
+        self.evaluator.count(self.log.planned)
 
     def make_caller(self, log: EvaluationLog, batch: int = 0) -> Caller:
         """What has the function called, for a log of this run."""
@@ -159,6 +176,8 @@ class Session:
     def _finish(self) -> Result:
         """The result at the end, which the folder keeps too."""
         self.stopping.note_reason("budget" if len(self.log) >= self.request.budget else "finished")
+        if self.folder is not None:
+            self.folder.put_back_removed_files()
         result = self.result()
         if self.folder is not None:
             if self.between_generations:
@@ -179,9 +198,7 @@ class Session:
         try:
             self.loop.run(self._after_generation)
         except ConstraintsChanged:
-            self.restarted = True
-            self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
-            self.evaluator.count(self.log.planned)
+            self._search_knowing_all()
             if not self._known_point_ends_run():
                 self.search()
 
@@ -235,10 +252,14 @@ class Session:
             detail=self.stopping.detail,
             nit=self.nit,
             trace=trace,
-            notes=[*self.notes, *history.notes, *self._untried_point_notes()],
+            notes=[*self.notes, *self._late_notes(), *history.notes, *self._untried_point_notes()],
             loop=self.loop,
             by_arrival=by_arrival,
         )
+
+    def _late_notes(self) -> list[str]:
+        """What happened to the folder while the run went on."""
+        return [] if self.folder is None else self.folder.late_notes
 
     def _untried_point_notes(self) -> list[str]:
         """Starting points for which there was no room."""
