@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 READABLE = (  # as result["fun"], in this order
     "x", "fun", "f", "success", "feasible", "status", "message", "nu", "maxcv", "score", "constraints", "multipliers",
-    "limits", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
+    "limits", "minima", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
 )  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
-SHOWN_OF_RUN = ("nfail", "starts", "stop_reason", "seed")
+SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
 
 
 class ConstraintValue(NamedTuple):
@@ -53,6 +53,14 @@ class LimitPrice(NamedTuple):
     def label(self) -> str:
         """What tables call it."""
         return self.name if self.kind in ("inequality", "equality") else f"{self.name}, {self.kind}"
+
+
+class Minimum(NamedTuple):
+    """A place where starts of the search ended: its design, its objective, and how many of them came to it."""
+
+    x: np.ndarray
+    f: float
+    starts: int
 
 
 class Point(NamedTuple):
@@ -92,6 +100,7 @@ class RunFacts:
     nfail: int = 0  # calls that failed
     failures: Mapping[str, int] = field(default_factory=dict)  # these by kind
     starts: int = 1  # how often the search began, where the method begins again by itself
+    evidence: str = ""  # in a sentence: how many separate starts there were, and how alike their ends are
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -112,6 +121,8 @@ class Result(Mapping[str, Any]):
         constraints: Name -> value, violation and tolerance of each constraint at x.
         limits: What each constraint, and each bound that x lies at, costs there: its Lagrange multiplier, what one
             percent more would bring, or why that cannot be told. Empty while the run goes on.
+        minima: The best distinct points at which starts of the search ended, best first: x, f and how many of the
+            starts ended there, within 1 % of the range of each variable. Empty while the run goes on.
         nfev: Calls made.
         nit: Generations.
         evaluations: Every evaluation, as columns; None of runs on benchmark problems.
@@ -131,6 +142,7 @@ class Result(Mapping[str, Any]):
     score: float = float("nan")
     constraints: Mapping[str, ConstraintValue] = field(default_factory=dict)
     limits: tuple[LimitPrice, ...] = ()
+    minima: tuple[Minimum, ...] = ()
     nfev: int = 0
     nit: int = 0
     evaluations: Evaluations | None = None
@@ -180,7 +192,14 @@ class Result(Mapping[str, Any]):
     def __repr__(self) -> str:
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
-        texts = [(name, _format_value(value, width + 2)) for name, value in rows]
+        labels = self.run.variables.labels(units=True) if self.run.variables and self.run.variables.names else None
+        texts = [
+            (
+                name,
+                _format_point(value, labels, width + 2) if name == "x" and labels else _format_value(value, width + 2),
+            )
+            for name, value in rows
+        ]
         return "\n".join(f"{name:>{width}}: {text}" for name, text in texts if text not in ("", "nan"))
 
     def plot(self, path: str | Path | None = None) -> Figure:
@@ -226,6 +245,7 @@ class Result(Mapping[str, Any]):
         """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        found["minima"] = [each._asdict() for each in self.minima]
         found["limits"] = [each._asdict() for each in self.limits]
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
@@ -253,6 +273,11 @@ def to_json_types(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
+
+
+def _format_point(x: np.ndarray, labels: list[str], indent: int) -> str:
+    """A point as repr() shows it where variables have names: a line each, indented by so many spaces."""
+    return ("\n" + " " * indent).join(f"{label}: {value:.8g}" for label, value in zip(labels, x))
 
 
 def _format_value(value: Any, indent: int) -> str:

@@ -15,7 +15,7 @@ from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
 from meco.run.folder.reader import folder_fingerprint, read_run_json
-from meco.run.progress import Progress
+from meco.run.progress import FORMS, Progress
 from meco.run.request import options_from_inputs, tolerances_from_inputs, variables_from_inputs
 
 
@@ -31,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", help="write a picture of the convergence")
     parser.add_argument("--report", help="write a page of the run")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.add_argument("--progress", choices=FORMS, default="text", help="json: an object a line on standard error")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--yes", action="store_true", help="run what a folder from elsewhere names, without asking")
 
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
                 workers=make_workers(options, batch, bool(inputs.get("asynchronous"))),
                 stop=make_stop(args),
                 on_error=inputs["on_error"],
-                callback=None if args.quiet else Progress(),
+                callback=None if args.quiet else Progress(args.progress),
                 checkpoint=Checkpoint(folder, resume=True, fsync=args.fsync),
             )
             return show_result(result, args)

@@ -32,7 +32,7 @@ from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result
 from meco.run.confirm import confirm
-from meco.run.progress import Progress
+from meco.run.progress import FORMS, Progress
 from meco.variables import Variables
 
 INFEASIBLE = 2  # exit code of a run that found no feasible point
@@ -85,6 +85,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     keep.add_argument("--plot", help="write a picture: convergence, or the map of a mission")
     keep.add_argument("--report", help="write a page of the run, of a single one")
     keep.add_argument("--json", action="store_true", help="machine-readable output")
+    keep.add_argument("--progress", choices=FORMS, default="text", help="json: an object a line on standard error")
     keep.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -162,7 +163,7 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
             workers=make_workers(options, args.batch, args.asynchronous),
             stop=make_stop(args),
             on_error=args.on_error,
-            callback=None if args.quiet else Progress(),
+            callback=None if args.quiet else Progress(args.progress),
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
         )
         if args.confirm:

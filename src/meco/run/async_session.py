@@ -77,6 +77,7 @@ class AsyncSession(Session):
                     if any(self.stopping.check_answer(*self.caller.assess_next(self.log.entries[n])) for n in fresh):
                         return
                     self._write_progress()
+                    self._log_best()
                     if self._should_stop():
                         return
         except ConstraintsChanged:

@@ -150,6 +150,7 @@ def confirm(
         maxcv=max(violations, default=0.0),
         constraints=values,
         limits=() if moved else result.limits,
+        minima=() if moved else result.minima,
         nfev=result.nfev + made,
         evaluations=every,
         run=replace(run, nfail=run.nfail + failed),

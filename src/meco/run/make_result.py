@@ -13,7 +13,7 @@ import meco
 from meco.core.capabilities import Policed, offered
 from meco.core.loop import Loop
 from meco.evaluations import BestPoint, Evaluations
-from meco.result import ConstraintValue, LimitPrice, Result, RunFacts, describe_excess
+from meco.result import ConstraintValue, LimitPrice, Minimum, Result, RunFacts, describe_excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
@@ -42,6 +42,8 @@ def make_result(
     names = distinct_names(log.constraint_names(request.constraint_names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
+    over = reason != "running" and found.usable
+    minima, evidence = _find_minima(request, every, trace or {}) if over else ((), "")
     facts = RunFacts(
         method=request.method,
         seed=request.seed,
@@ -52,6 +54,7 @@ def make_result(
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         starts=int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1,
+        evidence=evidence,
         versions=library_versions() | _policy_version(loop),
         notes=tuple(notes),
     )
@@ -63,7 +66,8 @@ def make_result(
         maxcv=max(violations, default=0.0) if found.usable else float("nan"),
         score=_best_score(loop),
         constraints=constraints,
-        limits=() if reason == "running" or not found.usable else _price_limits(request, every, found, names),
+        limits=_price_limits(request, every, found, names) if over else (),
+        minima=minima,
         nfev=len(log),
         nit=nit,
         evaluations=every,
@@ -92,6 +96,16 @@ def _price_limits(
     from meco.run.limit_prices import price_limits
 
     return price_limits(request, every, found, names)
+
+
+def _find_minima(
+    request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]
+) -> tuple[tuple[Minimum, ...], str]:
+    """Where the starts of the search ended, and what that tells; their module is loaded once a run is over."""
+    from meco.run.minima import describe_evidence, find_minima
+
+    minima = find_minima(request, every, trace)
+    return minima, describe_evidence(minima)
 
 
 def _best_score(loop: Loop | None) -> float:

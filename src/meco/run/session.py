@@ -12,10 +12,11 @@ from meco.core.capabilities import Convergence, offered
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
 from meco.core.signals import interrupt_signals, note_signals
+from meco.errors import log_event
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import ConstraintsChanged, EvaluationLog, Events
+from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
 from meco.run.make_result import make_result
 from meco.run.request import Request
 from meco.run.search import make_search
@@ -52,11 +53,12 @@ class Session:
         self.restarted = False  # whether the search was begun again with other constraints
         self.notes: list[str] = list(request.notes)
         self._answers = AnswerDigest()
+        self._logged_best = float("inf")  # feasible f that the log was last told
         self._planned_when_complete = -1  # calls planned when the last generation was complete
-        self._events = Events(warn=warn)
+        self._events = Events(on_failure=_log_failure, warn=warn)
         near = None
         if folder is not None:
-            self._events = Events(folder.write_answer, folder.write_failure, folder.note_duration, warn)
+            self._events = Events(folder.write_answer, self._keep_failure, folder.note_duration, warn)
             self.notes += folder.notes
             if warning := folder.check_thread_count():
                 warn(warning)
@@ -68,6 +70,12 @@ class Session:
         if request.known is not None:
             self.log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
         self._begin_or_resume()
+
+    def _keep_failure(self, entry: Entry, reason: str) -> None:
+        """Write a failure down, and log it."""
+        assert self.folder is not None
+        self.folder.write_failure(entry, reason)
+        _log_failure(entry, reason)
 
     def _recorded_answers(self) -> dict[int, Any]:
         """What an interrupted run was told, by number."""
@@ -135,6 +143,15 @@ class Session:
     @np.errstate(all="ignore")  # ours, whatever the caller set: the function and the callback keep theirs
     def run(self) -> Result:
         """Search until something ends it; always a result, but for errors, which carry it."""
+        request, known = self.request, len(self.log) + len(self.log.unreplayed)
+        log_event(
+            "info",
+            f"{request.method} begins: {request.dim} variables, {request.budget} evaluations, seed {request.seed}"
+            + (f", {known} of them recorded before" if known else ""),
+            method=request.method,
+            budget=request.budget,
+            seed=request.seed,
+        )
         with self._listen_to_signals():
             try:
                 with closing(self):
@@ -170,6 +187,7 @@ class Session:
     def _attach_result(self, error: BaseException) -> None:
         """Attach the result so far to an error, unless that is what failed."""
         self.stopping.note_reason("error", f"{type(error).__name__} ended the run")
+        log_event("error", f"{type(error).__name__} ended the run: {error}", nfev=len(self.log))
         with suppress(Exception):
             error.result = self.result()  # type: ignore[attr-defined]
 
@@ -183,6 +201,7 @@ class Session:
             if self.between_generations:
                 self.folder.save_generation(self.pack_state, force=True)
             self.folder.write_result(self.log, result.summary())
+        log_event("info", result.message, nfev=result.nfev, fun=result.fun, feasible=result.feasible)
         return result
 
     @contextmanager
@@ -214,9 +233,18 @@ class Session:
         self.nit += 1
         self._planned_when_complete = self.log.planned
         self._write_progress()
+        self._log_best()
         if not self.log.replay_done:  # what an interrupted run told is not told again
             return False
         return self._should_stop()
+
+    def _log_best(self) -> None:
+        """Log a best feasible value that is new."""
+        held = self.evaluator.history.feasible_best.point
+        if held is not None and bool(held.feasible[0, 0]) and float(held.f[0, 0]) < self._logged_best:
+            self._logged_best = float(held.f[0, 0])
+            said = f"best feasible f = {self._logged_best:.10g} after {len(self.log)} evaluations"
+            log_event("debug", said, nfev=len(self.log), fun=self._logged_best)
 
     def _write_progress(self) -> None:
         """Let the folder keep what is new."""
@@ -270,3 +298,10 @@ class Session:
         missing = sum(row.tobytes() not in tried | known for row in self.request.x0)
         said = f"{missing} of the {len(self.request.x0)} starting points were not tried (population or budget)"
         return [said] if missing else []
+
+
+def _log_failure(entry: Entry, reason: str) -> None:
+    """Tell the logger of a call that gave no usable answer."""
+    log_event(
+        "debug", f"evaluation {entry.number} failed: {reason}", number=entry.number, fault=entry.fault.name.lower()
+    )
