@@ -212,12 +212,15 @@ class Result(Mapping[str, Any]):
             figure.save(path)
         return figure
 
-    def report(self, path: str | Path) -> Path:
-        """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
+    def report(self, path: str | Path, title: str = "", author: str = "", notes: str = "") -> Path:
+        """Write a page of this run that needs nothing beside itself, with your title, name and notes where given.
+
+        It says what the answer is, how sure it is and what limits it, then how the search went.
+        """
         from meco.bench.report.run_page import write_report
 
         self._require_evaluations()
-        return write_report(self, path)
+        return write_report(self, path, title, author, notes)
 
     def _require_evaluations(self) -> None:
         """Refuse a result of solve(), which has none."""

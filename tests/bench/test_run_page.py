@@ -72,6 +72,28 @@ def test_the_page_says_what_one_percent_of_a_limit_brings_or_why_that_is_not_kno
     assert "not known: " in page_of(few, tmp_path)[1] or not few.feasible
 
 
+def test_the_page_has_the_readers_title_author_and_notes_and_the_answer_before_the_method(tmp_path):
+    result = meco.minimize(fun, BOX, budget=120, seed=1)
+    text = result.report(tmp_path / "r.html", "Bracket <7>", "A. Engineer", "Load case 3.\nSteel.").read_text()
+    assert "Bracket &lt;7&gt;: f = " in text
+    assert "A. Engineer" in text
+    assert "<p>Load case 3.</p><p>Steel.</p>" in text
+    heads = [text.index(f"<h2>{head}</h2>") for head in ("The answer", "How sure it is", "What limits it")]
+    assert heads == sorted(heads)
+    assert text.index("θ, violation") > text.index("<summary>What the method did</summary>") > heads[-1]
+    assert result.run.evidence in text
+
+
+def test_the_page_shows_the_distinct_minima_with_their_designs(tmp_path):
+    def wells(x):
+        return float((x[0] ** 2 - 1) ** 2 + 0.25 * (x[0] + 1) + x[1] ** 2 + x[2] ** 2)
+
+    result = next(r for r in (meco.minimize(wells, BOX, budget=400, seed=s) for s in range(20)) if len(r.minima) > 1)
+    _, said = page_of(result, tmp_path)
+    assert "The best distinct minima" in said
+    assert f"{result.minima[1].f:.8g}" in said
+
+
 def test_the_page_calls_named_variables_by_name_and_unit(tmp_path):
     bounds = {"width": (0.0, 2.0, "mm"), "height": (0.0, 2.0)}
     result = meco.minimize(lambda v: v["width"] ** 2 + v["height"], bounds, budget=40, method="SHADE", seed=1)
@@ -95,7 +117,7 @@ def test_runs_without_constraints_without_a_feasible_point_or_without_any_answer
 ):
     result = meco.minimize(function, BOX, method=method, budget=60, seed=1, on_error="penalize")
     _, said = page_of(result, tmp_path)
-    assert "What was found" in said
+    assert "The answer" in said
     if not result.feasible:
         assert "no feasible point" in said.lower() or "No evaluation succeeded" in said
 

@@ -84,6 +84,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     keep.add_argument("--keep-calls", action="store_true", help="keep the folder of every call of a program")
     keep.add_argument("--plot", help="write a picture: convergence, or the map of a mission")
     keep.add_argument("--report", help="write a page of the run, of a single one")
+    keep.add_argument("--title", default="", help="of the page")
+    keep.add_argument("--author", default="", help="of the page")
+    keep.add_argument("--notes", default="", help="to stand on the page, such as what the reader should know")
     keep.add_argument("--json", action="store_true", help="machine-readable output")
     keep.add_argument("--progress", choices=FORMS, default="text", help="json: an object a line on standard error")
     keep.add_argument("--quiet", action="store_true", help="no progress")
@@ -230,7 +233,8 @@ def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> i
     if args.plot:
         _draw_picture(args.plot, getattr(args, "target", None), result.x, result.plot)
     if args.report:
-        print(f"page: {result.report(args.report)}", file=sys.stderr)
+        page = result.report(args.report, args.title, args.author, args.notes)
+        print(f"page: {page}", file=sys.stderr)
     if not result.feasible:
         print("meco: no feasible point was found", file=sys.stderr)
     return 0 if result.feasible else INFEASIBLE

@@ -23,35 +23,79 @@ MOST_LETTERS = 120  # of names of variables side by side under a picture
 AT_BOUND = 1e-6  # of a bound, in shares of the box, that counts as being at it
 
 
-def write_report(result: Any, path: Any) -> Path:
+def write_report(result: Any, path: Any, title: str = "", author: str = "", notes: str = "") -> Path:
     """Write the page of a result of minimize(), an Optimizer or a run folder; it needs nothing beside itself."""
     place = Path(path)
-    place.write_text(compose_run(result), encoding="utf-8", errors="backslashreplace")
+    text = compose_run(result, title, author, notes)
+    place.write_text(text, encoding="utf-8", errors="backslashreplace")
     return place
 
 
-def compose_run(result: Any) -> str:
-    """The whole page as text."""
-    every = result.evaluations
-    drawn = (convergence_figure(result), violation_figure(result), controls_figure(result), _best_points_figure(result))
-    pictures = [figure for figure in drawn if figure is not None]
-    parts = {"found": "What was found", "search": "How the search went", "made": "How this was made"}
-    links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())
+def compose_run(result: Any, title: str = "", author: str = "", notes: str = "") -> str:
+    """The whole page as text: the answer, how sure it is and what limits it first; the method's own words last."""
+    every, run = result.evaluations, result.run
+    parts = {
+        "found": "The answer",
+        "sure": "How sure it is",
+        "limits": "What limits it",
+        "search": "How the search went",
+        "made": "How this was made",
+    }
     priced = _limit_table(result)
-    tables = [_point_table(result), *([_constraint_table(result)] if result.constraints else [])]
-    tables += [] if priced is None else [priced]
-    failed = "" if not result.run.nfail else f" {result.run.nfail} of {result.nfev} evaluations failed."
-    body = (
-        f'<section id="found"><h2>{parts["found"]}</h2><p><strong>{escape(result.message)}</strong></p>'
-        f"{''.join(map(table_html, tables))}</section>"
-        f'<section id="search"><h2>{parts["search"]}</h2><p>{int(every.feasible.sum())} of {len(every)} points are '
-        f"feasible.{failed} {_describe_starts(result.run.starts)}</p>{''.join(map(figure_html, pictures))}</section>"
-        f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_provenance_table(result))}</section>'
-    )
+    tables = [*([_constraint_table(result)] if result.constraints else []), *([] if priced is None else [priced])]
+    if not tables:
+        del parts["limits"]
+    bodies = {
+        "found": f"<p><strong>{escape(result.message)}</strong></p>{table_html(_point_table(result))}",
+        "sure": _evidence_html(result),
+        "limits": "".join(map(table_html, tables)),
+        "search": _search_html(result),
+        "made": table_html(_provenance_table(result)),
+    }
+    links = "".join(f'<li><a href="#{ident}">{head}</a></li>' for ident, head in parts.items())
+    said = "".join(f"<p>{escape(line)}</p>" for line in notes.splitlines() if line.strip())
+    body = f'<section id="notes"><h2>Notes</h2>{said}</section>' if said else ""
+    body += "".join(f'<section id="{i}"><h2>{head}</h2>{bodies[i]}</section>' for i, head in parts.items())
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
-    about = f"{escape(result.run.method)}, seed {result.run.seed}, {result.nfev} evaluations, page of {made} UTC"
-    return frame_page(f"One run: {state}", about, "Parts", links, body)
+    about = f"{escape(run.method)}, seed {run.seed}, {len(every)} evaluations, page of {made} UTC"
+    about = f"{escape(author)} · {about}" if author else about
+    return frame_page(f"{title}: {state}" if title else f"One run: {state}", about, "Parts", links, body)
+
+
+def _evidence_html(result: Any) -> str:
+    """What the starts of the search tell of the answer, and the other minima with their designs."""
+    every, run = result.evaluations, result.run
+    failed = f" {run.nfail} of {result.nfev} evaluations failed." if run.nfail else ""
+    said = f"<p>{escape(run.evidence)} {int(every.feasible.sum())} of {len(every)} points are feasible.{failed}</p>"
+    if len(result.minima) < 2:
+        return said
+    columns = [
+        Column("Minimum", head=True),
+        Column("f"),
+        Column("starts"),
+        *map(Column, run.variables.labels(units=True)),
+    ]
+    rows = [
+        [
+            Cell(f"{k}", float(k)),
+            Cell(f"{found.f:.8g}", found.f),
+            Cell(str(found.starts), float(found.starts)),
+            *(Cell(f"{value:.6g}", float(value)) for value in found.x),
+        ]
+        for k, found in enumerate(result.minima, 1)
+    ]
+    caption = "Where starts of the search ended; ends within 1 % of the range of each variable are one minimum."
+    return said + table_html(Table("minima", "The best distinct minima", columns, rows, caption))
+
+
+def _search_html(result: Any) -> str:
+    """Pictures of the run; what the method did is behind a fold."""
+    drawn = (convergence_figure(result), violation_figure(result), _best_points_figure(result))
+    inner = controls_figure(result)
+    pictures = "".join(figure_html(figure) for figure in drawn if figure is not None)
+    fold = "" if inner is None else f"<details><summary>What the method did</summary>{figure_html(inner)}</details>"
+    return f"<p>{_describe_starts(result.run.starts)}</p>{pictures}{fold}"
 
 
 def _describe_starts(count: int) -> str:
