@@ -132,3 +132,12 @@ def test_a_converted_problem_gives_pymoos_values_for_any_leading_shape():
     assert (f.shape, g.shape, h.shape) == ((3, 4), (3, 4, 2), (3, 4, 0))
     np.testing.assert_allclose(g[2, 1], theirs.evaluate(x[2, 1], return_as_dictionary=True)["G"])
     assert from_pymoo(Lattice()).integrality.all()
+
+
+def test_a_history_can_be_saved():
+    from pymoo.optimize import minimize
+    from pymoo.problems import get_problem
+
+    result = minimize(get_problem("g6"), MeCO(), ("n_eval", 40), seed=1, save_history=True)
+    assert len(result.history) > 1
+    assert result.history[-1].pop.get("F").size

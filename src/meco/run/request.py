@@ -205,8 +205,8 @@ def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
     if record.least_budget is None or points >= record.least_budget(dim):
         return ()
     return (
-        f"{points} evaluations are few for {dim} variables: {method} first looks at {2 * dim + 1} points and needs "
-        f"{record.least_budget(dim)} or more to search; give a larger budget, or fewer variables",
+        f"{points} evaluations are few for {dim} variables: {method} needs {record.least_budget(dim)} or more, since "
+        "its models come from the first points; give a larger budget, or fewer variables",
     )
 
 

@@ -92,7 +92,7 @@ def read_seed(seed: Any) -> int:
 
 
 def read_callback(callback: Any) -> Callable[[Any], Any] | None:
-    """A function of the result so far, from callback(result) or SciPy's callback(*, intermediate_result)."""
+    """A function of the result so far, from callback(result), or SciPy's callback(xk) or (*, intermediate_result)."""
     if callback is None:
         return None
     if not callable(callback):
@@ -103,6 +103,8 @@ def read_callback(callback: Any) -> Callable[[Any], Any] | None:
         return callback
     if [p.name for p in parameters] == ["intermediate_result"]:
         return lambda result: callback(intermediate_result=result)
+    if [p.name for p in parameters] == ["xk"]:  # SciPy's older form: the point alone
+        return lambda result: callback(np.copy(result.x))
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     takes = any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) for p in parameters)
     if len(needed) > 1 or not takes or any(p.kind is p.KEYWORD_ONLY and p.name in needed for p in parameters):
