@@ -40,10 +40,10 @@ format: $(VENV)/.dev ## Repair the style where that can be done by itself
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-docs: $(VENV)/.dev ## Build the documentation into site/
+docs: $(VENV)/.docs ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 
-serve-docs: $(VENV)/.dev ## Serve the documentation while writing it
+serve-docs: $(VENV)/.docs ## Serve the documentation while writing it
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 screens: docs ## Take the screenshots that the documentation shows (needs chromium)
@@ -66,7 +66,11 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt -e ".[cli,plot]"
 	@touch $@
 
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install -c constraints.txt -e ".[peers]" --group docs
+	@touch $@
+
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) install -c constraints.txt "torch"
 	$(PIP) install -c constraints.txt -e ".[all]" --group dev
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.docs

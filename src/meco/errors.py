@@ -91,8 +91,25 @@ def load_extra(module: str, extra: str, purpose: str) -> ModuleType:
         ) from error
 
 
+def log_event(level: str, text: str, **facts: Any) -> None:
+    """Tell the logger "meco", whose records have the facts as attributes; level is debug, info, warning or error.
+
+    A program that never imported logging has nobody who listens, and does not pay for it.
+    """
+    logging: Any = sys.modules.get("logging")
+    if logging is None:
+        return
+    logger = logging.getLogger("meco")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # what nobody asked for is not printed
+    number = getattr(logging, level.upper())
+    if logger.isEnabledFor(number):
+        logger.log(number, text, extra={f"meco_{name}": value for name, value in facts.items()})
+
+
 def warn_user(text: str) -> None:
-    """Warn at the line of the user's own code that led here, however deep in the package."""
+    """Warn at the line of the user's own code that led here, however deep in the package; the log is told too."""
+    log_event("warning", text)
     level = 1
     frame: FrameType | None = sys._getframe()
     inner = ("meco", "contextlib", "numpy")  # decorators of these stand between our functions

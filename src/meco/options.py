@@ -209,7 +209,7 @@ class Checkpoint:
             folder = os.fspath(self.folder)
         except TypeError:
             folder = ""
-        if not folder or not isinstance(folder, str):
+        if not folder or not isinstance(folder, str) or "\0" in folder:
             raise InvalidInput(f"checkpoint must be the path of a folder; got {self.folder!r:.60}")
         for name in ("resume", "fsync"):
             object.__setattr__(self, name, read_flag(getattr(self, name), f"checkpoint: {name}"))

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 READABLE = (  # as result["fun"], in this order
     "x", "fun", "f", "success", "feasible", "status", "message", "nu", "maxcv", "score", "constraints", "multipliers",
-    "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
+    "limits", "minima", "nfev", "nit", "evaluations", "trace", "run", "paper", "repeated",
 )  # fmt: skip
 SHOWN = ("message", "success", "status", "fun", "x", "maxcv", "constraints", "nfev", "nit")
-SHOWN_OF_RUN = ("nfail", "starts", "stop_reason", "seed")
+SHOWN_OF_RUN = ("evidence", "nfail", "starts", "stop_reason", "seed")
 
 
 class ConstraintValue(NamedTuple):
@@ -31,6 +31,36 @@ class ConstraintValue(NamedTuple):
     value: float
     violation: float
     tolerance: float
+
+
+class LimitPrice(NamedTuple):
+    """What a limit costs at x: a constraint, or a bound that a variable lies at.
+
+    multiplier is what f would fall by for each unit that the limit is moved outwards, to first order: g <= 1 instead
+    of g <= 0, a bound one unit further out, h = 1 instead of h = 0. 0 means that the limit does not hold f back.
+    one_percent is the same for one percent: of the bound (of the range where the bound is 0); 0.01 units of a
+    constraint, which is one percent of the limit where it is written as value / limit - 1. Both are None where the
+    points around x do not tell, and reason says why.
+    """
+
+    name: str  # of the constraint, or of the variable
+    kind: str  # inequality, equality, lower bound or upper bound
+    multiplier: float | None = None
+    one_percent: float | None = None
+    reason: str = ""
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return self.name if self.kind in ("inequality", "equality") else f"{self.name}, {self.kind}"
+
+
+class Minimum(NamedTuple):
+    """A place where starts of the search ended: its design, its objective, and how many of them came to it."""
+
+    x: np.ndarray
+    f: float
+    starts: int
 
 
 class Point(NamedTuple):
@@ -70,6 +100,7 @@ class RunFacts:
     nfail: int = 0  # calls that failed
     failures: Mapping[str, int] = field(default_factory=dict)  # these by kind
     starts: int = 1  # how often the search began, where the method begins again by itself
+    evidence: str = ""  # in a sentence: how many separate starts there were, and how alike their ends are
     versions: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -88,9 +119,10 @@ class Result(Mapping[str, Any]):
         maxcv: Largest violation at x, without tolerance.
         score: Least f + nu of all evaluated points: the number of the paper's CEC2017 tables.
         constraints: Name -> value, violation and tolerance of each constraint at x.
-        multipliers: Name -> Lagrange multiplier of each constraint at x: what f would fall by for each unit that the
-            constraint is allowed more, as far as the models can tell. None while the run goes on, and of methods
-            without models.
+        limits: What each constraint, and each bound that x lies at, costs there: its Lagrange multiplier, what one
+            percent more would bring, or why that cannot be told. Empty while the run goes on.
+        minima: The best distinct points at which starts of the search ended, best first: x, f and how many of the
+            starts ended there, within 1 % of the range of each variable. Empty while the run goes on.
         nfev: Calls made.
         nit: Generations.
         evaluations: Every evaluation, as columns; None of runs on benchmark problems.
@@ -109,7 +141,8 @@ class Result(Mapping[str, Any]):
     maxcv: float = float("nan")
     score: float = float("nan")
     constraints: Mapping[str, ConstraintValue] = field(default_factory=dict)
-    multipliers: Mapping[str, float] | None = None
+    limits: tuple[LimitPrice, ...] = ()
+    minima: tuple[Minimum, ...] = ()
     nfev: int = 0
     nit: int = 0
     evaluations: Evaluations | None = None
@@ -131,6 +164,15 @@ class Result(Mapping[str, Any]):
         return self.success
 
     @property
+    def multipliers(self) -> dict[str, float | None] | None:
+        """Lagrange multiplier of each constraint at x by name, None where it cannot be told; see limits.
+
+        None while the run goes on, and of runs on benchmark problems.
+        """
+        found = {each.name: each.multiplier for each in self.limits if each.kind in ("inequality", "equality")}
+        return found if self.limits or (self.run.stop_reason not in ("", "running") and self.evaluations) else None
+
+    @property
     def status(self) -> int:
         """0 feasible, 1 nothing feasible was found, 2 no evaluation succeeded."""
         return 0 if self.success else 1 if np.isfinite(self.fun) else 2
@@ -150,7 +192,14 @@ class Result(Mapping[str, Any]):
     def __repr__(self) -> str:
         width = max(map(len, (*SHOWN, *SHOWN_OF_RUN)))
         rows = [(name, getattr(self, name)) for name in SHOWN] + [(n, getattr(self.run, n)) for n in SHOWN_OF_RUN]
-        texts = [(name, _format_value(value, width + 2)) for name, value in rows]
+        labels = self.run.variables.labels(units=True) if self.run.variables and self.run.variables.names else None
+        texts = [
+            (
+                name,
+                _format_point(value, labels, width + 2) if name == "x" and labels else _format_value(value, width + 2),
+            )
+            for name, value in rows
+        ]
         return "\n".join(f"{name:>{width}}: {text}" for name, text in texts if text not in ("", "nan"))
 
     def plot(self, path: str | Path | None = None) -> Figure:
@@ -163,12 +212,15 @@ class Result(Mapping[str, Any]):
             figure.save(path)
         return figure
 
-    def report(self, path: str | Path) -> Path:
-        """Write a page of this run that needs nothing beside itself: what was found, and how the search went."""
+    def report(self, path: str | Path, title: str = "", author: str = "", notes: str = "") -> Path:
+        """Write a page of this run that needs nothing beside itself, with your title, name and notes where given.
+
+        It says what the answer is, how sure it is and what limits it, then how the search went.
+        """
         from meco.bench.report.run_page import write_report
 
         self._require_evaluations()
-        return write_report(self, path)
+        return write_report(self, path, title, author, notes)
 
     def _require_evaluations(self) -> None:
         """Refuse a result of solve(), which has none."""
@@ -196,6 +248,8 @@ class Result(Mapping[str, Any]):
         """The result without its evaluations and trace, ready for JSON: result.json of a run folder has these keys."""
         names = (*SHOWN, "feasible", "nu", "score", "multipliers", "repeated")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
+        found["minima"] = [each._asdict() for each in self.minima]
+        found["limits"] = [each._asdict() for each in self.limits]
         found["constraints"] = {name: each._asdict() for name, each in self.constraints.items()}
         facts = {key: value for key, value in vars(self.run).items() if key not in ("variables", "tolerances")}
         return {key: to_json_types(value) for key, value in {**found, **facts}.items()}
@@ -222,6 +276,11 @@ def to_json_types(value: Any) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return None
     return value
+
+
+def _format_point(x: np.ndarray, labels: list[str], indent: int) -> str:
+    """A point as repr() shows it where variables have names: a line each, indented by so many spaces."""
+    return ("\n" + " " * indent).join(f"{label}: {value:.8g}" for label, value in zip(labels, x))
 
 
 def _format_value(value: Any, indent: int) -> str:

@@ -17,6 +17,7 @@ from optuna.distributions import FloatDistribution, IntDistribution  # noqa: E40
 
 from meco.adapters.optuna import MecoSampler  # noqa: E402
 from meco.adapters.optuna_trials import NumericParameter  # noqa: E402
+from meco.errors import MecoError  # noqa: E402
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -223,3 +224,9 @@ def test_two_processes_on_a_database_are_killed_and_resumed(tmp_path):
         assert worker.wait(120) == 0, worker.communicate()[1].decode()
     assert sum(t.state == optuna.trial.TrialState.COMPLETE for t in made.trials[killed:]) == 30
     assert made.best_value == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("wrong", [{"method": "COBYQA"}, {"method": "SHADEE"}, {"budget": 0}])
+def test_what_cannot_be_asked_is_refused_when_the_sampler_is_made(wrong):
+    with pytest.raises(MecoError):
+        MecoSampler(**wrong)

@@ -151,3 +151,12 @@ def test_a_problem_without_bounds_begins_at_its_sampling():
         minimize(Unbounded(), MeCO(), ("n_eval", 80), seed=1)
     with pytest.raises(InvalidInput, match="Unbounded has no finite bounds: set its xl and xu"):
         from_pymoo(Unbounded())
+
+
+def test_a_history_can_be_saved():
+    from pymoo.optimize import minimize
+    from pymoo.problems import get_problem
+
+    result = minimize(get_problem("g6"), MeCO(), ("n_eval", 40), seed=1, save_history=True)
+    assert len(result.history) > 1
+    assert result.history[-1].pop.get("F").size

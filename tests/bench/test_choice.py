@@ -153,3 +153,24 @@ def test_curves_begin_where_most_runs_are_feasible(compared):
     assert [row[0].text for row in figure.table.rows] == ["SHADE-FR", "MA-ES"]
     for mark in figure.panels[0].marks:
         assert not np.isnan(np.asarray(mark.y)).any()
+
+
+def test_medians_that_differ_by_rounding_are_a_tie(compared):
+    def change(run, record):
+        return with_f(record, 5804.3898341 + 1e-7 * (run.method == "MA-ES"))
+
+    said = told(compared, change)
+    assert "SHADE-FR and MA-ES tie: feasible in 4 of 4 runs" in said
+    assert "any of them will do" in said
+    runs = {run: change(run, record) for run, record in compared.runs.items()}
+    results = RunArrays.from_store(replace(compared, runs=runs), compared.experiments[0])
+    assert [row[2].mark for row in choice.standing_table(results, 0).rows] == ["best", "best"]
+
+
+def test_a_comparison_on_one_problem_shows_neither_ranks_nor_the_sum_of_f_and_violation(mine, tmp_path, capsys):
+    out = tmp_path / "out"
+    main(["bench", "--problem", f"{mine}:bowl", "--methods", "SHADE", "TR", "--runs", "2", "--budget", "40",
+          "--executor", "serial", "--quiet", "--out", str(out)])  # fmt: skip
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for word in ("f+ν", "verage rank", "lockstep"):
+        assert word not in page.split("<script>")[0], word

@@ -54,7 +54,8 @@ def test_the_page_shows_the_point_its_constraints_and_how_the_search_went(tmp_pa
     assert result.message in said
     for name, found in result.multipliers.items():
         assert name in said
-        assert found == 0.0 or "decides f" in said
+        assert found == 0.0 or "active" in said
+    assert "What the limits cost" in said
     assert "<svg" in text
     for title in ("Convergence", "Violation", "What the method did", "Radius of the region", "best points"):
         assert title in said, title
@@ -66,9 +67,41 @@ def test_the_page_says_where_there_is_no_limit_and_draws_the_points_that_there_a
     result = meco.minimize(lambda x: ((x - [3, -2, 9]) ** 2).sum(), bounds, x0=[0, 1, 1], budget=60, seed=1)
     text, said = page_of(result, tmp_path)
     assert said.count("no limit") == 4
-    assert (said.count("at its least"), said.count("at its most")) == (1, 1)
+    assert (said.count("at its lower bound"), said.count("at its upper bound")) == (1, 1)
     assert "share of the range drawn" in said
     assert not re.search(r"[\s,(]nan[\s,)]", text.lower())
+
+
+def test_the_page_says_what_one_percent_of_a_limit_brings_or_why_that_is_not_known(tmp_path):
+    bounds = {"width": (0.0, 4.0, "mm"), "height": (0.0, 2.0)}
+    result = meco.minimize(lambda v: -3.0 * v["width"] + v["height"] ** 2, bounds, budget=60, seed=1)
+    _, said = page_of(result, tmp_path)
+    assert "width, upper bound" in said
+    assert "0.12" in said
+    few = meco.minimize(lambda x: (x @ x, [1 - x[0]]), BOX, budget=6, method="SHADE", seed=1)
+    assert "not known: " in page_of(few, tmp_path)[1] or not few.feasible
+
+
+def test_the_page_has_the_readers_title_author_and_notes_and_the_answer_before_the_method(tmp_path):
+    result = meco.minimize(fun, BOX, budget=120, seed=1)
+    text = result.report(tmp_path / "r.html", "Bracket <7>", "A. Engineer", "Load case 3.\nSteel.").read_text()
+    assert "Bracket &lt;7&gt;: f = " in text
+    assert "A. Engineer" in text
+    assert "<p>Load case 3.</p><p>Steel.</p>" in text
+    heads = [text.index(f"<h2>{head}</h2>") for head in ("The answer", "How sure it is", "What limits it")]
+    assert heads == sorted(heads)
+    assert text.index("θ, violation") > text.index("<summary>What the method did</summary>") > heads[-1]
+    assert result.run.evidence in text
+
+
+def test_the_page_shows_the_distinct_minima_with_their_designs(tmp_path):
+    def wells(x):
+        return float((x[0] ** 2 - 1) ** 2 + 0.25 * (x[0] + 1) + x[1] ** 2 + x[2] ** 2)
+
+    result = next(r for r in (meco.minimize(wells, BOX, budget=400, seed=s) for s in range(20)) if len(r.minima) > 1)
+    _, said = page_of(result, tmp_path)
+    assert "The best distinct minima" in said
+    assert f"{result.minima[1].f:.8g}" in said
 
 
 def test_the_page_calls_named_variables_by_name_and_unit(tmp_path):
@@ -86,7 +119,7 @@ def test_the_page_calls_named_variables_by_name_and_unit(tmp_path):
         ("SHADE", lambda x: float(x @ x)),
         (DEFAULT, lambda x: (float(x @ x), [1.0 + x[0] ** 2])),
         ("MeCO", lambda x: (float(x @ x), [1.0 - x[0]])),
-        ("TR", lambda x: None),
+        ("TR", lambda x: float("nan")),
     ],
 )
 def test_runs_without_constraints_without_a_feasible_point_or_without_any_answer_have_a_page(
@@ -94,7 +127,7 @@ def test_runs_without_constraints_without_a_feasible_point_or_without_any_answer
 ):
     result = meco.minimize(function, BOX, method=method, budget=60, seed=1, on_error="penalize")
     _, said = page_of(result, tmp_path)
-    assert "What was found" in said
+    assert "The answer" in said
     if not result.feasible:
         assert "no feasible point" in said.lower() or "No evaluation succeeded" in said
 

@@ -365,3 +365,27 @@ def test_bounds_may_be_infinite_and_the_run_goes_on_from_its_folder(tmp_path, mo
     assert "f" in capsys.readouterr().out
     assert main(line) == 2
     assert "give x0=" in capsys.readouterr().err
+
+
+def test_a_file_without_a_function_asks_for_one_by_name(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("bounds = [(0, 1)]\n\ndef bowl(x):\n    return x[0]\n")
+    assert main(["solve", str(file)]) != 0
+    assert f"name a function of the file: {file}:bowl" in capsys.readouterr().err
+
+
+def test_progress_as_json_is_an_object_a_line_on_standard_error(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("bounds = [(0, 1)] * 2\n\ndef bowl(x):\n    return float(x @ x)\n")
+    assert main(["solve", f"{file}:bowl", "--budget", "40", "--seed", "1", "--progress", "json"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert json.loads(lines[-1])["nfev"] == 40
+
+
+def test_a_run_is_resumed_with_a_larger_budget(tmp_path, capsys):
+    file = tmp_path / "mine.py"
+    file.write_text("bounds = [(0, 1)] * 2\n\ndef bowl(x):\n    return float(x @ x)\n")
+    folder = str(tmp_path / "run")
+    main(["solve", f"{file}:bowl", "--budget", "30", "--seed", "1", "--quiet", "--checkpoint", folder])
+    assert main(["resume", folder, "--budget", "50", "--quiet", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["nfev"] == 50

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -218,3 +219,65 @@ def test_watching_a_campaign_changes_nothing_in_its_folder(campaign):
     with serving(campaign) as address:
         assert json.loads(get(address, "/status")[1])["kind"] == "campaign"
     assert {p.name: p.read_bytes() for p in campaign.iterdir()} == before
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "localhost:80"])
+def test_a_host_without_a_port_is_this_machine_too(folder, host):
+    with serving(folder) as address:
+        assert get(address, "/", host)[0] == 200
+
+
+def test_a_second_host_header_and_a_port_that_is_none_are_refused(folder):
+    with serving(folder) as address:
+        assert get(address, "/", "127.0.0.1:evil.com")[0] == 403
+        connection = http.client.HTTPConnection(*address, timeout=10)
+        connection.putrequest("GET", "/", skip_host=True)
+        for host in ("localhost", "evil.com"):
+            connection.putheader("Host", host)
+        connection.endheaders()
+        assert connection.getresponse().status == 403
+
+
+def test_no_page_of_others_may_frame_it_or_guess_its_type(folder):
+    with serving(folder) as address:
+        connection = http.client.HTTPConnection(*address, timeout=10)
+        connection.request("GET", "/")
+        answer = connection.getresponse()
+        assert answer.getheader("X-Content-Type-Options") == "nosniff"
+        assert "frame-ancestors 'none'" in answer.getheader("Content-Security-Policy")
+
+
+def test_half_a_request_is_dropped_and_too_many_are_turned_away(folder, monkeypatch):
+    monkeypatch.setattr("meco.commands.watch.MOST_REQUESTS", 4)
+    monkeypatch.setattr("meco.commands.watch.Page.timeout", 0.3)
+    with serving(folder) as address:
+        half = [socket.create_connection(address, timeout=10) for _ in range(8)]
+        for each in half:
+            each.sendall(b"GET / HT")
+        for each in half:
+            assert each.recv(1) == b""  # closed by the server, at once or when its time was over
+            each.close()
+        assert get(address, "/")[0] == 200
+
+
+def test_however_many_ask_one_reads(folder):
+    reads, gate = [], threading.Event()
+
+    def read(path):
+        reads.append(path)
+        gate.wait(10)
+        return {"quiet": None}
+
+    follower = Follower(folder, read)
+    threads = [threading.Thread(target=follower) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    gate.set()
+    for thread in threads:
+        thread.join()
+    assert len(reads) == 1
+
+
+def test_a_number_that_is_none_is_null_and_the_page_stays_json(folder):
+    follower = Follower(folder, lambda path: {"quiet": None, "left": float("nan")})
+    assert json.loads(json.dumps(follower(), allow_nan=False))["left"] is None

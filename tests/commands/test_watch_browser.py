@@ -168,3 +168,23 @@ def test_a_campaign_is_shown_without_a_complaint(tmp_path, width):
         assert browser.ask("document.querySelectorAll('#grid-0 .cell').length") == 4
         assert browser.ask("document.documentElement.scrollWidth") == width
         assert browser.errors == []
+
+
+@pytest.mark.parametrize("width", [360, 500, 768, 1400])
+def test_no_number_beside_an_axis_is_cut_off(folder, width):
+    with page(folder, width=width) as browser:
+        cut = browser.ask(
+            "[...document.querySelectorAll('.chart svg text')].filter(t => {"
+            " const box = t.getBBox(), view = t.ownerSVGElement.viewBox.baseVal;"
+            " return box.width && (box.x < 0 || box.x + box.width > view.width + 0.5); }).map(t => t.textContent)"
+        )
+        assert cut == []
+
+
+def test_the_words_of_the_method_are_behind_a_fold_and_last(folder):
+    with page(folder) as browser:
+        order = browser.ask("[...document.querySelector('#main').children].map(e => e.id || e.className)")
+        assert order[:4] == ["f", "nu", "constraints", "failures"]
+        assert order[-1] == "whole fold"
+        assert not browser.ask("document.querySelector('.fold').open")
+        assert browser.ask("document.querySelector('#steer-theta').closest('details') !== null")

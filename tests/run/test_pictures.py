@@ -15,10 +15,10 @@ def test_the_picture_shows_constraints_theta_and_share():
 def test_the_picture_shows_convergence_violation_and_trace(tmp_path):
     feasible = meco.minimize(lambda x: (x @ x, [1.0 - x[0]]), BOX, method="MeCO-rand", budget=60, seed=1)
     nothing = meco.minimize(lambda x: (x @ x, [1.0 + x[0] ** 2]), BOX, method="SHADE-FR", budget=60, seed=1)
-    broken = meco.minimize(lambda x: None, BOX, method="SHADE-FR", budget=20, seed=1)
+    broken = meco.minimize(lambda x: None, BOX, method="SHADE-FR", budget=20, seed=1, on_error="penalize")
     figures = [result.plot(tmp_path / "run.svg") for result in (feasible, nothing, broken)]
     titles = [[panel.title for panel in figure.panels] for figure in figures]
-    assert titles[0] == ["Best feasible f", "The same above its last value", *titles[1][1:]]
+    assert titles[0] == ["Best feasible f", "Distance from the final f", *titles[1][1:]]
     assert titles[1][1:] == ["Least violation of any point", "Each constraint by itself", "Controls and shares"]
     assert titles[2] == ["Best feasible f", "Controls and shares"]
     assert "no feasible point was found" in (tmp_path / "run.svg").read_text(encoding="utf-8")

@@ -90,3 +90,19 @@ def test_callbacks_are_called_as_scipy_calls_them():
     meco.minimize(named, BOX, callback=lambda result, also=1: seen.append(result.x), **QUICK)
     meco.minimize(named, BOX, callback=partial(lambda a, result: seen.append(result.x), 1), **QUICK)
     assert len(seen) == 6
+
+
+def test_a_callback_of_xk_gets_the_point_as_scipys_does():
+    seen = []
+
+    def note(xk):
+        seen.append(xk)
+
+    meco.minimize(lambda x: float(x @ x), [(-1, 1)] * 2, budget=20, seed=1, callback=note)
+    assert all(isinstance(x, np.ndarray) and x.shape == (2,) for x in seen)
+
+
+@pytest.mark.parametrize("keyword", ["names", "x_names", "variable_names"])
+def test_who_looks_for_names_of_variables_is_told_where_they_are(keyword):
+    with pytest.raises(TypeError, match=r'bounds=\{"width": \(0, 2, "mm"\)'):
+        meco.minimize(lambda x: float(x @ x), [(-1, 1)] * 2, **{keyword: ["a", "b"]})

@@ -12,6 +12,7 @@ from meco.adapters.optuna_trials import NumericParameter, trial_as_point, trial_
 from meco.errors import load_extra
 from meco.methods import DEFAULT
 from meco.optimizer import Optimizer
+from meco.read_numbers import read_whole_number
 from meco.run.log.evaluation_log import PriorEvaluations
 from meco.variables import Variables
 
@@ -60,6 +61,8 @@ class MecoSampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
     ) -> None:  # fmt: skip
         """Searches are made when trials ask for points; a copied sampler begins without any."""
+        budget = read_whole_number(budget, "budget")
+        Optimizer([(0.0, 1.0)], budget=100, method=method)  # what cannot be asked is refused here, not at a trial
         self.budget, self.method, self.constraints_func = budget, method, constraints_func
         self.independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
         self._random, self._space = np.random.default_rng(seed), IntersectionSearchSpace()

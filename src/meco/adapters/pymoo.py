@@ -43,6 +43,10 @@ class MeCO(Algorithm):
         self.search: Any = None
         self.asked: Any = None  # points of _infill(), whose values _advance() tells
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the search: pymoo copies an algorithm for its history, and reads populations there."""
+        return vars(self) | {"search": None}
+
     def _setup(self, problem: Any, **kwargs: Any) -> None:
         """Make the search for a problem, within the termination's evaluations."""
         if problem.n_obj != 1:

@@ -84,7 +84,30 @@ def describe_result(result: Result, variables: Sequence[str] = ()) -> str:
     """A result in words and columns; variables are called as given, else by the names of the run."""
     if not variables and result.run.variables is not None:
         variables = result.run.variables.labels(units=True)
-    return f"{result.message}\n\n{describe_point(result.x, result.fun, result.constraints, variables)}"
+    parts = [
+        f"{result.message} {result.run.evidence}".strip(),
+        describe_point(result.x, result.fun, result.constraints, variables),
+        describe_limits(result),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def describe_limits(result: Result) -> str:
+    """What each limit that holds f back costs, and what one percent more of it would bring; "" where none does."""
+    limits = [limit for limit in result.limits if limit.multiplier != 0.0]
+    if not any(limit.multiplier for limit in limits):
+        return ""
+    wide = max(len(limit.label) for limit in limits)
+    rows = [
+        f"  {limit.label:<{wide}}  "
+        + (
+            f"not known: {limit.reason}"
+            if limit.multiplier is None or limit.one_percent is None
+            else f"{limit.multiplier:.4g} for each unit, {limit.one_percent:.4g} for 1 %"
+        )
+        for limit in limits
+    ]
+    return "\n".join(["what f would fall by if a limit were eased:", *rows])
 
 
 def describe_point(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
+
+from meco.errors import MissingData
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the experiments of a name; the exit code says whether every run was made."""
     from meco.bench.plan.experiments import find_experiments, with_methods
-    from meco.bench.plan.revise import adjust_experiment
+    from meco.bench.plan.revise import adjust_experiment, without_missing_policies
     from meco.commands.campaign import check_campaign_options, run_and_report
 
     check_campaign_options(args)
@@ -30,4 +33,11 @@ def run(args: argparse.Namespace) -> int:
     if args.methods and len(found) > 1:  # a method that an experiment leaves out does not belong there
         found = with_methods([e for e, _ in found], args.methods)
     chosen = [adjust_experiment(e, args.runs, args.quick, methods, args.cobra_runs) for e, methods in found]
+    there = [without_missing_policies(experiment) for experiment in chosen]
+    for _, said in there:
+        if said:
+            print(f"meco: {said}", file=sys.stderr, flush=True)
+    chosen = [experiment for experiment, _ in there if experiment.contenders]
+    if not chosen:
+        raise MissingData("nothing is left to run")
     return run_and_report(chosen, args.out or str(Path("runs") / args.experiment), args)

@@ -15,7 +15,7 @@ from meco.errors import DamagedFile, InvalidInput
 from meco.files.modules import names_a_file
 from meco.options import Checkpoint, Method
 from meco.run.folder.reader import folder_fingerprint, read_run_json
-from meco.run.progress import Progress
+from meco.run.progress import FORMS, Progress
 from meco.run.request import options_from_inputs, tolerances_from_inputs, variables_from_inputs
 
 
@@ -23,13 +23,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options of `meco resume`."""
     parser.add_argument("run", help="folder of the run")
     parser.add_argument("--workers", type=int, help="processes that evaluate; may differ from before")
+    parser.add_argument("--budget", type=int, help="evaluations in all, where the run is to go on with more of them")
     parser.add_argument("--max-time", type=float, help="seconds, from now on")
     parser.add_argument("--target", type=float, dest="target_value", help="stop at a feasible f this low")
     parser.add_argument("--stop", choices=("feasible", "converged"))
     parser.add_argument("--fsync", action="store_true", help="wait for the disk each generation")
     parser.add_argument("--plot", help="write a picture of the convergence")
     parser.add_argument("--report", help="write a page of the run")
+    parser.add_argument("--title", default="", help="of the page")
+    parser.add_argument("--author", default="", help="of the page")
+    parser.add_argument("--notes", default="", help="to stand on the page, such as what the reader should know")
     parser.add_argument("--json", action="store_true", help="machine-readable output")
+    parser.add_argument("--progress", choices=FORMS, default="text", help="json: an object a line on standard error")
     parser.add_argument("--quiet", action="store_true", help="no progress")
     parser.add_argument("--yes", action="store_true", help="run what a folder from elsewhere names, without asking")
 
@@ -70,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             result = minimize(
                 fun,
                 variables_from_inputs(inputs),
-                budget=inputs["budget"],
+                budget=inputs["budget"] if args.budget is None else args.budget,
                 method=Method(inputs["method"], **method),
                 x0=inputs["x0"],
                 evaluated=source.get("evaluated"),
@@ -79,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
                 workers=make_workers(options, batch, bool(inputs.get("asynchronous"))),
                 stop=make_stop(args),
                 on_error=inputs["on_error"],
-                callback=None if args.quiet else Progress(),
+                callback=None if args.quiet else Progress(args.progress),
                 checkpoint=Checkpoint(folder, resume=True, fsync=args.fsync),
             )
             return show_result(result, args)

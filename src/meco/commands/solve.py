@@ -32,7 +32,7 @@ from meco.methods import DEFAULT
 from meco.options import Checkpoint, Method, Stop, Tolerances, Workers
 from meco.result import ConstraintValue, Result
 from meco.run.confirm import confirm
-from meco.run.progress import Progress
+from meco.run.progress import FORMS, Progress
 from meco.variables import Variables
 
 INFEASIBLE = 2  # exit code of a run that found no feasible point
@@ -84,7 +84,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     keep.add_argument("--keep-calls", action="store_true", help="keep the folder of every call of a program")
     keep.add_argument("--plot", help="write a picture: convergence, or the map of a mission")
     keep.add_argument("--report", help="write a page of the run, of a single one")
+    keep.add_argument("--title", default="", help="of the page")
+    keep.add_argument("--author", default="", help="of the page")
+    keep.add_argument("--notes", default="", help="to stand on the page, such as what the reader should know")
     keep.add_argument("--json", action="store_true", help="machine-readable output")
+    keep.add_argument("--progress", choices=FORMS, default="text", help="json: an object a line on standard error")
     keep.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -162,7 +166,7 @@ def _run_minimize(args: argparse.Namespace, fun: Any, problem: Problem | None = 
             workers=make_workers(options, args.batch, args.asynchronous),
             stop=make_stop(args),
             on_error=args.on_error,
-            callback=None if args.quiet else Progress(),
+            callback=None if args.quiet else Progress(args.progress),
             checkpoint=None if args.checkpoint is None else Checkpoint(args.checkpoint, fsync=args.fsync),
         )
         if args.confirm:
@@ -229,7 +233,8 @@ def show_result(result: Any, args: argparse.Namespace, variables: Any = ()) -> i
     if args.plot:
         _draw_picture(args.plot, getattr(args, "target", None), result.x, result.plot)
     if args.report:
-        print(f"page: {result.report(args.report)}", file=sys.stderr)
+        page = result.report(args.report, args.title, args.author, args.notes)
+        print(f"page: {page}", file=sys.stderr)
     if not result.feasible:
         print("meco: no feasible point was found", file=sys.stderr)
     return 0 if result.feasible else INFEASIBLE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,18 @@ def find_problem(target: str, dim: int | None = None, instance: str | int = "pap
         from meco.problems.uav.mission import load_mission
 
         return load_mission(target).problem()
+    if target.lower().endswith(".py"):
+        raise InvalidInput(f"name a function of the file: {target}:{_first_function(target)}")
     return get_problem(target, dim, instance)
+
+
+def _first_function(path: str) -> str:
+    """The name of the first function that a Python file defines, or a word for one; the file is read, not run."""
+    try:
+        body = ast.parse(Path(path).read_text(encoding="utf-8")).body
+    except (OSError, ValueError, SyntaxError):
+        return "name"
+    return next((part.name for part in body if isinstance(part, ast.FunctionDef)), "name")
 
 
 def names_a_function(target: str) -> bool:

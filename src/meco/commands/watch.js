@@ -6,23 +6,32 @@ const short = v => v === null || v === undefined ? "–" : v === 0 ? "0"
 const safe = s => String(s).replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" }[c]));
 const span = s => s < 90 ? `${Math.round(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
 const percent = v => v === null ? "–" : `${Math.round(100 * v)} %`;
-const W = 560, H = 190, LEFT = 74, RIGHT = 14, TOP = 12, BOTTOM = 24;
+const W = 560, H = 190, RIGHT = 14, TOP = 26, BOTTOM = 24;
+const narrow = () => innerWidth < 560, left = () => narrow() ? 136 : 92;  // room for the numbers beside the axis, in their letters
 const charts = new Map();  // by part: what the pointer and the keys read
 
 function change(element, html) {  // only what differs, so that nothing flickers or loses its place
   if (element.made !== html) { element.made = html; element.innerHTML = html; }
 }
 
-function part(id, title, whole = false) {
+function part(id, title, whole = false, inside = "main") {
   let section = at(id);
   if (!section) {
     section = document.createElement("section");
     section.id = id;
     section.className = whole ? "whole" : "";
     section.innerHTML = `<h2>${safe(title)}</h2><div class="body"></div>`;
-    at("main").append(section);
+    at(inside).append(section);
   }
   return section.querySelector(".body");
+}
+
+function fold(id, title) {  // what only some readers want, behind a line
+  if (at(id)) return;
+  const details = document.createElement("details");
+  details.className = "whole fold";
+  details.innerHTML = `<summary>${safe(title)}</summary><div class="parts" id="${id}"></div>`;
+  at("main").append(details);
 }
 
 // -- curves ----------------------------------------------------------------------------------
@@ -36,8 +45,8 @@ function scaleOf(values, share) {
   return { low, high, log, y: v => TOP + (H - BOTTOM - TOP) * (b > a ? 1 - (by(v) - a) / (b - a) : 0.5) };
 }
 
-function curve(id, title, rows, end, kind, what, share = false) {
-  const body = part(id, title), kept = rows.filter(r => r[1] !== null && r[1] !== undefined);
+function curve(id, title, rows, end, kind, what, share = false, inside = "main") {
+  const body = part(id, title, false, inside), LEFT = left(), kept = rows.filter(r => r[1] !== null && r[1] !== undefined);
   if (!kept.length) { charts.delete(id); change(body, '<p class="soft">none yet</p>'); return; }
   const values = kept.map(r => r[1]), scale = scaleOf(values, share), x = n => LEFT + (W - LEFT - RIGHT) * n / end;
   const path = kept.map((r, i) => `${i ? `H${x(r[0]).toFixed(1)}V` : `M${x(r[0]).toFixed(1)},`}${scale.y(r[1]).toFixed(1)}`).join("");
@@ -53,7 +62,8 @@ function curve(id, title, rows, end, kind, what, share = false) {
     <path class="${kind}" stroke-width="2" d="${path}H${x(last[0]).toFixed(1)}"/><path class="cursor" d=""/>
     ${flat ? "" : `<text x="${LEFT - 6}" y="${TOP + 4}" text-anchor="end">${short(scale.high)}</text>`}
     <text x="${LEFT - 6}" y="${flat ? H / 2 : H - BOTTOM}" text-anchor="end">${short(scale.low)}</text>
-    <text x="${LEFT}" y="${H - 6}">0${scale.log ? ", log scale" : ""}</text><text x="${W - RIGHT}" y="${H - 6}" text-anchor="end">${end} evaluations</text></svg>`);
+    ${scale.log ? `<text x="${LEFT + 6}" y="${TOP - 12}">log scale</text>` : ""}
+    <text x="${LEFT}" y="${H - 6}">0</text><text x="${W - RIGHT}" y="${H - 6}" text-anchor="end">${end} evaluations</text></svg>`);
   point(id);
 }
 
@@ -113,8 +123,7 @@ function showRun(status) {
     status.nfev / status.budget, [status.method, `seed ${status.seed}`, time]);
   curve("f", "Best feasible f", status.curve.map(r => [r[0], r[1]]), status.budget, "good", "f");
   curve("nu", "Least violation", status.curve.map(r => [r[0], r[2]]), status.budget, "bad", "violation");
-  for (const told of status.steering) curve(`steer-${told.name}`, told.about, told.curve, status.budget, "steer", told.name, told.share);
-  if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "kept lately"],
+  if (status.constraints.length) table(part("constraints", "Constraints at the best point"), ["name", "value", "violation", "satisfied in the last 100"],
     status.constraints.map(c => ({ over: c.violation > 0, cells: [c.name, short(c.value), short(c.violation), percent(c.kept)] })), "constraints");
   const failed = Object.entries(status.failures).map(([k, n]) => `${n} ${k}`).join(", ") || "none";
   change(part("failures", "Failed evaluations"), `<p>${safe(failed)}</p>${reasons(status.reasons)}`);
@@ -122,6 +131,10 @@ function showRun(status) {
     change(part("points", "The best designs that differ, each variable from its lower to its upper bound (without one, to the last point drawn)", true), across(status));
     table(part("best", "The same in numbers", true), ["point", "f", "feasible", ...status.variables],
       status.points.map(p => ({ over: !p.feasible, cells: [`evaluation ${p.number}`, short(p.f), p.feasible ? "yes" : "no", ...p.x.map(short)] })), "the best designs");
+  }
+  if (status.steering.length) {
+    fold("method", "What the method did");
+    for (const told of status.steering) curve(`steer-${told.name}`, told.about, told.curve, status.budget, "steer", told.name, told.share, "method");
   }
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,9 +17,16 @@ from typing import Any
 
 from meco.core.signals import treat_sigterm_as_interrupt
 from meco.errors import InvalidInput, MecoError
+from meco.result import to_json_types
 from meco.run.folder.reader import read_run_json
 
 LOCAL_HOST = "127.0.0.1"
+OWN_HOST = re.compile(rf"({re.escape(LOCAL_HOST)}|localhost)(:[0-9]+)?")
+REQUEST_SECONDS = 10.0  # for a request to come in, and for an answer to be taken
+MOST_REQUESTS = 64  # that are answered at once; others are turned away
+CONTENT_POLICY = (
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'"
+)
 PAGE = {"/": ("watch.html", "text/html"), "/watch.css": ("watch.css", "text/css"),
         "/watch.js": ("watch.js", "text/javascript")}  # fmt: skip
 
@@ -46,30 +55,64 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def make_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
+class PageServer(ThreadingHTTPServer):
+    """A thread for each request, so many at once; what comes slowly is dropped."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, page: Callable[..., Page]) -> None:
+        self._free = threading.BoundedSemaphore(MOST_REQUESTS)
+        super().__init__((LOCAL_HOST, port), page)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread of its own, or turn away."""
+        if not self._free.acquire(blocking=False):
+            return self.shutdown_request(request)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer, and make room for another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Quiet: a client that went away is no event."""
+
+
+def make_server(folder: Path, port: int = 0) -> PageServer:
     """A server of the page and its numbers, on this machine alone; it reads the folder and writes nothing."""
     try:
-        made = ThreadingHTTPServer((LOCAL_HOST, port), partial(Page, make_follower(folder.absolute())))
+        return PageServer(port, partial(Page, make_follower(folder.absolute())))
     except (OSError, OverflowError) as error:
         raise InvalidInput(f"port {port} cannot be used: {getattr(error, 'strerror', None) or error}") from error
-    made.daemon_threads = True
-    return made
 
 
 class Follower:
-    """Tells the present state of a folder; one in which nothing has changed is not read again."""
+    """Tells the present state of a folder; one in which nothing has changed is not read again.
+
+    However many clients ask, one of them reads.
+    """
 
     def __init__(self, folder: Path, read_status: Callable[[Path], dict[str, Any]]) -> None:
         self.folder, self._read_status = folder, read_status
+        self._reading = threading.Lock()
         self._cached: tuple[Any, float, dict[str, Any]] = None, 0.0, {}
 
     def __call__(self) -> dict[str, Any]:
         """The state, read again where a file has changed; `quiet` grows with the time since then."""
-        now = time.monotonic()
-        mark = _file_stamps(self.folder)
-        if mark != self._cached[0]:
-            self._cached = mark, now, self._read_status(self.folder)
-        _, at, told = self._cached
+        with self._reading:
+            now = time.monotonic()
+            mark = _file_stamps(self.folder)
+            if mark != self._cached[0]:
+                self._cached = mark, now, to_json_types(self._read_status(self.folder))
+            _, at, told = self._cached
         return told if told["quiet"] is None else told | {"quiet": told["quiet"] + now - at}
 
 
@@ -101,14 +144,16 @@ def make_follower(folder: Path) -> Follower:
 class Page(BaseHTTPRequestHandler):
     """The page at /, what it shows at /status; nothing else, and nothing for another host's pages."""
 
+    timeout = REQUEST_SECONDS  # of the socket: StreamRequestHandler sets it
+
     def __init__(self, read_status: Callable[[], dict[str, Any]], *given: object) -> None:
         self.read_status = read_status
         super().__init__(*given)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
         """Answer with the page, its files or the status, to this machine alone."""
-        host = self.headers.get("Host", "").rpartition(":")[0]
-        if host not in (LOCAL_HOST, "localhost"):  # a name of another site that was turned to this machine
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or not OWN_HOST.fullmatch(hosts[0]):  # a name of another site, turned to this machine
             return self._send(403, "text/plain", b"for this machine alone")
         if self.path in PAGE:
             name, kind = PAGE[self.path]
@@ -119,7 +164,7 @@ class Page(BaseHTTPRequestHandler):
             found, status = self.read_status(), 200
         except (MecoError, OSError) as error:
             found, status = {"error": str(error)}, 503
-        return self._send(status, "application/json", json.dumps(found).encode())
+        return self._send(status, "application/json", json.dumps(found, allow_nan=False).encode())
 
     def _send(self, status: int, kind: str, content: bytes) -> None:
         """One whole answer, never cached."""
@@ -127,9 +172,8 @@ class Page(BaseHTTPRequestHandler):
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
-        self.send_header(
-            "Content-Security-Policy", "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src data:"
-        )
+        self.send_header("Content-Security-Policy", CONTENT_POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         self.wfile.write(content)
 

@@ -32,6 +32,10 @@ class KnownValues(Protocol):
         """Values of the known ones among candidates [1, n, D], by index; each value is given once, then forgotten."""
         ...
 
+    def unknown(self, unit: np.ndarray) -> np.ndarray:
+        """Indices [m] of the candidates [1, n, D] that would have to be called."""
+        ...
+
 
 class Evaluator:
     """Evaluations of B runs in lockstep, in the order asked, until each has spent its budget.

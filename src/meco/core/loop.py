@@ -88,7 +88,8 @@ class Loop:
         """Candidates to evaluate next, [B, n, D]: whatever the engine says, numbers inside the bounds."""
         x = self.evaluator.box.keep_inside(self._searched.ask())
         if self.engine.generation == 0:
-            note_if_cut(self.evaluator, x.shape[1])
+            known = self.evaluator.known
+            note_if_cut(self.evaluator, x.shape[1] if known is None else len(known.unknown(x)))
         return x
 
     def complete(self, x: Array) -> Evaluation:
@@ -113,7 +114,7 @@ class Loop:
 
 
 def note_if_cut(evaluator: Evaluator, size: int) -> None:
-    """Say in the result that the budget does not reach through the first candidates."""
+    """Say in the result that the budget does not reach through the first candidates, of which size are not known."""
     said = (
         f"the budget of {evaluator.budget} is below the population of {size}: "
         f"only the first {evaluator.budget} points were evaluated"

@@ -103,9 +103,7 @@ def convergence_figure(result: Any) -> Figure | None:
         floor = gap[gap > 0.0].min()
         a, b = _step_curve(_count_calls(result), np.where(np.isfinite(best), best - seen[-1], np.inf))
         line = Line(a[b >= floor], b[b >= floor], 0, "above the last value")
-        panels.append(
-            Panel("The same above its last value", [line], _evaluation_axis(result), Axis("f", log=True), SIZE)
-        )
+        panels.append(Panel("Distance from the final f", [line], _evaluation_axis(result), Axis("f", log=True), SIZE))
     return Figure("convergence", "Convergence", panels, "The best feasible f so far.")
 
 

@@ -31,6 +31,14 @@ class Lock:
             os.ftruncate(self.descriptor, 0)
             os.write(self.descriptor, f"{os.getpid()}\n".encode())
 
+    def renew(self) -> None:
+        """Take the lock again where its file was removed or replaced; say so where somebody else has it by now."""
+        with suppress(OSError):
+            if os.path.samestat(os.stat(self.name), os.fstat(self.descriptor)):
+                return
+        self.release()
+        self.__init__(Path(self.name))  # type: ignore[misc]
+
     def release(self) -> None:
         """Let the next writer in."""
         if self.descriptor >= 0:

@@ -1,7 +1,7 @@
 """What a JSON file must look like, said as a value: how JSON that others may have made is checked.
 
-A form is int, float, str, bool, dict or object (anything); [form] is a list, {str: form} an object with any names,
-{"name": form, ...} one that has at least these, Maybe(form) may also be null or absent.
+A form is int, Large(bits), float, str, bool, dict or object (anything); [form] is a list, {str: form} an object with
+any names, {"name": form, ...} one that has at least these, Maybe(form) may also be null or absent.
 """
 
 from __future__ import annotations
@@ -23,6 +23,12 @@ WORDS = {
     bool: "true or false",
     dict: "an object",
 }
+
+
+class Large(NamedTuple):
+    """A whole number from 0 on of at most so many bits: a seed."""
+
+    bits: int
 
 
 class Maybe(NamedTuple):
@@ -50,7 +56,10 @@ def parse_json(text: str | bytes, where: str) -> Any:
 
 def check(value: Any, form: Any, where: str) -> None:
     """Refuse a value that has not the form, and name the place."""
-    if isinstance(form, Maybe):
+    if isinstance(form, Large):
+        right = type(value) is int and 0 <= value < 1 << form.bits
+        _require(right, where, f"a whole number of at most {form.bits} bits", value)
+    elif isinstance(form, Maybe):
         if value is not None:
             check(value, form.form, where)
     elif isinstance(form, list):

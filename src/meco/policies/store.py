@@ -72,7 +72,7 @@ def _missing_policy_error(name: str) -> Exception:
     if known and not EXPERIMENT_POLICIES.match(name):
         return UnknownName("policy", name, known)
     return MissingData(
-        f"policy {name!r} is not at hand ({', '.join(known[:4]) or 'none is'}{', ...' if len(known) > 4 else ''}): "
+        f"policy {name!r} is not installed (these are: {', '.join(known[:4])}{', ...' if len(known) > 4 else ''}); "
         f"those of the experiments are in results/policies of the repository, which {POLICIES_VARIABLE} may name; "
         "or train one with `meco train`, or give a file"
     )

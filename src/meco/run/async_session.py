@@ -77,6 +77,7 @@ class AsyncSession(Session):
                     if any(self.stopping.check_answer(*self.caller.assess_next(self.log.entries[n])) for n in fresh):
                         return
                     self._write_progress()
+                    self._log_best()
                     if self._should_stop():
                         return
         except ConstraintsChanged:
@@ -101,7 +102,7 @@ class AsyncSession(Session):
         try:
             for index, (answer,), seconds in self.backend.run(jobs(), self.stopping):
                 number, attempt, x = given[index]
-                caller.check_first_answers(caller.next_call_index(), answer)
+                caller.check_first_answers(caller.next_call_index(), [answer])
                 self._events.on_duration(number, seconds)
                 caller.enter_answer(number, attempt, x, answer)
                 if (

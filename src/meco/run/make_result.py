@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import meco
-from meco.core.capabilities import Multipliers, Policed, offered
+from meco.core.capabilities import Policed, offered
 from meco.core.loop import Loop
 from meco.evaluations import BestPoint, Evaluations
-from meco.result import ConstraintValue, Result, RunFacts, describe_excess
+from meco.result import ConstraintValue, LimitPrice, Minimum, Result, RunFacts, describe_excess
 from meco.run.calling.answers import FAULT_MESSAGES, Fault
 from meco.run.calling.caller import STOP_MESSAGES
 from meco.run.log.evaluation_log import EvaluationLog
@@ -42,7 +42,8 @@ def make_result(
     names = distinct_names(log.constraint_names(request.constraint_names))
     constraints = constraint_values(names, found, *allowed) if every.best is not None else {}
     violations = [each.violation for each in constraints.values()]
-    prices = None if reason == "running" else _estimate_multipliers(loop, found)
+    over = reason != "running" and found.usable
+    minima, evidence = _find_minima(request, every, trace or {}) if over else ((), "")
     facts = RunFacts(
         method=request.method,
         seed=request.seed,
@@ -53,6 +54,7 @@ def make_result(
         nfail=sum(log.faults.values()),
         failures={fault.name.lower(): count for fault, count in sorted(log.faults.items())},
         starts=int(trace["restarts"][-1]) + 1 if trace and "restarts" in trace else 1,
+        evidence=evidence,
         versions=library_versions() | _policy_version(loop),
         notes=tuple(notes),
     )
@@ -64,7 +66,8 @@ def make_result(
         maxcv=max(violations, default=0.0) if found.usable else float("nan"),
         score=_best_score(loop),
         constraints=constraints,
-        multipliers=None if prices is None else dict(zip(names, prices.tolist())),
+        limits=_price_limits(request, every, found, names) if over else (),
+        minima=minima,
         nfev=len(log),
         nit=nit,
         evaluations=every,
@@ -86,15 +89,23 @@ def _policy_version(loop: Loop | None) -> dict[str, str]:
     return {"policy": f"{told.get('name', '')} {told['digest'][:12]}".strip()} if "digest" in told else {}
 
 
-def _estimate_multipliers(loop: Loop | None, found: BestPoint) -> np.ndarray | None:
-    """Lagrange multipliers [C] at the best point, where the engine knows any."""
-    multipliers = None if loop is None else offered(loop.engine, Multipliers)
-    if loop is None or multipliers is None or not loop.engine.generation or not found.usable:
-        return None
-    try:
-        return multipliers.at(loop.evaluator.box.to_unit(found.x[None]))[0]
-    except np.linalg.LinAlgError:  # values too far apart for any model: a run's result does not hang on them
-        return None
+def _price_limits(
+    request: Request, every: Evaluations, found: BestPoint, names: Sequence[str]
+) -> tuple[LimitPrice, ...]:
+    """What each limit costs at the best point; its module is loaded once a run is over."""
+    from meco.run.limit_prices import price_limits
+
+    return price_limits(request, every, found, names)
+
+
+def _find_minima(
+    request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]
+) -> tuple[tuple[Minimum, ...], str]:
+    """Where the starts of the search ended, and what that tells; their module is loaded once a run is over."""
+    from meco.run.minima import describe_evidence, find_minima
+
+    minima = find_minima(request, every, trace)
+    return minima, describe_evidence(minima)
 
 
 def _best_score(loop: Loop | None) -> float:

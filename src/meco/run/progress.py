@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from typing import Any
 
 from meco.core.progress_line import format_duration
-from meco.result import Result
+from meco.errors import UnknownName
+from meco.result import Result, to_json_types
+
+FORMS = ("text", "json")
 
 
 class Progress:
-    """A callback that tells on standard error how far the run is: minimize(..., callback=meco.Progress())."""
+    """A callback that tells on standard error how far the run is: minimize(..., callback=meco.Progress()).
 
-    def __init__(self) -> None:
-        self._begun, self._last, self._written = time.monotonic(), -1.0, ""
-        self._table = _LiveTable() if sys.stderr.isatty() and _has_rich() else None
+    Progress("json") writes an object a line instead, for programs: its keys are those of progress_record().
+    """
+
+    def __init__(self, form: str = "text") -> None:
+        if form not in FORMS:
+            raise UnknownName("form of progress", form, FORMS)
+        self._begun, self._last, self._written, self._json = time.monotonic(), -1.0, "", form == "json"
+        self._table = _LiveTable() if sys.stderr.isatty() and not self._json and _has_rich() else None
         self._every = 1.0 if self._table is None else 0.1  # seconds
 
     def __call__(self, result: Result) -> None:
@@ -24,6 +33,9 @@ class Progress:
         if now - self._last < self._every and result.nfev < result.run.budget:
             return
         self._last = now
+        if self._json:
+            print(json.dumps(progress_record(result, now - self._begun)), file=sys.stderr, flush=True)
+            return
         row = describe_progress(result, now - self._begun)
         line = "  ".join(f"{key} {value}" for key, value in row.items())
         if line != self._written:
@@ -69,6 +81,21 @@ class _LiveTable:
     def close(self) -> None:
         """Leave the last row and let go of the terminal."""
         self._live.stop()
+
+
+def progress_record(result: Result, elapsed: float) -> dict[str, Any]:
+    """Where a run is, for programs: a number that is not known yet is None."""
+    spent, budget = result.nfev, result.run.budget
+    return {
+        "nfev": spent,
+        "budget": budget,
+        "best": to_json_types(result.fun) if result.feasible else None,
+        "feasible": result.feasible,
+        "violation": to_json_types(result.nu),
+        "failed": result.run.nfail,
+        "elapsed": round(elapsed, 3),
+        "left": round(elapsed * (budget - spent) / max(spent, 1), 3),
+    }
 
 
 def describe_progress(result: Result, elapsed: float) -> dict[str, str]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from meco.run.constraints import Row
     from meco.run.log_scale import LogScale
 
+MOST_BUDGET = 10**15
 MOST_POPULATION_NUMBERS = 100_000_000  # in a population
 
 OBJECT_KEY = "object"  # the key that marks an option which was an object
@@ -189,6 +190,8 @@ def make_request(
     variables, allowed = Variables.read(bounds), Tolerances.read(tolerances)
     lower, upper, dim = variables.lower, variables.upper, len(variables.each)
     budget = read_whole_number(50 * dim if budget is None else budget, "budget")
+    if budget > MOST_BUDGET:
+        raise InvalidInput(f"budget must be at most {MOST_BUDGET}; got {budget:.3g}")
     asked = Method.read(method)
     name, options = METHODS.resolve(asked.name), {k: v for k, v in asked.options.items() if v is not None}
     if "pop_size" in options:
@@ -256,8 +259,8 @@ def _budget_warnings(method: str, dim: int, points: int) -> tuple[str, ...]:
     if record.least_budget is None or points >= record.least_budget(dim):
         return ()
     return (
-        f"{points} evaluations are few for {dim} variables: {method} first looks at {2 * dim + 1} points and needs "
-        f"{record.least_budget(dim)} or more to search; give a larger budget, or fewer variables",
+        f"{points} evaluations are few for {dim} variables: {method} needs {record.least_budget(dim)} or more, since "
+        "its models come from the first points; give a larger budget, or fewer variables",
     )
 
 

@@ -13,10 +13,12 @@ import numpy as np
 
 from meco.errors import InvalidInput, UnknownName
 
+SEED_BITS = 256  # of a seed, at most
 _CALLS = "budget= is the number of calls of fun, which no method ever passes"
 _END = "a run ends when its budget is spent; stop=Stop(target=.., max_time=..) or a callback end it earlier"
 _METHOD = 'options of a method are given with it: method=Method("SHADE", pop_size=30)'
 _VARIABLE = "the kind of a variable is part of bounds: Variable(low, high, unit=.., integer=.., log=..)"
+_NAMES = 'variables get names and units from bounds={"width": (0, 2, "mm"), ..}'
 _TOLERANCES = "tolerances=Tolerances(ineq=.., eq=.., keep_feasible=.., names=..)"
 _WORKERS = "workers=Workers(n, batch=.., asynchronous=.., timeout=.., vectorized=..)"
 _PROGRESS = "callback=meco.Progress() tells how far the run is"
@@ -28,7 +30,9 @@ ADVICE = {
     **dict.fromkeys(("target", "max_time"), "stop=Stop(target=.., max_time=..), or stop=60 for a minute"),
     **dict.fromkeys(("pop_size", "popsize", "policy", "theta", "share", "rule"), _METHOD),
     **dict.fromkeys(("integrality", "integer", "log", "variables", "units"), _VARIABLE),
-    **dict.fromkeys(("eq_tol", "ineq_tol", "constraint_names", "names", "keep_feasible"), _TOLERANCES),
+    **dict.fromkeys(("eq_tol", "ineq_tol", "constraint_names", "keep_feasible"), _TOLERANCES),
+    **dict.fromkeys(("x_names", "variable_names", "var_names", "parameter_names"), _NAMES),
+    "names": f"{_NAMES}; those of constraints are {_TOLERANCES}",
     **dict.fromkeys(("batch", "asynchronous", "eval_timeout", "timeout", "vectorized", "n_jobs"), _WORKERS),
     **dict.fromkeys(("disp", "verbose", "progress"), _PROGRESS),
     **dict.fromkeys(("jac", "hess"), "derivatives are neither needed nor used"),
@@ -82,11 +86,13 @@ def read_seed(seed: Any) -> int:
         raise InvalidInput(f"seed must be a whole number or a NumPy generator; got {seed!r:.60}") from error
     if number < 0:
         raise InvalidInput(f"seed must be at least 0; got {number}")
+    if number.bit_length() > SEED_BITS:
+        raise InvalidInput(f"seed must have at most {SEED_BITS} bits; got {number.bit_length()}")
     return number
 
 
 def read_callback(callback: Any) -> Callable[[Any], Any] | None:
-    """A function of the result so far, from callback(result) or SciPy's callback(*, intermediate_result)."""
+    """A function of the result so far, from callback(result), or SciPy's callback(xk) or (*, intermediate_result)."""
     if callback is None:
         return None
     if not callable(callback):
@@ -97,6 +103,8 @@ def read_callback(callback: Any) -> Callable[[Any], Any] | None:
         return callback
     if [p.name for p in parameters] == ["intermediate_result"]:
         return lambda result: callback(intermediate_result=result)
+    if [p.name for p in parameters] == ["xk"]:  # SciPy's older form: the point alone
+        return lambda result: callback(np.copy(result.x))
     needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     takes = any(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL) for p in parameters)
     if len(needed) > 1 or not takes or any(p.kind is p.KEYWORD_ONLY and p.name in needed for p in parameters):

@@ -12,11 +12,12 @@ from meco.core.capabilities import Convergence, offered
 from meco.core.engine import Engine
 from meco.core.evaluator import Evaluator
 from meco.core.signals import interrupt_signals, note_signals
+from meco.errors import log_event
 from meco.result import Result
 from meco.run.calling.caller import Backend, Caller, Stopping, StopRun
 from meco.run.function_source import make_box
 from meco.run.log.answer_digest import AnswerDigest
-from meco.run.log.evaluation_log import ConstraintsChanged, EvaluationLog, Events
+from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, Events
 from meco.run.make_result import make_result
 from meco.run.request import Request
 from meco.run.search import make_search
@@ -53,11 +54,12 @@ class Session:
         self.restarted = False  # whether the search was begun again with other constraints
         self.notes: list[str] = list(request.notes)
         self._answers = AnswerDigest()
+        self._logged_best = float("inf")  # feasible f that the log was last told
         self._planned_when_complete = -1  # calls planned when the last generation was complete
-        self._events = Events(warn=warn)
+        self._events = Events(on_failure=_log_failure, warn=warn)
         near = None
         if folder is not None:
-            self._events = Events(folder.write_answer, folder.write_failure, folder.note_duration, warn)
+            self._events = Events(folder.write_answer, self._keep_failure, folder.note_duration, warn)
             self.notes += folder.notes
             if warning := folder.check_thread_count():
                 warn(warning)
@@ -70,6 +72,12 @@ class Session:
             self.log.declare_constraints(request.known.g.shape[1], request.known.h.shape[1])
         self._begin_or_resume()
 
+    def _keep_failure(self, entry: Entry, reason: str) -> None:
+        """Write a failure down, and log it."""
+        assert self.folder is not None
+        self.folder.write_failure(entry, reason)
+        _log_failure(entry, reason)
+
     def _recorded_answers(self) -> dict[int, Any]:
         """What an interrupted run was told, by number."""
         return {} if self.folder is None else {entry.number: entry for entry in self.folder.recorded}
@@ -79,12 +87,29 @@ class Session:
         if self.folder is not None:
             from meco.run.folder.resume import resume_search
 
-            if found := resume_search(self, self.folder.read_saved_state()):
-                self.log, self.caller, self.loop, self.nit = found
-                self._planned_when_complete = self.log.planned
-                return
+            extended_at = self.folder.extended_at
+            for name in ("state.bin", "extended.bin") if extended_at else ("state.bin",):
+                if found := resume_search(self, self.folder.read_saved_state(name)):
+                    self.log, self.caller, self.loop, self.nit = found
+                    self._planned_when_complete = self.log.planned
+                    return
+            if extended_at:
+                return self._begin_knowing(extended_at)
         self.caller = self.make_caller(self.log)
         self.loop = make_search(self.request, self.log, self.caller)
+
+    def _begin_knowing(self, count: int) -> None:
+        """Begin a search that knows the first recorded answers; those after them are replayed."""
+        told = [self.log.unreplayed[number] for number in sorted(self.log.unreplayed)[:count]]
+        self.log = self.log.fork(told)
+        self.caller = self.make_caller(self.log, 1 + max((entry.batch for entry in told), default=-1))
+        self._search_knowing_all()
+
+    def _search_knowing_all(self) -> None:
+        """Another search, which knows every answer that the log holds."""
+        self.restarted = True
+        self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
+        self.evaluator.charge(self.log.planned)
 
     def make_caller(self, log: EvaluationLog, batch: int = 0) -> Caller:
         """What has the function called, for a log of this run."""
@@ -119,6 +144,15 @@ class Session:
     @np.errstate(all="ignore")  # ours, whatever the caller set: the function and the callback keep theirs
     def run(self) -> Result:
         """Search until something ends it; always a result, but for errors, which carry it."""
+        request, known = self.request, len(self.log) + len(self.log.unreplayed)
+        log_event(
+            "info",
+            f"{request.method} begins: {request.dim} variables, {request.budget} evaluations, seed {request.seed}"
+            + (f", {known} of them recorded before" if known else ""),
+            method=request.method,
+            budget=request.budget,
+            seed=request.seed,
+        )
         with self._listen_to_signals():
             try:
                 with closing(self):
@@ -154,17 +188,21 @@ class Session:
     def _attach_result(self, error: BaseException) -> None:
         """Attach the result so far to an error, unless that is what failed."""
         self.stopping.note_reason("error", f"{type(error).__name__} ended the run")
+        log_event("error", f"{type(error).__name__} ended the run: {error}", nfev=len(self.log))
         with suppress(Exception):
             error.result = self.result()  # type: ignore[attr-defined]
 
     def _finish(self) -> Result:
         """The result at the end, which the folder keeps too."""
         self.stopping.note_reason("budget" if len(self.log) >= self.request.budget else "finished")
+        if self.folder is not None:
+            self.folder.put_back_removed_files()
         result = self.result()
         if self.folder is not None:
             if self.between_generations:
                 self.folder.save_generation(self.pack_state, force=True)
             self.folder.write_result(self.log, result.summary())
+        log_event("info", result.message, nfev=result.nfev, fun=result.fun, feasible=result.feasible)
         return result
 
     @contextmanager
@@ -180,9 +218,7 @@ class Session:
         try:
             self.loop.run(self._after_generation)
         except ConstraintsChanged:
-            self.restarted = True
-            self.loop = make_search(self.request, self.log, self.caller, self.log.good_points())
-            self.evaluator.charge(self.log.planned)
+            self._search_knowing_all()
             if not self._known_point_ends_run():
                 self.search()
 
@@ -198,9 +234,18 @@ class Session:
         self.nit += 1
         self._planned_when_complete = self.log.planned
         self._write_progress()
+        self._log_best()
         if not self.log.replay_done:  # what an interrupted run told is not told again
             return False
         return self._should_stop()
+
+    def _log_best(self) -> None:
+        """Log a best feasible value that is new."""
+        held = self.evaluator.history.feasible_best.point
+        if held is not None and bool(held.feasible[0, 0]) and float(held.f[0, 0]) < self._logged_best:
+            self._logged_best = float(held.f[0, 0])
+            said = f"best feasible f = {self._logged_best:.10g} after {len(self.log)} evaluations"
+            log_event("debug", said, nfev=len(self.log), fun=self._logged_best)
 
     def _write_progress(self) -> None:
         """Let the folder keep what is new."""
@@ -236,10 +281,14 @@ class Session:
             detail=self.stopping.detail,
             nit=self.nit,
             trace=trace,
-            notes=[*self.notes, *history.notes, *self._untried_point_notes()],
+            notes=[*self.notes, *self._late_notes(), *history.notes, *self._untried_point_notes()],
             loop=self.loop,
             by_arrival=by_arrival,
         )
+
+    def _late_notes(self) -> list[str]:
+        """What happened to the folder while the run went on."""
+        return [] if self.folder is None else self.folder.late_notes
 
     def _untried_point_notes(self) -> list[str]:
         """Starting points for which there was no room."""
@@ -250,3 +299,10 @@ class Session:
         missing = sum(row.tobytes() not in tried | known for row in self.request.x0)
         said = f"{missing} of the {len(self.request.x0)} starting points were not tried (population or budget)"
         return [said] if missing else []
+
+
+def _log_failure(entry: Entry, reason: str) -> None:
+    """Tell the logger of a call that gave no usable answer."""
+    log_event(
+        "debug", f"evaluation {entry.number} failed: {reason}", number=entry.number, fault=entry.fault.name.lower()
+    )

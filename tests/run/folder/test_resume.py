@@ -133,7 +133,7 @@ def test_the_seed_of_a_resumed_run_is_that_of_the_folder(tmp_path):
 def test_a_folder_of_another_run_is_refused(tmp_path):
     interrupted_run(tmp_path / "run", 30)
     for change, named in (
-        ({"budget": 130}, "budget"),
+        ({"budget": 50}, "budget"),
         ({"seed": 5}, "seed"),
         ({"method": Method("SHADE", pop_size=SIZE)}, "method"),
         ({"method": Method("SHADE-FR", pop_size=11)}, "options"),

@@ -233,12 +233,29 @@ def test_a_folder_is_read_with_the_constraints_that_its_run_kept_on_a_tie(option
     tells = iter([True] * 5 + [False] * 6 + [True])  # five against four of the first nine, then six against five
 
     def fun(x):
-        return float(x @ x), [1.0 - x[0]] if next(tells) else []
+        return float(x @ x), [1.0 - x[0]] if next(tells) else [1.0 - x[0], x[1] - 50.0]
 
     result = meco.minimize(fun, BOX, budget=12, seed=1, checkpoint=tmp_path / "run", **options)
     _, log, _ = load_run(tmp_path / "run")
-    assert (len(result.constraints), result.run.failures) == (0, {"mismatch": 6})
-    assert (log.counts, log.faults[Fault.MISMATCH]) == ((0, 0), 6)
+    assert (len(result.constraints), result.run.failures) == (2, {"mismatch": 6})
+    assert (log.counts, log.faults[Fault.MISMATCH]) == ((2, 0), 6)
+
+
+@pytest.mark.parametrize("method", ["SHADE", DEFAULT])
+@pytest.mark.parametrize("penalties", [{1}, {1, 2, 3}])
+def test_penalties_that_differ_are_never_the_answer_though_they_are_half_or_more(method, penalties):
+    """A number alone where other answers have constraints is a penalty: every second call, or three of five."""
+    calls = []
+
+    def fun(x):
+        calls.append(1)
+        if len(calls) % (2 if len(penalties) == 1 else 5) in penalties:
+            return -1e9 - len(calls)
+        return float(x @ x), [1.0 - x[0], x[1] - 3.0]
+
+    result = meco.minimize(fun, BOX, method=method, budget=150, seed=1)
+    assert len(result.constraints) == 2
+    assert result.fun > 0
 
 
 def test_a_damaged_answer_among_the_first_leaves_the_decision_to_most(tmp_path):

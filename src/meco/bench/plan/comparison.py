@@ -51,7 +51,9 @@ def make_comparison(
         raise InvalidInput(f"--budget must be at least 1 evaluation; got {budget}")
     chosen = tuple(Contender.parse(m) for m in methods or (ON_SUITES if names else ON_OWN))
     every = (*dict.fromkeys(names), *files)
-    views = ("choice", *VIEWS) if len(every) == 1 or not names else VIEWS
+    views: tuple[str, ...] = VIEWS if names else ("choice", *VIEWS)
+    if len(every) == 1:  # which method to use: ranks over one problem and f+ν tell nothing of that
+        views = ("choice",)
     made = Experiment(
         _comparison_name(suite, every, str(instance), budget),
         f"Comparison on {_comparison_title(suite, every, str(instance), budget)}",

@@ -90,6 +90,24 @@ def join_experiments(first: Experiment, second: Experiment) -> Experiment:
     )
 
 
+def without_missing_policies(experiment: Experiment) -> tuple[Experiment, str]:
+    """The experiment without contenders whose policies are not installed, and a line that says so and the way out."""
+    lost: dict[str, int] = {}
+    for contender in experiment.contenders:
+        if isinstance(contender.options.get("policy"), str):
+            names = {json.loads(contender.options_json(case))["policy"] for case in experiment.cases()}
+            if missing := sum(not policy_digest(name) for name in names):
+                lost[contender.label] = missing
+    if not lost:
+        return experiment, ""
+    kept = tuple(c for c in experiment.contenders if c.label not in lost)
+    said = (
+        f"{experiment.name}: left out {', '.join(lost)}: {sum(lost.values())} policies that only the paper's "
+        "experiments use are not installed; get the repository and set MECO_POLICIES=<it>/results/policies"
+    )
+    return replace(experiment, contenders=kept), said
+
+
 def known_labels(experiment: Experiment) -> list[str]:
     """What the contenders of an experiment are called."""
     return [c.label for c in experiment.contenders]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from meco.figures.panel import Axis, Mark, Panel
 from meco.figures.table import Cell, Column, Table, format_number, mark_best
 from meco.files.names import safe_name
 
+LEVEL = 1e-6  # of a median: what differs by less is a tie
 FEW = 4  # runs from which on two methods can be told apart at all
 QUARTERS = (0.26, 0.5, 0.74, 1.0)  # of the budget, as near as the checkpoints are
 
@@ -82,7 +83,9 @@ def _item_name(results: RunArrays, j: int, what: str) -> str:
 def standing_table(results: RunArrays, j: int) -> Table:
     """f, feasible runs, how soon and how long, a row for each method, best first."""
     found = [one for _, one in rank_contenders(results, j)]
-    marks = mark_best([one.median if np.isfinite(one.median) else np.nan for one in found])
+    least = found[0].median
+    shown = [least if _is_level(found[0], one) else one.median for one in found]
+    marks = mark_best([value if np.isfinite(value) else np.nan for value in shown])
     rows = [
         [
             Cell(one.label, one.label),
@@ -156,6 +159,9 @@ def compose_advice(results: RunArrays, j: int) -> str:
             f"On {case.problem} no method found a feasible point in {case.budget:,} evaluations; {best.label} came "
             f"nearest (median violation {format_number(best.violation)}): try a larger --budget."
         )
+    level = [one for _, one in others if _is_level(best, one)]
+    if level:
+        return _describe_tie(case, best, level, [one for _, one in others[len(level) :]])
     said = f"On {case.problem} use {best.label}: {_describe_standing(best)} after {case.budget:,} evaluations."
     if not others:
         return said
@@ -164,6 +170,20 @@ def compose_advice(results: RunArrays, j: int) -> str:
     return f"{said} {near.label} comes next ({_describe_standing(near)}); {sure}." + (
         f" {worst.label} is last ({_describe_standing(worst)})." if len(others) > 1 else ""
     )
+
+
+def _is_level(best: Standing, other: Standing) -> bool:
+    """Whether two methods were feasible as often, with a median f that differs by rounding alone."""
+    same = best.feasible * other.runs == other.feasible * best.runs
+    return same and bool(np.isfinite(best.median)) and abs(other.median - best.median) <= LEVEL * abs(best.median)
+
+
+def _describe_tie(case: Any, best: Standing, level: list[Standing], others: list[Standing]) -> str:
+    """The sentence where several methods are equally good."""
+    names = ", ".join([best.label, *(one.label for one in level[:-1])]) + f" and {level[-1].label}"
+    said = f"On {case.problem} {names} tie: {_describe_standing(best)} after {case.budget:,} evaluations; "
+    said += "any of them will do."
+    return said + (f" {others[0].label} comes next ({_describe_standing(others[0])})." if others else "")
 
 
 def _describe_standing(one: Standing) -> str:

@@ -46,13 +46,18 @@ def compose_page(sections: Sequence[Section], results: StoreContents) -> str:
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     about = f"{len(results.runs):,} runs, meco {escape(results.meco)}, page of {made} UTC"
     guide = (
-        f'<details class="about"><summary>How to read this page</summary>{METRIC_TEXT}'
+        f'<details class="about"><summary>How to read this page</summary>{METRIC_TEXT if _has_scores(sections) else ""}'
         "<p>Click a column head to sort by it. Point at a legend entry to bring a method out, click to keep it. Point "
         "at a curve to read it. Colours are of methods, strokes of families: solid MeCO and SHADE, dashed evolution "
         "strategies, dotted models.</p></details>"
     )
     whole = f"{_top_section(top)}{guide}{body}{_provenance_section(sections, results)}"
     return frame_page("MeCO results", about, "Experiments", links, whole)
+
+
+def _has_scores(sections: Sequence[Section]) -> bool:
+    """Whether the page shows f+ν at all: a comparison on one problem does not."""
+    return any(view != "choice" for section in sections for view in section.experiment.report.views)
 
 
 @cache
@@ -265,5 +270,9 @@ def _time_table(sections: Sequence[Section]) -> Table | None:
     ]  # fmt: skip
     columns = [Column("Method", head=True), Column("runs"), Column("seconds a run"), Column("in all")]
     return Table(
-        "times", "Time on one core", columns, rows, "Processor time; runs in lockstep share the time of their group."
+        "times",
+        "Time on one core",
+        columns,
+        rows,
+        "Processor time; runs that advance together share the time of their group.",
     )

@@ -23,33 +23,79 @@ MOST_LETTERS = 120  # of names of variables side by side under a picture
 AT_BOUND = 1e-6  # of a bound, in shares of the box, that counts as being at it
 
 
-def write_report(result: Any, path: Any) -> Path:
+def write_report(result: Any, path: Any, title: str = "", author: str = "", notes: str = "") -> Path:
     """Write the page of a result of minimize(), an Optimizer or a run folder; it needs nothing beside itself."""
     place = Path(path)
-    place.write_text(compose_run(result), encoding="utf-8", errors="backslashreplace")
+    text = compose_run(result, title, author, notes)
+    place.write_text(text, encoding="utf-8", errors="backslashreplace")
     return place
 
 
-def compose_run(result: Any) -> str:
-    """The whole page as text."""
-    every = result.evaluations
-    drawn = (convergence_figure(result), violation_figure(result), controls_figure(result), _best_points_figure(result))
-    pictures = [figure for figure in drawn if figure is not None]
-    parts = {"found": "What was found", "search": "How the search went", "made": "How this was made"}
-    links = "".join(f'<li><a href="#{ident}">{title}</a></li>' for ident, title in parts.items())
-    tables = [_point_table(result), *([_constraint_table(result)] if result.constraints else [])]
-    failed = "" if not result.run.nfail else f" {result.run.nfail} of {result.nfev} evaluations failed."
-    body = (
-        f'<section id="found"><h2>{parts["found"]}</h2><p><strong>{escape(result.message)}</strong></p>'
-        f"{''.join(map(table_html, tables))}</section>"
-        f'<section id="search"><h2>{parts["search"]}</h2><p>{int(every.feasible.sum())} of {len(every)} points are '
-        f"feasible.{failed} {_describe_starts(result.run.starts)}</p>{''.join(map(figure_html, pictures))}</section>"
-        f'<section id="made"><h2>{parts["made"]}</h2>{table_html(_provenance_table(result))}</section>'
-    )
+def compose_run(result: Any, title: str = "", author: str = "", notes: str = "") -> str:
+    """The whole page as text: the answer, how sure it is and what limits it first; the method's own words last."""
+    every, run = result.evaluations, result.run
+    parts = {
+        "found": "The answer",
+        "sure": "How sure it is",
+        "limits": "What limits it",
+        "search": "How the search went",
+        "made": "How this was made",
+    }
+    priced = _limit_table(result)
+    tables = [*([_constraint_table(result)] if result.constraints else []), *([] if priced is None else [priced])]
+    if not tables:
+        del parts["limits"]
+    bodies = {
+        "found": f"<p><strong>{escape(result.message)}</strong></p>{table_html(_point_table(result))}",
+        "sure": _evidence_html(result),
+        "limits": "".join(map(table_html, tables)),
+        "search": _search_html(result),
+        "made": table_html(_provenance_table(result)),
+    }
+    links = "".join(f'<li><a href="#{ident}">{head}</a></li>' for ident, head in parts.items())
+    said = "".join(f"<p>{escape(line)}</p>" for line in notes.splitlines() if line.strip())
+    body = f'<section id="notes"><h2>Notes</h2>{said}</section>' if said else ""
+    body += "".join(f'<section id="{i}"><h2>{head}</h2>{bodies[i]}</section>' for i, head in parts.items())
     made = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     state = f"f = {result.fun:.10g}" if result.feasible else "no feasible point"
-    about = f"{escape(result.run.method)}, seed {result.run.seed}, {result.nfev} evaluations, page of {made} UTC"
-    return frame_page(f"One run: {state}", about, "Parts", links, body)
+    about = f"{escape(run.method)}, seed {run.seed}, {len(every)} evaluations, page of {made} UTC"
+    about = f"{escape(author)} · {about}" if author else about
+    return frame_page(f"{title}: {state}" if title else f"One run: {state}", about, "Parts", links, body)
+
+
+def _evidence_html(result: Any) -> str:
+    """What the starts of the search tell of the answer, and the other minima with their designs."""
+    every, run = result.evaluations, result.run
+    failed = f" {run.nfail} of {result.nfev} evaluations failed." if run.nfail else ""
+    said = f"<p>{escape(run.evidence)} {int(every.feasible.sum())} of {len(every)} points are feasible.{failed}</p>"
+    if len(result.minima) < 2:
+        return said
+    columns = [
+        Column("Minimum", head=True),
+        Column("f"),
+        Column("starts"),
+        *map(Column, run.variables.labels(units=True)),
+    ]
+    rows = [
+        [
+            Cell(f"{k}", float(k)),
+            Cell(f"{found.f:.8g}", found.f),
+            Cell(str(found.starts), float(found.starts)),
+            *(Cell(f"{value:.6g}", float(value)) for value in found.x),
+        ]
+        for k, found in enumerate(result.minima, 1)
+    ]
+    caption = "Where starts of the search ended; ends within 1 % of the range of each variable are one minimum."
+    return said + table_html(Table("minima", "The best distinct minima", columns, rows, caption))
+
+
+def _search_html(result: Any) -> str:
+    """Pictures of the run; what the method did is behind a fold."""
+    drawn = (convergence_figure(result), violation_figure(result), _best_points_figure(result))
+    inner = controls_figure(result)
+    pictures = "".join(figure_html(figure) for figure in drawn if figure is not None)
+    fold = "" if inner is None else f"<details><summary>What the method did</summary>{figure_html(inner)}</details>"
+    return f"<p>{_describe_starts(result.run.starts)}</p>{pictures}{fold}"
 
 
 def _describe_starts(count: int) -> str:
@@ -66,12 +112,18 @@ def _stack_bounds(result: Any) -> np.ndarray:
 
 def _point_table(result: Any) -> Table:
     """The best point, and which of its variables are at a bound."""
-    columns = [Column("Variable", head=True), Column("value"), Column("least"), Column("most"), Column("", left=True)]
+    columns = [
+        Column("Variable", head=True),
+        Column("value"),
+        Column("lower bound"),
+        Column("upper bound"),
+        Column("", left=True),
+    ]
     rows = []
     labels = result.run.variables.labels(units=True)
     for i, (name, value, (low, high)) in enumerate(zip(labels, result.x, _stack_bounds(result))):
         room = AT_BOUND * (high - low if np.isfinite(high - low) else max(1.0, abs(value)))
-        where = "at its least" if value <= low + room else "at its most" if value >= high - room else ""
+        where = "at its lower bound" if value <= low + room else "at its upper bound" if value >= high - room else ""
         shown = [Cell("no limit" if np.isinf(v) else f"{v:.8g}", float(v)) for v in (value, low, high)]
         rows.append([Cell(name, float(i)), *shown, Cell("fixed" if low == high else where)])
     title = "The best point" if result.feasible else "The point that violates the constraints least"
@@ -79,26 +131,60 @@ def _point_table(result: Any) -> Table:
 
 
 def _constraint_table(result: Any) -> Table:
-    """Each constraint at the best point, with its multiplier where there is one."""
-    heads = ["value", "violation", "tolerance", *(["multiplier"] if result.multipliers else [])]
+    """Each constraint at the best point: its value, how far it is violated, whether it is active."""
+    columns = [
+        Column("Constraint", head=True),
+        *map(Column, ("value", "violation", "tolerance")),
+        Column("", left=True),
+    ]
+    prices = result.multipliers or {}
     rows = []
     for name, found in result.constraints.items():
-        multiplier = result.multipliers[name] if result.multipliers else None
-        values = [found.value, found.violation, found.tolerance, *([] if multiplier is None else [multiplier])]
-        shown = [Cell(format_number(v, 4), v) for v in values]
-        rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, multiplier))])
-    columns = [Column("Constraint", head=True), *map(Column, heads), Column("", left=True)]
-    caption = "Inequalities are g ≤ 0, equalities h = 0."
-    if result.multipliers:
-        caption += " A multiplier is what f would fall by for each unit that the constraint is allowed more."
-    return Table("constraints", "Constraints there", columns, rows, caption)
+        shown = [Cell(format_number(v, 4), v) for v in found]
+        rows.append([Cell(name, name), *shown, Cell(_constraint_state(found, prices.get(name)))])
+    return Table("constraints", "Constraints", columns, rows, "Inequalities are g ≤ 0, equalities h = 0.")
 
 
 def _constraint_state(found: ConstraintValue, multiplier: float | None) -> str:
-    """Whether a constraint is violated, decides f (its multiplier is not 0), or is just kept."""
+    """Whether a constraint is violated, active (its multiplier is not 0), inactive, or just satisfied."""
     if found.violation > found.tolerance:
         return "violated"
-    return "decides f" if multiplier is not None and abs(multiplier) > 0.0 else "kept"
+    return "satisfied" if multiplier is None else "active" if multiplier else "inactive"
+
+
+def _limit_table(result: Any) -> Table | None:
+    """What each limit that holds f back costs, and what one percent more of it would bring; None where none does."""
+    limits = [limit for limit in result.limits if limit.multiplier != 0.0]
+    if not limits:
+        return None
+    columns = [
+        Column("Limit", head=True),
+        Column("f falls by, for each unit"),
+        Column("for 1 %"),
+        Column("", left=True),
+    ]
+    rows = []
+    for limit in limits:
+        shown = [
+            Cell("–") if value is None else Cell(format_number(value, 4), value)
+            for value in (limit.multiplier, limit.one_percent)
+        ]
+        note = f"not known: {limit.reason}" if limit.reason else _sign_note(limit)
+        rows.append([Cell(limit.label, limit.label), *shown, Cell(note)])
+    caption = (
+        "What easing a limit would bring, to first order (Lagrange multipliers). 1 % is of the bound, or of its range "
+        "where the bound is 0. Of a constraint it is 0.01 units: 1 % of the limit where it is written as value / limit "
+        "− 1; of one written as value − limit, multiply the price of a unit by 1 % of the limit. "
+        "Limits that are not listed do not hold f back."
+    )
+    return Table("limits", "What the limits cost", columns, rows, caption)
+
+
+def _sign_note(limit: Any) -> str:
+    """Which way an equality has to be moved for f to fall."""
+    if limit.kind != "equality":
+        return ""
+    return f"f falls where h may be {'above' if limit.multiplier > 0 else 'below'} 0"
 
 
 def _provenance_table(result: Any) -> Table:

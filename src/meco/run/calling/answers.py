@@ -67,7 +67,7 @@ class Answer(NamedTuple):
     fault: Fault = Fault.NONE
     reason: str = ""
     cause: Cause | None = None
-    where: str = ""  # the line that raised it
+    where: str = ""  # the line that raised it, or that of a function whose answer cannot be read
 
 
 def failed_answer(fault: Fault, reason: str, cause: Cause | None = None) -> Answer:
@@ -103,8 +103,14 @@ def read_answer(value: Any) -> Answer:
             raise Unreadable(f"f must be one number, not {scalar.size}")
         (g, g_names), (h, h_names) = _read_named(g), _read_named(h)
     except Exception as error:  # whatever an unknown object does when it is read
-        return failed_answer(Fault.MALFORMED, f"it returned {_shorten(value)} ({_shorten(error, str)})")
+        return _unreadable_answer(value, error)
     return check_finite(Answer(float(scalar[0]), g, h, g_names, h_names))
+
+
+def _unreadable_answer(value: Any, error: Exception) -> Answer:
+    """The answer of a call that returned something else than f, g and h."""
+    hint = "is a return missing?" if value is None else _shorten(error, str)
+    return failed_answer(Fault.MALFORMED, f"it returned {_shorten(value)} ({hint})")
 
 
 def read_rows(value: Any, count: int) -> list[Answer]:
@@ -116,7 +122,7 @@ def read_rows(value: Any, count: int) -> list[Answer]:
             raise Unreadable(f"f must have one number for each of the {count} rows of x (rows are points)")
         (g, g_names), (h, h_names) = _read_named_rows(g, count), _read_named_rows(h, count)
     except Exception as error:
-        return [failed_answer(Fault.MALFORMED, f"it returned {_shorten(value)} ({_shorten(error, str)})")] * count
+        return [_unreadable_answer(value, error)] * count
     return [check_finite(Answer(float(column[i, 0]), g[i], h[i], g_names, h_names)) for i in range(count)]
 
 
@@ -160,6 +166,8 @@ def _split_answer(value: Any) -> tuple[Any, Any, Any]:
     if isinstance(value, tuple):
         if not 1 <= len(value) <= 3:
             raise Unreadable(f"a tuple must be (f, g) or (f, g, h), not of {len(value)}")
+        if len(value) > 1 and isinstance(value[0], (list, Mapping)) and isinstance(value[1], (Real, Decimal)):
+            raise Unreadable("f comes first: are f and g swapped?")
         return (*value, None, None)[:3]
     if isinstance(value, Mapping):
         if "f" not in value:

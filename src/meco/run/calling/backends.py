@@ -64,7 +64,10 @@ class MapBackend:
         if not open_jobs:
             return
         count = len(open_jobs)
-        for found in self.mapper(partial(_apply_call, self.call), list(open_jobs.items())):
+        results = self.mapper(partial(_apply_call, self.call), list(open_jobs.items()))
+        if not isinstance(results, Iterable):
+            raise InvalidInput(f"a map given as workers= must return the results in order; it returned {results!r:.60}")
+        for found in results:
             job = open_jobs.pop(found[0], None) if isinstance(found, tuple) and len(found) == 3 else None
             if job is None or len(found[1]) != len(job.points):
                 raise StopRun("workers", "the map returned something that is no result of a call, or one twice")

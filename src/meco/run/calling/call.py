@@ -55,15 +55,22 @@ class Call:
 
     def _read_point(self, value: Any, x: np.ndarray) -> Answer:
         """The answer of a function of one point x [D], with the separate constraints there."""
-        answer = read_answer(value)
+        answer = self._locate(read_answer(value))
         if not self.constraints or answer.fault is not Fault.NONE:
             return answer
         parts = [constraint(x.copy()) for constraint in self.constraints]
         return check_finite(_join_constraints(answer, [g for g, _ in parts], [h for _, h in parts], self.constraints))
 
+    def _locate(self, answer: Answer) -> Answer:
+        """The answer, with the place of the function where what it returned cannot be read."""
+        code = getattr(self.fun, "__code__", None)
+        if answer.fault is not Fault.MALFORMED or code is None:
+            return answer
+        return answer._replace(where=f"in {code.co_filename}, line {code.co_firstlineno}")
+
     def _read_points(self, value: Any, points: np.ndarray) -> list[Answer]:
         """The answers of a vectorized function of rows of points, with the separate constraints there."""
-        answers = read_rows(value, len(points))
+        answers = [self._locate(answer) for answer in read_rows(value, len(points))]
         if not self.constraints or all(a.fault is Fault.MALFORMED for a in answers):
             return answers
         parts = [constraint(points.copy()) for constraint in self.constraints]

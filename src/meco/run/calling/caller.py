@@ -23,7 +23,10 @@ from meco.run.scipy_compat import read_callback
 ON_ERROR = (None, "penalize", "retry", "raise")
 WAIT_SECONDS = 0.2  # seconds of waiting after which signals and clocks are looked at
 MAX_RETRIES = 2  # further calls that a failed point may get
-SAME_ERROR_CALLS = 10  # first calls that, raising one and the same error, end a run whose on_error was left open
+SAME_ERROR_CALLS = 10  # first calls that, failing in one and the same way, end a run whose on_error was left open
+SAME_ERROR_POINTS = 20  # points that are enough in two calls or more of a vectorized function
+RETURN_HINT = "write `return f`, `return f, [g1, g2]` or `return f, [g1], [h1]`"
+ROWS_HINT = "x has a row for each point: write `return f, g` with f of shape (S,) and g of shape (S, p)"
 STOP_MESSAGES = {
     "running": "the run goes on",
     "budget": "the budget is spent",
@@ -210,7 +213,7 @@ class Caller:
         self._retried = 0  # calls beyond the first of each point that are not counted yet
         self.mismatch_reported = False  # whether a mismatch was reported
         self.strictly_feasible_seen = False  # whether a point with every g <= 0 was seen
-        self.first_answers: dict[int, Answer] = {}  # of the first calls, while all of them raise
+        self.first_answers: dict[int, list[Answer]] = {}  # of the first calls
         self.watched = 0  # every call below this number has been shown to the stopping conditions
 
     def __call__(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -228,7 +231,7 @@ class Caller:
                 jobs = [CallJob(at[ks[0]], points[ks]) for ks in chunks]  # copies: what others do to them stays theirs
                 self._watch_until(numbers.stop)
                 for index, answers, seconds in self.backend.run(jobs, self.stopping):
-                    self.check_first_answers(self.calls_begun + index, answers[0])
+                    self.check_first_answers(self.calls_begun + index, answers)
                     for k, answer in zip(chunks[index], answers):
                         self.events.on_duration(at[k], seconds / len(answers))
                         self.enter_answer(at[k], attempt, points[k], answer)
@@ -271,19 +274,32 @@ class Caller:
         self.calls_begun += 1
         return self.calls_begun - 1
 
-    def check_first_answers(self, call_index: int, answer: Answer) -> None:
-        """End a run whose first calls all raise one error from one line: that is a mistake in fun, not a bad design."""
+    def check_first_answers(self, call_index: int, answers: list[Answer]) -> None:
+        """End a run whose first calls all fail in one way: that is a mistake in fun, not a bad design.
+
+        One way is one error from one line, or anything that cannot be read.
+        """
         if self.on_error is not None or call_index >= SAME_ERROR_CALLS:
             return
-        self.first_answers[call_index] = answer
-        kinds = {(a.fault, a.reason, a.where) for a in self.first_answers.values()}
-        if len(self.first_answers) == SAME_ERROR_CALLS and len(kinds) == 1 and answer.fault is Fault.RAISED:
-            reason = answer.reason.encode("utf-8", "backslashreplace").decode()
-            raise EvaluationFailed(
-                f"the first {SAME_ERROR_CALLS} calls of fun all raised {reason}"
-                + (f", {answer.where}" if answer.where else "")
-                + '; on_error="penalize" goes on regardless'
-            ) from (None if answer.cause is None else answer.cause.error)
+        self.first_answers[call_index] = answers
+        calls, points = len(self.first_answers), sum(map(len, self.first_answers.values()))
+        enough = calls == SAME_ERROR_CALLS or (self.vectorized and calls > 1 and points >= SAME_ERROR_POINTS)
+        every = [answer for given in self.first_answers.values() for answer in given]
+        if not enough or max(self.first_answers) + 1 != calls:
+            return
+        if all(answer.fault is Fault.MALFORMED for answer in every):
+            hint = ROWS_HINT if self.vectorized else RETURN_HINT
+            self._refuse(f"the first {calls} answers of fun cannot be read: {every[0].reason}", every[0], f"; {hint}")
+        if answers[0].fault is Fault.RAISED and len({(a.fault, a.reason, a.where) for a in every}) == 1:
+            reason = answers[0].reason.encode("utf-8", "backslashreplace").decode()
+            self._refuse(f"the first {calls} calls of fun all raised {reason}", answers[0])
+
+    def _refuse(self, said: str, answer: Answer, hint: str = "") -> None:
+        """End the run with the error that fun makes at every call."""
+        place = f", {answer.where}" if answer.where else ""
+        raise EvaluationFailed(f'{said}{place}{hint}; on_error="penalize" goes on regardless') from (
+            None if answer.cause is None else answer.cause.error
+        )
 
     def _group_points(self, todo: list[int]) -> list[list[int]]:
         """Points that share a call: one each, or all of them in as many calls as there are workers."""

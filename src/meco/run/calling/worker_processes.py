@@ -105,6 +105,8 @@ def _serve_jobs(pipe: Connection, call: Any, parent: int, other: Connection | No
             pipe.send(answer)
         except (EOFError, OSError):
             return
+        except BaseException:  # what a function raises to end everything ends this worker; the parent says so
+            os._exit(1)
 
 
 def _watch_parent(parent: int) -> None:

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import meco
 from meco.errors import DamagedFile, InvalidInput
 from meco.files.atomic import write_json
-from meco.files.schema import Maybe, check, read_json
+from meco.files.schema import Large, Maybe, check, read_json
 from meco.run.log.evaluation_log import ConstraintsChanged, Entry, EvaluationLog, replay_batch
 from meco.run.log.log_file import FORMAT, read_log
+from meco.run.scipy_compat import SEED_BITS
 
 RUN_JSON_FORM: dict[str, Any] = {
     "format": int,
@@ -26,7 +27,7 @@ RUN_JSON_FORM: dict[str, Any] = {
         "variable_names": [str],
         "budget": int,
         "method": str,
-        "seed": int,
+        "seed": Large(SEED_BITS),
         "options": {str: object},
         "x0": Maybe([[float]]),
         "evaluated": Maybe({"count": int, "sha256": str}),
@@ -44,6 +45,7 @@ RUN_JSON_FORM: dict[str, Any] = {
     ),
     "threads": Maybe(int),
     "other_threads": Maybe([int]),  # with which the run went on
+    "extended_at": Maybe(int),  # answers that were there when the budget was last made larger
 }
 
 

@@ -81,6 +81,6 @@ def pack_search(session: Session, covered: int, answers_digest: str, batch: int 
 
 
 def _session_fingerprint(session: Session) -> str:
-    """What a saved state of this session must carry: the fingerprint of its recorded inputs."""
+    """What a saved state of this session must carry: the fingerprint of its recorded inputs, whatever the budget."""
     assert session.folder is not None
-    return fingerprint(session.folder.run_json["inputs"])
+    return fingerprint(session.folder.run_json["inputs"] | {"budget": 0})

@@ -5,6 +5,7 @@ evals.bin        the log (see log_file.py); all that a resumed run needs besides
 times.bin        number u64, clock time f64, seconds f64 of each call, beside the log: never compared
 failures.jsonl   number and reason of each failed call
 state.bin        the search after a generation (see search_state.py): what came before is not repeated
+extended.bin     the search where it went on with a larger budget
 trace.jsonl      what the method did, now and then (see trace_file.py): to be looked at
 result.json      the result of the last session
 """
@@ -34,7 +35,10 @@ from meco.run.log.log_file import FORMAT, LogContent, LogFile, read_log, write_l
 from meco.run.make_result import library_versions
 
 DURATION_ROW = struct.Struct("<Qdd")
-FILES = ("lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "trace.jsonl", "result.json")
+FILES = (
+    "lock", "run.json", "evals.bin", "times.bin", "failures.jsonl", "state.bin", "extended.bin", "trace.jsonl",
+    "result.json",
+)  # fmt: skip
 LEFT_BY_A_KILL = {"lock", "run.json" + DRAFT_SUFFIX}  # what a run that was killed while it began may leave
 STATE_COST_FACTOR = 50  # a state is written when this many times what the last one cost has passed
 
@@ -44,13 +48,15 @@ class RunFolder:
 
     def __init__(self, path: Path, run_json: dict[str, Any], lock: Lock, fsync: bool) -> None:
         self.path, self.run_json, self.lock, self.fsync = path, run_json, lock, fsync
-        self.notes: list[str] = []
+        self.notes: list[str] = []  # of what was found when it was opened
+        self.late_notes: list[str] = []  # of what happened since
         self._guard = WriteGuard(self)
         self.broken = False  # whether something could not be written: then nothing more is
         log = self._read_or_repair_log(path / "evals.bin")
         self.log_file = LogFile(path / "evals.bin", log.names, fsync)
         self.recorded = log.entries  # what an interrupted run was told
         self.log_order = [entry.number for entry in log.entries]  # as they stand in the log
+        self._logged = list(log.entries)  # the same as they came, should the file be removed
         self._trace = TraceFile(path / "trace.jsonl", run_json["inputs"]["budget"])
         self._durations_file = open(path / "times.bin", "ab")  # noqa: SIM115 (closed by close())
         self._durations: list[tuple[int, float, float]] = []  # rows of times.bin to be written
@@ -88,7 +94,10 @@ class RunFolder:
                 )
             else:
                 _check_same_inputs(path, run_json, inputs)
-            return cls(path, run_json, lock, checkpoint.fsync)
+            folder = cls(path, run_json, lock, checkpoint.fsync)
+            if inputs["budget"] > run_json["inputs"]["budget"]:
+                folder._extend_budget(inputs["budget"])
+            return folder
         except BaseException:
             lock.release()
             raise
@@ -104,6 +113,32 @@ class RunFolder:
         )
         write_log(path, log.entries, self.fsync)
         return read_log(path)
+
+    def _extend_budget(self, budget: int) -> None:
+        """Let the run go on with a larger budget: from its saved state where that knows every answer.
+
+        Without one a new search begins that knows them all. The points of a search depend on its budget, so neither is
+        what a run with the larger budget from the beginning would have been.
+        """
+        from meco.run.folder.search_state import unpack_state
+
+        content, told = self.read_saved_state(), len(self.recorded)
+        state = unpack_state(content)
+        kept = state is not None and state.covered == told
+        with self._guard_writing():
+            if kept:
+                write_bytes(self.path / "extended.bin", content)
+            else:
+                for name in ("state.bin", "extended.bin"):
+                    (self.path / name).unlink(missing_ok=True)
+            self.run_json["inputs"]["budget"] = budget
+            self.run_json["extended_at"] = told
+            write_run_json(self.path, self.run_json, self.fsync)
+
+    @property
+    def extended_at(self) -> int:
+        """Answers that were there when the budget was last made larger; 0 where it never was."""
+        return self.run_json.get("extended_at") or 0
 
     def check_thread_count(self) -> str:
         """A warning where the run has not always had the same number of threads of linear algebra; else "".
@@ -133,6 +168,7 @@ class RunFolder:
         """Write down a new answer."""
         with self._guard_writing():
             self.log_file.append(entry)
+        self._logged.append(entry)
         self.log_order.append(entry.number)
 
     def write_failure(self, entry: Entry, reason: str) -> None:
@@ -159,6 +195,7 @@ class RunFolder:
 
     def save_generation(self, pack_state: Callable[[], bytes | None], force: bool = False) -> None:
         """Write everything so far, and the state of the search where that is due or forced."""
+        self.put_back_removed_files()
         with self._guard_writing():
             self.log_file.flush()
             self._flush_durations()
@@ -172,10 +209,23 @@ class RunFolder:
         now = time.monotonic()
         self._state_due = now + STATE_COST_FACTOR * (now - begun)
 
-    def read_saved_state(self) -> bytes:
-        """The state that save_generation() wrote last, or nothing."""
+    def put_back_removed_files(self) -> None:
+        """Write log and run.json again where somebody removed them under the run, and note it."""
+        with self._guard_writing():
+            self.lock.renew()
+            lost = [] if self.log_file.in_place else ["evals.bin"]
+            if lost:
+                self.log_file.rewrite(self._logged)
+            if not (self.path / "run.json").exists():
+                lost.append("run.json")
+                write_run_json(self.path, self.run_json, self.fsync)
+        for name in lost:
+            self.late_notes.append(f"{name} was removed from {self.path} while the run went on, and was written again")
+
+    def read_saved_state(self, name: str = "state.bin") -> bytes:
+        """The state that save_generation() wrote last, or nothing; "extended.bin" is that of an extended budget."""
         try:
-            return read_regular(self.path / "state.bin", LARGEST_TENSORS_BYTES)
+            return read_regular(self.path / name, LARGEST_TENSORS_BYTES)
         except (OSError, DamagedFile):
             return b""
 
@@ -259,7 +309,7 @@ def _check_same_inputs(path: Path, recorded: dict[str, Any], inputs: dict[str, A
         )
     for key in sorted({*recorded["inputs"], *inputs}):
         before, now = recorded["inputs"].get(key), inputs.get(key)
-        if before != now:
+        if before != now and not (key == "budget" and now > before):
             raise InvalidInput(
                 f"the run in {path} is of another problem or set-up: its {key} is {before!r:.60}, here it is "
                 f"{now!r:.60}; use the same inputs, another folder, or evaluated=<that folder>"

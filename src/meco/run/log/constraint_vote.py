@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from meco.run.log.evaluation_log import Entry
 
 CONSTRAINT_VOTES = 9  # well-formed answers whose majority decides what the constraints are
+PENALTY_SHARE = 0.8  # of the answers: so many without any constraint are penalties if all others have constraints
 
 
 class ConstraintLayout(NamedTuple):
@@ -30,7 +31,8 @@ class ConstraintVote:
     """The majority of the first well-formed answers, by number; fewer vote where the search must be told earlier.
 
     The vote follows from the answers alone, so a resumed run comes to the same constraints. Later answers overrule it
-    once more different ones contradict than agree.
+    once more different ones contradict than agree. Answers without any constraint are taken for penalties, and have no
+    vote, while at least a fifth of the answers, and two, have constraints.
     """
 
     def __init__(self, budget: int, named_count: int | None) -> None:
@@ -82,6 +84,8 @@ class ConstraintVote:
     def _find_majority(self, votes: list[Entry]) -> ConstraintLayout | None:
         """What most answers say; of equally many, those with more constraints, then the earlier."""
         votes = [e for e in votes if e.g.size + e.h.size == self.named_count] or votes
+        constrained = [e for e in votes if e.g.size + e.h.size]
+        votes = constrained if _outvote_penalties(len(constrained), len(votes)) else votes
         if not votes:
             return None
         sizes = Counter((e.g.size, e.h.size) for e in votes)
@@ -108,6 +112,9 @@ class ConstraintVote:
         votes = {
             size: len(said) for size, said in self._distinct_answers.items() if self.named_count in (None, sum(size))
         }
+        total = sum(votes.values())
+        if _outvote_penalties(total - votes.get((0, 0), 0), total):
+            votes.pop((0, 0), None)
         most = max(votes, key=lambda size: (votes[size], sum(size)), default=counts)
         if votes.get(most, 0) <= votes.get(counts, 0):
             return None
@@ -117,3 +124,8 @@ class ConstraintVote:
         """Count an answer under its numbers of constraints, equal answers once."""
         said = (entry.f, entry.g.tobytes(), entry.h.tobytes())
         self._distinct_answers.setdefault((entry.g.size, entry.h.size), set()).add(said)
+
+
+def _outvote_penalties(constrained: int, total: int) -> bool:
+    """Whether so many answers with constraints, of all, mean that those without any are penalties."""
+    return constrained >= 2 and total - constrained <= PENALTY_SHARE * total

@@ -129,6 +129,14 @@ class LogFile:
         if self._size == 0:
             self._write(HEADER)
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the file is still where it was opened."""
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(self._descriptor))
+        except OSError:
+            return False
+
     def append(self, entry: Entry) -> None:
         """Add a record; a slow simulation's answer is handed over at once, quick ones in groups."""
         now = time.monotonic()

@@ -1,0 +1,98 @@
+"""What each limit costs at the answer: Lagrange multipliers by name and in the user's units, or the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from meco.evaluations import BestPoint, Evaluations
+from meco.result import LimitPrice
+from meco.run.kkt import CLOSE, Limits, find_multipliers
+from meco.run.request import Request
+
+ONE_PERCENT = 0.01
+AT_BOUND = 1e-6  # of the range: a variable that is this close to its bound is at it
+NO_ANSWER = "there is no feasible answer"
+DIRECTIONS = ("lower bound", "upper bound")
+
+
+def price_limits(request: Request, every: Evaluations, best: BestPoint, names: Sequence[str]) -> tuple[LimitPrice, ...]:
+    """A price for each constraint, and for each bound that the answer lies at.
+
+    Integer variables stay as they are: only points with the same integers are looked at.
+    """
+    n_ineq = best.g.size
+    kinds = ["inequality"] * n_ineq + ["equality"] * best.h.size
+    if not best.feasible:
+        return tuple(LimitPrice(name, kind, None, None, NO_ANSWER) for name, kind in zip(names, kinds))
+    free = request.upper > request.lower
+    taken = ~every.failed
+    if request.integer is not None:
+        free &= ~request.integer
+        taken &= (every.x[:, request.integer] == best.x[request.integer]).all(axis=1)
+    if not free.any():
+        return tuple(LimitPrice(name, kind, None, None, "no variable can move") for name, kind in zip(names, kinds))
+    unit, stretch = _unit_coordinates(request, best.x)
+    u = _unit_coordinates(request, every.x[taken])[0][:, free]
+    y = np.concatenate([every.f[taken, None], every.g[taken], every.h[taken]], axis=1)
+    value = np.concatenate([[best.f], best.g, best.h])
+    with np.errstate(all="ignore"):
+        found = _find_or_none(u, y, unit[free], value, n_ineq)
+    prices = [
+        LimitPrice(name, kind, *_read_price(found, i, found.constraints[i], ONE_PERCENT))
+        for i, (name, kind) in enumerate(zip(names, kinds))
+    ]
+    return (*prices, *_price_bounds(request, found, unit, stretch, np.flatnonzero(free)))
+
+
+def _find_or_none(u: np.ndarray, y: np.ndarray, at: np.ndarray, value: np.ndarray, n_ineq: int) -> Limits:
+    """Multipliers, or none where the numbers are beyond arithmetic; f and each constraint in units of its spread."""
+    scale = np.max(np.abs(y - value), axis=0, initial=0.0)
+    scale = np.where(np.isfinite(scale) & (scale > 0.0), scale, 1.0)
+    try:
+        found = find_multipliers(u, y / scale, at, value / scale, n_ineq)
+    except np.linalg.LinAlgError:
+        found = None
+    if found is None:
+        every = dict.fromkeys(range(len(value) - 1 + 2 * len(at)), "its values are too far apart")
+        return Limits(np.full(len(value) - 1, np.nan), np.full((2, len(at)), np.nan), np.inf, every)
+    return found._replace(constraints=found.constraints * scale[0] / scale[1:], bounds=found.bounds * scale[0])
+
+
+def _unit_coordinates(request: Request, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points [..., D] in the unit cube, by factors where a variable is searched so; and dx / du there."""
+    low, high = request.lower, request.upper
+    width = np.where(high > low, high - low, 1.0)
+    unit, stretch = (x - low) / width, np.broadcast_to(width, x.shape)
+    if request.logarithmic is not None:
+        safe_low, safe_high = (np.where(request.logarithmic, end, 1.0) for end in (low, high))
+        span = np.log(safe_high / safe_low)
+        span = np.where(span > 0.0, span, 1.0)
+        safe = np.where(request.logarithmic, x, 1.0)
+        unit = np.where(request.logarithmic, np.log(safe / safe_low) / span, unit)
+        stretch = np.where(request.logarithmic, safe * span, stretch)
+    return unit, stretch
+
+
+def _price_bounds(
+    request: Request, found: Limits, unit: np.ndarray, stretch: np.ndarray, free: np.ndarray
+) -> list[LimitPrice]:
+    """Prices of the bounds that the answer lies at."""
+    labels, prices = request.variables.labels(), []
+    for place, j in enumerate(free):
+        for side, (end, apart) in enumerate(((request.lower[j], unit[j]), (request.upper[j], 1.0 - unit[j]))):
+            index = len(found.constraints) + side * len(free) + place
+            if apart > AT_BOUND and (apart > CLOSE or found.bounds[side, place] == 0.0):
+                continue
+            step = ONE_PERCENT * float(abs(end) if end else request.upper[j] - request.lower[j])
+            price = found.bounds[side, place] / stretch[j]
+            prices.append(LimitPrice(labels[j], DIRECTIONS[side], *_read_price(found, index, price, step)))
+    return prices
+
+
+def _read_price(found: Limits, index: int, price: float, step: float) -> tuple[float | None, float | None, str]:
+    """Multiplier, what one percent brings, and the reason where there is none."""
+    if index in found.reasons or not np.isfinite(price):
+        return None, None, found.reasons.get(index, "its values are too far apart")
+    return float(price), float(price) * step, ""

@@ -1,0 +1,68 @@
+"""Where the separate starts of a search ended: the best distinct minima, and how many starts came to each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from meco.evaluations import Evaluations
+from meco.result import Minimum
+from meco.run.request import Request
+
+SAME_SHARE = 0.01  # of the range of every variable within which two ends are one minimum
+MOST_MINIMA = 20
+
+
+def find_minima(request: Request, every: Evaluations, trace: Mapping[str, np.ndarray]) -> tuple[Minimum, ...]:
+    """The best feasible point of each start, best first, those that are the same joined; () where none is feasible.
+
+    A start that was cut off after fewer points than a model needs, D + 1, counts only where it found something new.
+    """
+    start = start_of_each(every, trace)
+    ends = []  # of each start: its best feasible row, and whether it had time to come to an end
+    for this in np.unique(start):
+        rows = np.flatnonzero((start == this) & every.feasible)
+        if rows.size:
+            lasted = int((start == this).sum()) > request.dim
+            ends.append((int(rows[np.argmin(every.f[rows])]), lasted))
+    ends.sort(key=lambda end: float(every.f[end[0]]))
+    width = np.where(request.upper > request.lower, request.upper - request.lower, 1.0)
+    found: list[list[tuple[int, bool]]] = []
+    for end in ends:
+        x = every.x[end[0]]
+        same = (one for one in found if (np.abs(every.x[one[0][0]] - x) <= SAME_SHARE * width).all())
+        group = next(same, None)
+        if group is None:
+            found.append([end])
+        else:
+            group.append(end)
+    return tuple(
+        Minimum(every.x[rows[0][0]].copy(), float(every.f[rows[0][0]]), max(1, sum(lasted for _, lasted in rows)))
+        for rows in found[:MOST_MINIMA]
+    )
+
+
+def describe_evidence(minima: Sequence[Minimum]) -> str:
+    """What a reader may conclude from where the starts ended, in a sentence."""
+    starts = sum(each.starts for each in minima)
+    if not starts:
+        return ""
+    if starts == 1:
+        return "One start: nothing here tells whether there is a better minimum elsewhere; other seeds would."
+    best = minima[0].starts
+    if best == starts:
+        return f"All {starts} starts ended at this minimum: no other was found near it, which is no proof."
+    return (
+        f"{best} of {starts} starts ended at this minimum, the others at {len(minima) - 1} more, the next of which has "
+        f"f = {minima[1].f:.6g}: there are several, so a better one may exist."
+    )
+
+
+def start_of_each(every: Evaluations, trace: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Which start made each evaluation [n], from 0; known points belong to the first."""
+    if "restarts" not in trace or not len(trace["restarts"]):
+        return np.zeros(len(every), dtype=np.int64)
+    calls = np.cumsum(~every.known)
+    generation = np.searchsorted(trace["nfev"], calls)
+    return np.asarray(trace["restarts"], dtype=np.int64)[np.minimum(generation, len(trace["restarts"]) - 1)]

@@ -1,0 +1,73 @@
+"""Resuming with a larger budget just goes on: nothing is called again, and an extended run can be interrupted too."""
+
+import pytest
+
+import meco
+from meco import Checkpoint
+from meco.errors import InvalidInput
+
+BOX = [(-5, 5)] * 3
+
+
+class Counted:
+    """A bowl with a wall that counts its calls."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return float(((x - 0.3) ** 2).sum()), [1 - x[0]]
+
+
+@pytest.mark.parametrize("method", ["MeCO-TR", "SHADE", "CMA-ES", "COBRA"])
+def test_a_finished_run_goes_on_with_a_larger_budget(method, tmp_path):
+    fun, options = Counted(), {"method": method, "seed": 1}
+    first = meco.minimize(fun, BOX, budget=30, checkpoint=tmp_path / "run", **options)
+    more = meco.minimize(fun, BOX, budget=50, checkpoint=Checkpoint(tmp_path / "run", resume=True), **options)
+    assert (first.nfev, more.nfev, fun.calls) == (30, 50, 50)
+    assert (more.evaluations.x[:30] == first.evaluations.x).all()
+    assert more.fun <= first.fun
+    assert "population" not in more.message
+
+
+@pytest.mark.parametrize("without", ["", "state.bin"])
+@pytest.mark.parametrize("method", ["MeCO-TR", "COBRA"])
+def test_an_extended_run_that_was_interrupted_ends_as_if_it_had_not_been(method, without, tmp_path):
+    def run(folder, **more):
+        return meco.minimize(
+            fun, BOX, seed=1, method=method, checkpoint=Checkpoint(tmp_path / folder, resume=True), **more
+        )
+
+    results = []
+    for folder, stop_at in (("whole", 10**9), ("cut", 40)):
+        fun = Counted()
+        run(folder, budget=30)
+        run(folder, budget=50, callback=lambda result, at=stop_at: result.nfev >= at)
+        if without:
+            (tmp_path / folder / without).unlink(missing_ok=True)
+        results.append(run(folder))
+        assert fun.calls == 50
+    assert (results[0].evaluations.x == results[1].evaluations.x).all()
+
+
+def test_an_asynchronous_run_goes_on_with_a_larger_budget(tmp_path):
+    workers = meco.Workers(2, asynchronous=True)
+    meco.minimize(Counted(), BOX, budget=30, seed=1, workers=workers, checkpoint=tmp_path / "run")
+    more = meco.minimize(
+        Counted(), BOX, budget=45, seed=1, workers=workers, checkpoint=Checkpoint(tmp_path / "run", resume=True)
+    )
+    assert more.nfev == 45
+
+
+def test_a_smaller_budget_is_refused(tmp_path):
+    meco.minimize(Counted(), BOX, budget=30, seed=1, checkpoint=tmp_path / "run")
+    with pytest.raises(InvalidInput, match="its budget is 30, here it is 20"):
+        meco.minimize(Counted(), BOX, budget=20, seed=1, checkpoint=Checkpoint(tmp_path / "run", resume=True))
+
+
+def test_known_points_are_not_counted_as_a_population_that_the_budget_does_not_reach():
+    known = meco.minimize(Counted(), BOX, budget=100, seed=1).evaluations
+    result = meco.minimize(Counted(), BOX, budget=60, seed=2, evaluated=known)
+    assert result.nfev == 60
+    assert "population" not in result.message

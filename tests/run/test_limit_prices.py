@@ -1,0 +1,116 @@
+"""What a limit costs at the answer is right, or not told with the reason."""
+
+import numpy as np
+import pytest
+from convex_problems import draw_problem
+from numpy.testing import assert_allclose
+
+import meco
+
+NEAR = 0.05  # a multiplier may be off by so much of itself
+
+
+def linear_program(x):
+    return -3 * x[0] - 2 * x[1], {"a": x[0] + x[1] - 4, "c": x[0] - 3}
+
+
+def vessel(x):
+    shell, head, radius, length = x
+    cost = 0.6224 * shell * radius * length + 1.7781 * head * radius**2
+    cost += 3.1661 * shell**2 * length + 19.84 * shell**2 * radius
+    volume = np.pi * radius**2 * length + 4 / 3 * np.pi * radius**3
+    return cost, {"shell": 0.0193 * radius - shell, "head": 0.00954 * radius - head, "volume": 1296000 - volume}
+
+
+@pytest.mark.parametrize("budget", [50, 200, 400, 800])
+def test_multipliers_of_a_linear_program_do_not_depend_on_the_budget(budget):
+    result = meco.minimize(linear_program, [(0, 10)] * 2, budget=budget, seed=1)
+    assert_allclose(list(result.multipliers.values()), [2.0, 1.0], rtol=NEAR)
+
+
+@pytest.mark.parametrize("budget", [200, 1000])
+def test_multipliers_of_the_vessel_are_those_of_its_optimum(budget):
+    """Reference: a fit of the conditions by central differences at the optimum, residual 0."""
+    bounds = {"shell": (0.1, 10, "in"), "head": (0.1, 10, "in"), "radius": (10, 100, "in"), "length": (10, 240, "in")}
+    result = meco.minimize(lambda d: vessel(list(d.values())), bounds, budget=budget, seed=1)
+    assert_allclose(list(result.multipliers.values()), [7826, 2527, 4.585e-3], rtol=NEAR)
+    (length,) = (limit for limit in result.limits if limit.name == "length")
+    assert length.kind == "upper bound"
+    assert length.label == "length, upper bound"
+    assert_allclose(length.multiplier, 1.72, rtol=NEAR)
+    assert_allclose(length.one_percent, 2.4 * length.multiplier)
+
+
+def count_right(problems, per_variable):
+    """How many problems have every multiplier right, some not told, or a wrong one; and those of converged runs."""
+    counts = {True: {"right": 0, "not told": 0, "wrong": 0}, False: {"right": 0, "not told": 0, "wrong": 0}}
+    for seed in problems:
+        problem = draw_problem(seed)
+        dim = len(problem.optimum)
+        result = meco.minimize(problem.fun, problem.bounds, budget=per_variable * dim, seed=seed)
+        converged = result.feasible and (np.abs(result.x - problem.optimum) / problem.width).max() < 1e-4
+        told = list(result.multipliers.values())
+        true = list(problem.prices)
+        ends = {(f"x{j + 1}", ("lower bound", "upper bound")[side]): (side, j) for side in (0, 1) for j in range(dim)}
+        for limit in result.limits[len(told) :]:
+            told.append(limit.multiplier)
+            true.append(problem.bound_prices[ends.pop((limit.name, limit.kind))])
+        if None not in told:  # of bounds that are not mentioned it says that they cost nothing
+            true += [problem.bound_prices[place] for place in ends.values()]
+            told += [0.0] * len(ends)
+        wrong = any(t is not None and abs(t - p) > NEAR * abs(p) for t, p in zip(told, true))
+        counts[bool(converged)]["wrong" if wrong else "not told" if None in told else "right"] += 1
+    return counts
+
+
+def test_multipliers_of_convex_problems_are_right_or_not_told():
+    counts = count_right(range(300, 312), 50)
+    assert counts[True]["wrong"] + counts[False]["wrong"] == 0
+    assert counts[True]["right"] >= 0.8 * sum(counts[True].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("per_variable", [50, 150])
+def test_of_two_hundred_convex_problems_no_multiplier_is_wrong_and_nine_tenths_are_told(per_variable):
+    counts = count_right(range(200), per_variable)
+    assert counts[True]["wrong"] + counts[False]["wrong"] == 0
+    assert counts[True]["right"] >= 0.9 * sum(counts[True].values())
+
+
+def test_a_limit_that_repeats_a_bound_says_so():
+    result = meco.minimize(lambda x: (-x[0] + x[1] ** 2, {"shop": x[0] - 2.0}), [(0, 2), (-1, 1)], budget=80, seed=1)
+    assert result.multipliers["shop"] is None
+    assert "repeats another limit" in result.limits[0].reason
+
+
+def test_a_search_that_stopped_on_the_way_tells_no_multiplier():
+    def valley(x):
+        return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2, [x @ x - 1]
+
+    few = meco.minimize(valley, [(-2, 2)] * 2, budget=30, seed=1)
+    assert few.multipliers == {"g1": None}
+    assert few.limits[0].reason
+    enough = meco.minimize(valley, [(-2, 2)] * 2, budget=200, seed=1)
+    assert_allclose(enough.multipliers["g1"], 0.1215, rtol=NEAR)
+
+
+def test_noise_leaves_multipliers_untold():
+    rng = np.random.default_rng(1)
+    result = meco.minimize(lambda x: (x @ x + 0.01 * rng.normal(), [1 - x[0]]), [(-2, 2)] * 3, budget=120, seed=1)
+    assert result.multipliers == {"g1": None}
+
+
+def test_a_bound_on_a_logarithmic_scale_has_a_price_in_units_of_the_variable():
+    result = meco.minimize(
+        lambda x: -3 * x[0] + x[1] ** 2, [meco.Variable(0.1, 10, log=True), (-1, 1)], budget=80, seed=1
+    )
+    (bound,) = result.limits
+    assert (bound.name, bound.kind) == ("x1", "upper bound")
+    assert_allclose([bound.multiplier, bound.one_percent], [3.0, 0.3], rtol=NEAR)
+
+
+def test_many_constraints_do_not_lengthen_the_end_of_a_run():
+    """10,000 constraints are looked at in one product; only those that the answer is close to are fitted."""
+    rows = np.random.default_rng(1).normal(size=(10_000, 3))
+    result = meco.minimize(lambda x: (x @ x, rows @ x - 10.0), [(-1, 1)] * 3, budget=40, seed=1)
+    assert len(result.limits) == 10_000

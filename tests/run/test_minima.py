@@ -1,0 +1,51 @@
+"""What a result says of its separate starts: the best distinct minima, how many ended where, and what that means."""
+
+import json
+
+import numpy as np
+
+import meco
+
+BOX = [(-2.0, 2.0)] * 2
+
+
+def two_wells(x):
+    """Minima at x1 = 1 (f = 0.5) and x1 = -1 (f = 0)."""
+    return float((x[0] ** 2 - 1) ** 2 + 0.25 * (x[0] + 1) + x[1] ** 2)
+
+
+def test_minima_are_distinct_best_first_and_their_starts_add_up():
+    result = meco.minimize(two_wells, BOX, budget=600, seed=3)
+    assert (result.minima[0].x == result.x).all()
+    assert result.minima[0].f == result.fun
+    assert [m.f for m in result.minima] == sorted(m.f for m in result.minima)
+    for one, other in zip(result.minima, result.minima[1:]):
+        assert np.abs(one.x - other.x).max() > 0.04
+    assert sum(m.starts for m in result.minima) in (result.run.starts, result.run.starts - 1)
+    assert json.dumps(result.summary()["minima"])
+
+
+def test_the_evidence_counts_the_starts_that_agree():
+    result = meco.minimize(lambda x: float(x @ x), BOX, budget=300, seed=1)
+    assert result.run.starts > 1
+    assert result.run.evidence.startswith(f"All {sum(m.starts for m in result.minima)} starts ended at this minimum")
+    assert "no proof" in result.run.evidence
+    assert result.run.evidence in repr(result)
+
+
+def test_one_start_is_no_evidence():
+    result = meco.minimize(lambda x: float(x @ x), BOX, method="SHADE", budget=60, seed=1)
+    assert len(result.minima) == 1
+    assert result.run.evidence.startswith("One start:")
+
+
+def test_without_a_feasible_point_there_is_no_minimum():
+    result = meco.minimize(lambda x: (float(x @ x), [1 + x[0] ** 2]), BOX, budget=40, seed=1)
+    assert (result.minima, result.run.evidence) == ((), "")
+
+
+def test_named_variables_are_printed_by_name_and_unit():
+    bounds = {"width": (0.0, 2.0, "mm"), "height": (0.0, 2.0)}
+    result = meco.minimize(lambda v: v["width"] + v["height"], bounds, budget=40, seed=1)
+    assert "width [mm]: 0" in repr(result)
+    assert "height: 0" in repr(result)
