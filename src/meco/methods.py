@@ -16,7 +16,6 @@ from meco.core.capabilities import (
     FreePoints,
     InfiniteBounds,
     LinearRows,
-    Multipliers,
     OwnLoop,
     Policed,
     Remarks,
@@ -41,7 +40,7 @@ DEFAULT = "TR"  # what a door uses where no method is named
 SHADE_OPTIONS = ("rule", "pop_size", "preset", "memory", "guides", "redraw", "ties_succeed", "raw_gain")
 RULE_ENGINE = (Steering, SavedState)
 MODEL_ENGINE = (
-    Steering, SavedState, Convergence, Multipliers, LinearRows, InfiniteBounds, Batching, Cooperation, Asynchronous,
+    Steering, SavedState, Convergence, LinearRows, InfiniteBounds, Batching, Cooperation, Asynchronous,
     Replay,
 )  # fmt: skip
 _shade = partial(

@@ -13,7 +13,6 @@ from meco.core.capabilities import (
     Convergence,
     Cooperation,
     LinearRows,
-    Multipliers,
     OwnLoop,
     Policed,
     Replay,
@@ -83,7 +82,7 @@ def test_a_controlled_engine_hands_on_what_its_engine_offers():
     wrapped = controlled(inner)
     mine, its = ({type(each): each for each in engine.capabilities()} for engine in (wrapped, inner))
     assert mine.keys() == its.keys() | {Policed}
-    for kind in (Convergence, Multipliers, Cooperation):
+    for kind in (Convergence, Cooperation):
         assert mine[kind] == its[kind]
     assert_array_equal(mine[LinearRows].inside(np.ones((1, 2))), its[LinearRows].inside(np.ones((1, 2))))
 

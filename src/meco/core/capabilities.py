@@ -59,12 +59,6 @@ class Convergence(NamedTuple):
     reached: Callable[[], Array]  # [B], at a feasible point
 
 
-class Multipliers(NamedTuple):
-    """The search can tell Lagrange multipliers."""
-
-    at: Callable[[Array], Array]  # evaluated points [B, D] in the unit cube -> [B, C]
-
-
 class LinearRows(NamedTuple):
     """Linear constraints that are known beforehand (Task.limits) are met exactly, and hard ones never left."""
 

@@ -22,7 +22,6 @@ from meco.core.capabilities import (
     Cooperation,
     InfiniteBounds,
     LinearRows,
-    Multipliers,
     Replay,
     SavedState,
     Steering,
@@ -42,7 +41,6 @@ from meco.tr.knowledge import know_search
 from meco.tr.lattice import Lattice, snap_to
 from meco.tr.merit import ESCALATION_BUDGET_SHARE, MERIT
 from meco.tr.model_fit import LocalFit, failure_halfspace, fit_models, model_size, use_exact_rows
-from meco.tr.multipliers import estimate_multipliers
 from meco.tr.proposal_counts import add_points
 from meco.tr.proposers.model_points import Iteration, ModelPoints
 from meco.tr.proposers.offspring import SHARE, Offspring, default_share
@@ -126,7 +124,6 @@ class TrustRegion(Engine):
             Steering(self.controls, knows, self.steer, self._know_search),
             SavedState(self),
             Convergence(self._find_converged),
-            Multipliers(self._estimate_multipliers),
             LinearRows((lambda x: x) if self.guard is None else self.guard.project),
             InfiniteBounds(),
             Batching(),
@@ -317,15 +314,6 @@ class TrustRegion(Engine):
         if self.asked is None:
             return xp.zeros_like(region.delta) > 0.0
         return (region.next_source == Source.RESTART) & ~xp.any(self.asked.expectation.violated, axis=-1)
-
-    def _estimate_multipliers(self, x: Array) -> Array:
-        """From a program of models around each x [B, D], however far the search has gone on since."""
-        fixed = None if self.lattice is None else self.lattice.spacing > 0.0
-        points = model_size(self.task.dim)
-        limits, walls = self.task.limits, self.task.walls
-        return estimate_multipliers(
-            self.archive, x, self.region, points, limits, self._values_in_force(), self.state.rough.eta, walls, fixed
-        )
 
     def _learn_foreign_points(self, x: Array, ev: Evaluation) -> None:
         """Models and centre use these points; a restart does not return to them."""
